@@ -1,0 +1,1 @@
+"""Exact unlearning for graph neural networks."""

@@ -1,0 +1,29 @@
+"""The graph stage: an immutable graph, and what can be taken out of it."""
+
+from grapheraser.graph.graph import Graph
+from grapheraser.graph.removal import (
+    Edges,
+    Features,
+    Nodes,
+    Removal,
+    Request,
+    as_requests,
+    coalesce,
+    request_digest,
+)
+from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
+
+__all__ = [
+    "TEST",
+    "TRAIN",
+    "UNLABELLED",
+    "Edges",
+    "Features",
+    "Graph",
+    "Nodes",
+    "Removal",
+    "Request",
+    "as_requests",
+    "coalesce",
+    "request_digest",
+]

@@ -1,0 +1,336 @@
+"""The graph: an immutable value with node ids that never change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
+from grapheraser.graph import build, pyg
+from grapheraser.graph import fingerprint as fp
+from grapheraser.graph.csr import as_ids, csr_from_pairs, row_pointers, slices_of, zero_rows
+from grapheraser.graph.removal import Removal, Request, coalesce
+from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
+from grapheraser.seeding import generator
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph with sparse features and labels, sorted by node id.
+
+    Nodes are named by ids that survive every deletion. Arrays are indexed by *position*, the rank
+    of an id among those present; `positions` translates. Build one with `Graph.from_arrays`,
+    `from_pyg` or `from_npz`, which check the data; this constructor trusts its arguments.
+
+    Attributes:
+        ids: int64 ``[n]``, sorted, unique.
+        indptr, indices: symmetric CSR adjacency over positions, no self-loops, no duplicates.
+        x: float32 CSR ``[n, num_features]``, canonical (sorted columns, no explicit zeros).
+        y: int64 ``[n]``, a class in ``[0, num_classes)``, or -1 where it is not known.
+        role: int8 ``[n]``, 1 for training nodes, 2 for test nodes, 0 for neither.
+        num_classes: part of the schema; deleting the last node of a class does not change it.
+        name: for people; no part of the fingerprint.
+        notes: what was put right while the graph was built.
+    """
+
+    ids: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    x: sp.csr_array
+    y: NDArray[np.int64]
+    role: NDArray[np.int8]
+    num_classes: int
+    name: str = "graph"
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for array in (self.ids, self.indptr, self.indices, self.y, self.role, self.x.data):
+            array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph({self.name!r}, nodes={self.num_nodes:,}, edges={self.num_edges:,}, "
+            f"features={self.num_features:,}, classes={self.num_classes}, "
+            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Graph) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.ids)
+
+    @property
+    def num_edges(self) -> int:
+        """Undirected edges, each counted once."""
+        return len(self.indices) // 2
+
+    @property
+    def num_features(self) -> int:
+        return int(self.x.shape[1])
+
+    @cached_property
+    def train_nodes(self) -> NDArray[np.int64]:
+        """Ids of the training nodes."""
+        return self.ids[self.role == TRAIN]
+
+    @cached_property
+    def test_nodes(self) -> NDArray[np.int64]:
+        """Ids of the test nodes."""
+        return self.ids[self.role == TEST]
+
+    @cached_property
+    def degree(self) -> NDArray[np.int64]:
+        """Number of neighbours by position."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def sources(self) -> NDArray[np.int32]:
+        """Position of the node that each entry of ``indices`` is a neighbour of."""
+        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degree)
+
+    @property
+    def edge_index(self) -> NDArray[np.int64]:
+        """``[2, 2 * num_edges]`` positions, both directions, PyG's order."""
+        return np.stack([self.sources, self.indices]).astype(np.int64)
+
+    @property
+    def edges(self) -> NDArray[np.int64]:
+        """``[num_edges, 2]`` ids, u < v."""
+        once = self.sources < self.indices
+        return np.stack([self.ids[self.sources[once]], self.ids[self.indices[once]]], axis=1)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content; the same however the graph came to be."""
+        header = (self.num_nodes, self.num_features, self.num_classes)
+        return fp.combine(header, self._leaves)
+
+    @cached_property
+    def _leaves(self) -> NDArray[np.uint8]:
+        return fp.leaves(self, np.arange(self.num_nodes))
+
+    # -- from and to other formats ------------------------------------------------------------
+
+    @classmethod
+    def from_arrays(
+        cls,
+        x: ArrayLike | sp.sparray | sp.spmatrix,
+        edge_index: ArrayLike,
+        y: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        train: ArrayLike | None = None,
+        test: ArrayLike | None = None,
+        num_classes: int | None = None,
+        each_edge_once: bool = False,
+        name: str = "graph",
+    ) -> Graph:
+        """Build a graph from arrays, checking all of them.
+
+        Args:
+            x: features ``[n, num_features]``, dense or scipy sparse.
+            edge_index: ``[2, m]`` node ids; one direction or both, the graph is undirected.
+            y: class per node ``[n]``, -1 where it is not known.
+            ids: the node ids of the rows; default ``0 .. n-1``.
+            train: ids of the training nodes; default all labelled nodes that are not in ``test``.
+            test: ids of the test nodes; default none.
+            num_classes: default the largest label + 1.
+            each_edge_once: the format lists every undirected edge once, so a missing reverse is
+                no news.
+            name: for people.
+        """
+        fields = build.checked_fields(
+            x, edge_index, y, ids, train, test, num_classes, each_edge_once
+        )
+        return cls(**fields, name=name)
+
+    @classmethod
+    def from_npz(cls, path: str | Path, *, name: str | None = None) -> Graph:
+        """Read the compact format: CSR features, every edge once, labels; ids are ``0 .. n-1``.
+
+        Keys: ``x_data x_indices x_indptr x_shape edge_index y``.
+        """
+        x, edge_index, y = build.read_npz(Path(path))
+        return cls.from_arrays(x, edge_index, y, each_edge_once=True, name=name or Path(path).stem)
+
+    @classmethod
+    def from_pyg(cls, data: Any, *, num_classes: int | None = None, name: str = "graph") -> Graph:
+        """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
+
+        ``node_id`` gives the ids where it is present. ``train_mask`` and ``test_mask`` give the
+        split; without them every labelled node is a training node (see `with_split`).
+        """
+        return cls.from_arrays(**pyg.arrays_of(data), num_classes=num_classes, name=name)
+
+    def to_pyg(self) -> Any:
+        """A PyG ``Data`` with dense ``x``, ``node_id`` and the split as masks."""
+        return pyg.data_of(self)
+
+    # -- looking things up ------------------------------------------------------------------
+
+    def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each id is a node of this graph."""
+        ids = as_ids(nodes)
+        if self.num_nodes == 0:
+            return np.zeros(len(ids), dtype=bool)
+        at = np.minimum(np.searchsorted(self.ids, ids), self.num_nodes - 1)
+        return self.ids[at] == ids
+
+    def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
+        """Row of each id; unknown ids are an error."""
+        ids = as_ids(nodes)
+        known = self.contains(ids)
+        if not known.all():
+            raise UnknownNodeError(
+                f"node {ids[~known][0]} is not in the graph "
+                f"({int((~known).sum())} of {len(ids)} ids are unknown).",
+                hint="it never was in it, or it has been forgotten already.",
+            )
+        return np.searchsorted(self.ids, ids)
+
+    def has_edges(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each pair of (known) ids ``[m, 2]`` is an edge."""
+        rows, columns = self.positions(pairs[:, 0]), self.positions(pairs[:, 1])
+        found = np.zeros(len(pairs), dtype=bool)
+        for i, (row, column) in enumerate(zip(rows, columns, strict=True)):
+            neighbours = self.indices[self.indptr[row] : self.indptr[row + 1]]
+            at = np.searchsorted(neighbours, column)
+            found[i] = at < len(neighbours) and neighbours[at] == column
+        return found
+
+    def neighbours(self, node: int) -> NDArray[np.int64]:
+        """Ids of the neighbours of one node, sorted."""
+        (row,) = self.positions([node])
+        return self.ids[self.indices[self.indptr[row] : self.indptr[row + 1]]]
+
+    def within_hops(self, positions: NDArray[np.int64], hops: int) -> NDArray[np.int64]:
+        """Sorted positions that are at most ``hops`` edges away from any of the given ones."""
+        reached = np.zeros(self.num_nodes, dtype=bool)
+        frontier = np.unique(positions)
+        reached[frontier] = True
+        for _ in range(hops):
+            around = np.zeros(self.num_nodes, dtype=bool)
+            around[self.indices[slices_of(self.indptr, frontier)]] = True
+            frontier = np.flatnonzero(around & ~reached)
+            reached[frontier] = True
+        return np.flatnonzero(reached)
+
+    # -- making other graphs ----------------------------------------------------------------
+
+    def subgraph(self, nodes: ArrayLike) -> Graph:
+        """The graph on these ids and the edges between them; ids stay what they are."""
+        keep = np.zeros(self.num_nodes, dtype=bool)
+        keep[self.positions(nodes)] = True
+        return self._keep(keep)
+
+    @cached_property
+    def training_graph(self) -> Graph:
+        """The training nodes and the edges between them: all that a partition may look at."""
+        return self._keep(self.role == TRAIN)
+
+    def without(self, request: Request | Sequence[Request] | Removal) -> Graph:
+        """A new graph without the data that the request names; this one is untouched."""
+        removal = request if isinstance(request, Removal) else coalesce(self, request)
+        touched = np.zeros(self.num_nodes, dtype=bool)
+        gone = self.positions(removal.nodes)
+        touched[self.indices[slices_of(self.indptr, gone)]] = True
+
+        rest = self
+        if len(removal.edges):
+            ends = self.positions(removal.edges.ravel()).reshape(-1, 2)
+            touched[ends.ravel()] = True
+            rest = rest._drop_edges(ends)
+        if len(removal.features):
+            rows = self.positions(removal.features)
+            touched[rows] = True
+            rest = replace(rest, x=zero_rows(rest.x, rows))
+        keep = np.ones(self.num_nodes, dtype=bool)
+        keep[gone] = False
+        rest = rest._keep(keep) if len(gone) else rest
+        self._hand_down_leaves(rest, keep, touched[keep])
+        return rest
+
+    def with_node(
+        self, node: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
+    ) -> Graph:
+        """A new graph with one more training node."""
+        if self.contains([node])[0]:
+            raise GraphError(f"node {node} is in the graph already.")
+        row = build.check_new_row(node, features, label, self.num_features, self.num_classes)
+        others = np.unique(self.positions(neighbours))
+        at = int(np.searchsorted(self.ids, node))
+        shifted = np.where(others >= at, others + 1, others)
+        sources = self.sources + (self.sources >= at)
+        targets = self.indices + (self.indices >= at)
+        indptr, indices = csr_from_pairs(
+            np.concatenate([sources, np.full(len(others), at), shifted]),
+            np.concatenate([targets, shifted, np.full(len(others), at)]),
+            self.num_nodes + 1,
+        )
+        x = sp.vstack([self.x[:at], row, self.x[at:]], format="csr")
+        return replace(
+            self,
+            ids=np.insert(self.ids, at, node),
+            indptr=indptr,
+            indices=indices,
+            x=sp.csr_array(x),
+            y=np.insert(self.y, at, label),
+            role=np.insert(self.role, at, TRAIN),
+        )
+
+    def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
+        """The same graph with a random train/test split of its labelled nodes."""
+        if not 0 <= test_share < 1:
+            raise ParameterError.of("test_share", "Graph.with_split", "in [0, 1)", test_share)
+        labelled = np.flatnonzero(self.y != UNLABELLED)
+        shuffled = generator(seed, "split").permutation(labelled)
+        num_train = int(len(labelled) * (1 - test_share))
+        role = np.zeros(self.num_nodes, dtype=np.int8)
+        role[shuffled[:num_train]] = TRAIN
+        role[shuffled[num_train:]] = TEST
+        return replace(self, role=role)
+
+    def _drop_edges(self, ends: NDArray[np.int64]) -> Graph:
+        n = self.num_nodes
+        both = np.concatenate([ends, ends[:, ::-1]])
+        gone = both[:, 0] * n + both[:, 1]
+        stay = ~np.isin(self.sources.astype(np.int64) * n + self.indices, gone)
+        indptr = row_pointers(self.sources[stay], n)
+        return replace(self, indptr=indptr, indices=self.indices[stay])
+
+    def _keep(self, keep: NDArray[np.bool_]) -> Graph:
+        entries = keep[self.sources] & keep[self.indices]
+        renumber = np.cumsum(keep, dtype=np.int32) - np.int32(1)
+        num_kept = int(keep.sum())
+        return replace(
+            self,
+            ids=self.ids[keep],
+            indptr=row_pointers(renumber[self.sources[entries]], num_kept),
+            indices=renumber[self.indices[entries]],
+            x=self.x[np.flatnonzero(keep)],
+            y=self.y[keep],
+            role=self.role[keep],
+        )
+
+    def _hand_down_leaves(
+        self, rest: Graph, keep: NDArray[np.bool_], touched: NDArray[np.bool_]
+    ) -> None:
+        """Spare ``rest`` the hashing of nodes that the removal left as they were."""
+        if rest is self or "_leaves" not in self.__dict__:
+            return
+        leaves = self._leaves[keep]
+        rows = np.flatnonzero(touched)
+        leaves[rows] = fp.leaves(rest, rows)
+        rest.__dict__["_leaves"] = leaves

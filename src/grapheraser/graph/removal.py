@@ -1,0 +1,165 @@
+"""What can be forgotten: nodes, edges, and a node's features.
+
+A request is a frozen value that names ids only. `coalesce` checks a list of them against a graph
+and merges them into one `Removal`, in which nothing is said twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import NothingToForgetError, ParameterError, UnknownEdgeError
+
+if TYPE_CHECKING:
+    from grapheraser.graph.graph import Graph
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Forget these nodes: their features, labels and all their edges."""
+
+    ids: tuple[int, ...]
+
+    def __init__(self, ids: Iterable[int] | int) -> None:
+        object.__setattr__(self, "ids", _canonical_ids("Nodes", ids))
+
+
+@dataclass(frozen=True)
+class Features:
+    """Forget the features of these nodes; the nodes, their labels and edges stay."""
+
+    ids: tuple[int, ...]
+
+    def __init__(self, ids: Iterable[int] | int) -> None:
+        object.__setattr__(self, "ids", _canonical_ids("Features", ids))
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Forget these undirected edges; their end points stay. (3, 17) and (17, 3) are the same."""
+
+    pairs: tuple[tuple[int, int], ...]
+
+    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
+        canonical = set()
+        for pair in pairs:
+            try:
+                u, v = (_as_id("Edges", end) for end in pair)
+            except (TypeError, ValueError) as error:
+                if isinstance(error, ParameterError):
+                    raise
+                raise ParameterError.of(
+                    "pairs", "Edges", "an iterable of pairs of ids", pair
+                ) from None
+            canonical.add((min(u, v), max(u, v)))
+        object.__setattr__(self, "pairs", tuple(sorted(canonical)))
+
+
+Request: TypeAlias = Nodes | Edges | Features
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A checked, merged request: all ids exist, and nothing is named twice.
+
+    Attributes:
+        nodes: sorted ids of the nodes that go.
+        edges: ``[m, 2]`` ids (u < v) of further edges that go; none touches one of ``nodes``.
+        features: sorted ids of further nodes whose features go; none is among ``nodes``.
+        digest: SHA-256 of the request as asked, the same whatever the order of its parts.
+    """
+
+    nodes: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    features: NDArray[np.int64]
+    digest: str
+
+
+def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
+    """One request or a list of them, as a tuple."""
+    requests = (request,) if isinstance(request, Nodes | Edges | Features) else tuple(request)
+    for item in requests:
+        if not isinstance(item, Nodes | Edges | Features):
+            raise ParameterError(
+                f"a request must be Nodes, Edges, Features or a list of them. Got {item!r}."
+            )
+    return requests
+
+
+def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
+    """The union of the requests as plain sorted lists, ready for JSON."""
+    nodes: set[int] = set()
+    edges: set[tuple[int, int]] = set()
+    features: set[int] = set()
+    for request in requests:
+        match request:
+            case Nodes(ids):
+                nodes.update(ids)
+            case Edges(pairs):
+                edges.update(pairs)
+            case Features(ids):
+                features.update(ids)
+    return {
+        "edges": [list(pair) for pair in sorted(edges)],
+        "features": sorted(features),
+        "nodes": sorted(nodes),
+    }
+
+
+def request_digest(requests: Iterable[Request]) -> str:
+    """SHA-256 of the canonical form; the requester can compute it from what they asked."""
+    text = json.dumps(canonical_form(requests), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
+    """Check every id and edge against ``graph`` and merge the requests into one removal."""
+    requests = as_requests(request)
+    form = canonical_form(requests)
+    if not any(form.values()):
+        raise NothingToForgetError("the request names no node, edge or feature row.")
+    nodes = np.array(form["nodes"], dtype=np.int64)
+    edges = np.array(form["edges"], dtype=np.int64).reshape(-1, 2)
+    features = np.array(form["features"], dtype=np.int64)
+
+    graph.positions(nodes)
+    graph.positions(edges.ravel())
+    missing = ~graph.has_edges(edges)
+    if missing.any():
+        u, v = edges[missing][0]
+        raise UnknownEdgeError(
+            f"there is no edge {u}-{v} in the graph ({int(missing.sum())} of {len(edges)} "
+            "requested edges do not exist).",
+            hint="it never existed, or it has been forgotten already.",
+        )
+    rows = graph.positions(features)
+    empty = np.diff(graph.x.indptr)[rows] == 0
+    if empty.any():
+        raise NothingToForgetError(
+            f"node {features[empty][0]} has no features to forget "
+            f"({int(empty.sum())} of {len(features)} requested rows are empty)."
+        )
+    edges = edges[~np.isin(edges, nodes).any(axis=1)]
+    features = features[~np.isin(features, nodes)]
+    return Removal(nodes, edges, features, request_digest(requests))
+
+
+def _canonical_ids(owner: str, ids: Iterable[int] | int) -> tuple[int, ...]:
+    items = (ids,) if isinstance(ids, int | np.integer) else ids
+    try:
+        return tuple(sorted({_as_id(owner, item) for item in items}))
+    except TypeError:
+        raise ParameterError.of("ids", owner, "an iterable of node ids", ids) from None
+
+
+def _as_id(owner: str, item: object) -> int:
+    if isinstance(item, bool) or not isinstance(item, int | np.integer):
+        raise ParameterError.of("ids", owner, "made of integers", item)
+    return int(item)

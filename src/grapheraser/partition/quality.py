@@ -1,0 +1,65 @@
+"""How good a partition is, measured on the graph that it cuts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.graph import Graph
+
+if TYPE_CHECKING:
+    from grapheraser.partition.base import Partition
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionQuality:
+    """Figures of one partition on one training graph.
+
+    Attributes:
+        edge_cut: edges between shards.
+        edges: all edges of the training graph.
+        modularity: Newman's modularity of the shards.
+        label_entropy: float ``[num_shards]``, entropy in nats of the labels in each shard.
+        kept: float ``[n]``, share of each node's neighbours in its own shard; NaN where isolated.
+    """
+
+    edge_cut: int
+    edges: int
+    modularity: float
+    label_entropy: NDArray[np.float64]
+    kept: NDArray[np.float64]
+
+
+def measure_labels(graph: Graph, labels: NDArray[np.integer], num_shards: int) -> PartitionQuality:
+    """Measure an assignment of the nodes of a training graph, by position."""
+    inside = labels[graph.sources] == labels[graph.indices]
+    edges, degree = graph.num_edges, graph.degree
+    volume = np.bincount(labels, weights=degree, minlength=num_shards)
+    modularity = 0.0
+    if edges:
+        modularity = float(inside.sum() / (2 * edges) - ((volume / (2 * edges)) ** 2).sum())
+    kept = np.full(graph.num_nodes, np.nan)
+    own = np.bincount(graph.sources[inside], minlength=graph.num_nodes)
+    kept[degree > 0] = own[degree > 0] / degree[degree > 0]
+    counts = np.zeros((num_shards, graph.num_classes))
+    known = graph.y >= 0
+    np.add.at(counts, (labels[known], graph.y[known]), 1)
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    log_share = np.log(share, out=np.zeros_like(share), where=share > 0)
+    return PartitionQuality(
+        edge_cut=int((~inside).sum()) // 2,
+        edges=edges,
+        modularity=modularity,
+        label_entropy=-(share * log_share).sum(axis=1),
+        kept=kept,
+    )
+
+
+def measure(graph: Graph, partition: Partition) -> PartitionQuality:
+    """Measure a partition on the training graph of ``graph``."""
+    training = graph.training_graph
+    labels = partition.shard_of(training.ids)
+    return measure_labels(training, labels, partition.num_shards)

@@ -1,0 +1,37 @@
+"""One small registry: a name or an object goes in, an object comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from grapheraser.errors import ParameterError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names of one kind of part (``kind`` is used in messages)."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, T] = {}
+
+    def add(self, name: str, entry: T) -> T:
+        """Register ``entry``; a name can be taken only once."""
+        if name in self._entries:
+            raise ParameterError(f"{self.kind} '{name}' is registered already.")
+        self._entries[name] = entry
+        return entry
+
+    def get(self, name: str) -> T:
+        """The entry of that name; the error lists the choices."""
+        if name not in self._entries:
+            raise ParameterError(f"unknown {self.kind} '{name}'. Choose from: {', '.join(self)}.")
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
