@@ -11,6 +11,7 @@ import hashlib
 import json
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -47,7 +48,18 @@ def keyed_uniform(rows: NDArray[np.integer], num_columns: int, key: int) -> NDAr
     Returns: float32 ``[len(rows), num_columns]``.
     """
     row_keys = keyed_hash(rows, key)
-    columns = keyed_hash(np.arange(num_columns), derive(key, "columns"))
-    bits = keyed_hash((row_keys[:, None] ^ columns[None, :]).ravel(), derive(key, "entries"))
-    uniform = (bits >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
-    return uniform.reshape(len(row_keys), num_columns)
+    column_keys = keyed_hash(np.arange(num_columns), derive(key, "columns"))
+    return _mixed(row_keys, column_keys)
+
+
+@njit(cache=True)
+def _mixed(row_keys: NDArray[np.uint64], column_keys: NDArray[np.uint64]) -> NDArray[np.float32]:
+    out = np.empty((len(row_keys), len(column_keys)), dtype=np.float32)
+    for r in range(len(row_keys)):
+        for c in range(len(column_keys)):
+            z = row_keys[r] + column_keys[c]
+            z = (z ^ (z >> np.uint64(30))) * _MIX_A
+            z = (z ^ (z >> np.uint64(27))) * _MIX_B
+            z = z ^ (z >> np.uint64(31))
+            out[r, c] = np.float32(z >> np.uint64(40)) * np.float32(2.0**-24)
+    return out

@@ -1,0 +1,67 @@
+"""From what the user wrote after ``model=`` to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from torch import nn
+
+from grapheraser.errors import ParameterError
+from grapheraser.models.spec import PRESETS, ModelSpec
+
+ModuleFactory: TypeAlias = Callable[[int, int], nn.Module]
+
+
+@dataclass(frozen=True)
+class CustomModel:
+    """A user's own module: ``factory(in_channels, out_channels)`` with ``forward(x, edge_index)``.
+
+    Attributes:
+        factory: a class or function; importable by name if the run is to be saved and loaded.
+        receptive_field: how many hops away a node can still change another node's logits; None
+            when that is not known, and then every posterior counts as stale after every request.
+        lr, weight_decay: of Adam.
+    """
+
+    factory: ModuleFactory
+    receptive_field: int | None = None
+    lr: float = 0.01
+    weight_decay: float = 0.001
+
+    @property
+    def name(self) -> str:
+        """Where the factory can be imported from, as ``module:qualname``."""
+        qualname = getattr(self.factory, "__qualname__", type(self.factory).__qualname__)
+        return f"{getattr(self.factory, '__module__', '?')}:{qualname}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "factory": self.name,
+            "receptive_field": self.receptive_field,
+            "lr": self.lr,
+            "weight_decay": self.weight_decay,
+        }
+
+
+Model: TypeAlias = ModelSpec | CustomModel
+
+
+def resolve_model(model: str | Model | ModuleFactory) -> Model:
+    """A model from a preset's name, a `ModelSpec`, a `CustomModel` or a module factory."""
+    if isinstance(model, str):
+        if model not in PRESETS:
+            raise ParameterError(f"unknown model '{model}'. Choose from: {', '.join(PRESETS)}.")
+        return PRESETS[model]
+    if isinstance(model, ModelSpec | CustomModel):
+        return model
+    if isinstance(model, nn.Module):
+        raise ParameterError(
+            "'model' of GraphEraser must be a factory, not a module: every shard needs its own. "
+            f"Got {type(model).__name__}.",
+            hint="pass the class, or a function (in_channels, out_channels) -> module.",
+        )
+    if callable(model):
+        return CustomModel(model)
+    raise ParameterError.of("model", "GraphEraser", "a name, ModelSpec or module factory", model)

@@ -1,0 +1,109 @@
+"""Architectures as values: what a built-in model is made of, and its presets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from grapheraser.errors import ParameterError
+
+KINDS = ("gcn", "sage", "gat", "gin", "mlp")
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A built-in model: two message-passing layers (``mlp``: three linear ones).
+
+    Attributes:
+        kind: gcn, sage, gat, gin or mlp.
+        hidden: width of the hidden layers; per head for gat.
+        heads: attention heads of gat's first layer; its second has one.
+        activation: after every hidden layer: relu, elu or none.
+        dropout: on hidden units, while training.
+        input_dropout: on the input features, while training.
+        attention_dropout: on gat's attention coefficients, while training.
+        self_loops: whether gcn and gat count a node among its own neighbours.
+        bias: whether gcn's layers have one.
+        batch_norm: after gin's message-passing layers, before the activation.
+        linear_head: whether gin's second layer ends in ``hidden`` units and a linear classifier
+            (with batch norm, activation and dropout between) instead of in the classes.
+        all_columns: keep the weights of feature columns that no node of the shard has. By default
+            they are left out: they would carry nothing but initial noise.
+        lr, weight_decay: of Adam.
+    """
+
+    kind: str
+    hidden: int = 64
+    heads: int = 1
+    activation: str = "relu"
+    dropout: float = 0.5
+    input_dropout: float = 0.0
+    attention_dropout: float = 0.0
+    self_loops: bool = True
+    bias: bool = True
+    batch_norm: bool = False
+    linear_head: bool = False
+    all_columns: bool = False
+    lr: float = 0.01
+    weight_decay: float = 0.001
+
+    def __post_init__(self) -> None:
+        rules: tuple[tuple[str, bool, str], ...] = (
+            ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
+            ("hidden", self.hidden >= 1, "at least 1"),
+            ("heads", self.heads >= 1, "at least 1"),
+            ("activation", self.activation in ("relu", "elu", "none"), "relu, elu or none"),
+            ("dropout", 0 <= self.dropout < 1, "in [0, 1)"),
+            ("input_dropout", 0 <= self.input_dropout < 1, "in [0, 1)"),
+            ("attention_dropout", 0 <= self.attention_dropout < 1, "in [0, 1)"),
+            ("lr", self.lr > 0, "positive"),
+            ("weight_decay", self.weight_decay >= 0, "non-negative"),
+        )
+        for name, holds, constraint in rules:
+            if not holds:
+                raise ParameterError.of(name, "ModelSpec", constraint, getattr(self, name))
+
+    @property
+    def receptive_field(self) -> int:
+        """How many hops away a node can still change another node's posterior."""
+        return 0 if self.kind == "mlp" else 2
+
+    @property
+    def name(self) -> str:
+        """The preset's name, or the kind and what differs from its default."""
+        for preset, spec in PRESETS.items():
+            if spec == self:
+                return preset
+        default = PRESETS[self.kind]
+        changes = [
+            f"{f.name}={getattr(self, f.name)}"
+            for f in fields(self)
+            if getattr(self, f.name) != getattr(default, f.name)
+        ]
+        return f"{self.kind}({', '.join(changes)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+PRESETS: dict[str, ModelSpec] = {
+    "gcn": ModelSpec("gcn", hidden=16),
+    "sage": ModelSpec("sage", hidden=64),
+    "gat": ModelSpec("gat", hidden=8, heads=8, activation="elu"),
+    "gin": ModelSpec("gin", hidden=32, batch_norm=True),
+    "mlp": ModelSpec("mlp", hidden=64),
+    # The architectures of the paper's code with the optimiser of the paper's text.
+    "gcn:paper": ModelSpec("gcn", hidden=16, self_loops=False, bias=False, all_columns=True),
+    "sage:paper": ModelSpec("sage", hidden=256, all_columns=True),
+    "gat:paper": ModelSpec(
+        "gat",
+        hidden=8,
+        heads=8,
+        dropout=0.6,
+        input_dropout=0.6,
+        attention_dropout=0.6,
+        all_columns=True,
+    ),
+    "gin:paper": ModelSpec("gin", hidden=32, batch_norm=True, linear_head=True, all_columns=True),
+    "mlp:paper": ModelSpec("mlp", hidden=100, activation="none", dropout=0.0, all_columns=True),
+}

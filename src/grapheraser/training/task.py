@@ -1,0 +1,85 @@
+"""What goes into training a shard, and what comes out."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
+from grapheraser.models import Model, ModelSpec
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How every shard is trained.
+
+    Attributes:
+        model: a built-in architecture or a user's own, with its learning rate and weight decay.
+        epochs: full-batch steps of Adam.
+    """
+
+    model: Model
+    epochs: int = 100
+
+    def __post_init__(self) -> None:
+        if isinstance(self.epochs, bool) or not isinstance(self.epochs, int) or self.epochs < 1:
+            raise ParameterError.of("epochs", "TrainingConfig", "a positive int", self.epochs)
+
+
+@dataclass(frozen=True, eq=False)
+class ShardTask:
+    """One shard to train: its own nodes and the edges between them, nothing else.
+
+    Attributes:
+        shard: the shard's id.
+        graph: the isolated subgraph; every node is a training node.
+        seed: derived from the run's seed and the shard's id.
+    """
+
+    shard: int
+    graph: Graph
+    seed: int
+
+    def columns(self, model: Model) -> NDArray[np.int32]:
+        """Sorted feature columns that the model has weights for."""
+        if isinstance(model, ModelSpec) and not model.all_columns:
+            used = np.zeros(self.graph.num_features, dtype=bool)
+            used[self.graph.x.indices] = True
+            return np.flatnonzero(used).astype(np.int32)
+        return np.arange(self.graph.num_features, dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class ShardWeights:
+    """A trained shard model.
+
+    Attributes:
+        columns: int32, sorted feature columns that the input layers have weights for.
+        tensors: arrays by the names of the PyG module's state dict; input layers have one column
+            per entry of ``columns``.
+    """
+
+    columns: NDArray[np.int32]
+    tensors: dict[str, NDArray[np.generic]]
+
+    def __post_init__(self) -> None:
+        for array in (self.columns, *self.tensors.values()):
+            array.flags.writeable = False
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over names, types, shapes and bytes of every tensor."""
+        digest = hashlib.sha256()
+        for name, array in [("columns", self.columns), *sorted(self.tensors.items())]:
+            digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def num_bytes(self) -> int:
+        return self.columns.nbytes + sum(array.nbytes for array in self.tensors.values())
