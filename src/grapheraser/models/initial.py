@@ -70,12 +70,13 @@ def parameter_shapes(
                 if spec.batch_norm:
                     shapes |= {"norm2.weight": (h,), "norm2.bias": (h,)}
         case _:
+            second = spec.second_hidden or h
             shapes = {
                 "lin1.weight": (h, num_features),
                 "lin1.bias": (h,),
-                "lin2.weight": (h, h),
-                "lin2.bias": (h,),
-                "lin3.weight": (c, h),
+                "lin2.weight": (second, h),
+                "lin2.bias": (second,),
+                "lin3.weight": (c, second),
                 "lin3.bias": (c,),
             }
     return shapes

@@ -104,8 +104,9 @@ class MLP(BuiltIn):
     def __init__(self, spec: ModelSpec, in_channels: int, out_channels: int) -> None:
         super().__init__(spec)
         self.lin1 = nn.Linear(in_channels, spec.hidden)
-        self.lin2 = nn.Linear(spec.hidden, spec.hidden)
-        self.lin3 = nn.Linear(spec.hidden, out_channels)
+        second = spec.second_hidden or spec.hidden
+        self.lin2 = nn.Linear(spec.hidden, second)
+        self.lin3 = nn.Linear(second, out_channels)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         del edge_index

@@ -17,6 +17,7 @@ class ModelSpec:
     Attributes:
         kind: gcn, sage, gat, gin or mlp.
         hidden: width of the hidden layers; per head for gat.
+        second_hidden: width of mlp's second hidden layer, where it differs from ``hidden``.
         heads: attention heads of gat's first layer; its second has one.
         activation: after every hidden layer: relu, elu or none.
         dropout: on hidden units, while training.
@@ -34,6 +35,7 @@ class ModelSpec:
 
     kind: str
     hidden: int = 64
+    second_hidden: int | None = None
     heads: int = 1
     activation: str = "relu"
     dropout: float = 0.5
@@ -105,5 +107,7 @@ PRESETS: dict[str, ModelSpec] = {
         all_columns=True,
     ),
     "gin:paper": ModelSpec("gin", hidden=32, batch_norm=True, linear_head=True, all_columns=True),
-    "mlp:paper": ModelSpec("mlp", hidden=100, activation="none", dropout=0.0, all_columns=True),
+    "mlp:paper": ModelSpec(
+        "mlp", hidden=250, second_hidden=100, activation="none", dropout=0.0, all_columns=True
+    ),
 }
