@@ -1,0 +1,1 @@
+"""Pictures of graphs and partitions (the `plots` extra)."""
