@@ -1,7 +1,9 @@
-"""The models: built-in architectures as values, and as PyG modules."""
+"""The models as values; `grapheraser.models.modules` has them as PyG modules.
+
+Nothing here imports torch, so that a trained run can predict without waiting for it.
+"""
 
 from grapheraser.models.initial import initial_weights, input_parameters, parameter_shapes
-from grapheraser.models.modules import build_module, load_weights
 from grapheraser.models.resolve import CustomModel, Model, ModuleFactory, resolve_model
 from grapheraser.models.spec import KINDS, PRESETS, ModelSpec
 
@@ -12,10 +14,8 @@ __all__ = [
     "Model",
     "ModelSpec",
     "ModuleFactory",
-    "build_module",
     "initial_weights",
     "input_parameters",
-    "load_weights",
     "parameter_shapes",
     "resolve_model",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
@@ -131,9 +130,3 @@ MODULES: dict[str, type[GCN | SAGE | GAT | GIN | MLP]] = {
 def build_module(spec: ModelSpec, in_channels: int, out_channels: int) -> nn.Module:
     """The PyG module of a spec, with PyG's own initial weights."""
     return MODULES[spec.kind](spec, in_channels, out_channels)
-
-
-def load_weights(module: nn.Module, weights: dict[str, object]) -> nn.Module:
-    """The module with these weights (numpy arrays by state-dict name)."""
-    module.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
-    return module

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-from torch import nn
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grapheraser.errors import ParameterError
 from grapheraser.models.spec import PRESETS, ModelSpec
 
-ModuleFactory: TypeAlias = Callable[[int, int], nn.Module]
+if TYPE_CHECKING:
+    from torch import nn
+
+ModuleFactory: TypeAlias = "Callable[[int, int], nn.Module]"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def resolve_model(model: str | Model | ModuleFactory) -> Model:
         return PRESETS[model]
     if isinstance(model, ModelSpec | CustomModel):
         return model
-    if isinstance(model, nn.Module):
+    if hasattr(model, "state_dict") and not isinstance(model, type):
         raise ParameterError(
             "'model' of GraphEraser must be a factory, not a module: every shard needs its own. "
             f"Got {type(model).__name__}.",

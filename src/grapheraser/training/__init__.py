@@ -1,5 +1,15 @@
-"""The training stage: from isolated shards to shard models."""
+"""The training stage: from isolated shards to shard models, and from those to posteriors."""
 
-from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.engine import ENGINES, Engine, resolve_engine, shard_posteriors
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig, digest_tensors
 
-__all__ = ["ShardTask", "ShardWeights", "TrainingConfig"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "ShardTask",
+    "ShardWeights",
+    "TrainingConfig",
+    "digest_tensors",
+    "resolve_engine",
+    "shard_posteriors",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -74,12 +75,17 @@ class ShardWeights:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over names, types, shapes and bytes of every tensor."""
-        digest = hashlib.sha256()
-        for name, array in [("columns", self.columns), *sorted(self.tensors.items())]:
-            digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
+        return digest_tensors({"columns": self.columns, **self.tensors})
 
     @property
     def num_bytes(self) -> int:
         return self.columns.nbytes + sum(array.nbytes for array in self.tensors.values())
+
+
+def digest_tensors(tensors: Mapping[str, NDArray[np.generic]]) -> str:
+    """SHA-256 over names, types, shapes and bytes, in the order of the names."""
+    digest = hashlib.sha256()
+    for name, array in sorted(tensors.items()):
+        digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,80 @@
+"""A run's settings as plain JSON, and back."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from grapheraser.aggregation import AGGREGATORS
+from grapheraser.errors import ParameterError
+from grapheraser.models import CustomModel, Model, ModelSpec, ModuleFactory
+from grapheraser.partition import PARTITIONERS, resolve_partitioner
+from grapheraser.state import Settings
+
+
+def describe(params: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """Everything that the result depends on, but for the data; executors have no part in it."""
+    partitioner = resolve_partitioner(params["partition"])
+    return {
+        "model": settings.training.model.to_dict(),
+        "partition": {"name": partitioner.name, "options": _options(partitioner)},
+        "aggregation": {
+            "name": settings.aggregator.name,
+            "options": _options(settings.aggregator),
+        },
+        "num_shards": int(params["num_shards"]),
+        "epochs": settings.training.epochs,
+        "seed": settings.seed,
+        "device": params["device"],
+        "gamma": float(params["gamma"]),
+        "delta": params["delta"],
+        "engine": settings.engine.name,
+    }
+
+
+def parameters_of(
+    configuration: dict[str, Any], model: Model | ModuleFactory | None
+) -> dict[str, Any]:
+    """The constructor's arguments from a description; ``model`` stands for a user's own module."""
+    described = configuration["model"]
+    if "factory" in described:
+        if model is None:
+            raise ParameterError(
+                f"this run was trained with a module of its own ({described['factory']}).",
+                hint="pass it again: GraphEraser.load(path, model=factory).",
+            )
+        if not isinstance(model, ModelSpec | CustomModel):
+            options = {key: described[key] for key in described if key != "factory"}
+            model = CustomModel(model, **options)
+    else:
+        model = ModelSpec(**described)
+    return {
+        "model": model,
+        "partition": _registered(PARTITIONERS, configuration["partition"]),
+        "aggregation": _registered(AGGREGATORS, configuration["aggregation"]),
+        **{
+            key: configuration[key]
+            for key in ("num_shards", "epochs", "seed", "device", "gamma", "delta", "engine")
+        },
+    }
+
+
+def _options(part: Any) -> dict[str, Any]:
+    """Fields of a part that differ from their defaults and can be written down."""
+    if not is_dataclass(part):
+        return {}
+    options = {field.name: (getattr(part, field.name), field.default) for field in fields(part)}
+    return {
+        name: value
+        for name, (value, default) in options.items()
+        if value != default and isinstance(value, str | int | float | bool | None)
+    }
+
+
+def _registered(registry: Any, described: dict[str, Any]) -> Any:
+    """The part as registered, or its bare name where it was the user's own."""
+    if described["name"] not in registry:
+        return described["name"]
+    if not described["options"]:
+        return described["name"]
+    return registry.get(described["name"])(**described["options"])

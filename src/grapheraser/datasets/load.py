@@ -1,0 +1,75 @@
+"""`load_dataset`: a graph by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grapheraser.datasets.demo import demo_graph
+from grapheraser.datasets.public import (
+    PUBLIC,
+    compact_file,
+    data_root,
+    load_public,
+    raw_file,
+)
+from grapheraser.errors import UnknownDatasetError
+from grapheraser.graph import Graph
+
+
+def load_dataset(name: str, root: str | Path | None = None, split_seed: int = 0) -> Graph:
+    """A named graph, 80 % of its nodes for training and 20 % for testing.
+
+    Args:
+        name: ``demo`` (generated), one of the paper's (cora, citeseer, pubmed, cs, physics), the
+            name of any compact ``<name>.npz`` in the data folder, or the path of such a file.
+        root: the data folder; default ``GRAPHERASER_DATA``, or the user's cache.
+        split_seed: the split is a function of it.
+    """
+    folder = data_root(root)
+    if name == "demo":
+        graph = demo_graph()
+    elif name in PUBLIC:
+        graph = load_public(PUBLIC[name], folder)
+    elif compact_file(name, folder).exists():
+        graph = Graph.from_npz(compact_file(name, folder))
+    elif name.endswith(".npz"):
+        graph = Graph.from_npz(name)
+    else:
+        known = [info.name for info in dataset_info(root)]
+        raise UnknownDatasetError(
+            f"unknown data set '{name}'. Known here: {', '.join(known)}.",
+            hint=f"any compact <name>.npz in {folder} can be named, or a path ending in .npz.",
+        )
+    return graph.with_split(test_share=0.2, seed=split_seed)
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What is known of a data set without loading it."""
+
+    name: str
+    source: str
+    available: bool
+    path: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+def dataset_info(root: str | Path | None = None) -> list[DatasetInfo]:
+    """Every name that `load_dataset` knows, and whether its files are on disk."""
+    folder = data_root(root)
+    found = [DatasetInfo("demo", "generated", True, None)]
+    for public in PUBLIC.values():
+        files = (compact_file(public.name, folder), raw_file(public, folder))
+        path = next((str(file) for file in files if file.exists()), None)
+        found.append(DatasetInfo(public.name, f"PyG {public.family}", path is not None, path))
+    others = sorted(folder.glob("*.npz")) if folder.is_dir() else []
+    found += [
+        DatasetInfo(file.stem, "compact npz", True, str(file))
+        for file in others
+        if file.stem not in PUBLIC
+    ]
+    return found

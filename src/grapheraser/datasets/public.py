@@ -1,0 +1,132 @@
+"""The paper's five public graphs, from compact files, PyG's raw files, or a download by PyG."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from grapheraser.errors import DatasetNotFoundError, GraphError
+from grapheraser.graph import Graph
+
+
+@dataclass(frozen=True)
+class PublicGraph:
+    """Where a public graph comes from, and the shards that the paper cuts it into.
+
+    Attributes:
+        name: as the user says it.
+        folder: PyG's name of it, also the folder of its raw files.
+        family: Planetoid or Coauthor, PyG's class for it.
+        num_shards: the paper's k.
+    """
+
+    name: str
+    folder: str
+    family: str
+    num_shards: int
+
+    @property
+    def raw_file(self) -> str:
+        """One raw file that is there exactly when the raw files are."""
+        if self.family == "Planetoid":
+            return f"ind.{self.folder.lower()}.graph"
+        return f"ms_academic_{self.folder[:4].lower()}.npz"
+
+
+PUBLIC = {
+    graph.name: graph
+    for graph in (
+        PublicGraph("cora", "Cora", "Planetoid", 20),
+        PublicGraph("citeseer", "CiteSeer", "Planetoid", 20),
+        PublicGraph("pubmed", "PubMed", "Planetoid", 50),
+        PublicGraph("cs", "CS", "Coauthor", 30),
+        PublicGraph("physics", "Physics", "Coauthor", 100),
+    )
+}
+
+
+def data_root(root: str | Path | None = None) -> Path:
+    """The folder of data sets: the argument, ``GRAPHERASER_DATA``, or the user's cache."""
+    if root is not None:
+        return Path(root)
+    default = Path.home() / ".cache" / "grapheraser" / "data"
+    return Path(os.environ.get("GRAPHERASER_DATA") or default)
+
+
+def compact_file(name: str, root: Path) -> Path:
+    """Where the compact npz of a graph would lie."""
+    return root / f"{name}.npz"
+
+
+def raw_file(public: PublicGraph, root: Path) -> Path:
+    """Where PyG's raw file of a graph would lie."""
+    return root / public.folder / "raw" / public.raw_file
+
+
+def load_public(public: PublicGraph, root: Path) -> Graph:
+    """The graph, the same whichever of its sources is at hand."""
+    compact = compact_file(public.name, root)
+    if compact.exists():
+        graph = Graph.from_npz(compact, name=public.name)
+        return _binary(graph) if public.family == "Coauthor" else graph
+    raw = raw_file(public, root)
+    if not raw.exists():
+        _download(public, root)
+    return _read_coauthor(raw, public) if public.family == "Coauthor" else _planetoid(public, root)
+
+
+def _binary(graph: Graph) -> Graph:
+    """PyG's Coauthor features are 1 wherever a keyword occurs; the compact files hold counts."""
+    x = sp.csr_array((np.ones_like(graph.x.data), graph.x.indices, graph.x.indptr), graph.x.shape)
+    return Graph.from_arrays(x, graph.edges.T, graph.y, each_edge_once=True, name=graph.name)
+
+
+def _planetoid(public: PublicGraph, root: Path) -> Graph:
+    from torch_geometric.datasets import Planetoid
+
+    data = Planetoid(root=str(root), name=public.folder)[0]
+    # The paper splits at random; the public split of these graphs is not used.
+    data.train_mask = data.val_mask = data.test_mask = None
+    return Graph.from_pyg(data, name=public.name)
+
+
+def _read_coauthor(path: Path, public: PublicGraph) -> Graph:
+    """PyG would make the features dense (Physics: 1.2 GB), so its raw file is read directly."""
+    try:
+        with np.load(path, allow_pickle=False) as z:
+            x = _csr(z, "attr")
+            links = _csr(z, "adj").tocoo()
+            labels = z["labels"]
+    except (KeyError, ValueError, OSError, EOFError) as error:
+        raise GraphError(f"{path}: not a readable file ({error}).") from error
+    x.data = np.ones_like(x.data)
+    edges = np.stack([links.row, links.col])
+    return Graph.from_arrays(x, edges, labels, each_edge_once=True, name=public.name)
+
+
+def _csr(z: Any, prefix: str) -> sp.csr_array:
+    rows, columns = (int(size) for size in z[f"{prefix}_shape"])
+    parts = tuple(z[f"{prefix}_{part}"] for part in ("data", "indices", "indptr"))
+    matrix = sp.csr_array(parts, shape=(rows, columns))
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _download(public: PublicGraph, root: Path) -> None:
+    """Let PyG fetch the raw files; where that fails, say where they were looked for."""
+    import torch_geometric.datasets
+
+    try:
+        getattr(torch_geometric.datasets, public.family)(root=str(root), name=public.folder)
+    except Exception as error:
+        raise DatasetNotFoundError(
+            f"data set '{public.name}' is not on disk and could not be downloaded "
+            f"({type(error).__name__}). Looked for:\n"
+            f"  {compact_file(public.name, root)}\n  {raw_file(public, root)}",
+            hint="put one of them there, or point GRAPHERASER_DATA at a folder that has it.",
+        ) from error

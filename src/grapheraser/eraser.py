@@ -1,0 +1,465 @@
+"""GraphEraser: fit, predict, unlearn, insert."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from grapheraser.aggregation import Aggregator, FittedAggregator, resolve_aggregator
+from grapheraser.cluster import Executor, resolve_executor
+from grapheraser.configuration import describe, parameters_of
+from grapheraser.errors import (
+    AlreadyForgottenError,
+    GraphError,
+    InputError,
+    NotFittedError,
+    ParameterError,
+    PartitionError,
+)
+from grapheraser.graph import UNLABELLED, Graph, as_requests, coalesce, request_digest
+from grapheraser.models import Model, ModuleFactory, resolve_model
+from grapheraser.partition import Partition, Partitioner, partition_graph, resolve_partitioner
+from grapheraser.partition.api import PartitionFunction
+from grapheraser.placement import place_node
+from grapheraser.receipt import Receipt, ShardRecord, check_chain, digest_of
+from grapheraser.requests import Plan, Request, plan_removal
+from grapheraser.state import Settings, State, change_state, ensemble_of, fit_state
+from grapheraser.statement import exactness
+from grapheraser.store import RunState, load_run, save_run
+from grapheraser.training import ShardWeights, TrainingConfig, digest_tensors, resolve_engine
+from grapheraser.verification import Verification, compare
+from grapheraser.versions import versions
+
+# The largest block of posteriors held at once while predicting, in numbers.
+_PREDICT_BLOCK = 32_000_000
+
+
+class GraphEraser:
+    """An ensemble of isolated shard models that forgets nodes and edges exactly.
+
+    The constructor only stores its arguments; `fit` checks them.
+
+    Args:
+        model: gcn, sage, gat, gin or mlp, one of the paper's variants (``"gcn:paper"``), a
+            `ModelSpec`, or a factory ``(in_channels, out_channels) -> torch.nn.Module`` whose
+            modules have ``forward(x, edge_index)``.
+        partition: name of a partition method, a `Partitioner`, or a function
+            ``(graph, num_shards, seed) -> labels``.
+        num_shards: k; 1 is training from scratch.
+        aggregation: name of an aggregation or an `Aggregator`.
+        epochs: of every shard's training.
+        seed: every random number follows from it.
+        device: a torch device.
+        executor: local, process, or an `Executor`.
+        gamma: slack of the shards' capacity, 0 (strictly balanced) to 1 (none).
+        delta: the capacity itself, instead of ``gamma``.
+        engine: auto, pyg or cpu.
+
+    Attributes:
+        graph_: the current graph.
+        partition_: the shard of every training node.
+        shards_: weights by shard id.
+        aggregator_: the fitted aggregator.
+        receipts_: one per change since the fit, oldest first.
+        engine_: name of the engine that trained the shards, and will train them again.
+    """
+
+    def __init__(
+        self,
+        model: str | Model | ModuleFactory = "gcn",
+        partition: str | Partitioner | PartitionFunction = "random",
+        num_shards: int = 20,
+        aggregation: str | Aggregator = "mean",
+        epochs: int = 100,
+        seed: int = 0,
+        device: str = "cpu",
+        executor: str | Executor = "local",
+        gamma: float = 0.0,
+        delta: int | None = None,
+        engine: str = "auto",
+    ) -> None:
+        self.model = model
+        self.partition = partition
+        self.num_shards = num_shards
+        self.aggregation = aggregation
+        self.epochs = epochs
+        self.seed = seed
+        self.device = device
+        self.executor = executor
+        self.gamma = gamma
+        self.delta = delta
+        self.engine = engine
+
+    # -- scikit-learn's conventions -----------------------------------------------------------
+
+    @classmethod
+    def _parameter_names(cls) -> tuple[str, ...]:
+        return tuple(inspect.signature(cls.__init__).parameters)[1:]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments as they are now."""
+        del deep
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor arguments; they count from the next `fit` on."""
+        for name, value in params.items():
+            if name not in self._parameter_names():
+                raise ParameterError(
+                    f"GraphEraser has no parameter '{name}'. "
+                    f"Choose from: {', '.join(self._parameter_names())}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if value != defaults[name].default
+        ]
+        return f"GraphEraser({', '.join(changed)})"
+
+    # -- fitted state -------------------------------------------------------------------------
+
+    @property
+    def graph_(self) -> Graph:
+        return self._fitted.graph
+
+    @property
+    def partition_(self) -> Partition:
+        return self._fitted.partition
+
+    @property
+    def shards_(self) -> Mapping[int, ShardWeights]:
+        return self._fitted.shards
+
+    @property
+    def aggregator_(self) -> FittedAggregator:
+        return self._fitted.aggregator
+
+    @property
+    def receipts_(self) -> tuple[Receipt, ...]:
+        self._check_fitted()
+        return self._receipts
+
+    @property
+    def engine_(self) -> str:
+        self._check_fitted()
+        return self._settings.engine.name
+
+    @property
+    def _fitted(self) -> State:
+        self._check_fitted()
+        return self._state
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_state"):
+            raise NotFittedError(
+                "this GraphEraser is not fitted yet.", hint="call fit(graph) first, or load a run."
+            )
+
+    def _commit(
+        self,
+        settings: Settings,
+        state: State,
+        receipts: tuple[Receipt, ...],
+        config: dict[str, Any],
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._receipts = receipts
+        self._configuration = config
+
+    # -- fitting and predicting ---------------------------------------------------------------
+
+    def fit(self, graph: Graph | Any, *, partition: Partition | None = None) -> Self:
+        """Cut the training graph into shards, train every shard, and fit the aggregation.
+
+        Args:
+            graph: a `Graph`, or a PyG ``Data``.
+            partition: a partition to use as it is, restricted to the training nodes of ``graph``.
+        """
+        graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
+        _check_trainable(graph)
+        settings = self._resolve()
+        if partition is None:
+            partition = partition_graph(
+                graph,
+                self.partition,
+                num_shards=self.num_shards,
+                seed=self.seed,
+                gamma=self.gamma,
+                delta=self.delta,
+            )
+        else:
+            partition = _fitting(partition, graph)
+        state = fit_state(settings, graph, partition)
+        self._commit(settings, state, (), describe(self.get_params(), settings))
+        return self
+
+    def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
+        """Posteriors ``[len(nodes), num_classes]`` by node id, on the current graph."""
+        state = self._fitted
+        positions = state.graph.positions(nodes)
+        ensemble = ensemble_of(self._settings, state)
+        block = max(1, _PREDICT_BLOCK // (len(state.shards) * state.graph.num_classes))
+        parts = [
+            state.aggregator.predict_proba(ensemble, positions[start : start + block])
+            for start in range(0, len(positions), block)
+        ]
+        empty = np.zeros((0, state.graph.num_classes), dtype=np.float32)
+        return np.concatenate(parts) if parts else empty
+
+    def predict(self, nodes: ArrayLike) -> NDArray[np.int64]:
+        """The class of each node, by id."""
+        return self.predict_proba(nodes).argmax(axis=1)
+
+    def score(self, nodes: ArrayLike) -> float:
+        """Micro F1 (with one label per node: accuracy) on labelled nodes, by id."""
+        labels = self.graph_.y[self.graph_.positions(nodes)]
+        if len(labels) == 0:
+            raise GraphError("there are no nodes to score.")
+        if (labels == UNLABELLED).any():
+            raise GraphError(f"{int((labels == UNLABELLED).sum())} of the nodes have no label.")
+        return float((self.predict(nodes) == labels).mean())
+
+    # -- forgetting and adding ----------------------------------------------------------------
+
+    def plan(self, request: Request | Sequence[Request]) -> Plan:
+        """What `unlearn` would do, without doing it."""
+        state = self._fitted
+        requests = as_requests(request)
+        try:
+            removal = coalesce(state.graph, requests)
+        except InputError as error:
+            digest = request_digest(requests)
+            for receipt in self._receipts:
+                if receipt.request == digest:
+                    raise AlreadyForgottenError(
+                        f"this request was carried out on {receipt.completed_at} "
+                        f"(receipt {receipt.sequence})."
+                    ) from error
+            raise
+        return plan_removal(state.graph, state.partition, removal)
+
+    def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
+        """Forget nodes, edges or features, and everything that was learned from them.
+
+        A list of requests is one batch: each touched shard is trained once. If anything fails,
+        nothing has changed.
+        """
+        started = time.perf_counter()
+        plan = self.plan(request)
+        planned = time.perf_counter()
+        before = self._fitted
+        graph = before.graph.without(plan.removal)
+        partition = before.partition.restricted_to(graph.train_nodes)
+        changed = time.perf_counter()
+        state, timings = change_state(
+            self._settings, before, graph, partition, retrain=plan.retrain, touched=plan.touched
+        )
+        timings = {"planning": planned - started, "graph": changed - planned, **timings}
+        counts = {
+            "nodes": len(plan.removal.nodes),
+            "edges": len(plan.removal.edges),
+            "features": len(plan.removal.features),
+            "untrained": plan.untrained_nodes + plan.cut_edges,
+        }
+        receipt = self._receipt(
+            "unlearn",
+            plan.removal.digest,
+            counts,
+            state,
+            (*plan.retrain, *plan.emptied),
+            timings,
+            started,
+        )
+        self._commit(self._settings, state, (*self._receipts, receipt), self._configuration)
+        return receipt
+
+    def insert(
+        self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
+    ) -> Receipt:
+        """Add one training node with its edges, and train the shard that it joins again.
+
+        It joins the shard that holds most of its neighbours; if it has none there, or that shard
+        is full, the smallest one (under ``hash``, the one that its id says).
+        """
+        started = time.perf_counter()
+        before = self._fitted
+        graph = before.graph.with_node(node_id, features, label, neighbours)
+        others = graph.neighbours(node_id)
+        shard, inputs = place_node(before.partition, node_id, others)
+        partition = before.partition.with_node(node_id, shard, inputs=inputs)
+        changed = time.perf_counter()
+        state, timings = change_state(
+            self._settings,
+            before,
+            graph,
+            partition,
+            retrain=(shard,),
+            touched=np.union1d(others, [node_id]),
+        )
+        timings = {"graph": changed - started, **timings}
+        counts = {"nodes": 1, "edges": len(others), "features": 0, "untrained": 0}
+        request = digest_of({"insert": int(node_id), "neighbours": others.tolist()})
+        receipt = self._receipt("insert", request, counts, state, (shard,), timings, started)
+        self._commit(self._settings, state, (*self._receipts, receipt), self._configuration)
+        return receipt
+
+    # -- proof --------------------------------------------------------------------------------
+
+    def verify(self) -> Verification:
+        """Train again from the remaining data alone and compare every tensor bit for bit.
+
+        Under a data-free partition the cut itself is made again too. The receipts are checked for
+        their chain.
+        """
+        started = time.perf_counter()
+        state, notes = self._fitted, list[str]()
+        differences: list[str] = []
+        try:
+            check_chain(self._receipts, graph=state.graph.fingerprint)
+        except Exception as error:
+            differences.append(str(error))
+        partition = state.partition
+        if partition.data_free:
+            method = resolve_partitioner(partition.method)
+            training = state.graph.training_graph
+            assignment = method(
+                training, partition.num_shards, capacity=partition.capacity, seed=partition.seed
+            )
+            if not np.array_equal(assignment.labels, partition.labels):
+                differences.append("partition: a fresh cut gives other shards")
+        fresh = fit_state(self._settings, state.graph, partition)
+        found = state.tensors()
+        differences += compare(found, fresh.tensors())
+        for receipt in self._receipts[-1:]:
+            if receipt.versions != versions():
+                notes.append("the last receipt was written under other library versions")
+        return Verification(
+            identical=not differences,
+            tensors=len(found),
+            values=sum(array.size for array in found.values()),
+            receipts=len(self._receipts),
+            differences=tuple(differences),
+            notes=tuple(notes),
+            seconds=time.perf_counter() - started,
+        )
+
+    # -- keeping ------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the run to a folder, all or nothing; what was forgotten leaves it."""
+        state = self._fitted
+        run = RunState(
+            configuration=self._configuration,
+            graph=state.graph,
+            partition=state.partition,
+            shards=state.shards,
+            aggregator=dict(state.aggregator.tensors),
+            receipts=self._receipts,
+        )
+        save_run(Path(path), run)
+
+    @classmethod
+    def load(cls, path: str | Path, *, model: Model | ModuleFactory | None = None) -> GraphEraser:
+        """Read a run back; a run of a user's own module needs its factory again."""
+        run = load_run(Path(path))
+        eraser = cls(**parameters_of(run.configuration, model))
+        settings = eraser._resolve(engine=run.configuration["engine"])
+        aggregator = settings.aggregator.restore(run.aggregator)
+        state = State(run.graph, run.partition, run.shards, aggregator)
+        eraser._commit(settings, state, run.receipts, run.configuration)
+        return eraser
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _resolve(self, engine: str | None = None) -> Settings:
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
+            raise ParameterError.of("seed", "GraphEraser", "an int", self.seed)
+        model = resolve_model(self.model)
+        return Settings(
+            training=TrainingConfig(model=model, epochs=self.epochs),
+            aggregator=resolve_aggregator(self.aggregation),
+            engine=resolve_engine(engine or self.engine, model, self.device),
+            executor=resolve_executor(self.executor),
+            seed=int(self.seed),
+        )
+
+    def _receipt(
+        self,
+        action: str,
+        request: str,
+        counts: dict[str, int],
+        after: State,
+        shard_ids: Sequence[int],
+        timings: dict[str, float],
+        started: float,
+    ) -> Receipt:
+        before, settings = self._state, self._settings
+        hashing = time.perf_counter()
+        sizes = after.partition.sizes
+        records = tuple(
+            ShardRecord(
+                shard=shard,
+                seed=settings.shard_seed(shard),
+                nodes=int(sizes[shard]),
+                before=before.shards[shard].digest if shard in before.shards else None,
+                after=after.shards[shard].digest if shard in after.shards else None,
+            )
+            for shard in sorted(shard_ids)
+        )
+        old, new = (digest_tensors(s.aggregator.tensors) for s in (before, after))
+        aggregation = {"name": settings.aggregator.name, "before": old, "after": new}
+        fingerprints = before.graph.fingerprint, after.graph.fingerprint
+        now = time.perf_counter()
+        timings = {**timings, "digests": now - hashing, "total": now - started}
+        return Receipt(
+            action=action,
+            sequence=len(self._receipts) + 1,
+            previous=self._receipts[-1].digest if self._receipts else None,
+            request=request,
+            counts=counts,
+            graph_before=fingerprints[0],
+            graph_after=fingerprints[1],
+            shards=records,
+            aggregation=aggregation,
+            configuration=digest_of(self._configuration),
+            engine=settings.engine.name,
+            device=self.device,
+            versions=versions(),
+            exactness=exactness(after.partition),
+            timings={name: round(seconds, 6) for name, seconds in timings.items()},
+            completed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+
+def _check_trainable(graph: Graph) -> None:
+    if graph.num_nodes == 0:
+        raise GraphError(f"graph '{graph.name}' has no nodes.")
+    if len(graph.train_nodes) == 0:
+        raise GraphError(f"graph '{graph.name}' has no training nodes.")
+    if graph.num_features == 0:
+        raise GraphError(f"graph '{graph.name}' has no feature columns.")
+
+
+def _fitting(partition: Partition, graph: Graph) -> Partition:
+    restricted = partition.restricted_to(graph.train_nodes)
+    missing = np.setdiff1d(graph.train_nodes, restricted.nodes)
+    if len(missing):
+        raise PartitionError(
+            f"the given partition has no shard for {len(missing)} training nodes "
+            f"(the first is {missing[0]})."
+        )
+    return restricted

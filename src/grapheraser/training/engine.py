@@ -1,0 +1,128 @@
+"""Engines: interchangeable ways to train the same shard and to ask the trained models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
+from grapheraser.models import CustomModel, Model
+from grapheraser.registry import Registry
+from grapheraser.training import cpu
+from grapheraser.training.posteriors import posteriors
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+
+
+class Engine(Protocol):
+    """Trains shards; the weights of a shard are a function of its task and the config alone."""
+
+    @property
+    def name(self) -> str: ...
+
+    def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
+        """Train one shard."""
+
+
+@dataclass(frozen=True)
+class PygEngine:
+    """The reference loop; slow, plain, and open to a user's own modules."""
+
+    device: str = "cpu"
+    name: str = "pyg"
+
+    def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
+        """See `Engine`."""
+        from grapheraser.training import reference
+
+        return reference.train_shard(task, config, device=self.device)
+
+
+@dataclass(frozen=True)
+class CpuEngine:
+    """Fused kernels over sparse features; built-in models only."""
+
+    name: str = "cpu"
+
+    def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
+        """See `Engine`."""
+        return cpu.train_shard(task, config)
+
+
+ENGINES: Registry[Callable[[str], Engine]] = Registry("engine")
+ENGINES.add("pyg", PygEngine)
+ENGINES.add("cpu", lambda device: CpuEngine())
+
+
+def resolve_engine(engine: str, model: Model, device: str) -> Engine:
+    """The engine of that name, or for ``auto`` the fastest that can train this model there."""
+    kind = _device_kind(device)
+    if engine == "auto":
+        engine = "pyg" if isinstance(model, CustomModel) or kind == "cuda" else "cpu"
+    if engine == "cpu" and isinstance(model, CustomModel):
+        raise ParameterError(
+            "engine 'cpu' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
+        )
+    if engine == "cpu" and kind == "cuda":
+        raise ParameterError(f"engine 'cpu' can't run on device {device!r}.")
+    return ENGINES.get(engine)(device)
+
+
+def _device_kind(device: str) -> str:
+    if device == "cpu":
+        return "cpu"
+    import torch
+
+    try:
+        kind = torch.device(device).type
+    except (RuntimeError, TypeError):
+        raise ParameterError.of("device", "GraphEraser", "a torch device", device) from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ParameterError(
+            f"'device' of GraphEraser is {device!r}, but this machine has no CUDA device.",
+            hint="use device='cpu'.",
+        )
+    return kind
+
+
+def shard_posteriors(
+    model: Model,
+    weights: Sequence[ShardWeights],
+    graph: Graph,
+    positions: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """Posteriors of all shard models on the current graph.
+
+    Returns: float32 ``[len(weights), len(positions), num_classes]``. For built-in models a node's
+    posterior has the same bits whatever other nodes are asked for with it.
+    """
+    if isinstance(model, CustomModel):
+        return _module_posteriors(model, weights, graph, positions)
+    return posteriors(model, weights, graph, positions)
+
+
+def _module_posteriors(
+    model: CustomModel,
+    weights: Sequence[ShardWeights],
+    graph: Graph,
+    positions: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """A user's module may look as far as it likes, so it always sees the whole graph."""
+    import torch
+
+    from grapheraser.training import reference
+
+    columns = np.arange(graph.num_features, dtype=np.int32)
+    x, edge_index = reference.shard_tensors(graph, columns)
+    out = np.empty((len(weights), len(positions), graph.num_classes), dtype=np.float32)
+    with reference.reproducible(0), torch.no_grad():
+        for i, shard in enumerate(weights):
+            module = model.factory(graph.num_features, graph.num_classes)
+            reference.load_tensors(module, shard.tensors)
+            module.eval()
+            out[i] = torch.softmax(module(x, edge_index), dim=1).numpy()[positions]
+    return out

@@ -1,0 +1,109 @@
+"""The reference: how a shard is trained, in plain PyTorch and PyG.
+
+Every other engine must agree with this one. It also trains a user's own modules.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from grapheraser.graph import Graph
+from grapheraser.models import CustomModel, Model, initial_weights
+from grapheraser.models.modules import build_module
+from grapheraser.seeding import derive
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+
+# PyTorch draws dropout masks from one generator per process: one shard at a time may own it.
+_torch_generator = threading.RLock()
+# Counters and constants in a state dict that say nothing about the data.
+_NO_WEIGHTS = ("num_batches_tracked", ".eps")
+
+
+def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu") -> ShardWeights:
+    """Train one shard model on its own subgraph, full batch, with Adam."""
+    columns = task.columns(config.model)
+    x, edge_index = shard_tensors(task.graph, columns, device)
+    y = torch.from_numpy(task.graph.y.copy()).to(device)
+    with reproducible(task.seed):
+        module = initial_module(task, config.model, columns).to(device)
+        optimizer = torch.optim.Adam(
+            module.parameters(), lr=config.model.lr, weight_decay=config.model.weight_decay
+        )
+        module.train()
+        for _ in range(config.epochs):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(module(x, edge_index), y)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    return ShardWeights(columns, tensors_of(module))
+
+
+def initial_module(task: ShardTask, model: Model, columns: NDArray[np.int32]) -> nn.Module:
+    """The untrained module; its weights follow from the task's seed."""
+    num_features, num_classes = task.graph.num_features, task.graph.num_classes
+    if isinstance(model, CustomModel):
+        torch.manual_seed(derive(task.seed, "init"))
+        return model.factory(num_features, num_classes)
+    module = build_module(model, len(columns), num_classes)
+    start = initial_weights(model, num_features, num_classes, columns, task.seed)
+    # Training's own randomness starts here, whatever building the module has drawn.
+    torch.manual_seed(derive(task.seed, "dropout"))
+    load_tensors(module, start)
+    return module
+
+
+def shard_tensors(
+    graph: Graph, columns: NDArray[np.int32], device: str = "cpu"
+) -> tuple[Tensor, Tensor]:
+    """Dense features ``[n, len(columns)]`` and ``edge_index`` of a (small) graph."""
+    x = graph.x if len(columns) == graph.num_features else graph.x[:, columns]
+    return (
+        torch.from_numpy(x.toarray()).to(device),
+        torch.from_numpy(graph.edge_index).to(device),
+    )
+
+
+def tensors_of(module: nn.Module) -> dict[str, NDArray[np.generic]]:
+    """All that the module has learned, by state-dict name."""
+    return {
+        name: np.ascontiguousarray(value.detach().cpu().numpy())
+        for name, value in module.state_dict().items()
+        if not name.endswith(_NO_WEIGHTS)
+    }
+
+
+def load_tensors(module: nn.Module, tensors: Mapping[str, NDArray[Any]]) -> nn.Module:
+    """Put learned weights back into a module; counters and constants stay as they are."""
+    state = module.state_dict()
+    state.update({name: torch.from_numpy(np.array(value)) for name, value in tensors.items()})
+    module.load_state_dict(state)
+    return module
+
+
+@contextmanager
+def reproducible(seed: int) -> Iterator[None]:
+    """One thread and a generator state of our own; the caller's are put back afterwards.
+
+    A shard is too small to gain from several threads, and the order of a sum must not depend on
+    how many there are.
+    """
+    threads = torch.get_num_threads()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    with _torch_generator, torch.random.fork_rng():
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True)
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(deterministic)
+            torch.set_num_threads(threads)

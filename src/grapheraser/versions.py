@@ -1,0 +1,26 @@
+"""What the numbers depend on: versions of the libraries and the kind of processor."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+_PACKAGES = ("grapheraser", "torch", "torch_geometric", "numpy", "scipy", "numba")
+
+
+@cache
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def versions() -> dict[str, str]:
+    """Version of Python and of every package that bits could depend on."""
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{package: _installed(package) for package in _PACKAGES},
+    }
