@@ -16,8 +16,8 @@ from grapheraser.seeding import generator
 
 NODES, EDGES, CLASSES, WORDS, CIRCLES = 2_700, 5_900, 7, 1_400, 12
 _WORDS_PER_PAPER, _TOPIC_WORDS, _CIRCLE_WORDS = 18, 60, 12
-_FROM_CIRCLE, _FROM_TOPIC = 0.10, 0.22
-_WITHIN_CIRCLE, _WITHIN_TOPIC = 0.62, 0.24
+_FROM_CIRCLE, _FROM_TOPIC = 0.05, 0.11
+_WITHIN_CIRCLE, _WITHIN_TOPIC = 0.50, 0.25
 
 
 def demo_graph(*, seed: int = 0) -> Graph:
