@@ -7,19 +7,41 @@ from grapheraser.partition.api import (
     shard_capacity,
 )
 from grapheraser.partition.base import Assignment, Partition, Partitioner
+from grapheraser.partition.contract import BrokenContractError, check_case, check_partitioner
+from grapheraser.partition.embedding import smoothed_features
+from grapheraser.partition.kmeans import (
+    BekmHungarianPartitioner,
+    BekmPartitioner,
+    EkmPartitioner,
+)
+from grapheraser.partition.label_propagation import BlpaPartitioner, LpaPartitioner
+from grapheraser.partition.multilevel import KaminparPartitioner, MetisPartitioner
 from grapheraser.partition.quality import PartitionQuality, measure
+from grapheraser.partition.relocation import BlpaLpPartitioner
 from grapheraser.partition.simple import HashPartitioner, RandomPartitioner
 
 __all__ = [
     "PARTITIONERS",
     "Assignment",
+    "BekmHungarianPartitioner",
+    "BekmPartitioner",
+    "BlpaLpPartitioner",
+    "BlpaPartitioner",
+    "BrokenContractError",
+    "EkmPartitioner",
     "HashPartitioner",
+    "KaminparPartitioner",
+    "LpaPartitioner",
+    "MetisPartitioner",
     "Partition",
     "PartitionQuality",
     "Partitioner",
     "RandomPartitioner",
+    "check_case",
+    "check_partitioner",
     "measure",
     "partition_graph",
     "resolve_partitioner",
     "shard_capacity",
+    "smoothed_features",
 ]

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,13 +22,34 @@ from grapheraser.partition.base import (
     Partition,
     Partitioner,
 )
+from grapheraser.partition.kmeans import (
+    BekmHungarianPartitioner,
+    BekmPartitioner,
+    EkmPartitioner,
+)
+from grapheraser.partition.label_propagation import (
+    BlpaPartitioner,
+    LpaPartitioner,
+    overfull,
+)
+from grapheraser.partition.multilevel import KaminparPartitioner, MetisPartitioner
 from grapheraser.partition.quality import measure_labels
+from grapheraser.partition.relocation import BlpaLpPartitioner
 from grapheraser.partition.simple import HashPartitioner, RandomPartitioner
 from grapheraser.registry import Registry
 
 PARTITIONERS: Registry[Callable[..., Partitioner]] = Registry("partition method")
 PARTITIONERS.add("random", RandomPartitioner)
 PARTITIONERS.add("hash", HashPartitioner)
+PARTITIONERS.add("lpa", LpaPartitioner)
+PARTITIONERS.add("blpa", BlpaPartitioner)
+PARTITIONERS.add("blpa-exchange", partial(BlpaPartitioner, name="blpa-exchange", exchange=True))
+PARTITIONERS.add("blpa-lp", BlpaLpPartitioner)
+PARTITIONERS.add("ekm", EkmPartitioner)
+PARTITIONERS.add("bekm", BekmPartitioner)
+PARTITIONERS.add("bekm-hungarian", BekmHungarianPartitioner)
+PARTITIONERS.add("metis", MetisPartitioner)
+PARTITIONERS.add("kaminpar", KaminparPartitioner)
 
 PartitionFunction: TypeAlias = Callable[[Graph, int, int], Any]
 
@@ -45,8 +67,9 @@ class FunctionPartitioner:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
-        del capacity
-        return Assignment(np.asarray(self.function(graph, num_shards, seed)))
+        labels = np.asarray(self.function(graph, num_shards, seed))
+        checked = _checked(Assignment(labels), self, graph.num_nodes, num_shards, capacity)
+        return Assignment(checked, notes=overfull(checked, capacity))
 
 
 def resolve_partitioner(method: str | Partitioner | PartitionFunction) -> Partitioner:
@@ -72,6 +95,8 @@ def shard_capacity(
         if not 0 <= gamma <= 1:
             raise ParameterError.of("gamma", "partition_graph", "in [0, 1]", gamma)
         return smallest + int(gamma * (num_nodes - smallest))
+    if isinstance(delta, bool) or not isinstance(delta, int | np.integer):
+        raise ParameterError.of("delta", "partition_graph", "an int", delta)
     if gamma:
         raise ParameterError("give 'gamma' or 'delta' of partition_graph, not both.")
     if delta < smallest:

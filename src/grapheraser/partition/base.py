@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -123,6 +123,27 @@ class Partition:
     def data_free(self) -> bool:
         """Whether a node's shard follows from its id and a key alone."""
         return not self.inputs
+
+    def report(self) -> dict[str, Any]:
+        """Everything about this partition in plain values, ready for JSON."""
+        quality = None if self.quality is None else self.quality.report()
+        return {
+            "method": self.method,
+            "num_shards": self.num_shards,
+            "nodes": len(self.nodes),
+            "capacity": self.capacity,
+            "seed": self.seed,
+            "sizes": self.sizes.tolist(),
+            "above_capacity": int((self.sizes > self.capacity).sum()),
+            "iterations": len(self.moved),
+            "moved": list(self.moved),
+            "converged": self.converged,
+            "seconds": self.seconds,
+            "inputs": sorted(self.inputs),
+            "data_free": self.data_free,
+            "notes": list(self.notes),
+            "quality": quality,
+        }
 
     def shard_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
         """The shard of each training node, by id."""

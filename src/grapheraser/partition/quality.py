@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,29 @@ class PartitionQuality:
     modularity: float
     label_entropy: NDArray[np.float64]
     kept: NDArray[np.float64]
+
+    @property
+    def edges_kept(self) -> float:
+        """Share of the edges that lie inside a shard; 1 where there are none."""
+        return 1 - self.edge_cut / self.edges if self.edges else 1.0
+
+    @property
+    def neighbours_kept(self) -> float | None:
+        """Share of its neighbours that a node keeps, on average; None where all are isolated."""
+        known = self.kept[~np.isnan(self.kept)]
+        return float(known.mean()) if len(known) else None
+
+    def report(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
+        return {
+            "edge_cut": self.edge_cut,
+            "edges": self.edges,
+            "edges_kept": self.edges_kept,
+            "modularity": self.modularity,
+            "label_entropy": self.label_entropy.tolist(),
+            "neighbours_kept": self.neighbours_kept,
+            "isolated": int(np.isnan(self.kept).sum()),
+        }
 
 
 def measure_labels(graph: Graph, labels: NDArray[np.integer], num_shards: int) -> PartitionQuality:

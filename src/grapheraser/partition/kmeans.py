@@ -1,0 +1,226 @@
+"""k-means over node embeddings: `ekm`, the paper's balanced `bekm` (its Algorithm 2), and
+`bekm-hungarian`, whose assignment step is optimal instead of greedy.
+
+All three start from k random nodes as centroids and repeat T times at the most: squared distances
+of all nodes to all centroids, assignment, new centroids (the mean of each shard). They differ in
+the assignment:
+
+- `ekm`: the nearest centroid.
+- `bekm`: pairs by rising distance while the shard holds fewer than delta nodes (`matching`).
+- `bekm-hungarian`: the smallest sum of squared distances under the capacity (`transport`).
+
+Equal distances go by a random order of the nodes that is fixed for the run, then by shard. A shard
+that would stay empty is given the node nearest to its centroid among the shards that hold more
+than one. When no node changes its shard, no centroid changes either, and the run ends.
+"""  # noqa: D205
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from grapheraser.errors import PartitionError
+from grapheraser.graph import Graph
+from grapheraser.partition.base import EDGES, FEATURES, LABELS, NODES, Assignment
+from grapheraser.partition.embedding import smoothed_features
+from grapheraser.partition.label_propagation import MAX_ITERATIONS, overfull
+from grapheraser.partition.matching import greedy_assignment
+from grapheraser.partition.transport import optimal_assignment
+from grapheraser.seeding import generator
+
+Embedding: TypeAlias = Callable[[Graph, int], Any]
+Assign: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.int64], int], NDArray[np.int32]]
+
+
+def nearest(
+    distances: NDArray[np.float32], rank: NDArray[np.int64], capacity: int
+) -> NDArray[np.int32]:
+    """Each node to its nearest centroid."""
+    del rank, capacity
+    return distances.argmin(axis=1).astype(np.int32)
+
+
+def nearest_with_room(
+    distances: NDArray[np.float32], rank: NDArray[np.int64], capacity: int
+) -> NDArray[np.int32]:
+    """Pairs by rising distance, while the shard has room."""
+    labels: NDArray[np.int32] = greedy_assignment(distances, rank, capacity)
+    return labels
+
+
+def cheapest(
+    distances: NDArray[np.float32], rank: NDArray[np.int64], capacity: int
+) -> NDArray[np.int32]:
+    """The smallest sum of squared distances under the capacity."""
+    order = np.argsort(rank)
+    labels = np.empty(len(rank), dtype=np.int32)
+    labels[order] = optimal_assignment(distances[order].astype(np.float64), capacity)
+    return labels
+
+
+@dataclass(frozen=True)
+class EkmPartitioner:
+    """Classical k-means over node embeddings, without a capacity.
+
+    Attributes:
+        embedding: ``(training_graph, seed) -> [n, d]``; by default the smoothed and projected
+            features, for which nothing is trained.
+        max_iterations: T.
+        reads: which of the data the embedding was made from; unless told, one that isn't the
+            default is taken to have seen the labels.
+    """
+
+    embedding: Embedding = smoothed_features
+    max_iterations: int = MAX_ITERATIONS
+    reads: frozenset[str] | None = None
+
+    name: ClassVar[str] = "ekm"
+    strict: ClassVar[bool] = False
+    assign: ClassVar[staticmethod[..., NDArray[np.int32]]] = staticmethod(nearest)
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        if self.reads is not None:
+            return self.reads | {NODES}
+        unlabelled = frozenset({NODES, EDGES, FEATURES})
+        return unlabelled if self.embedding is smoothed_features else unlabelled | {LABELS}
+
+    def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
+        labels, moved = cluster(
+            embed(self.embedding, graph, seed),
+            num_shards,
+            capacity=capacity,
+            max_iterations=self.max_iterations,
+            seed=seed,
+            assign=self.assign,
+        )
+        return Assignment(labels, moved, converged=moved[-1] == 0, notes=overfull(labels, capacity))
+
+
+@dataclass(frozen=True)
+class BekmPartitioner(EkmPartitioner):
+    """Balanced embedding k-means, Algorithm 2 of the paper; options as in `EkmPartitioner`."""
+
+    name: ClassVar[str] = "bekm"
+    strict: ClassVar[bool] = True
+    assign: ClassVar[staticmethod[..., NDArray[np.int32]]] = staticmethod(nearest_with_room)
+
+
+@dataclass(frozen=True)
+class BekmHungarianPartitioner(EkmPartitioner):
+    """Balanced k-means with the cheapest of all assignments in every round."""
+
+    name: ClassVar[str] = "bekm-hungarian"
+    strict: ClassVar[bool] = True
+    assign: ClassVar[staticmethod[..., NDArray[np.int32]]] = staticmethod(cheapest)
+
+
+def embed(embedding: Embedding, graph: Graph, seed: int) -> NDArray[np.float32]:
+    """Call an embedding and check what it returns."""
+    points = np.ascontiguousarray(embedding(graph, seed), dtype=np.float32)
+    if points.ndim != 2 or len(points) != graph.num_nodes:
+        raise PartitionError(
+            f"an embedding must be [{graph.num_nodes}, d] (found shape {points.shape})."
+        )
+    if not np.isfinite(points).all():
+        raise PartitionError("an embedding must be finite (found NaN or infinity).")
+    return points
+
+
+def cluster(
+    points: NDArray[np.float32],
+    num_shards: int,
+    *,
+    capacity: int,
+    max_iterations: int,
+    seed: int,
+    assign: Assign,
+) -> tuple[NDArray[np.int32], tuple[int, ...]]:
+    """k-means with a given assignment step.
+
+    Args:
+        points: the embedding ``[n, d]``.
+        num_shards: k.
+        capacity: delta, for the assignment step.
+        max_iterations: T.
+        seed: of the first centroids and of the order among equals.
+        assign: ``(squared distances [n, k], rank [n], capacity) -> labels [n]``.
+
+    Returns:
+        The labels, and how many nodes changed their shard in each round (n in the first).
+    """
+    n = len(points)
+    rank = generator(seed, "partition", "kmeans", "rank").permutation(n)
+    chosen = generator(seed, "partition", "kmeans", "centroids").choice(
+        n, num_shards, replace=False
+    )
+    centroids = points[chosen]
+    labels = np.full(n, -1, dtype=np.int32)
+    moved: list[int] = []
+    for _ in range(max_iterations):
+        distances = squared_distances(points, np.ascontiguousarray(centroids.T))
+        new = fill_empty(assign(distances, rank, capacity), distances, rank)
+        moved.append(int((new != labels).sum()))
+        labels = new
+        if moved[-1] == 0:
+            break
+        centroids = means(points, labels, num_shards)
+    return labels, tuple(moved)
+
+
+def fill_empty(
+    labels: NDArray[np.int32], distances: NDArray[np.float32], rank: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Give every empty shard the node nearest to it among the shards with more than one."""
+    sizes = np.bincount(labels, minlength=distances.shape[1])
+    for shard in np.flatnonzero(sizes == 0):
+        candidates = np.flatnonzero(sizes[labels] > 1)
+        best = np.lexsort((rank[candidates], distances[candidates, shard]))[0]
+        node = candidates[best]
+        sizes[labels[node]] -= 1
+        sizes[shard] += 1
+        labels[node] = shard
+    return labels
+
+
+@njit(cache=True)
+def squared_distances(points, centroids):  # type: ignore[no-untyped-def]
+    """Squared Euclidean distances ``[n, k]`` of points ``[n, d]`` to centroids ``[d, k]``.
+
+    Summed in the order of the dimensions, whatever the machine: a BLAS would change the last bits
+    with the number of its threads.
+    """
+    n, d = points.shape
+    k = centroids.shape[1]
+    out = np.zeros((n, k), points.dtype)
+    for i in range(n):
+        row = out[i]
+        for f in range(d):
+            x = points[i, f]
+            centre = centroids[f]
+            for j in range(k):
+                difference = x - centre[j]
+                row[j] += difference * difference
+    return out
+
+
+@njit(cache=True)
+def means(points, labels, num_shards):  # type: ignore[no-untyped-def]
+    """The mean point of each shard ``[k, d]``, summed in the order of the nodes; none is empty."""
+    d = points.shape[1]
+    sums = np.zeros((num_shards, d))
+    sizes = np.zeros(num_shards)
+    for i in range(len(points)):
+        sizes[labels[i]] += 1
+        for f in range(d):
+            sums[labels[i], f] += points[i, f]
+    out = np.empty((num_shards, d), points.dtype)
+    for j in range(num_shards):
+        for f in range(d):
+            out[j, f] = sums[j, f] / sizes[j]
+    return out

@@ -1,0 +1,147 @@
+"""Multilevel graph partitioning by others: METIS (through pymetis) and KaMinPar.
+
+Both minimise the cut edges and treat the balance as a tolerance. What they leave above the
+capacity is repaired afterwards, and the notes say how many nodes that took.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import MissingExtraError
+from grapheraser.graph import Graph
+from grapheraser.partition.base import EDGES, NODES, Assignment
+from grapheraser.partition.label_propagation import overfull
+from grapheraser.partition.repair import repaired
+from grapheraser.seeding import derive
+
+# METIS's own default for k-way: shards may be 3 % above the average.
+_KWAY_TOLERANCE = 30
+_SMALLEST_SHARD = 3
+
+
+@dataclass(frozen=True)
+class MetisPartitioner:
+    """METIS.
+
+    Attributes:
+        variant: ``kway``, ``recursive`` bisection, or ``auto``: recursive where the capacity is
+            less than 3 % above the average, since k-way with so little room ruins the cut.
+        repair: move nodes so that the capacity holds; without it, a note says where it doesn't.
+    """
+
+    variant: Literal["auto", "kway", "recursive"] = "auto"
+    repair: bool = True
+    name: str = "metis"
+    inputs: frozenset[str] = frozenset({NODES, EDGES})
+
+    @property
+    def strict(self) -> bool:
+        return self.repair
+
+    def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
+        if graph.num_nodes < _SMALLEST_SHARD * num_shards:
+            return _too_small(graph, num_shards, capacity, seed, "METIS")
+        slack = int(1000 * (capacity * num_shards / graph.num_nodes - 1))
+        recursive = (
+            slack < _KWAY_TOLERANCE if self.variant == "auto" else self.variant == "recursive"
+        )
+        tolerance = max(slack, 1) if recursive else _KWAY_TOLERANCE
+        labels = _metis(graph, num_shards, recursive, min(tolerance, 1000), seed)
+        return _finished(graph, labels, num_shards, capacity, seed, self.repair, "METIS")
+
+
+@dataclass(frozen=True)
+class KaminparPartitioner:
+    """KaMinPar on one thread, since it repeats its result only then."""
+
+    repair: bool = True
+    name: str = "kaminpar"
+    inputs: frozenset[str] = frozenset({NODES, EDGES})
+
+    @property
+    def strict(self) -> bool:
+        return self.repair
+
+    def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
+        try:
+            import kaminpar
+        except ImportError:
+            raise MissingExtraError.of(
+                "kaminpar", "fast-partition", "the partition method 'kaminpar'"
+            ) from None
+        if graph.num_nodes < _SMALLEST_SHARD * num_shards or graph.num_edges == 0:
+            return _too_small(graph, num_shards, capacity, seed, "KaMinPar")
+        with tempfile.TemporaryDirectory(prefix="grapheraser-") as folder:
+            # Its Python interface reads graphs from files only.
+            path = Path(folder) / "graph.metis"
+            path.write_text(_metis_text(graph))
+            loaded = kaminpar.load_graph(str(path), kaminpar.GraphFileFormat.METIS)
+        kaminpar.reseed(derive(seed, "partition", "kaminpar") % 2**31)
+        solver = kaminpar.KaMinPar(1, kaminpar.default_context())
+        slack = max(capacity * num_shards / graph.num_nodes - 1, 1e-3)
+        labels = np.array(solver.compute_partition(loaded, k=num_shards, eps=slack))
+        return _finished(graph, labels, num_shards, capacity, seed, self.repair, "KaMinPar")
+
+
+def _metis(
+    graph: Graph, num_shards: int, recursive: bool, tolerance: int, seed: int
+) -> NDArray[np.int64]:
+    import pymetis
+
+    # METIS takes seeds 0 and 1 for the same; a derived one is never small.
+    metis_seed = derive(seed, "partition", "metis") % (2**31 - 2) + 2
+    options = pymetis.Options(seed=metis_seed, ufactor=tolerance)
+    adjacency = pymetis.CSRAdjacency(graph.indptr, graph.indices)
+    _, labels = pymetis.part_graph(
+        num_shards, adjacency=adjacency, recursive=recursive, options=options
+    )
+    return np.asarray(labels, dtype=np.int64)
+
+
+def _metis_text(graph: Graph) -> str:
+    """The graph in METIS's text format: a header, then the neighbours of each node from 1."""
+    neighbours = (graph.indices + 1).astype(str).tolist()
+    bounds = graph.indptr.tolist()
+    lines = [f"{graph.num_nodes} {graph.num_edges}"]
+    lines += [" ".join(neighbours[a:b]) for a, b in pairwise(bounds)]
+    return "\n".join(lines) + "\n"
+
+
+def _too_small(graph: Graph, num_shards: int, capacity: int, seed: int, program: str) -> Assignment:
+    """One shard of all nodes, repaired: coarsening means nothing for shards of one or two."""
+    everything = np.zeros(graph.num_nodes, dtype=np.int64)
+    if num_shards == 1:
+        return Assignment(everything)
+    labels, _ = repaired(graph, everything, num_shards, capacity=capacity, seed=seed)
+    return Assignment(
+        labels, notes=(f"{program} was not asked: shards of so few nodes are filled greedily",)
+    )
+
+
+def _finished(
+    graph: Graph,
+    labels: NDArray[np.integer],
+    num_shards: int,
+    capacity: int,
+    seed: int,
+    repair: bool,
+    program: str,
+) -> Assignment:
+    if not repair:
+        return Assignment(labels, notes=overfull(labels, capacity))
+    labels, moves = repaired(graph, labels, num_shards, capacity=capacity, seed=seed)
+    notes: tuple[str, ...] = ()
+    if moves:
+        notes = (
+            f"{program} did not keep to {capacity} nodes a shard: "
+            f"{moves} nodes were moved to repair it",
+        )
+    return Assignment(labels, notes=notes)
