@@ -1,0 +1,59 @@
+# From a fresh clone, with nothing but Python 3.11+ and make: `make demo`, `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint unit bench docs clean
+
+help:
+	@echo "make setup   install the package and its tools into $(VENV)"
+	@echo "make demo    fit, forget and verify on the embedded graph"
+	@echo "make test    lint, type check, import contract, all tests"
+	@echo "make lint    only the first three"
+	@echo "make bench   run the benchmarks; JSON on stdout"
+	@echo "make docs    write the generated parts of the documentation again"
+	@echo "make clean   remove $(VENV) and all caches"
+
+setup: $(READY)
+
+# Made again only when what it is made from has changed.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "GraphEraser needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "hint: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,fast-partition]'
+	@touch $(READY)
+
+demo: $(READY)
+	$(BIN)/grapheraser demo
+
+test: lint unit
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(wildcard src tests benchmarks)
+	$(BIN)/lint-imports
+
+unit: $(READY)
+	$(BIN)/pytest -n $(WORKERS)
+
+bench: $(READY)
+	@for script in benchmarks/*.py; do \
+	  test -e "$$script" || { echo "no benchmarks yet" >&2; break; }; \
+	  echo "$$script" >&2; $(BIN)/python "$$script" || exit 1; \
+	done
+
+docs: $(READY)
+	@for script in docs/generate/*.py; do \
+	  test -e "$$script" || { echo "nothing is generated yet" >&2; break; }; \
+	  $(BIN)/python "$$script" || exit 1; \
+	done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
