@@ -33,7 +33,7 @@ from grapheraser.receipt import Receipt, ShardRecord, check_chain, digest_of
 from grapheraser.requests import Plan, Request, plan_removal
 from grapheraser.state import Settings, State, change_state, ensemble_of, fit_state
 from grapheraser.statement import exactness
-from grapheraser.store import RunState, load_run, save_run
+from grapheraser.store import RunLock, RunState, load_run, save_run
 from grapheraser.training import ShardWeights, TrainingConfig, digest_tensors, resolve_engine
 from grapheraser.verification import Verification, compare
 from grapheraser.versions import versions
@@ -359,7 +359,7 @@ class GraphEraser:
 
     # -- keeping ------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, lock: RunLock | None = None) -> None:
         """Write the run to a folder, all or nothing; what was forgotten leaves it."""
         state = self._fitted
         run = RunState(
@@ -370,7 +370,7 @@ class GraphEraser:
             aggregator=dict(state.aggregator.tensors),
             receipts=self._receipts,
         )
-        save_run(Path(path), run)
+        save_run(Path(path), run, lock=lock)
 
     @classmethod
     def load(cls, path: str | Path, *, model: Model | ModuleFactory | None = None) -> GraphEraser:

@@ -7,9 +7,16 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from grapheraser.errors import CorruptRunError, RunBusyError, StorageFullError, StoreError
+from grapheraser.errors import (
+    CorruptRunError,
+    RunBusyError,
+    RunNotFoundError,
+    StorageFullError,
+    StoreError,
+)
 
 TEMPORARY = ".partial"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -55,11 +62,20 @@ def sync_folder(path: Path) -> None:
             os.close(handle)
 
 
+@dataclass(frozen=True)
+class RunLock:
+    """The right to change the run in ``path``, while `locked` holds it."""
+
+    path: Path
+
+
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[RunLock]:
     """Hold the only right to change a run; a second process is told so at once."""
     import fcntl
 
+    if not path.is_dir():
+        raise RunNotFoundError(f"{path}: there is no run here.")
     with open(path / ".lock", "w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,4 +83,13 @@ def locked(path: Path) -> Iterator[None]:
             raise RunBusyError(
                 f"{path}: another process is changing this run.", hint="try again when it is done."
             ) from None
-        yield
+        yield RunLock(path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file of its own, e.g. a page, making its folder."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"can't make the folder {path.parent}: {error.strerror}.") from error
+    write_atomic(path, text.encode())

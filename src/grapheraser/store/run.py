@@ -18,6 +18,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from grapheraser.partition import Partition
 from grapheraser.receipt import Receipt
 from grapheraser.store.files import (
     TEMPORARY,
+    RunLock,
     locked,
     read_checked,
     sync_folder,
@@ -48,7 +50,7 @@ from grapheraser.store.files import (
 from grapheraser.training import ShardWeights
 from grapheraser.versions import versions
 
-__all__ = ["RunState", "load_run", "locked", "save_run"]
+__all__ = ["RunLock", "RunState", "load_run", "locked", "save_run"]
 
 MANIFEST = "run.json"
 FORMAT, VERSION = "grapheraser-run", 1
@@ -66,8 +68,11 @@ class RunState:
     receipts: tuple[Receipt, ...]
 
 
-def save_run(path: Path, run: RunState) -> None:
-    """Write a run; an existing run in that folder is replaced, anything else is refused."""
+def save_run(path: Path, run: RunState, *, lock: RunLock | None = None) -> None:
+    """Write a run; an existing run in that folder is replaced, anything else is refused.
+
+    ``lock`` says that the caller holds the run already, from reading it on.
+    """
     if path.exists() and not (path / MANIFEST).exists() and _occupied(path):
         raise StoreError(f"{path} holds something that is not a run; choose another folder.")
     try:
@@ -75,7 +80,7 @@ def save_run(path: Path, run: RunState) -> None:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"can't make the folder {path}: {error.strerror}.") from error
-    with locked(path):
+    with locked(path) if lock is None else nullcontext():
         old = _files_of(_manifest(path)) if (path / MANIFEST).exists() else {}
         try:
             manifest = _write_parts(path, run, old)

@@ -1,0 +1,52 @@
+"""The `grapheraser` command: its verbs, and what happens when one fails."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from grapheraser.cli import datasets, demo, evaluate, fit, partition, predict, unlearn, verify
+from grapheraser.cli.output import report_error
+from grapheraser.errors import GraphEraserError
+
+app = typer.Typer(
+    name="grapheraser",
+    help="Exact unlearning for graph neural networks.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (demo, datasets, fit, predict, evaluate, unlearn, verify, partition):
+    app.command(verb.NAME)(verb.run)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from grapheraser import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Run the command line; an error of ours becomes a message and exit status 1."""
+    try:
+        app()
+    except GraphEraserError as error:
+        report_error(error, as_json="--json" in sys.argv)
+        sys.exit(1)

@@ -1,0 +1,89 @@
+"""grapheraser fit: train a run and keep it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grapheraser.cli.output import JsonOption, duration, print_json, say
+
+NAME = "fit"
+
+
+def run(
+    dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to keep the run in.")],
+    model: Annotated[str, typer.Option(help="gcn, sage, gat, gin, mlp, or NAME:paper.")] = "gcn",
+    partition: Annotated[str, typer.Option(help="Partition method.")] = "random",
+    shards: Annotated[
+        int | None, typer.Option(help="Number of shards; default the paper's k, else 20.")
+    ] = None,
+    aggregation: Annotated[str, typer.Option(help="How shards are combined.")] = "mean",
+    epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
+    seed: Annotated[int, typer.Option(help="Every random number follows from it.")] = 0,
+    split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
+    device: Annotated[str, typer.Option(help="A torch device.")] = "cpu",
+    executor: Annotated[str, typer.Option(help="local or process.")] = "local",
+    engine: Annotated[str, typer.Option(help="auto, pyg or cpu.")] = "auto",
+    gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, 0 to 1.")] = 0.0,
+    delta: Annotated[int | None, typer.Option(help="Shard capacity itself.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Cut a graph into shards, train them, and keep the run in a folder."""
+    from grapheraser.datasets import PUBLIC, load_dataset
+    from grapheraser.eraser import GraphEraser
+
+    graph = load_dataset(dataset, split_seed=split_seed)
+    for note in graph.notes:
+        say(f"note: {note}")
+    if shards is None:
+        shards = PUBLIC[dataset].num_shards if dataset in PUBLIC else 20
+    eraser = GraphEraser(
+        model=model,
+        partition=partition,
+        num_shards=shards,
+        aggregation=aggregation,
+        epochs=epochs,
+        seed=seed,
+        device=device,
+        executor=executor,
+        engine=engine,
+        gamma=gamma,
+        delta=delta,
+    )
+    started = time.perf_counter()
+    eraser.fit(graph)
+    seconds = time.perf_counter() - started
+    f1 = eraser.score(graph.test_nodes) if len(graph.test_nodes) else None
+    eraser.save(out)
+    sizes = eraser.partition_.sizes
+    if json:
+        print_json(
+            {
+                "run": str(out),
+                "dataset": graph.name,
+                "model": model,
+                "partition": eraser.partition_.method,
+                "aggregation": aggregation,
+                "engine": eraser.engine_,
+                "shards": len(eraser.shards_),
+                "shard_sizes": sizes.tolist(),
+                "edge_cut": eraser.partition_.edge_cut,
+                "test_f1": f1,
+                "seconds": seconds,
+                "graph": graph.fingerprint,
+                "notes": [*graph.notes, *eraser.partition_.notes],
+            }
+        )
+        return
+    for note in eraser.partition_.notes:
+        say(f"note: {note}")
+    print(f"{graph}")
+    print(f"shards    {len(eraser.shards_)} of {sizes[sizes > 0].min()} to {sizes.max()} nodes")
+    print(f"trained   in {duration(seconds)} (engine {eraser.engine_})")
+    if f1 is not None:
+        print(f"test F1   {f1:.4f}")
+    print(f"run       {out}")

@@ -1,0 +1,38 @@
+"""grapheraser predict: classes of nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grapheraser.cli.ids import parse_ids
+from grapheraser.cli.output import JsonOption, print_json, print_table
+
+NAME = "predict"
+
+
+def run(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3.")],
+    json: JsonOption = False,
+) -> None:
+    """Predict the class of nodes by id, on the run's current graph."""
+    from grapheraser.eraser import GraphEraser
+
+    ids = parse_ids(nodes, "--nodes")
+    posteriors = GraphEraser.load(path).predict_proba(ids)
+    classes = posteriors.argmax(axis=1)
+    if json:
+        predictions = [
+            {"node": node, "class": int(label), "posterior": [round(float(p), 6) for p in row]}
+            for node, label, row in zip(ids, classes, posteriors, strict=True)
+        ]
+        print_json({"run": str(path), "predictions": predictions})
+        return
+    rows = [
+        (node, label, f"{row[label]:.3f}")
+        for node, label, row in zip(ids, classes, posteriors, strict=True)
+    ]
+    print_table("", ("node", "class", "posterior"), rows)

@@ -1,0 +1,76 @@
+"""grapheraser unlearn: forget, and print the receipt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grapheraser.cli.ids import parse_edges, parse_ids, read_requests
+from grapheraser.cli.output import JsonOption, duration, print_json, print_table
+from grapheraser.errors import NothingToForgetError
+from grapheraser.graph import Edges, Features, Nodes, Request
+from grapheraser.requests import Plan
+
+NAME = "unlearn"
+
+
+def run(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 12,99.")] = "",
+    edges: Annotated[str, typer.Option(help="Edges, e.g. 3-17,4-8.")] = "",
+    features: Annotated[str, typer.Option(help="Ids of nodes whose features go.")] = "",
+    file: Annotated[
+        Path | None, typer.Option(help='Requests, one a line: {"nodes": [12]}, ...')
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the plan.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Forget nodes, edges or features; all that is asked at once is one batch."""
+    from grapheraser.eraser import GraphEraser
+    from grapheraser.store import locked
+
+    requests: list[Request] = []
+    if nodes:
+        requests.append(Nodes(parse_ids(nodes, "--nodes")))
+    if edges:
+        requests.append(Edges(parse_edges(edges, "--edges")))
+    if features:
+        requests.append(Features(parse_ids(features, "--features")))
+    if file is not None:
+        requests += read_requests(file)
+    if not requests:
+        raise NothingToForgetError(
+            "nothing to forget.", hint="use --nodes, --edges, --features or --file."
+        )
+    if dry_run:
+        _print_plan(GraphEraser.load(path).plan(requests), as_json=json)
+        return
+    with locked(path) as lock:
+        eraser = GraphEraser.load(path)
+        receipt = eraser.unlearn(requests)
+        eraser.save(path, lock=lock)
+    if json:
+        print_json({"receipt": receipt.to_dict(), "digest": receipt.digest})
+        return
+    counts = ", ".join(f"{n} {what}" for what, n in receipt.counts.items() if n)
+    retrained = ", ".join(map(str, receipt.retrained)) or "none"
+    print(f"forgotten   {counts}")
+    print(f"retrained   shards: {retrained} (of {len(eraser.shards_)})")
+    print(f"took        {duration(receipt.timings['total'])}")
+    print(f"statement   {receipt.statement}")
+    print(f"            {receipt.exactness['reason']}")
+    print(f"receipt     {receipt.sequence}, {receipt.digest}")
+
+
+def _print_plan(plan: Plan, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"plan": plan.to_dict()})
+        return
+    rows = [(s.shard, "retrain" if s.size_after else "empty", s.why) for s in plan.shards]
+    print_table("", ("shard", "action", "why"), rows)
+    print(
+        f"{plan.cut_edges} edges and {plan.untrained_nodes} nodes or feature rows are in no shard"
+    )
+    print(f"{len(plan.touched)} other nodes have a neighbour or features changed")

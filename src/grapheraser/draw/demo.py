@@ -1,0 +1,95 @@
+"""The pictures of the demonstration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grapheraser.draw.figure import new_figure
+from grapheraser.draw.layout import layout
+
+if TYPE_CHECKING:
+    from grapheraser.demo import DemoResult
+
+_INK, _SOFT, _ACCENT, _GONE = "#1f2933", "#9aa5b1", "#2f6fdb", "#d64545"
+
+
+def draw_shards(result: DemoResult) -> Any:
+    """The training graph, coloured by shard, with what was forgotten marked."""
+    training = result.graph.training_graph
+    places = layout(training, seed=0)
+    figure = new_figure(9.0, 7.2)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    once = training.sources < training.indices
+    ends = places[np.stack([training.sources[once], training.indices[once]], axis=1)]
+    segments = np.concatenate([ends, np.full((len(ends), 1, 2), np.nan)], axis=1).reshape(-1, 2)
+    axes.plot(*segments.T, color=_SOFT, linewidth=0.3, alpha=0.35, zorder=1)
+    order = np.random.default_rng(0).permutation(int(result.labels.max()) + 1)
+    axes.scatter(
+        *places.T, c=order[result.labels], cmap="turbo", s=7, linewidths=0, alpha=0.9, zorder=2
+    )
+    gone = places[training.positions(result.forgotten_nodes)]
+    axes.scatter(
+        *gone.T,
+        s=90,
+        facecolors="none",
+        edgecolors=_GONE,
+        linewidths=1.6,
+        zorder=4,
+        label="forgotten nodes",
+    )
+    pairs = result.forgotten_edges[training.contains(result.forgotten_edges).reshape(-1, 2).all(1)]
+    for number, pair in enumerate(pairs):
+        axes.plot(
+            *places[training.positions(pair)].T,
+            color=_GONE,
+            linewidth=1.8,
+            zorder=3,
+            label="forgotten edges" if number == 0 else None,
+        )
+    axes.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=_INK)
+    return figure
+
+
+def draw_utility(result: DemoResult) -> Any:
+    """Micro F1 from scratch and of the ensemble, before and after."""
+    bars = {
+        "from scratch": result.f1["scratch"],
+        "shards, before": result.f1["before"],
+        "shards, after": result.f1["after"],
+        "scratch again": result.f1["retrained"],
+    }
+    figure = new_figure(5.6, 2.6)
+    axes = figure.add_subplot()
+    colours = [_SOFT, _ACCENT, _ACCENT, _SOFT]
+    places = np.arange(len(bars))[::-1]
+    axes.barh(places, list(bars.values()), color=colours, height=0.62)
+    for place, value in zip(places, bars.values(), strict=True):
+        axes.text(value + 0.01, place, f"{value:.3f}", va="center", fontsize=10, color=_INK)
+    axes.set_yticks(places, list(bars), fontsize=10)
+    axes.set_xlim(0, 1.1)
+    axes.set_xlabel("micro F1 on the test nodes")
+    return figure
+
+
+def draw_times(result: DemoResult) -> Any:
+    """Every request's time beside that of training from scratch, on a logarithmic scale."""
+    per_request = np.array([receipt.timings["total"] for receipt in result.receipts]) * 1000
+    retrain = result.seconds["retrain"] * 1000
+    figure = new_figure(5.6, 2.6)
+    axes = figure.add_subplot()
+    half = len(per_request) // 2
+    jitter = np.linspace(-0.18, 0.18, half)
+    axes.scatter(per_request[:half], 1 + jitter, s=26, color=_ACCENT, alpha=0.8, linewidths=0)
+    axes.scatter(per_request[half:], jitter, s=26, color=_ACCENT, alpha=0.8, linewidths=0)
+    axes.axvline(retrain, color=_GONE, linewidth=1.6)
+    axes.text(retrain * 0.93, 1.32, "from scratch", ha="right", fontsize=10, color=_GONE)
+    axes.set_xscale("log")
+    axes.set_xlim(per_request.min() * 0.6, retrain * 1.6)
+    axes.set_ylim(-0.5, 1.55)
+    axes.set_yticks([1, 0], ["forget a node", "forget an edge"], fontsize=10)
+    axes.set_xlabel("milliseconds")
+    return figure
