@@ -19,8 +19,8 @@ What Algorithm 1 leaves open is fixed here as follows.
 - T rounds at the most; it ends sooner when nothing moves.
 
 With delta = n / k exactly, all shards are full from the start and Algorithm 1 can't move a single
-node. There, or wherever ``exchange`` is set, a profile whose destination is full waits, and is
-carried out together with the first later profile in the opposite direction.
+node. There, or wherever ``exchange`` is set, a profile whose destination is full waits until the
+end of the round, and is carried out together with the first later one in the opposite direction.
 """
 
 from __future__ import annotations
