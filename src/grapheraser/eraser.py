@@ -204,6 +204,7 @@ class GraphEraser:
         else:
             partition = _fitting(partition, graph)
         state = fit_state(settings, graph, partition)
+        _ = graph.fingerprint  # hashed now, so that no request has to wait for it
         self._commit(settings, state, (), describe(self.get_params(), settings))
         return self
 

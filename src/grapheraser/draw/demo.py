@@ -19,7 +19,7 @@ def draw_shards(result: DemoResult) -> Any:
     """The training graph, coloured by shard, with what was forgotten marked."""
     training = result.graph.training_graph
     places = layout(training, seed=0)
-    figure = new_figure(9.0, 7.2)
+    figure = new_figure(9.0, 7.2, layout=None)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
     axes.set_aspect("equal")

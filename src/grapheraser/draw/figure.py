@@ -9,14 +9,14 @@ from typing import Any
 from grapheraser.errors import MissingExtraError
 
 
-def new_figure(width: float, height: float) -> Any:
-    """An empty matplotlib figure, in inches; axes added to it have no box."""
+def new_figure(width: float, height: float, *, layout: str | None = "constrained") -> Any:
+    """An empty matplotlib figure, in inches; ``layout=None`` where axes have fixed places."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError.of("matplotlib", "plots", "drawing") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(figure)
     return figure
 

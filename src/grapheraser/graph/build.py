@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +56,9 @@ def read_npz(path: Path) -> tuple[sp.csr_array, NDArray[Any], NDArray[Any]]:
             arrays: dict[str, NDArray[Any]] = {key: z[key] for key in keys}
     except FileNotFoundError:
         raise GraphError(f"{path}: no such file.") from None
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError) as error:
-        if isinstance(error, GraphError):
-            raise
+    except GraphError:
+        raise
+    except Exception as error:  # zip, zlib, struct, numpy: each has its own for a damaged file
         raise GraphError(f"{path}: not a readable npz file ({error}).") from error
     try:
         x = sp.csr_array(
@@ -70,7 +69,7 @@ def read_npz(path: Path) -> tuple[sp.csr_array, NDArray[Any], NDArray[Any]]:
             ),
             shape=(int(arrays["x_shape"][0]), int(arrays["x_shape"][1])),
         )
-    except ValueError as error:
+    except (ValueError, IndexError) as error:
         raise GraphError(f"{path}: the feature matrix is malformed ({error}).") from error
     return x, arrays["edge_index"], arrays["y"]
 
@@ -98,8 +97,13 @@ def _check_features(x: Any) -> sp.csr_array:
             raise GraphError(
                 f"features must be a numeric matrix (found {x.ndim}-d, dtype {x.dtype})."
             )
-        x = x.astype(np.float32)
-    features = sp.csr_array(x, dtype=np.float32, copy=True)
+    # What doesn't fit into a float32 becomes infinite, and is found below.
+    with np.errstate(over="ignore"):
+        features = sp.csr_array(x, dtype=np.float32, copy=True)
+    try:
+        features.check_format(full_check=True)
+    except ValueError as error:
+        raise GraphError(f"the feature matrix is malformed ({error}).") from error
     bad = ~np.isfinite(features.data)
     if bad.any():
         row = int(np.searchsorted(features.indptr, np.flatnonzero(bad)[0], side="right")) - 1

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import ParameterError
@@ -48,3 +51,53 @@ def zero_rows(x: sp.csr_array, rows: NDArray[np.int64]) -> sp.csr_array:
     counts[rows] = 0
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return sp.csr_array((x.data[stay], x.indices[stay], indptr), shape=x.shape)
+
+
+@njit(cache=True)
+def kept_adjacency(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], keep: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """A square CSR cut down to the rows and columns to keep, in one pass over its entries."""
+    renumber = np.empty(len(keep), dtype=np.int32)
+    kept = 0
+    for row in range(len(keep)):
+        renumber[row] = kept
+        kept += keep[row]
+    pointers = np.zeros(kept + 1, dtype=np.int64)
+    out = np.empty(len(indices), dtype=np.int32)
+    at = 0
+    for row in range(len(keep)):
+        if keep[row]:
+            for entry in range(indptr[row], indptr[row + 1]):
+                column = indices[entry]
+                out[at] = renumber[column]
+                at += keep[column]
+            pointers[renumber[row] + 1] = at
+    return pointers, out[:at].copy()
+
+
+@njit(cache=True)
+def kept_rows(
+    indptr: NDArray[Any], indices: NDArray[np.int32], data: NDArray[np.float32], keep: NDArray[Any]
+) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[Any]]:
+    """Data, columns and pointers of a CSR cut down to the rows to keep."""
+    kept = 0
+    entries = 0
+    for row in range(len(keep)):
+        if keep[row]:
+            kept += 1
+            entries += indptr[row + 1] - indptr[row]
+    pointers = np.zeros(kept + 1, dtype=indptr.dtype)
+    columns = np.empty(entries, dtype=indices.dtype)
+    values = np.empty(entries, dtype=data.dtype)
+    place = 0
+    at = 0
+    for row in range(len(keep)):
+        if keep[row]:
+            for entry in range(indptr[row], indptr[row + 1]):
+                columns[at] = indices[entry]
+                values[at] = data[entry]
+                at += 1
+            place += 1
+            pointers[place] = at
+    return values, columns, pointers

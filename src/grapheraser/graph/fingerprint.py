@@ -23,14 +23,16 @@ def leaves(graph: Graph, positions: NDArray[np.int64]) -> NDArray[np.uint8]:
     """``[len(positions), 32]`` digests of the nodes at these positions."""
     out = np.empty((len(positions), 32), dtype=np.uint8)
     x_indptr = graph.x.indptr
-    columns, values = graph.x.indices.astype("<i4"), graph.x.data.astype("<f4")
-    heads = np.stack([graph.ids, graph.y, graph.role, graph.degree], axis=1).astype("<i8")
-    neighbour_ids = graph.ids.astype("<i8")
+    columns = graph.x.indices.astype("<i4", copy=False)
+    values = graph.x.data.astype("<f4", copy=False)
+    ids = graph.ids.astype("<i8", copy=False)
+    heads = np.stack([a[positions] for a in (ids, graph.y, graph.role, graph.degree)], axis=1)
+    heads = heads.astype("<i8", copy=False)
     for i, p in enumerate(positions.tolist()):
         entries = slice(x_indptr[p], x_indptr[p + 1])
         around = graph.indices[graph.indptr[p] : graph.indptr[p + 1]]
-        digest = hashlib.sha256(heads[p].tobytes())
-        digest.update(neighbour_ids[around].tobytes())
+        digest = hashlib.sha256(heads[i].tobytes())
+        digest.update(ids[around].tobytes())
         digest.update(columns[entries].tobytes())
         digest.update(values[entries].tobytes())
         out[i] = np.frombuffer(digest.digest(), dtype=np.uint8)

@@ -15,7 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
 from grapheraser.graph import build, pyg
 from grapheraser.graph import fingerprint as fp
-from grapheraser.graph.csr import as_ids, csr_from_pairs, row_pointers, slices_of, zero_rows
+from grapheraser.graph.csr import (
+    as_ids,
+    csr_from_pairs,
+    kept_adjacency,
+    kept_rows,
+    row_pointers,
+    slices_of,
+    zero_rows,
+)
 from grapheraser.graph.removal import Removal, Request, coalesce
 from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
 from grapheraser.seeding import generator
@@ -51,7 +59,8 @@ class Graph:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for array in (self.ids, self.indptr, self.indices, self.y, self.role, self.x.data):
+        features = (self.x.data, self.x.indices, self.x.indptr)
+        for array in (self.ids, self.indptr, self.indices, self.y, self.role, *features):
             array.flags.writeable = False
 
     def __repr__(self) -> str:
@@ -202,13 +211,8 @@ class Graph:
 
     def has_edges(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each pair of (known) ids ``[m, 2]`` is an edge."""
-        rows, columns = self.positions(pairs[:, 0]), self.positions(pairs[:, 1])
-        found = np.zeros(len(pairs), dtype=bool)
-        for i, (row, column) in enumerate(zip(rows, columns, strict=True)):
-            neighbours = self.indices[self.indptr[row] : self.indptr[row + 1]]
-            at = np.searchsorted(neighbours, column)
-            found[i] = at < len(neighbours) and neighbours[at] == column
-        return found
+        ends = self.positions(pairs.ravel()).reshape(-1, 2)
+        return self._entries(ends) >= 0
 
     def neighbours(self, node: int) -> NDArray[np.int64]:
         """Ids of the neighbours of one node, sorted."""
@@ -231,9 +235,22 @@ class Graph:
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """The graph on these ids and the edges between them; ids stay what they are."""
-        keep = np.zeros(self.num_nodes, dtype=bool)
-        keep[self.positions(nodes)] = True
-        return self._keep(keep)
+        rows = np.unique(self.positions(nodes))
+        renumber = np.full(self.num_nodes, -1, dtype=np.int32)
+        renumber[rows] = np.arange(len(rows), dtype=np.int32)
+        # Only the rows asked for are read: a shard is a hundredth of the graph.
+        targets = renumber[self.indices[slices_of(self.indptr, rows)]]
+        sources = np.repeat(np.arange(len(rows)), self.degree[rows])
+        inside = targets >= 0
+        return replace(
+            self,
+            ids=self.ids[rows],
+            indptr=row_pointers(sources[inside], len(rows)),
+            indices=targets[inside],
+            x=self.x[rows],
+            y=self.y[rows],
+            role=self.role[rows],
+        )
 
     @cached_property
     def training_graph(self) -> Graph:
@@ -302,24 +319,34 @@ class Graph:
         role[shuffled[num_train:]] = TEST
         return replace(self, role=role)
 
+    def _entries(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where in ``indices`` each pair of positions ``[m, 2]`` is; -1 where there is no edge."""
+        found = np.full(len(ends), -1, dtype=np.int64)
+        for i, (row, column) in enumerate(ends.tolist()):
+            start, stop = self.indptr[row], self.indptr[row + 1]
+            at = start + np.searchsorted(self.indices[start:stop], column)
+            if at < stop and self.indices[at] == column:
+                found[i] = at
+        return found
+
     def _drop_edges(self, ends: NDArray[np.int64]) -> Graph:
-        n = self.num_nodes
         both = np.concatenate([ends, ends[:, ::-1]])
-        gone = both[:, 0] * n + both[:, 1]
-        stay = ~np.isin(self.sources.astype(np.int64) * n + self.indices, gone)
-        indptr = row_pointers(self.sources[stay], n)
-        return replace(self, indptr=indptr, indices=self.indices[stay])
+        lost = np.bincount(both[:, 0], minlength=self.num_nodes)
+        return replace(
+            self,
+            indptr=self.indptr - np.concatenate([[0], np.cumsum(lost)]),
+            indices=np.delete(self.indices, self._entries(both)),
+        )
 
     def _keep(self, keep: NDArray[np.bool_]) -> Graph:
-        entries = keep[self.sources] & keep[self.indices]
-        renumber = np.cumsum(keep, dtype=np.int32) - np.int32(1)
-        num_kept = int(keep.sum())
+        indptr, indices = kept_adjacency(self.indptr, self.indices, keep)
+        parts = kept_rows(self.x.indptr, self.x.indices, self.x.data, keep)
         return replace(
             self,
             ids=self.ids[keep],
-            indptr=row_pointers(renumber[self.sources[entries]], num_kept),
-            indices=renumber[self.indices[entries]],
-            x=self.x[np.flatnonzero(keep)],
+            indptr=indptr,
+            indices=indices,
+            x=sp.csr_array(parts, shape=(len(indptr) - 1, self.num_features)),
             y=self.y[keep],
             role=self.role[keep],
         )
