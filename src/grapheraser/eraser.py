@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +24,7 @@ from grapheraser.errors import (
     NotFittedError,
     ParameterError,
     PartitionError,
+    VerificationError,
 )
 from grapheraser.graph import UNLABELLED, Graph, as_requests, coalesce, request_digest
 from grapheraser.models import Model, ModuleFactory, resolve_model
@@ -329,10 +331,12 @@ class GraphEraser:
         started = time.perf_counter()
         state, notes = self._fitted, list[str]()
         differences: list[str] = []
+        if replace(state.graph).fingerprint != state.graph.fingerprint:
+            differences.append("graph: its fingerprint does not follow from its data")
         try:
             check_chain(self._receipts, graph=state.graph.fingerprint)
-        except Exception as error:
-            differences.append(str(error))
+        except VerificationError as error:
+            differences.append(error.message)
         partition = state.partition
         if partition.data_free:
             method = resolve_partitioner(partition.method)

@@ -117,5 +117,5 @@ def test_the_input_is_not_changed() -> None:
         if method != "kaminpar":
             partition_graph(graph, method, num_shards=3)
     graph.__dict__.pop("fingerprint")
-    graph.__dict__.pop("_leaves")
+    graph.__dict__.pop("leaves")
     assert graph.fingerprint == before

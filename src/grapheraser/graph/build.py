@@ -48,7 +48,7 @@ def checked_fields(
 def read_npz(path: Path) -> tuple[sp.csr_array, NDArray[Any], NDArray[Any]]:
     """Features, edges and labels of a compact npz file; see `Graph.from_npz`."""
     try:
-        with np.load(path, allow_pickle=False) as z:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as z:
             keys = ("x_data", "x_indices", "x_indptr", "x_shape", "edge_index", "y")
             missing = [key for key in keys if key not in z.files]
             if missing:

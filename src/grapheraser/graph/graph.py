@@ -123,11 +123,11 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the content; the same however the graph came to be."""
-        header = (self.num_nodes, self.num_features, self.num_classes)
-        return fp.combine(header, self._leaves)
+        return fp.combine((self.num_nodes, self.num_features, self.num_classes), self.leaves)
 
     @cached_property
-    def _leaves(self) -> NDArray[np.uint8]:
+    def leaves(self) -> NDArray[np.uint8]:
+        """Digest of every node ``[n, 32]``, by position: what the fingerprint is made of."""
         return fp.leaves(self, np.arange(self.num_nodes))
 
     # -- from and to other formats ------------------------------------------------------------
@@ -355,9 +355,9 @@ class Graph:
         self, rest: Graph, keep: NDArray[np.bool_], touched: NDArray[np.bool_]
     ) -> None:
         """Spare ``rest`` the hashing of nodes that the removal left as they were."""
-        if rest is self or "_leaves" not in self.__dict__:
+        if rest is self or "leaves" not in self.__dict__:
             return
-        leaves = self._leaves[keep]
+        leaves = self.leaves[keep]
         rows = np.flatnonzero(touched)
         leaves[rows] = fp.leaves(rest, rows)
-        rest.__dict__["_leaves"] = leaves
+        rest.__dict__["leaves"] = leaves

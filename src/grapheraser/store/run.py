@@ -214,6 +214,7 @@ def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
         "y": graph.y,
         "role": graph.role,
         "num_classes": np.array(graph.num_classes),
+        "leaves": graph.leaves,
     }
 
 
@@ -221,7 +222,7 @@ def _graph_from(content: bytes, entry: dict[str, Any]) -> Graph:
     with np.load(io.BytesIO(content), allow_pickle=False) as z:
         rows, columns = (int(size) for size in z["x_shape"])
         x = sp.csr_array((z["x_data"], z["x_indices"], z["x_indptr"]), shape=(rows, columns))
-        return Graph(
+        graph = Graph(
             ids=z["ids"],
             indptr=z["indptr"],
             indices=z["indices"],
@@ -232,6 +233,9 @@ def _graph_from(content: bytes, entry: dict[str, Any]) -> Graph:
             name=entry["name"],
             notes=tuple(entry["notes"]),
         )
+        # Kept with the graph, so that the first request does not wait for every node's digest.
+        graph.__dict__["leaves"] = z["leaves"]
+        return graph
 
 
 def _partition_arrays(partition: Partition) -> dict[str, NDArray[Any]]:
