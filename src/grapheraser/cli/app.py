@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -43,10 +44,11 @@ def _options(
     del version
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; an error of ours becomes a message and exit status 1."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app()
+        app(words)
     except GraphEraserError as error:
-        report_error(error, as_json="--json" in sys.argv)
+        report_error(error, as_json="--json" in words)
         sys.exit(1)

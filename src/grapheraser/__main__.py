@@ -1,0 +1,5 @@
+"""``python -m grapheraser``."""
+
+from grapheraser.cli import main
+
+main()
