@@ -1,0 +1,42 @@
+"""What all tests share: how Hypothesis looks for failures, and where public data may be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import grapheraser as ge
+from tests.strategies import small_graph
+
+# The same examples every time, so that a red run is red for a reason in the change.
+settings.register_profile(
+    "suite",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def demo() -> ge.Graph:
+    return ge.load_dataset("demo")
+
+
+@pytest.fixture(scope="session")
+def small() -> ge.Graph:
+    """A fixed graph of 40 nodes, 30 of them for training."""
+    return small_graph()
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The folder of public data sets; tests that ask for it carry the marker ``data``."""
+    folder = os.environ.get("GRAPHERASER_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("GRAPHERASER_DATA does not name a folder with the public data sets")
+    return Path(folder)

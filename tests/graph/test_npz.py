@@ -1,0 +1,100 @@
+"""The compact npz format: read as written, and refused when it is damaged."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import grapheraser as ge
+from grapheraser.errors import GraphError
+
+
+def fields() -> dict[str, Any]:
+    return {
+        "x_data": np.array([1, 2, 3], dtype=np.uint8),
+        "x_indices": np.array([0, 1, 0], dtype=np.uint16),
+        "x_indptr": np.array([0, 1, 2, 3], dtype=np.int32),
+        "x_shape": np.array([3, 2]),
+        "edge_index": np.array([[0, 1], [1, 2]], dtype=np.int32),
+        "y": np.array([0, 1, 0], dtype=np.int16),
+    }
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    path = folder / "mine.npz"
+    arrays = {key: value for key, value in {**fields(), **changes}.items() if value is not None}
+    np.savez_compressed(path, **arrays)
+    return path
+
+
+def test_the_file_becomes_the_graph(tmp_path: Path) -> None:
+    x = np.array([[1, 0], [0, 2], [3, 0]])
+    expected = ge.Graph.from_arrays(x, [[0, 1], [1, 2]], [0, 1, 0])
+    graph = ge.Graph.from_npz(write(tmp_path))
+    assert graph == expected
+    assert graph.name == "mine"
+    assert graph.notes == (), "each edge once is the format, not a mistake"
+
+
+@pytest.mark.parametrize("key", list(fields()))
+def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
+    with pytest.raises(GraphError, match=rf"\['{key}'\] are missing"):
+        ge.Graph.from_npz(write(tmp_path, **{key: None}))
+
+
+BAD: dict[str, dict[str, Any]] = {
+    "column out of range": {"x_indices": np.array([0, 7, 0])},
+    "short row pointers": {"x_indptr": np.array([0, 1, 3])},
+    "descending row pointers": {"x_indptr": np.array([0, 2, 1, 3])},
+    "shape of one number": {"x_shape": np.array([3])},
+    "edge to nowhere": {"edge_index": np.array([[0], [9]])},
+    "labels of another length": {"y": np.array([0, 1])},
+    "features as text": {"x_data": np.array(["a", "b", "c"])},
+    "pickled objects": {"y": np.array([{}, {}, {}], dtype=object)},
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_malformed_content_is_an_error(tmp_path: Path, case: str) -> None:
+    with pytest.raises(GraphError):
+        ge.Graph.from_npz(write(tmp_path, **BAD[case]))
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(GraphError, match="no such file"):
+        ge.Graph.from_npz(tmp_path / "nothing.npz")
+
+
+def test_a_foreign_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "text.npz"
+    path.write_text("not an archive")
+    with pytest.raises(GraphError, match="not a readable npz"):
+        ge.Graph.from_npz(path)
+
+
+def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    content = path.read_bytes()
+    for length in range(0, len(content), 37):
+        path.write_bytes(content[:length])
+        with pytest.raises(GraphError):
+            ge.Graph.from_npz(path)
+
+
+@given(st.data())
+def test_a_damaged_file_never_ends_in_anything_but_a_graph_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = write(tmp_path_factory.mktemp("npz"))
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    with suppress(GraphError):  # damage to a time stamp does no harm
+        ge.Graph.from_npz(path)

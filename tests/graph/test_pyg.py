@@ -1,0 +1,115 @@
+"""PyG Data goes in and comes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from torch_geometric.data import Data
+
+import grapheraser as ge
+from grapheraser.errors import GraphError
+from tests.graph.oracle import plain
+from tests.strategies import small_graphs
+
+
+@given(small_graphs())
+def test_out_and_back_in_is_the_same_graph(graph: ge.Graph) -> None:
+    back = ge.Graph.from_pyg(graph.to_pyg(), num_classes=graph.num_classes)
+    assert back == graph
+    assert back.notes == ()
+
+
+def test_what_comes_out_is_valid_for_pyg(small: ge.Graph) -> None:
+    data = small.to_pyg()
+    assert data.validate()
+    assert data.is_undirected()
+    assert not data.has_self_loops()
+    assert data.is_coalesced()
+    assert data.num_nodes == small.num_nodes
+
+
+def test_changing_what_came_out_changes_no_graph(small: ge.Graph) -> None:
+    before = plain(small)
+    data = small.to_pyg()
+    for key in ("x", "y", "edge_index", "node_id"):
+        data[key][:] = 1
+    assert plain(small) == before
+
+
+def example(**changes: Any) -> Data:
+    fields = {
+        "x": torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]),
+        "edge_index": torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]),
+        "y": torch.tensor([0, 1, 0]),
+        **changes,
+    }
+    return Data(**fields)
+
+
+def test_the_input_is_not_changed() -> None:
+    data = example(train_mask=torch.tensor([True, True, False]))
+    copies = {key: value.clone() for key, value in data.to_dict().items()}
+    graph = ge.Graph.from_pyg(data)
+    data.x[0, 0] = 9
+    assert graph.x[0, 0] == 1
+    data.x[0, 0] = 1
+    assert data.to_dict().keys() == copies.keys()
+    assert all(torch.equal(data[key], value) for key, value in copies.items())
+
+
+def test_sparse_features_are_read_without_making_them_dense() -> None:
+    dense = ge.Graph.from_pyg(example())
+    x = example().x
+    assert ge.Graph.from_pyg(example(x=x.to_sparse())) == dense
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
+def test_csr_features_are_read_without_making_them_dense() -> None:
+    assert ge.Graph.from_pyg(example(x=example().x.to_sparse_csr())) == ge.Graph.from_pyg(example())
+
+
+def test_masks_give_the_split_and_node_id_the_ids() -> None:
+    data = example(
+        node_id=torch.tensor([30, 10, 20]),
+        train_mask=torch.tensor([True, False, False]),
+        test_mask=torch.tensor([False, True, False]),
+    )
+    graph = ge.Graph.from_pyg(data)
+    assert graph.ids.tolist() == [10, 20, 30]
+    assert graph.train_nodes.tolist() == [30]
+    assert graph.test_nodes.tolist() == [10]
+    assert graph.neighbours(10).tolist() == [20, 30]
+
+
+def test_labels_as_a_column_are_read_flat() -> None:
+    assert ge.Graph.from_pyg(example(y=torch.tensor([[0], [1], [0]]))) == ge.Graph.from_pyg(
+        example()
+    )
+
+
+@pytest.mark.parametrize("key", ["x", "edge_index", "y"])
+def test_a_missing_field_is_named(key: str) -> None:
+    data = example(**{key: None})
+    data.num_nodes = 3
+    with pytest.raises(GraphError, match=f"found no '{key}'"):
+        ge.Graph.from_pyg(data)
+
+
+def test_end_points_out_of_range_are_an_error() -> None:
+    with pytest.raises(GraphError, match=r"in \[0, 2\] \(found 0 to 3\)"):
+        ge.Graph.from_pyg(example(edge_index=torch.tensor([[0], [3]])))
+
+
+def test_as_many_node_ids_as_nodes() -> None:
+    with pytest.raises(GraphError, match=r"3 \(found 2\)"):
+        ge.Graph.from_pyg(example(node_id=torch.tensor([1, 2])))
+
+
+def test_numpy_fields_are_read_too() -> None:
+    data = example()
+    data.y = np.array([0, 1, 0])
+    assert ge.Graph.from_pyg(data) == ge.Graph.from_pyg(example())

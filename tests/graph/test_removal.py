@@ -1,0 +1,93 @@
+"""Requests are values with one canonical form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import grapheraser as ge
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Request, as_requests, coalesce, request_digest
+from tests.strategies import small_graphs
+
+IDS = st.lists(st.integers(0, 20), max_size=6)
+PAIRS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=6)
+REQUESTS = st.lists(
+    st.one_of(IDS.map(ge.Nodes), IDS.map(ge.Features), PAIRS.map(ge.Edges)), max_size=5
+)
+
+
+@given(IDS, st.randoms())
+def test_requests_forget_order_and_repeats(ids: list[int], random: Any) -> None:
+    shuffled = [*ids, *ids]
+    random.shuffle(shuffled)
+    assert ge.Nodes(shuffled) == ge.Nodes(ids)
+    assert ge.Nodes(ids).ids == tuple(sorted(set(ids)))
+
+
+def test_an_edge_has_no_direction() -> None:
+    assert ge.Edges([(17, 3), (3, 17)]) == ge.Edges([(3, 17)])
+    assert ge.Edges([(17, 3)]).pairs == ((3, 17),)
+
+
+def test_one_id_and_numpy_ids_are_welcome() -> None:
+    assert ge.Nodes(3) == ge.Nodes([3]) == ge.Nodes(np.array([3]))
+    assert ge.Features(np.array([1, 2])).ids == (1, 2)
+    assert ge.Edges(np.array([[4, 3]])).pairs == ((3, 4),)
+
+
+@pytest.mark.parametrize("bad", [["a"], [1.5], [True], None, [None]])
+def test_ids_that_are_none_are_refused(bad: Any) -> None:
+    for request in (ge.Nodes, ge.Features):
+        with pytest.raises(ParameterError, match=f"'ids' of {request.__name__}"):
+            request(bad)
+
+
+@pytest.mark.parametrize("bad", [[1, 2], [(1, 2, 3)], [(1,)], [("a", "b")], [(1, 2.5)]])
+def test_pairs_that_are_none_are_refused(bad: Any) -> None:
+    with pytest.raises(ParameterError, match="of Edges"):
+        ge.Edges(bad)
+
+
+@given(REQUESTS, st.randoms())
+def test_the_digest_depends_on_what_is_asked_alone(requests: list[Request], random: Any) -> None:
+    form = {
+        "edges": sorted({p for r in requests if isinstance(r, ge.Edges) for p in r.pairs}),
+        "features": sorted({i for r in requests if isinstance(r, ge.Features) for i in r.ids}),
+        "nodes": sorted({i for r in requests if isinstance(r, ge.Nodes) for i in r.ids}),
+    }
+    text = json.dumps(form, sort_keys=True, separators=(",", ":"))
+    shuffled = list(requests)
+    random.shuffle(shuffled)
+    assert request_digest(shuffled) == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_anything_else_is_no_request() -> None:
+    with pytest.raises(ParameterError, match="Nodes, Edges, Features or a list"):
+        as_requests([ge.Nodes([1]), 7])  # type: ignore[list-item]
+
+
+@given(st.data())
+def test_a_removal_says_nothing_twice(data: st.DataObject) -> None:
+    graph = data.draw(small_graphs())
+    nodes = data.draw(st.lists(st.sampled_from(graph.ids.tolist()), max_size=5))
+    picks = data.draw(st.lists(st.integers(0, graph.num_edges - 1), min_size=1, max_size=8))
+    edges = graph.edges[picks]
+    filled = graph.ids[np.diff(graph.x.indptr) > 0].tolist()
+    features = data.draw(st.lists(st.sampled_from(filled), max_size=5))
+    batch: list[Request] = [
+        ge.Nodes(nodes),
+        ge.Edges(map(tuple, edges.tolist())),
+        ge.Features(features),
+    ]
+    removal = coalesce(graph, batch)
+    assert removal.nodes.tolist() == sorted(set(nodes))
+    assert not np.isin(removal.edges, removal.nodes).any()
+    assert removal.features.tolist() == sorted(set(features) - set(nodes))
+    assert removal.digest == request_digest(batch)

@@ -1,0 +1,129 @@
+"""Small random graphs, requests for them, and the engines that this machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+import grapheraser as ge
+from grapheraser.graph import Request
+from grapheraser.training import ENGINES
+
+
+def engines() -> list[str]:
+    """Every engine that runs on a CPU."""
+    return [name for name in ENGINES if name in ("pyg", "cpu")]
+
+
+class TwoHops(nn.Module):
+    """A user's own module, as plain as can be: features summed over two hops, then linear."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(in_channels, 6)
+        self.drop = nn.Dropout(0.3)
+        self.outer = nn.Linear(6, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        h = self.drop(torch.tanh(self.inner(_with_neighbours(x, edge_index))))
+        logits: Tensor = self.outer(_with_neighbours(h, edge_index))
+        return logits
+
+
+def _with_neighbours(x: Tensor, edge_index: Tensor) -> Tensor:
+    return x.index_add(0, edge_index[0], x[edge_index[1]])
+
+
+def small_graph(
+    seed: int = 0, *, n: int = 40, num_features: int = 12, classes: int = 3
+) -> ge.Graph:
+    """A graph with gaps in its ids, an isolated node, test nodes and a node without features."""
+    rng = np.random.default_rng(seed)
+    ids = np.sort(rng.choice(3 * n, size=n, replace=False))
+    x = rng.integers(1, 4, size=(n, num_features)) * (rng.random((n, num_features)) < 0.3)
+    x[0, 0] = 1
+    x[n // 2] = 0
+    linked = np.delete(np.arange(n), n // 3)
+    pairs = linked[rng.integers(len(linked), size=(2, 2 * n))]
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    shuffled = rng.permutation(ids)
+    return ge.Graph.from_arrays(
+        x,
+        ids[pairs],
+        rng.integers(classes, size=n),
+        ids=ids,
+        test=shuffled[: n // 4],
+        num_classes=classes,
+        each_edge_once=True,
+        name="small",
+    )
+
+
+@st.composite
+def small_graphs(draw: st.DrawFn, *, min_nodes: int = 10, max_nodes: int = 40) -> ge.Graph:
+    """Random graphs of the kind of `small_graph`."""
+    n = draw(st.integers(min_nodes, max_nodes))
+    return small_graph(draw(st.integers(0, 2**16)), n=n, num_features=draw(st.integers(2, 12)))
+
+
+@st.composite
+def requests_for(
+    draw: st.DrawFn, graph: ge.Graph, *, kinds: tuple[str, ...] = ("nodes", "edges", "features")
+) -> Request:
+    """One request that the graph can meet, leaving training nodes behind."""
+    kind = draw(st.sampled_from(kinds))
+    if kind == "edges" and graph.num_edges:
+        picks = draw(st.lists(st.integers(0, graph.num_edges - 1), min_size=1, max_size=4))
+        return ge.Edges(map(tuple, graph.edges[picks].tolist()))
+    filled = graph.ids[np.diff(graph.x.indptr) > 0]
+    if kind == "features" and len(filled):
+        return ge.Features(draw(_some_of(filled)))
+    return ge.Nodes(draw(_some_of(graph.ids)))
+
+
+@st.composite
+def batches_for(draw: st.DrawFn, graph: ge.Graph, *, max_size: int = 3) -> list[Request]:
+    """Requests that are met one after the other in any order as well as at once.
+
+    No part of one touches what another takes: a node that goes takes its edges and features along.
+    """
+    left, batch = graph, list[Request]()
+    for _ in range(draw(st.integers(1, max_size))):
+        request = draw(requests_for(left))
+        if len(left.train_nodes) - _named(request) < 3:
+            break
+        batch.append(request)
+        left = _untouched(left, request)
+        if left.num_nodes < 5:
+            break
+    return batch or [ge.Nodes(graph.ids[:1].tolist())]
+
+
+def _some_of(ids: Any) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.sampled_from(ids.tolist()), min_size=1, max_size=3, unique=True)
+
+
+def _named(request: Request) -> int:
+    return len(request.ids) if isinstance(request, ge.Nodes) else 0
+
+
+def _untouched(graph: ge.Graph, request: Request) -> ge.Graph:
+    """What is left to ask for once the request has its nodes, neighbours and end points."""
+    if isinstance(request, ge.Edges):
+        return graph.without(request)
+    return graph.subgraph(np.setdiff1d(graph.ids, request.ids))
+
+
+@contextmanager
+def torch_state_kept() -> Iterator[None]:
+    """Check that neither torch's generator nor its thread count is changed."""
+    before, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    yield
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
