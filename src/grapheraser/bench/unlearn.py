@@ -1,0 +1,188 @@
+"""How long forgetting takes, request to receipt, beside PyG training from scratch.
+
+Both sides run in one process on one thread. PyG's side is what a user writes: the same
+architecture from PyG's layers, on dense features, full batch. Where a hundred epochs of it would
+take minutes, a few are measured and scaled, and the row says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.cluster import LocalExecutor
+from grapheraser.datasets import PUBLIC, load_dataset
+from grapheraser.eraser import GraphEraser
+from grapheraser.graph import Edges, Graph, Nodes, Request
+from grapheraser.models import PRESETS
+from grapheraser.seeding import generator
+from grapheraser.versions import versions
+
+GNNS = ("gcn", "sage", "gat", "gin")
+BARS = {"cora": 100.0, "physics": 1000.0}
+PAPER = {"cora": 4.16, "physics": 35.9}
+_EPOCHS = 100
+_MOST_DENSE_EPOCHS = {"physics": 2, "cs": 4}
+
+
+def run(
+    datasets: Iterable[str] = ("cora", "physics"),
+    models: Iterable[str] = GNNS,
+    *,
+    requests: int = 100,
+    partition: str = "blpa",
+    aggregation: str = "learned",
+    root: str | Path | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Measure node and edge requests for every data set and model.
+
+    Returns: a JSON-able report; ``rows`` has one entry per data set and model, ``summary`` the
+    geometric means over the models.
+    """
+    rows = []
+    for name in datasets:
+        graph = load_dataset(name, root)
+        for model in models:
+            progress(f"{name} {model}")
+            scratch, epochs = pyg_scratch_seconds(
+                graph, model, epochs=_MOST_DENSE_EPOCHS.get(name, _EPOCHS)
+            )
+            eraser = GraphEraser(
+                model=model,
+                partition=partition,
+                aggregation=aggregation,
+                num_shards=PUBLIC[name].num_shards if name in PUBLIC else 20,
+                seed=seed,
+                executor=LocalExecutor(workers=1),
+            ).fit(graph)
+            rows.append(
+                {
+                    "dataset": name,
+                    "model": model,
+                    "scratch_seconds": scratch,
+                    "scratch_epochs_measured": epochs,
+                    **_measured("node", eraser, _node_requests(graph, requests, seed), scratch),
+                    **_measured("edge", eraser, _edge_requests(eraser, requests, seed), scratch),
+                }
+            )
+    return {
+        "benchmark": "unlearn",
+        "partition": partition,
+        "aggregation": aggregation,
+        "requests": requests,
+        "threads": 1,
+        "versions": versions(),
+        "rows": rows,
+        "summary": _summary(rows),
+    }
+
+
+def pyg_scratch_seconds(graph: Graph, model: str, *, epochs: int) -> tuple[float, int]:
+    """Seconds of ``_EPOCHS`` epochs of PyG on the training graph, scaled from ``epochs``."""
+    import torch
+    import torch.nn.functional as F
+
+    from grapheraser.models.modules import build_module
+    from grapheraser.training.reference import reproducible, shard_tensors
+
+    training = graph.training_graph
+    spec = PRESETS[model]
+    with reproducible(0):
+        x, edge_index = shard_tensors(training, np.arange(graph.num_features, dtype=np.int32))
+        y = torch.from_numpy(training.y.copy())
+        module = build_module(spec, graph.num_features, graph.num_classes)
+        optimizer = torch.optim.Adam(
+            module.parameters(), lr=spec.lr, weight_decay=spec.weight_decay
+        )
+        module.train()
+
+        def epoch() -> None:
+            optimizer.zero_grad()
+            F.cross_entropy(module(x, edge_index), y).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+        epoch()  # the first one pays for allocations
+        started = time.perf_counter()
+        for _ in range(epochs):
+            epoch()
+        seconds = time.perf_counter() - started
+    return seconds * _EPOCHS / epochs, epochs
+
+
+def _measured(
+    kind: str, eraser: GraphEraser, requests: Sequence[Request], scratch: float
+) -> dict[str, Any]:
+    """Carry the requests out one after the other; the clock runs around each whole call."""
+    eraser.unlearn(requests[0])  # the first one pays for loading compiled code
+    seconds, parts = [], []
+    for request in requests[1:]:
+        started = time.perf_counter()
+        receipt = eraser.unlearn(request)
+        seconds.append(time.perf_counter() - started)
+        parts.append(receipt.timings)
+    mean = float(np.mean(seconds))
+    return {
+        f"{kind}_seconds": mean,
+        f"{kind}_median": float(np.median(seconds)),
+        f"{kind}_p99": float(np.quantile(seconds, 0.99)),
+        f"{kind}_speedup": scratch / mean,
+        f"{kind}_parts": {
+            part: float(np.mean([timing[part] for timing in parts])) for part in parts[0]
+        },
+    }
+
+
+def _node_requests(graph: Graph, count: int, seed: int) -> list[Request]:
+    rng = generator(seed, "bench", "nodes")
+    chosen = rng.choice(graph.train_nodes, size=count + 1, replace=False)
+    return [Nodes([int(node)]) for node in chosen]
+
+
+def _edge_requests(eraser: GraphEraser, count: int, seed: int) -> list[Request]:
+    """Edges of the training graph as it is now, whether or not a shard has seen them."""
+    rng = generator(seed, "bench", "edges")
+    edges: NDArray[np.int64] = eraser.graph_.training_graph.edges
+    chosen = edges[rng.choice(len(edges), size=count + 1, replace=False)]
+    return [Edges([(int(u), int(v))]) for u, v in chosen]
+
+
+def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    summary = []
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        of_name = [row for row in rows if row["dataset"] == name]
+        entry: dict[str, Any] = {"dataset": name, "bar": BARS.get(name), "paper": PAPER.get(name)}
+        for kind in ("node", "edge"):
+            logs = np.log([row[f"{kind}_speedup"] for row in of_name])
+            entry[f"{kind}_speedup"] = float(np.exp(logs.mean()))
+        summary.append(entry)
+    return summary
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The report as tables."""
+    lines = [
+        "| data set | model | PyG from scratch | a node | | an edge | |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for row in report["rows"]:
+        scaled = "" if row["scratch_epochs_measured"] == _EPOCHS else " *"
+        lines.append(
+            f"| {row['dataset']} | {row['model']} | {row['scratch_seconds']:.1f} s{scaled} "
+            f"| {row['node_seconds'] * 1000:.1f} ms | {row['node_speedup']:,.0f}x "
+            f"| {row['edge_seconds'] * 1000:.1f} ms | {row['edge_speedup']:,.0f}x |"
+        )
+    for entry in report["summary"]:
+        lines.append(
+            f"| **{entry['dataset']}** | geometric mean | | | **{entry['node_speedup']:,.0f}x** "
+            f"| | **{entry['edge_speedup']:,.0f}x** |"
+        )
+    if any(row["scratch_epochs_measured"] != _EPOCHS for row in report["rows"]):
+        lines += ["", "\\* a few epochs measured and scaled to 100."]
+    return "\n".join(lines)
