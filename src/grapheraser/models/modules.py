@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
@@ -29,6 +30,19 @@ class BuiltIn(nn.Module):
 
     def _activate(self, h: Tensor) -> Tensor:
         return F.dropout(_ACTIVATIONS[self.spec.activation](h), self.spec.dropout, self.training)
+
+
+class BatchNorm(nn.BatchNorm1d):
+    """Batch norm that also takes a single row, whose variance is 0: deletions can leave one."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or len(x) > 1:
+            return super().forward(x)
+        kept = 1 - (self.momentum or 0.0)
+        with torch.no_grad():
+            self.get_buffer("running_mean").mul_(kept).add_(x[0], alpha=1 - kept)
+            self.get_buffer("running_var").mul_(kept)
+        return torch.zeros_like(x) * self.weight + self.bias
 
 
 class GCN(BuiltIn):
@@ -83,10 +97,10 @@ class GIN(BuiltIn):
         width = spec.hidden
         last = width if spec.linear_head else out_channels
         self.conv1 = GINConv(_perceptron(in_channels, width, width))
-        self.norm1 = nn.BatchNorm1d(width) if spec.batch_norm else nn.Identity()
+        self.norm1 = BatchNorm(width) if spec.batch_norm else nn.Identity()
         self.conv2 = GINConv(_perceptron(width, width, last))
         if spec.linear_head:
-            self.norm2 = nn.BatchNorm1d(width) if spec.batch_norm else nn.Identity()
+            self.norm2 = BatchNorm(width) if spec.batch_norm else nn.Identity()
             self.head = nn.Linear(width, out_channels)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
