@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph, Nodes
-from grapheraser.models import PRESETS, ModelSpec, build_module, initial_weights
+from grapheraser.models import PRESETS, ModelSpec, initial_weights
+from grapheraser.models.modules import build_module
 from grapheraser.training import ShardWeights
 from grapheraser.training.posteriors import posteriors
 

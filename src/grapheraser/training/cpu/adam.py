@@ -1,0 +1,79 @@
+"""Adam with weight decay added to the gradient, as ``torch.optim.Adam`` does it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from grapheraser.training.cpu.simd import LANES, ONE, Tile, fma, inverse_root, load, store
+
+BETA_1, BETA_2, EPS = 0.9, 0.999, 1e-8
+
+
+class Schedule(NamedTuple):
+    """Rates of every epoch.
+
+    Attributes:
+        step: float64 ``[epochs]``, learning rate over the first moment's bias correction.
+        correction: float64 ``[epochs]``, inverse root of the second moment's bias correction.
+        decay: weight decay.
+    """
+
+    step: NDArray[np.float64]
+    correction: NDArray[np.float64]
+    decay: float
+
+
+def schedule_of(lr: float, weight_decay: float, epochs: int) -> Schedule:
+    """The rates of Adam with PyTorch's betas."""
+    t = np.arange(1, epochs + 1, dtype=np.float64)
+    return Schedule(
+        np.asarray(lr / (1 - BETA_1**t), dtype=np.float64),
+        np.asarray(1 / np.sqrt(1 - BETA_2**t), dtype=np.float64),
+        weight_decay,
+    )
+
+
+class Parameters(NamedTuple):
+    """All parameters but the input's, end to end, with their gradient and moments (all flat)."""
+
+    values: NDArray[np.floating]
+    gradient: NDArray[np.floating]
+    first: NDArray[np.floating]
+    second: NDArray[np.floating]
+
+
+@njit(cache=True, nogil=True)
+def adam_tile(
+    values: NDArray[np.floating],
+    first: NDArray[np.floating],
+    second: NDArray[np.floating],
+    at: int,
+    gradient: Any,
+    schedule: Schedule,
+    epoch: int,
+    tile: Tile,
+) -> Any:
+    """Update one tile of weights in place; returns the new weights, still in registers."""
+    w = load(values, at, tile)
+    g = fma(w, schedule.decay, gradient)
+    m = load(first, at, tile)
+    m = fma(g - m, 1 - BETA_1, m)
+    v = fma(g * (1 - BETA_2), g, load(second, at, tile) * BETA_2)
+    denominator = fma(v * inverse_root(v), schedule.correction[epoch], EPS)
+    w = fma(m / denominator, -schedule.step[epoch], w)
+    store(values, at, w)
+    store(first, at, m)
+    store(second, at, v)
+    return w
+
+
+@njit(cache=True, nogil=True)
+def adam_step(p: Parameters, schedule: Schedule, epoch: int) -> None:
+    """Update all parameters from their gradient."""
+    for at in range(0, len(p.values), LANES):
+        gradient = load(p.gradient, at, ONE)
+        adam_tile(p.values, p.first, p.second, at, gradient, schedule, epoch, ONE)

@@ -1,0 +1,68 @@
+"""The adjacency of a shard as each kind of model weighs it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import DTypeLike, NDArray
+
+from grapheraser.graph import Graph
+from grapheraser.models import ModelSpec
+from grapheraser.training.cpu.sparse import Edges
+
+
+def edges_of(spec: ModelSpec, graph: Graph, dtype: DTypeLike) -> Edges:
+    """The shard's edges, with self-loops and weights according to the model."""
+    loops = spec.kind == "gin" or (spec.kind in ("gcn", "gat") and spec.self_loops)
+    indptr, indices, sources = _with_loops(graph.indptr, graph.indices, loops)
+    degree = np.diff(indptr).astype(np.float64)
+    with np.errstate(divide="ignore"):
+        if spec.kind == "gcn":
+            factor = np.where(degree > 0, 1 / np.sqrt(degree), 0.0)
+            forward = backward = factor[sources] * factor[indices]
+        elif spec.kind == "sage":
+            forward, backward = 1 / degree[sources], 1 / degree[indices]
+        else:
+            forward = backward = np.ones(len(indices))
+    reverse = _reverse_of(indptr, indices)
+    return Edges(indptr, indices, forward.astype(dtype), backward.astype(dtype), reverse)
+
+
+@njit(cache=True, nogil=True)
+def _with_loops(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], loops: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """The CSR, each node among its own neighbours if ``loops``, and the row of every entry."""
+    n = len(indptr) - 1
+    size = len(indices) + (n if loops else 0)
+    new_indptr = np.zeros(n + 1, dtype=np.int64)
+    new_indices = np.empty(size, dtype=np.int32)
+    rows = np.empty(size, dtype=np.int32)
+    at = 0
+    for r in range(n):
+        placed = not loops
+        for e in range(indptr[r], indptr[r + 1]):
+            if not placed and indices[e] > r:
+                new_indices[at], rows[at] = r, r
+                at += 1
+                placed = True
+            new_indices[at], rows[at] = indices[e], r
+            at += 1
+        if not placed:
+            new_indices[at], rows[at] = r, r
+            at += 1
+        new_indptr[r + 1] = at
+    return new_indptr, new_indices, rows
+
+
+@njit(cache=True, nogil=True)
+def _reverse_of(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Place of (j, i) for every entry (i, j) of a symmetric CSR with sorted rows."""
+    free = indptr[:-1].copy()
+    reverse = np.empty(len(indices), dtype=np.int32)
+    for r in range(len(indptr) - 1):
+        for e in range(indptr[r], indptr[r + 1]):
+            # Rows come in ascending order, so the entries (j, .) are met in ascending order too.
+            reverse[e] = free[indices[e]]
+            free[indices[e]] += 1
+    return reverse

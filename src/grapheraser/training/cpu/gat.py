@@ -1,0 +1,100 @@
+"""GAT: a layer of several attention heads and one of a single head."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from grapheraser.training.cpu.adam import Parameters
+from grapheraser.training.cpu.attention import Attention, attend, attend_gradient
+from grapheraser.training.cpu.dense import (
+    Array,
+    activate,
+    add_bias,
+    bias_gradient,
+    loss_gradient,
+    matmul,
+    times,
+    transpose,
+    weight_gradient,
+)
+from grapheraser.training.cpu.epoch import Shard, begin, finish, matrix
+from grapheraser.training.cpu.noise import ATTENTION_1, ATTENTION_2, HIDDEN_1, row_keys
+from grapheraser.training.cpu.simd import LANES, ONE, Tile
+from grapheraser.training.cpu.sparse import InputWeights
+
+
+@njit(cache=True, nogil=True)
+def attention_of(nodes: int, entries: int, num_heads: int, like: Array) -> Attention:
+    """Room for a layer's attention."""
+    strip = max(num_heads, LANES)
+    return Attention(
+        matrix(nodes, strip, like),
+        matrix(nodes, strip, like),
+        matrix(entries, strip, like),
+        matrix(entries, strip, like),
+        matrix(entries, strip, like),
+        matrix(nodes, strip, like),
+        np.empty(nodes, dtype=np.uint32),
+        num_heads,
+    )
+
+
+@njit(cache=True, nogil=True)
+def train(
+    shard: Shard,
+    weights: InputWeights,
+    parameters: Parameters,
+    offsets: tuple[int, ...],
+    num_heads: int,
+    classes: int,
+    tile: Tile,
+) -> None:
+    """Train in place.
+
+    Args:
+        shard: the data.
+        weights: W1.
+        parameters: attention of sources and of targets, and bias, of layer 1; W2; the same three
+            of layer 2.
+        offsets: where each of these begins.
+        num_heads: of layer 1, rounded up to a power of two.
+        classes: padded width of the logits.
+        tile: of the hidden units.
+    """
+    n, hidden = len(shard.labels), weights.values.shape[1]
+    source_1, target_1, bias_1, weight_2, source_2, target_2, bias_2 = offsets
+    edges, theta, gradient = shard.edges, parameters.values, parameters.gradient
+    noise, num_entries = shard.noise, len(shard.edges.indices)
+    z, h, slope, g = (
+        matrix(n, hidden, theta),
+        matrix(n, hidden, theta),
+        matrix(n, hidden, theta),
+        matrix(n, hidden, theta),
+    )
+    p, logits, g_p = matrix(n, classes, theta), matrix(n, classes, theta), matrix(n, classes, theta)
+    weight_2t = matrix(classes, hidden, theta)
+    first = attention_of(n, num_entries, num_heads, theta)
+    second = attention_of(n, num_entries, 1, theta)
+    keys = np.empty(n, dtype=np.uint32)
+    entries = begin(shard, weights, z, tile)
+
+    for epoch in range(len(shard.schedule.step)):
+        attend(edges, noise, epoch, ATTENTION_1, first, z, theta, source_1, target_1, h)
+        add_bias(h, theta, bias_1, tile)
+        row_keys(noise, epoch, HIDDEN_1, keys)
+        activate(h, shard.activation, keys, noise.hidden, h, slope, tile)
+        matmul(h, hidden, theta, weight_2, p, ONE)
+        attend(edges, noise, epoch, ATTENTION_2, second, p, theta, source_2, target_2, logits)
+        add_bias(logits, theta, bias_2, ONE)
+
+        loss_gradient(logits, shard.labels, shard.num_classes, logits)
+        bias_gradient(logits, gradient, bias_2, ONE)
+        attend_gradient(edges, noise, second, p, theta, gradient, source_2, target_2, logits, g_p)
+        weight_gradient(h, g_p, gradient, weight_2, ONE)
+        transpose(theta, weight_2, weight_2t)
+        matmul(g_p, shard.num_classes, weight_2t.reshape(-1), 0, g, tile)
+        times(g, slope, tile)
+        bias_gradient(g, gradient, bias_1, tile)
+        attend_gradient(edges, noise, first, z, theta, gradient, source_1, target_1, g, h)
+        finish(shard, weights, parameters, epoch, entries, keys, h, z, tile)

@@ -1,0 +1,131 @@
+"""GIN: each layer sums a node and its neighbours into a two-layer perceptron."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from grapheraser.training.cpu.adam import Parameters
+from grapheraser.training.cpu.dense import (
+    RELU,
+    Array,
+    activate,
+    add_bias,
+    bias_gradient,
+    loss_gradient,
+    matmul,
+    times,
+    transpose,
+    weight_gradient,
+)
+from grapheraser.training.cpu.epoch import Shard, begin, finish, matrix
+from grapheraser.training.cpu.noise import HIDDEN_1, HIDDEN_2, row_keys
+from grapheraser.training.cpu.norm import norm_gradient, normalise
+from grapheraser.training.cpu.simd import ONE, Tile
+from grapheraser.training.cpu.sparse import InputWeights, propagate
+
+
+@njit(cache=True, nogil=True)
+def train(
+    shard: Shard,
+    weights: InputWeights,
+    parameters: Parameters,
+    offsets: tuple[int, ...],
+    running: Array,
+    last: int,
+    classes: int,
+    batch_norm: bool,
+    linear_head: bool,
+    tile: Tile,
+) -> None:
+    """Train in place.
+
+    Args:
+        shard: the data.
+        weights: W1.
+        parameters: b1, W2, b2, weight and bias of norm 1; W3, b3, W4, b4, weight and bias of norm
+            2; weight and bias of the head. Those that the model does not have stay zero.
+        offsets: where each of these begins.
+        running: ``[4, hidden]``, running mean and variance of norm 1 and of norm 2.
+        last: padded width of the second layer's result: the logits, or hidden units before a head.
+        classes: padded width of the logits.
+        batch_norm: whether the model has norms.
+        linear_head: whether it has a head.
+        tile: of the hidden units.
+    """
+    n, hidden = len(shard.labels), weights.values.shape[1]
+    bias_1, weight_2, bias_2, scale_1, shift_1 = offsets[:5]
+    weight_3, bias_3, weight_4, bias_4, scale_2, shift_2, weight_5, bias_5 = offsets[5:]
+    edges, theta, gradient = shard.edges, parameters.values, parameters.gradient
+    dropout, drop_nothing = shard.noise.hidden, 0
+    z, h1, slope_1 = matrix(n, hidden, theta), matrix(n, hidden, theta), matrix(n, hidden, theta)
+    h2, slope_2 = matrix(n, hidden, theta), matrix(n, hidden, theta)
+    h3, slope_3 = matrix(n, hidden, theta), matrix(n, hidden, theta)
+    h4, slope_4 = matrix(n, last, theta), matrix(n, last, theta)
+    standard_1, standard_2 = matrix(n, hidden, theta), matrix(n, last, theta)
+    deviation_1, deviation_2 = matrix(1, hidden, theta), matrix(1, last, theta)
+    g, g_out = matrix(n, hidden, theta), matrix(n, hidden, theta)
+    logits = matrix(n, classes, theta)
+    square_t = matrix(hidden, hidden, theta)
+    last_t, head_t = matrix(last, hidden, theta), matrix(classes, last, theta)
+    keys = np.empty(n, dtype=np.uint32)
+    entries = begin(shard, weights, z, tile)
+
+    for epoch in range(len(shard.schedule.step)):
+        propagate(edges.indptr, edges.indices, edges.forward, z, h1, tile)
+        add_bias(h1, theta, bias_1, tile)
+        activate(h1, RELU, keys, drop_nothing, h1, slope_1, tile)
+        matmul(h1, hidden, theta, weight_2, h2, tile)
+        add_bias(h2, theta, bias_2, tile)
+        if batch_norm:
+            normalise(h2, theta, scale_1, shift_1, running, 0, standard_1, deviation_1, tile)
+        row_keys(shard.noise, epoch, HIDDEN_1, keys)
+        activate(h2, shard.activation, keys, dropout, h2, slope_2, tile)
+
+        matmul(h2, hidden, theta, weight_3, g, tile)
+        propagate(edges.indptr, edges.indices, edges.forward, g, h3, tile)
+        add_bias(h3, theta, bias_3, tile)
+        activate(h3, RELU, keys, drop_nothing, h3, slope_3, tile)
+        matmul(h3, hidden, theta, weight_4, h4, ONE)
+        add_bias(h4, theta, bias_4, ONE)
+
+        if linear_head:
+            if batch_norm:
+                normalise(h4, theta, scale_2, shift_2, running, 2, standard_2, deviation_2, ONE)
+            row_keys(shard.noise, epoch, HIDDEN_2, keys)
+            activate(h4, shard.activation, keys, dropout, h4, slope_4, ONE)
+            matmul(h4, last, theta, weight_5, logits, ONE)
+            add_bias(logits, theta, bias_5, ONE)
+            loss_gradient(logits, shard.labels, shard.num_classes, logits)
+            bias_gradient(logits, gradient, bias_5, ONE)
+            weight_gradient(h4, logits, gradient, weight_5, ONE)
+            transpose(theta, weight_5, head_t)
+            matmul(logits, shard.num_classes, head_t.reshape(-1), 0, h4, ONE)
+            times(h4, slope_4, ONE)
+            if batch_norm:
+                norm_gradient(h4, standard_2, deviation_2, theta, scale_2, shift_2, gradient, ONE)
+        else:
+            loss_gradient(h4, shard.labels, shard.num_classes, h4)
+
+        # h4 now holds the gradient by the second layer's result.
+        bias_gradient(h4, gradient, bias_4, ONE)
+        weight_gradient(h3, h4, gradient, weight_4, ONE)
+        transpose(theta, weight_4, last_t)
+        matmul(h4, last, last_t.reshape(-1), 0, g, tile)
+        times(g, slope_3, tile)
+        bias_gradient(g, gradient, bias_3, tile)
+        propagate(edges.indptr, edges.indices, edges.backward, g, g_out, tile)
+        weight_gradient(h2, g_out, gradient, weight_3, tile)
+        transpose(theta, weight_3, square_t)
+        matmul(g_out, hidden, square_t.reshape(-1), 0, g, tile)
+        times(g, slope_2, tile)
+        if batch_norm:
+            norm_gradient(g, standard_1, deviation_1, theta, scale_1, shift_1, gradient, tile)
+        bias_gradient(g, gradient, bias_2, tile)
+        weight_gradient(h1, g, gradient, weight_2, tile)
+        transpose(theta, weight_2, square_t)
+        matmul(g, hidden, square_t.reshape(-1), 0, g_out, tile)
+        times(g_out, slope_1, tile)
+        bias_gradient(g_out, gradient, bias_1, tile)
+        propagate(edges.indptr, edges.indices, edges.backward, g_out, g, tile)
+        finish(shard, weights, parameters, epoch, entries, keys, g, z, tile)

@@ -1,0 +1,85 @@
+"""Dropout without a generator: whether a unit is dropped is a hash of where it is.
+
+A mask depends on (task seed, epoch, layer, node id, unit) and on nothing else, so deleting a node
+never changes the mask of another one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from grapheraser.seeding import keyed_hash
+
+INPUT, HIDDEN_1, HIDDEN_2, ATTENTION_1, ATTENTION_2 = range(5)
+EVERY_UNIT = 2**31
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_B = np.uint64(0x94D049BB133111EB)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+class Noise(NamedTuple):
+    """What dropout is derived from.
+
+    Attributes:
+        seed: the task's.
+        id_keys: uint64 ``[n]``, a hash of each node's id.
+        hidden, features, attention: a unit is dropped when its 32-bit hash is below this.
+    """
+
+    seed: np.uint64
+    id_keys: NDArray[np.uint64]
+    hidden: int
+    features: int
+    attention: int
+
+
+def noise_of(
+    seed: int, ids: NDArray[np.int64], hidden: float, features: float, attention: float
+) -> Noise:
+    """The noise of one task, from the probabilities of dropping a unit."""
+    limits = [round(p * 2**32) for p in (hidden, features, attention)]
+    return Noise(np.uint64(seed % 2**64), keyed_hash(ids, 0), *limits)
+
+
+@njit(cache=True, nogil=True)
+def scale_of(limit: int) -> float:
+    """What kept units are multiplied by, so that the expected value stays."""
+    return 1.0 / (1.0 - limit / 4294967296.0)
+
+
+@njit(cache=True, nogil=True)
+def mixed(z: np.uint64) -> np.uint64:
+    """The finaliser of splitmix64."""
+    z = (z ^ (z >> np.uint64(30))) * _MIX_A
+    z = (z ^ (z >> np.uint64(27))) * _MIX_B
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def row_keys(noise: Noise, epoch: int, layer: int, keys: NDArray[np.uint32]) -> None:
+    """Write a key per node ``[n]`` for one layer in one epoch."""
+    place = mixed(noise.seed + _GOLDEN * np.uint64(epoch * 8 + layer + 1))
+    for r in range(len(keys)):
+        keys[r] = np.uint32(mixed(noise.id_keys[r] + place) >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def edge_key(target_key: np.uint32, source_id_key: np.uint64) -> np.uint32:
+    """A key for one edge, from the row key of its target."""
+    return np.uint32(mixed(source_id_key ^ np.uint64(target_key)) >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def is_kept(row_key: np.uint32, unit: int, limit: int) -> bool:
+    """Whether dropout keeps one unit; the same hash as `simd.kept_lanes`."""
+    h = np.uint64(row_key) ^ ((np.uint64(unit) * np.uint64(0x9E3779B1)) & _LOW)
+    h = ((h ^ (h >> np.uint64(16))) * np.uint64(0x7FEB352D)) & _LOW
+    h = ((h ^ (h >> np.uint64(15))) * np.uint64(0x846CA68B)) & _LOW
+    h = h ^ (h >> np.uint64(16))
+    return bool(h >= np.uint64(limit))

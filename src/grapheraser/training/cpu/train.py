@@ -1,0 +1,55 @@
+"""`train_shard`: from a task to trained weights on one CPU core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
+from grapheraser.models import ModelSpec
+from grapheraser.training.cpu.job import Job
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+
+
+def train_shard(
+    task: ShardTask,
+    config: TrainingConfig,
+    *,
+    start: Mapping[str, NDArray[Any]] | None = None,
+) -> ShardWeights:
+    """Train one shard; the result is a function of the arguments, bit for bit.
+
+    Args:
+        task: the shard.
+        config: a built-in model and the number of epochs.
+        start: initial weights by PyG's names; default those that the task's seed stands for.
+    """
+    if not isinstance(config.model, ModelSpec):
+        raise ParameterError(
+            "engine 'cpu' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
+        )
+    job = Job(task, config.model, config.epochs, start=start)
+    job.run()
+    return ShardWeights(job.columns, job.tensors())
+
+
+def train_shards(
+    tasks: Sequence[ShardTask], config: TrainingConfig, *, workers: int = 1
+) -> list[ShardWeights]:
+    """Train every task, ``workers`` of them at a time; the result does not depend on that."""
+    if workers <= 1 or len(tasks) <= 1:
+        return [train_shard(task, config) for task in tasks]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda task: train_shard(task, config), tasks))
+
+
+def warm_up(spec: ModelSpec) -> None:
+    """Compile, or read from numba's cache on disk, all that training this model needs."""
+    path = np.array([[0, 1], [1, 2]])
+    graph = Graph.from_arrays(np.eye(3), path, np.array([0, 1, 1]), num_classes=2)
+    train_shard(ShardTask(0, graph, 0), TrainingConfig(spec, epochs=1))
