@@ -166,18 +166,23 @@ def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-unt
     Returns:
         nodes, destinations: one entry for each profile.
     """
-    nodes = np.empty(len(indices), np.int32)
+    n = len(order)
+    rank_of = np.empty(n, np.int64)
+    for rank in range(n):
+        rank_of[order[rank]] = rank
+    starts = np.empty(n + 1, np.int64)
     destinations = np.empty(len(indices), np.int32)
     counts = np.empty(len(indices), np.int32)
     in_shard = np.zeros(num_shards, np.int32)
     highest = 0
-    for u in range(len(indptr) - 1):
+    for u in range(n):
         highest = max(highest, indptr[u + 1] - indptr[u])
     touched = np.empty(min(highest, num_shards) + 1, np.int64)
     of_count = np.zeros(highest + 2, np.int64)
     total = 0
-    for rank in range(len(order)):
-        u = order[rank]
+    for u in range(n):
+        starts[u] = total
+        rank = rank_of[u]
         num_touched = 0
         for e in range(indptr[u], indptr[u + 1]):
             shard = labels[indices[e]]
@@ -198,24 +203,26 @@ def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-unt
         _sort_few(touched, num_better)
         for i in range(num_better):
             shard = (touched[i] + rank) % num_shards
-            nodes[total] = u
             destinations[total] = shard
             counts[total] = in_shard[shard]
             of_count[in_shard[shard]] += 1
             in_shard[shard] = 0
             total += 1
-    # A counting sort; it is stable, so the order of the nodes is the order among equals.
+    starts[n] = total
+    # A counting sort. It is stable, so reading nodes by rank makes that the order among equals.
     at = 0
     for count in range(highest, 0, -1):
         at += of_count[count]
         of_count[count] = at - of_count[count]
     sorted_nodes = np.empty(total, np.int32)
     sorted_destinations = np.empty(total, np.int32)
-    for i in range(total):
-        place = of_count[counts[i]]
-        of_count[counts[i]] += 1
-        sorted_nodes[place] = nodes[i]
-        sorted_destinations[place] = destinations[i]
+    for rank in range(n):
+        u = order[rank]
+        for i in range(starts[u], starts[u + 1]):
+            place = of_count[counts[i]]
+            of_count[counts[i]] += 1
+            sorted_nodes[place] = u
+            sorted_destinations[place] = destinations[i]
     return sorted_nodes, sorted_destinations
 
 

@@ -1,0 +1,1 @@
+"""Measurements that put two sides next to each other in one run."""
