@@ -1,0 +1,88 @@
+"""Executors: the tasks' order, every failure, and the same results wherever they run."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import pytest
+
+from grapheraser.cluster import EXECUTORS, Executor, LocalExecutor, ProcessExecutor
+from grapheraser.cluster import resolve_executor as resolve
+from grapheraser.errors import GraphError, ParameterError, TrainingError
+
+HERE = [LocalExecutor(1), LocalExecutor(3)]
+
+
+def square(value: int) -> int:
+    return value * value
+
+
+def odd_ones_fail(value: int) -> int:
+    if value % 2:
+        raise GraphError(f"{value} is odd", hint="add one")
+    return value
+
+
+def process_id(value: int) -> tuple[int, int]:
+    return value, os.getpid()
+
+
+@pytest.mark.parametrize("executor", HERE)
+def test_results_come_in_the_order_of_the_tasks(executor: Executor) -> None:
+    ticks: list[None] = []
+    found = executor.map(square, range(10), names=list(range(10)), tick=lambda: ticks.append(None))
+    assert found == [n * n for n in range(10)]
+    assert len(ticks) == 10
+
+
+@pytest.mark.parametrize("executor", HERE)
+def test_every_failure_is_reported_under_its_name(executor: Executor) -> None:
+    with pytest.raises(TrainingError) as caught:
+        executor.map(odd_ones_fail, [0, 1, 2, 3], names=[10, 11, 12, 13])
+    assert list(caught.value.failures) == [11, 13]
+    assert isinstance(caught.value.failures[11], GraphError)
+
+
+@pytest.mark.parametrize("executor", [*HERE, ProcessExecutor(2)])
+def test_no_tasks_are_no_results(executor: Executor) -> None:
+    assert executor.map(square, [], names=[]) == []
+
+
+def test_one_worker_stays_on_this_thread() -> None:
+    threads = LocalExecutor(1).map(lambda _: threading.get_ident(), [1, 2, 3], names=[1, 2, 3])
+    assert set(threads) == {threading.get_ident()}
+
+
+@pytest.mark.slow
+def test_processes_return_results_and_failures_whole() -> None:
+    executor = ProcessExecutor(2)
+    found = executor.map(process_id, list(range(4)), names=list(range(4)))
+    assert [value for value, _ in found] == [0, 1, 2, 3]
+    assert os.getpid() not in {pid for _, pid in found}
+    with pytest.raises(TrainingError) as caught:
+        executor.map(odd_ones_fail, [1, 2], names=[7, 8])
+    failure = caught.value.failures[7]
+    assert isinstance(failure, GraphError)
+    assert failure.hint == "add one"
+
+
+def test_names_and_objects_are_resolved() -> None:
+    assert set(EXECUTORS) >= {"local", "process"}
+    assert resolve("local") == LocalExecutor()
+    assert resolve("process") == ProcessExecutor()
+    assert resolve(HERE[1]) is HERE[1]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"), [("cloud", "Choose from: local, process"), (3, "a name or an Executor")]
+)
+def test_anything_else_is_refused(bad: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        resolve(bad)
+
+
+def test_workers_must_be_positive() -> None:
+    with pytest.raises(ParameterError, match="'workers' of Executor"):
+        LocalExecutor(0).map(square, [1], names=[1])

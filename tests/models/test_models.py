@@ -1,0 +1,99 @@
+"""Models as values: presets, names, checks, and what may stand in for a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from grapheraser.errors import ParameterError
+from grapheraser.models import KINDS, PRESETS, CustomModel, ModelSpec, resolve_model
+from grapheraser.models.modules import build_module
+from tests.strategies import TwoHops
+
+
+def test_every_kind_has_a_preset_and_a_paper_variant() -> None:
+    assert set(PRESETS) == {*KINDS, *(f"{kind}:paper" for kind in KINDS)}
+    for name, spec in PRESETS.items():
+        assert spec.kind == name.partition(":")[0]
+        assert spec.name == name
+        assert resolve_model(name) is spec
+
+
+def test_the_paper_variants_are_those_of_the_papers_code() -> None:
+    assert not PRESETS["gcn:paper"].self_loops
+    assert PRESETS["gcn:paper"].hidden == 16
+    assert PRESETS["sage:paper"].hidden == 256
+    gat = PRESETS["gat:paper"]
+    assert (gat.hidden, gat.heads, gat.attention_dropout) == (8, 8, 0.6)
+    assert PRESETS["gin:paper"].linear_head
+    assert (PRESETS["mlp:paper"].hidden, PRESETS["mlp:paper"].second_hidden) == (250, 100)
+    for name in PRESETS:
+        assert (PRESETS[name].lr, PRESETS[name].weight_decay) == (0.01, 0.001)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_spec_survives_plain_values(name: str) -> None:
+    assert ModelSpec(**PRESETS[name].to_dict()) == PRESETS[name]
+
+
+def test_a_spec_of_ones_own_says_what_differs() -> None:
+    assert ModelSpec("gcn", hidden=8, dropout=0.1).name == "gcn(hidden=8, dropout=0.1)"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("kind", "transformer"),
+        ("hidden", 0),
+        ("heads", 0),
+        ("activation", "tanh"),
+        ("dropout", 1.0),
+        ("input_dropout", -0.1),
+        ("attention_dropout", 2.0),
+        ("lr", 0.0),
+        ("weight_decay", -1.0),
+    ],
+)
+def test_a_bad_field_is_told_by_name(field: str, value: Any) -> None:
+    fields = {"kind": "gcn", field: value}
+    with pytest.raises(ParameterError, match=f"'{field}' of ModelSpec must be .* Got {value!r}"):
+        ModelSpec(**fields)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_node_reaches_no_further_than_the_receptive_field(name: str) -> None:
+    """On a path, a change at one end is seen by exactly the nodes within that many hops."""
+    spec, n = PRESETS[name], 6
+    edges = torch.tensor([[*range(5), *range(1, 6)], [*range(1, 6), *range(5)]])
+    x = torch.rand(n, 4, generator=torch.Generator().manual_seed(0))
+    module = build_module(spec, 4, 3).eval()
+    changed = x.clone()
+    changed[0] += 1
+    with torch.no_grad():
+        differs = (module(x, edges) != module(changed, edges)).any(dim=1)
+    assert not differs[spec.receptive_field + 1 :].any()
+
+
+def test_an_unknown_name_is_answered_with_the_choices() -> None:
+    with pytest.raises(ParameterError, match=r"unknown model 'transformer'\. Choose from: gcn, "):
+        resolve_model("transformer")
+
+
+def test_a_factory_becomes_a_custom_model() -> None:
+    model = resolve_model(TwoHops)
+    assert isinstance(model, CustomModel)
+    assert model.receptive_field is None, "nothing is known of how far it looks"
+    assert model.name == "tests.strategies:TwoHops"
+    assert resolve_model(model) is model
+
+
+def test_a_module_instead_of_a_factory_is_refused() -> None:
+    with pytest.raises(ParameterError, match="must be a factory, not a module"):
+        resolve_model(TwoHops(2, 2))
+
+
+def test_anything_else_is_refused() -> None:
+    with pytest.raises(ParameterError, match="Got 7"):
+        resolve_model(7)  # type: ignore[arg-type]
