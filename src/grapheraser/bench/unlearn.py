@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.cluster import LocalExecutor
-from grapheraser.datasets import PUBLIC, load_dataset
+from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.eraser import GraphEraser
 from grapheraser.graph import Edges, Graph, Nodes, Request
 from grapheraser.models import PRESETS
@@ -58,7 +58,7 @@ def run(
                 model=model,
                 partition=partition,
                 aggregation=aggregation,
-                num_shards=PUBLIC[name].num_shards if name in PUBLIC else 20,
+                num_shards=default_shards(name),
                 seed=seed,
                 executor=LocalExecutor(workers=1),
             ).fit(graph)

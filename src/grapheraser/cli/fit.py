@@ -33,18 +33,16 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Cut a graph into shards, train them, and keep the run in a folder."""
-    from grapheraser.datasets import PUBLIC, load_dataset
+    from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.eraser import GraphEraser
 
     graph = load_dataset(dataset, split_seed=split_seed)
     for note in graph.notes:
         say(f"note: {note}")
-    if shards is None:
-        shards = PUBLIC[dataset].num_shards if dataset in PUBLIC else 20
     eraser = GraphEraser(
         model=model,
         partition=partition,
-        num_shards=shards,
+        num_shards=default_shards(dataset) if shards is None else shards,
         aggregation=aggregation,
         epochs=epochs,
         seed=seed,

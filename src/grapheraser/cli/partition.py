@@ -3,34 +3,74 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from grapheraser.cli.output import JsonOption, print_json
+from grapheraser.cli.output import JsonOption, duration, print_json
 
 NAME = "partition"
 
 
 def run(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
-    method: Annotated[str, typer.Option(help="Partition method.")] = "random",
-    shards: Annotated[int, typer.Option(help="Number of shards.")] = 20,
+    method: Annotated[str, typer.Option(help="Partition method.")] = "blpa",
+    shards: Annotated[
+        int | None, typer.Option(help="Number of shards; default the paper's k, else 20.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the cut.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
     gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, 0 to 1.")] = 0.0,
     delta: Annotated[int | None, typer.Option(help="Shard capacity itself.")] = None,
-    draw: Annotated[Path | None, typer.Option(help="Picture to write, .png or .svg.")] = None,
+    draw: Annotated[
+        Path | None,
+        typer.Option(help="Picture to write, .png, .svg or .pdf; default DATASET-METHOD.png."),
+    ] = None,
+    no_draw: Annotated[bool, typer.Option("--no-draw", help="Write no picture.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Cut the training graph of a data set into shards and report on them."""
-    from grapheraser.datasets import load_dataset
+    """Cut the training graph of a data set into shards, report on the cut and draw it."""
+    from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.partition import partition_graph
 
-    del draw
     graph = load_dataset(dataset, split_seed=split_seed)
-    part = partition_graph(graph, method, num_shards=shards, seed=seed, gamma=gamma, delta=delta)
+    part = partition_graph(
+        graph,
+        method,
+        num_shards=default_shards(dataset) if shards is None else shards,
+        seed=seed,
+        gamma=gamma,
+        delta=delta,
+    )
+    picture = None
+    if not no_draw:
+        from grapheraser.draw.partition import draw_partition
+
+        picture = draw_partition(graph, part, draw or Path(f"{graph.name}-{method}.png"))
+    report = {**part.report(), "dataset": graph.name, "picture": picture and str(picture)}
     if json:
-        print_json({"dataset": graph.name, "sizes": part.sizes.tolist()})
+        print_json(report)
         return
-    print(part)
+    _print_report(report)
+
+
+def _print_report(report: dict[str, Any]) -> None:
+    quality, sizes = report["quality"], report["sizes"]
+    end = "converged" if report["converged"] else "stopped"
+    rows = {
+        "sizes": f"{min(sizes)} to {max(sizes)} nodes, capacity {report['capacity']}",
+        "edge cut": f"{quality['edge_cut']:,} of {quality['edges']:,} edges",
+        "neighbours kept": f"{quality['neighbours_kept'] or 0:.1%} of a node's, on average",
+        "modularity": f"{quality['modularity']:.3f}",
+        "label entropy": f"{np.mean(quality['label_entropy']):.3f} nats a shard, on average",
+        "rounds": f"{report['iterations']}, {end}" if report["iterations"] else "",
+        "took": duration(report["seconds"]),
+        "made from": ", ".join(report["inputs"]) or "node ids and a key alone",
+        "note": "; ".join(report["notes"]),
+        "picture": report["picture"] or "",
+    }
+    print(f"{report['dataset']}, {report['method']}: {report['num_shards']} shards")
+    for name, text in rows.items():
+        if text:
+            print(f"{name:<16} {text}")

@@ -45,6 +45,11 @@ def load_dataset(name: str, root: str | Path | None = None, split_seed: int = 0)
     return graph.with_split(test_share=0.2, seed=split_seed)
 
 
+def default_shards(name: str) -> int:
+    """The paper's number of shards for its graphs, 20 for any other."""
+    return PUBLIC[name].num_shards if name in PUBLIC else 20
+
+
 @dataclass(frozen=True)
 class DatasetInfo:
     """What is known of a data set without loading it."""
