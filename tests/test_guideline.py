@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from grapheraser.errors import PartitionError
+from grapheraser.graph import Graph
+from grapheraser.guideline import CANDIDATES, recommend
+
+
+def _graph(*, informative: str, n: int = 400) -> Graph:
+    """Two classes that show either in the features or in the edges, and only there."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    y = np.arange(n) % 2
+    noise = rng.random((n, 8))
+    x = np.concatenate([noise, y[:, None] == np.arange(2)], axis=1) if informative == "x" else noise
+    u = rng.integers(0, n, 6 * n)
+    v = rng.integers(0, n, 6 * n)
+    if informative == "edges":
+        # Features are weak signs of the class; neighbours of the same class add up to a clear one.
+        x = noise + 0.25 * (y[:, None] == np.arange(8) % 2)
+        v = v - (v % 2) + y[u]
+    keep = u != v
+    return Graph.from_arrays(x, np.stack([u[keep], v[keep]]), y, test=np.arange(0, n, 5))
+
+
+def test_where_features_say_it_all_the_partition_reads_nothing() -> None:
+    advice = recommend(_graph(informative="x"), "gcn", epochs=60)
+    assert advice.partition == "hash"
+    assert advice.aggregation == "mean"
+    assert advice.mlp_f1 > 0.95
+
+
+def test_where_edges_matter_the_best_cut_is_taken() -> None:
+    advice = recommend(_graph(informative="edges"), "gcn", epochs=60)
+    assert advice.model_f1 > advice.mlp_f1 + advice.margin
+    assert advice.partition == max(CANDIDATES, key=lambda name: advice.neighbours_kept[name])
+
+
+def test_advice_is_deterministic_and_ready_for_json() -> None:
+    graph = _graph(informative="x")
+    first = recommend(graph, "sage", num_shards=7, epochs=5, seed=2)
+    assert first == recommend(graph, "sage", num_shards=7, epochs=5, seed=2)
+    assert first.num_shards == 7
+    assert len(json.loads(json.dumps(first.report()))["reasons"]) == 3
+
+
+def test_test_nodes_have_no_part_in_it() -> None:
+    graph = _graph(informative="edges")
+    alone = graph.training_graph
+    assert recommend(graph, epochs=5) == recommend(alone, epochs=5)
+
+
+def test_a_graph_too_small_to_hold_nodes_out_is_refused() -> None:
+    graph = Graph.from_arrays(np.ones((4, 1)), np.zeros((2, 0), int), np.zeros(4, int))
+    with pytest.raises(PartitionError, match="found 4"):
+        recommend(graph)
