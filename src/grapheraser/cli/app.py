@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli import datasets, demo, evaluate, fit, partition, predict, unlearn, verify
+from grapheraser.cli import (
+    bench,
+    datasets,
+    demo,
+    evaluate,
+    fit,
+    partition,
+    predict,
+    unlearn,
+    verify,
+)
 from grapheraser.cli.output import report_error
 from grapheraser.errors import GraphEraserError
 
@@ -20,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, datasets, fit, predict, evaluate, unlearn, verify, partition):
+for verb in (demo, datasets, fit, predict, evaluate, unlearn, verify, partition, bench):
     app.command(verb.NAME)(verb.run)
 
 

@@ -1,0 +1,54 @@
+"""grapheraser bench: a question of speed or quality, both sides measured in one run."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.errors import ParameterError
+
+NAME = "bench"
+BENCHMARKS = {
+    "partition": "every partitioner at the paper's k, METIS as the unit",
+    "partition-scale": "BLPA and METIS on generated graphs of growing size",
+    "engines": "training a shard: the CPU engine against the PyG loop",
+    "unlearn": "request to receipt against PyG from scratch",
+    "utility": "F1 of every partition and aggregation against training from scratch",
+}
+
+
+def run(
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
+    datasets: Annotated[str, typer.Option(help="Data sets, e.g. cora,physics.")] = "",
+    models: Annotated[str, typer.Option(help="Models, e.g. gcn,gat.")] = "",
+    out: Annotated[Path | None, typer.Option(help="File for the JSON report.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure, and print a table; run it on one core for figures to compare."""
+    if name not in BENCHMARKS:
+        raise ParameterError(f"unknown benchmark '{name}'. Choose from: {', '.join(BENCHMARKS)}.")
+    module_name, _, variant = name.partition("-")
+    module = import_module(f"grapheraser.bench.{module_name}")
+    function = getattr(module, variant or "run")
+    options: dict[str, Any] = {"progress": say}
+    for option, text in (("datasets", datasets), ("models", models)):
+        if not text:
+            continue
+        if option not in inspect.signature(function).parameters:
+            raise ParameterError(f"benchmark '{name}' has no option --{option}.")
+        options[option] = text.split(",")
+    report = function(**options)
+    if out is not None:
+        from grapheraser.receipt import canonical_json
+        from grapheraser.store import write_text
+
+        write_text(out, canonical_json(report) + "\n")
+    if json:
+        print_json(report)
+    else:
+        typer.echo(module.markdown(report))
