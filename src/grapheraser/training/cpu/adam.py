@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from grapheraser.training.cpu.simd import LANES, ONE, Tile, fma, inverse_root, load, store
 
 BETA_1, BETA_2, EPS = 0.9, 0.999, 1e-8
+Rates: TypeAlias = tuple[float, float, float]
 
 
 class Schedule(NamedTuple):
@@ -47,24 +48,30 @@ class Parameters(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def rates_of(schedule: Schedule, epoch: int) -> Rates:
+    """One epoch's step, correction and decay."""
+    return schedule.step[epoch], schedule.correction[epoch], schedule.decay
+
+
+@njit(cache=True, nogil=True)
 def adam_tile(
     values: NDArray[np.floating],
     first: NDArray[np.floating],
     second: NDArray[np.floating],
     at: int,
     gradient: Any,
-    schedule: Schedule,
-    epoch: int,
+    rates: Rates,
     tile: Tile,
 ) -> Any:
     """Update one tile of weights in place; returns the new weights, still in registers."""
+    step, correction, decay = rates
     w = load(values, at, tile)
-    g = fma(w, schedule.decay, gradient)
+    g = fma(w, decay, gradient)
     m = load(first, at, tile)
     m = fma(g - m, 1 - BETA_1, m)
     v = fma(g * (1 - BETA_2), g, load(second, at, tile) * BETA_2)
-    denominator = fma(v * inverse_root(v), schedule.correction[epoch], EPS)
-    w = fma(m / denominator, -schedule.step[epoch], w)
+    denominator = fma(v * inverse_root(v), correction, EPS)
+    w = fma(m / denominator, -step, w)
     store(values, at, w)
     store(first, at, m)
     store(second, at, v)
@@ -74,6 +81,7 @@ def adam_tile(
 @njit(cache=True, nogil=True)
 def adam_step(p: Parameters, schedule: Schedule, epoch: int) -> None:
     """Update all parameters from their gradient."""
-    for at in range(0, len(p.values), LANES):
-        gradient = load(p.gradient, at, ONE)
-        adam_tile(p.values, p.first, p.second, at, gradient, schedule, epoch, ONE)
+    values, gradient, first, second = p
+    rates = rates_of(schedule, epoch)
+    for at in range(0, len(values), LANES):
+        adam_tile(values, first, second, at, load(gradient, at, ONE), rates, ONE)

@@ -7,7 +7,7 @@ one or more vectors that repeat the heads, and that multiply every vector of a r
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -39,9 +39,10 @@ class Attention(NamedTuple):
     Attributes:
         source, target: ``[n, s]``, scores of each node as source and as target of an edge.
         share: ``[m, s]``, softmax over the edges of a target.
-        kept: ``[m, s]``, the same after dropout.
+        mask: ``[m, s]``, what dropout multiplies them by; no rows where there is no dropout.
+        kept: ``[m, s]``, the product; ``share`` itself where there is no dropout.
         by_score: ``[m, s]``, gradient by the score of the edge.
-        by_target: ``[n, s]``, gradient by the target's score.
+        by_source, by_target: ``[n, s]``, gradient by the two scores of a node.
         keys: uint32 ``[n]``, for dropout.
         num_heads: rounded up to a power of two.
     """
@@ -49,8 +50,10 @@ class Attention(NamedTuple):
     source: Array
     target: Array
     share: Array
+    mask: Array
     kept: Array
     by_score: Array
+    by_source: Array
     by_target: Array
     keys: NDArray[np.uint32]
     num_heads: int
@@ -70,68 +73,16 @@ def attend(
     out: Array,
 ) -> None:
     """``out[i] = sum_j kept[i, j] z[j]``, j the neighbours of i."""
-    n, width = z.shape
-    strip, period = a.source.shape[1], min(a.num_heads, LANES)
-    for r in range(n):
-        for b in range(0, strip, LANES):
-            source, target = zeros(z, ONE), zeros(z, ONE)
-            for v in range(b, width, strip):
-                row = load(z, r * width + v, ONE)
-                source = fma(row, load(theta, source_at + v, ONE), source)
-                target = fma(row, load(theta, target_at + v, ONE), target)
-            store(a.source, r * strip + b, fold_sum(source, period))
-            store(a.target, r * strip + b, fold_sum(target, period))
+    _score(z, theta, source_at, target_at, a.num_heads, a.source, a.target)
+    _softmax(edges.indptr, edges.indices, a.source, a.target, a.share)
     row_keys(noise, epoch, layer, a.keys)
-    for r in range(n):
-        start, end = edges.indptr[r], edges.indptr[r + 1]
-        for b in range(0, strip, LANES):
-            _softmax(edges, noise, a, r, b)
-        for v in range(0, width, LANES):
-            total = zeros(z, ONE)
-            for e in range(start, end):
-                share = load(a.kept, e * strip + v % strip, ONE)
-                total = fma(load(z, edges.indices[e] * width + v, ONE), share, total)
-            store(out, r * width + v, total)
-
-
-@njit(cache=True, nogil=True)
-def _softmax(edges: Edges, noise: Noise, a: Attention, r: int, b: int) -> None:
-    """Coefficients of the edges into one node, for the heads of one vector."""
-    strip = a.source.shape[1]
-    start, end = edges.indptr[r], edges.indptr[r + 1]
-    target = load(a.target, r * strip + b, ONE)
-    best = zeros(a.share, ONE) - np.inf
-    for e in range(start, end):
-        score = load(a.source, edges.indices[e] * strip + b, ONE) + target
-        score = larger(score, score * LEAK)
-        store(a.share, e * strip + b, score)
-        best = larger(best, score)
-    total = zeros(a.share, ONE)
-    for e in range(start, end):
-        power = exponential(load(a.share, e * strip + b, ONE) - best)
-        store(a.share, e * strip + b, power)
-        total = total + power
-    inverse = 1.0 / total
-    for e in range(start, end):
-        share = load(a.share, e * strip + b, ONE) * inverse
-        store(a.share, e * strip + b, share)
-        store(a.kept, e * strip + b, share * _mask(edges, noise, a, r, e, b))
-
-
-@njit(cache=True, nogil=True)
-def _mask(edges: Edges, noise: Noise, a: Attention, r: int, e: int, b: int) -> Any:
-    """What dropout multiplies the coefficients of one edge by."""
-    mask = zeros(a.share, ONE) + 1.0
-    if noise.attention > 0:
-        key = edge_key(a.keys[r], noise.id_keys[edges.indices[e]])
-        mask = kept_lanes(mask, key, b, a.num_heads, noise.attention) * scale_of(noise.attention)
-    return mask
+    _drop(edges.indptr, edges.indices, noise, a.keys, a.num_heads, a.share, a.mask, a.kept)
+    _mix(edges.indptr, edges.indices, a.kept, z, out)
 
 
 @njit(cache=True, nogil=True)
 def attend_gradient(
     edges: Edges,
-    noise: Noise,
     a: Attention,
     z: Array,
     theta: Array,
@@ -142,58 +93,223 @@ def attend_gradient(
     out: Array,
 ) -> None:
     """From ``g`` by `attend`'s result to ``out`` by ``z``, and the gradients of the scores."""
-    n, width = z.shape
-    strip = a.source.shape[1]
-    for r in range(n):
-        for b in range(0, strip, LANES):
-            _softmax_gradient(edges, noise, a, z, g, r, b)
-    for at in range(0, width, LANES):
-        store(gradient, source_at + at, zeros(z, ONE))
-        store(gradient, target_at + at, zeros(z, ONE))
-    for r in range(n):
-        start, end = edges.indptr[r], edges.indptr[r + 1]
-        for b in range(0, strip, LANES):
-            by_source = zeros(z, ONE)
-            for e in range(start, end):
-                by_source = by_source + load(a.by_score, edges.reverse[e] * strip + b, ONE)
-            by_target = load(a.by_target, r * strip + b, ONE)
-            for v in range(b, width, strip):
-                total = load(theta, source_at + v, ONE) * by_source
-                total = fma(load(theta, target_at + v, ONE), by_target, total)
-                for e in range(start, end):
-                    share = load(a.kept, edges.reverse[e] * strip + b, ONE)
-                    total = fma(load(g, edges.indices[e] * width + v, ONE), share, total)
-                store(out, r * width + v, total)
-                row = load(z, r * width + v, ONE)
-                at = source_at + v
-                store(gradient, at, fma(row, by_source, load(gradient, at, ONE)))
-                at = target_at + v
-                store(gradient, at, fma(row, by_target, load(gradient, at, ONE)))
+    _by_share(edges.indptr, edges.indices, a.mask, z, g, a.num_heads, a.by_score)
+    _by_score(edges.indptr, edges.indices, a.source, a.target, a.share, a.by_score, a.by_target)
+    _collect(edges.indptr, edges.reverse, a.by_score, a.by_source)
+    _mix_back(edges.indptr, edges.indices, edges.reverse, a.kept, g, out)
+    _score_gradient(z, theta, gradient, source_at, target_at, a.by_source, a.by_target, out)
 
 
 @njit(cache=True, nogil=True)
-def _softmax_gradient(
-    edges: Edges, noise: Noise, a: Attention, z: Array, g: Array, r: int, b: int
+def _score(
+    z: Array,
+    theta: Array,
+    source_at: int,
+    target_at: int,
+    num_heads: int,
+    source: Array,
+    target: Array,
 ) -> None:
-    """Gradients by the scores of the edges into one node, for the heads of one vector."""
-    width, strip, period = z.shape[1], a.source.shape[1], min(a.num_heads, LANES)
-    start, end = edges.indptr[r], edges.indptr[r + 1]
-    target = load(a.target, r * strip + b, ONE)
-    mean = zeros(z, ONE)
-    for e in range(start, end):
-        by_share = zeros(z, ONE)
+    """Each node's score as a source and as a target: a product with its units, per head."""
+    (n, width), strip, period = z.shape, source.shape[1], min(num_heads, LANES)
+    for r in range(n):
+        for b in range(0, strip, LANES):
+            as_source, as_target = zeros(z, ONE), zeros(z, ONE)
+            for v in range(b, width, strip):
+                row = load(z, r * width + v, ONE)
+                as_source = fma(row, load(theta, source_at + v, ONE), as_source)
+                as_target = fma(row, load(theta, target_at + v, ONE), as_target)
+            store(source, r * strip + b, fold_sum(as_source, period))
+            store(target, r * strip + b, fold_sum(as_target, period))
+
+
+@njit(cache=True, nogil=True)
+def _softmax(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    source: Array,
+    target: Array,
+    share: Array,
+) -> None:
+    """Softmax of the leaky scores over the edges into each node."""
+    n, strip = target.shape
+    for r in range(n):
+        start, end = indptr[r], indptr[r + 1]
+        for b in range(0, strip, LANES):
+            own = load(target, r * strip + b, ONE)
+            best = zeros(share, ONE) - np.inf
+            for e in range(start, end):
+                score = load(source, indices[e] * strip + b, ONE) + own
+                score = larger(score, score * LEAK)
+                store(share, e * strip + b, score)
+                best = larger(best, score)
+            total = zeros(share, ONE)
+            for e in range(start, end):
+                power = exponential(load(share, e * strip + b, ONE) - best)
+                store(share, e * strip + b, power)
+                total = total + power
+            inverse = 1.0 / total
+            for e in range(start, end):
+                store(share, e * strip + b, load(share, e * strip + b, ONE) * inverse)
+
+
+@njit(cache=True, nogil=True)
+def _drop(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    noise: Noise,
+    keys: NDArray[np.uint32],
+    num_heads: int,
+    share: Array,
+    mask: Array,
+    kept: Array,
+) -> None:
+    """Dropout on the coefficients; nothing to do where ``kept`` is ``share`` itself."""
+    limit, scale, id_keys = noise.attention, scale_of(noise.attention), noise.id_keys
+    if limit == 0:
+        return
+    strip = share.shape[1]
+    for r in range(len(indptr) - 1):
+        for e in range(indptr[r], indptr[r + 1]):
+            key = edge_key(keys[r], id_keys[indices[e]])
+            for at in range(e * strip, (e + 1) * strip, LANES):
+                value = load(share, at, ONE)
+                factor = kept_lanes(value, key, at - e * strip, num_heads, limit) * scale
+                store(mask, at, factor)
+                store(kept, at, value * factor)
+
+
+@njit(cache=True, nogil=True)
+def _mix(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], kept: Array, z: Array, out: Array
+) -> None:
+    """``out[i] = sum_j kept[i, j] z[j]``."""
+    (n, width), strip = z.shape, kept.shape[1]
+    for r in range(n):
+        for b in range(0, strip, LANES):
+            for v in range(b, width, strip):
+                total = zeros(z, ONE)
+                for e in range(indptr[r], indptr[r + 1]):
+                    row = load(z, indices[e] * width + v, ONE)
+                    total = fma(row, load(kept, e * strip + b, ONE), total)
+                store(out, r * width + v, total)
+
+
+@njit(cache=True, nogil=True)
+def _mix_back(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    reverse: NDArray[np.int32],
+    kept: Array,
+    g: Array,
+    out: Array,
+) -> None:
+    """``out[j] = sum_i kept[i, j] g[i]``."""
+    (n, width), strip = g.shape, kept.shape[1]
+    for r in range(n):
+        for b in range(0, strip, LANES):
+            for v in range(b, width, strip):
+                total = zeros(g, ONE)
+                for e in range(indptr[r], indptr[r + 1]):
+                    row = load(g, indices[e] * width + v, ONE)
+                    total = fma(row, load(kept, reverse[e] * strip + b, ONE), total)
+                store(out, r * width + v, total)
+
+
+@njit(cache=True, nogil=True)
+def _by_share(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    mask: Array,
+    z: Array,
+    g: Array,
+    num_heads: int,
+    out: Array,
+) -> None:
+    """Gradient by the coefficients before dropout: ``mask[i, j] (g[i] . z[j])``, per head."""
+    (n, width), strip, period = z.shape, out.shape[1], min(num_heads, LANES)
+    for r in range(n):
+        for e in range(indptr[r], indptr[r + 1]):
+            for b in range(0, strip, LANES):
+                total = zeros(z, ONE)
+                for v in range(b, width, strip):
+                    row = load(z, indices[e] * width + v, ONE)
+                    total = fma(load(g, r * width + v, ONE), row, total)
+                total = fold_sum(total, period)
+                if len(mask) > 0:
+                    total = total * load(mask, e * strip + b, ONE)
+                store(out, e * strip + b, total)
+
+
+@njit(cache=True, nogil=True)
+def _by_score(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    source: Array,
+    target: Array,
+    share: Array,
+    by_score: Array,
+    by_target: Array,
+) -> None:
+    """Turn the gradient by the coefficients into that by the scores; sum it up per target."""
+    n, strip = target.shape
+    for r in range(n):
+        start, end = indptr[r], indptr[r + 1]
+        for b in range(0, strip, LANES):
+            own = load(target, r * strip + b, ONE)
+            mean = zeros(share, ONE)
+            for at in range(start * strip + b, end * strip + b, strip):
+                mean = fma(load(by_score, at, ONE), load(share, at, ONE), mean)
+            total = zeros(share, ONE)
+            for e in range(start, end):
+                at = e * strip + b
+                value = (load(by_score, at, ONE) - mean) * load(share, at, ONE)
+                score = load(source, indices[e] * strip + b, ONE) + own
+                value = where_positive(score, value, value * LEAK)
+                store(by_score, at, value)
+                total = total + value
+            store(by_target, r * strip + b, total)
+
+
+@njit(cache=True, nogil=True)
+def _collect(
+    indptr: NDArray[np.int64], reverse: NDArray[np.int32], by_score: Array, by_source: Array
+) -> None:
+    """Sum the gradient by the scores up per source."""
+    n, strip = by_source.shape
+    for r in range(n):
+        for b in range(0, strip, LANES):
+            total = zeros(by_score, ONE)
+            for e in range(indptr[r], indptr[r + 1]):
+                total = total + load(by_score, reverse[e] * strip + b, ONE)
+            store(by_source, r * strip + b, total)
+
+
+@njit(cache=True, nogil=True)
+def _score_gradient(
+    z: Array,
+    theta: Array,
+    gradient: Array,
+    source_at: int,
+    target_at: int,
+    by_source: Array,
+    by_target: Array,
+    out: Array,
+) -> None:
+    """Through `_score`: add to ``out`` by ``z``, write the gradients of the score's weights."""
+    (n, width), strip = z.shape, by_source.shape[1]
+    for b in range(0, strip, LANES):
         for v in range(b, width, strip):
-            source_row = load(z, edges.indices[e] * width + v, ONE)
-            by_share = fma(load(g, r * width + v, ONE), source_row, by_share)
-        by_share = fold_sum(by_share, period) * _mask(edges, noise, a, r, e, b)
-        store(a.by_score, e * strip + b, by_share)
-        mean = fma(by_share, load(a.share, e * strip + b, ONE), mean)
-    total = zeros(z, ONE)
-    for e in range(start, end):
-        by_score = load(a.by_score, e * strip + b, ONE) - mean
-        by_score = by_score * load(a.share, e * strip + b, ONE)
-        score = load(a.source, edges.indices[e] * strip + b, ONE) + target
-        by_score = where_positive(score, by_score, by_score * LEAK)
-        store(a.by_score, e * strip + b, by_score)
-        total = total + by_score
-    store(a.by_target, r * strip + b, total)
+            source, target = load(theta, source_at + v, ONE), load(theta, target_at + v, ONE)
+            of_source, of_target = zeros(z, ONE), zeros(z, ONE)
+            for r in range(n):
+                as_source = load(by_source, r * strip + b, ONE)
+                as_target = load(by_target, r * strip + b, ONE)
+                at = r * width + v
+                total = fma(source, as_source, load(out, at, ONE))
+                store(out, at, fma(target, as_target, total))
+                row = load(z, at, ONE)
+                of_source = fma(row, as_source, of_source)
+                of_target = fma(row, as_target, of_target)
+            store(gradient, source_at + v, of_source)
+            store(gradient, target_at + v, of_target)

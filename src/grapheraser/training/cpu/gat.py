@@ -25,15 +25,19 @@ from grapheraser.training.cpu.sparse import InputWeights
 
 
 @njit(cache=True, nogil=True)
-def attention_of(nodes: int, entries: int, num_heads: int, like: Array) -> Attention:
+def attention_of(shard: Shard, num_heads: int, like: Array) -> Attention:
     """Room for a layer's attention."""
-    strip = max(num_heads, LANES)
+    nodes, entries, strip = len(shard.labels), len(shard.edges.indices), max(num_heads, LANES)
+    share = matrix(entries, strip, like)
+    dropout = shard.noise.attention > 0
     return Attention(
         matrix(nodes, strip, like),
         matrix(nodes, strip, like),
+        share,
+        matrix(entries if dropout else 0, strip, like),
+        matrix(entries, strip, like) if dropout else share,
         matrix(entries, strip, like),
-        matrix(entries, strip, like),
-        matrix(entries, strip, like),
+        matrix(nodes, strip, like),
         matrix(nodes, strip, like),
         np.empty(nodes, dtype=np.uint32),
         num_heads,
@@ -65,7 +69,7 @@ def train(
     n, hidden = len(shard.labels), weights.values.shape[1]
     source_1, target_1, bias_1, weight_2, source_2, target_2, bias_2 = offsets
     edges, theta, gradient = shard.edges, parameters.values, parameters.gradient
-    noise, num_entries = shard.noise, len(shard.edges.indices)
+    noise = shard.noise
     z, h, slope, g = (
         matrix(n, hidden, theta),
         matrix(n, hidden, theta),
@@ -74,8 +78,8 @@ def train(
     )
     p, logits, g_p = matrix(n, classes, theta), matrix(n, classes, theta), matrix(n, classes, theta)
     weight_2t = matrix(classes, hidden, theta)
-    first = attention_of(n, num_entries, num_heads, theta)
-    second = attention_of(n, num_entries, 1, theta)
+    first = attention_of(shard, num_heads, theta)
+    second = attention_of(shard, 1, theta)
     keys = np.empty(n, dtype=np.uint32)
     entries = begin(shard, weights, z, tile)
 
@@ -90,11 +94,11 @@ def train(
 
         loss_gradient(logits, shard.labels, shard.num_classes, logits)
         bias_gradient(logits, gradient, bias_2, ONE)
-        attend_gradient(edges, noise, second, p, theta, gradient, source_2, target_2, logits, g_p)
+        attend_gradient(edges, second, p, theta, gradient, source_2, target_2, logits, g_p)
         weight_gradient(h, g_p, gradient, weight_2, ONE)
         transpose(theta, weight_2, weight_2t)
         matmul(g_p, shard.num_classes, weight_2t.reshape(-1), 0, g, tile)
         times(g, slope, tile)
         bias_gradient(g, gradient, bias_1, tile)
-        attend_gradient(edges, noise, first, z, theta, gradient, source_1, target_1, g, h)
+        attend_gradient(edges, first, z, theta, gradient, source_1, target_1, g, h)
         finish(shard, weights, parameters, epoch, entries, keys, h, z, tile)

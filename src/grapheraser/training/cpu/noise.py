@@ -65,8 +65,9 @@ def mixed(z: np.uint64) -> np.uint64:
 def row_keys(noise: Noise, epoch: int, layer: int, keys: NDArray[np.uint32]) -> None:
     """Write a key per node ``[n]`` for one layer in one epoch."""
     place = mixed(noise.seed + _GOLDEN * np.uint64(epoch * 8 + layer + 1))
+    id_keys = noise.id_keys
     for r in range(len(keys)):
-        keys[r] = np.uint32(mixed(noise.id_keys[r] + place) >> np.uint64(32))
+        keys[r] = np.uint32(mixed(id_keys[r] + place) >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True)

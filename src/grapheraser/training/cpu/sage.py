@@ -26,25 +26,24 @@ from grapheraser.training.cpu.sparse import Edges, InputWeights
 @njit(cache=True, nogil=True)
 def combine(edges: Edges, z: Array, out: Array, tile: Tile) -> None:
     """Mean over neighbours of the left half of ``z``, plus the right half of the node's own."""
-    n, width = out.shape
+    (n, width), indptr, indices, weights = out.shape, edges.indptr, edges.indices, edges.forward
     for r in range(n):
         for t in range(0, width, LANES * len(tile)):
             total = load(z, r * 2 * width + width + t, tile)
-            for e in range(edges.indptr[r], edges.indptr[r + 1]):
-                source = load(z, edges.indices[e] * 2 * width + t, tile)
-                total = fma(source, edges.forward[e], total)
+            for e in range(indptr[r], indptr[r + 1]):
+                total = fma(load(z, indices[e] * 2 * width + t, tile), weights[e], total)
             store(out, r * width + t, total)
 
 
 @njit(cache=True, nogil=True)
 def spread(edges: Edges, g: Array, out: Array, tile: Tile) -> None:
     """Gradient of `combine`: from ``g`` by its result to ``out`` by both halves of ``z``."""
-    n, width = g.shape
+    (n, width), indptr, indices, weights = g.shape, edges.indptr, edges.indices, edges.backward
     for r in range(n):
         for t in range(0, width, LANES * len(tile)):
             total = zeros(g, tile)
-            for e in range(edges.indptr[r], edges.indptr[r + 1]):
-                total = fma(load(g, edges.indices[e] * width + t, tile), edges.backward[e], total)
+            for e in range(indptr[r], indptr[r + 1]):
+                total = fma(load(g, indices[e] * width + t, tile), weights[e], total)
             store(out, r * 2 * width + t, total)
             store(out, r * 2 * width + width + t, load(g, r * width + t, tile))
 

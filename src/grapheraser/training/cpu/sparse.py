@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.training.cpu.adam import Schedule, adam_tile
+from grapheraser.training.cpu.adam import Schedule, adam_tile, rates_of
 from grapheraser.training.cpu.dense import Array
 from grapheraser.training.cpu.noise import INPUT, Noise, is_kept, row_keys, scale_of
 from grapheraser.training.cpu.simd import LANES, Tile, fma, load, store, zeros
@@ -75,13 +75,13 @@ def propagate(
 @njit(cache=True, nogil=True)
 def project(x: Features, values: Array, weight: Array, z: Array, tile: Tile) -> None:
     """``z = X W``; ``values`` stands in for X's own (they may have been through dropout)."""
-    width = z.shape[1]
+    width, indptr, rows = z.shape[1], x.indptr, x.rows
     z[:] = 0
-    for c in range(len(x.indptr) - 1):
+    for c in range(len(indptr) - 1):
         for t in range(0, width, LANES * len(tile)):
             w = load(weight, c * width + t, tile)
-            for k in range(x.indptr[c], x.indptr[c + 1]):
-                at = x.rows[k] * width + t
+            for k in range(indptr[c], indptr[c + 1]):
+                at = rows[k] * width + t
                 store(z, at, fma(w, values[k], load(z, at, tile)))
 
 
@@ -113,26 +113,20 @@ def input_step(
         z: ``[n, width]``, overwritten with the next epoch's X W.
         tile: as wide as ``width`` allows.
     """
-    width = z.shape[1]
+    # Inside of loops only plain arrays: each access to a tuple's member counts a reference.
+    width, indptr, rows = z.shape[1], x.indptr, x.rows
+    weight, first, second = weights
+    rates = rates_of(schedule, epoch)
     z[:] = 0
-    for c in range(len(x.indptr) - 1):
-        start, end = x.indptr[c], x.indptr[c + 1]
+    for c in range(len(indptr) - 1):
+        start, end = indptr[c], indptr[c + 1]
         for t in range(0, width, LANES * len(tile)):
             gradient = zeros(g, tile)
             for k in range(start, end):
-                gradient = fma(load(g, x.rows[k] * width + t, tile), values[k], gradient)
-            w = adam_tile(
-                weights.values,
-                weights.first,
-                weights.second,
-                c * width + t,
-                gradient,
-                schedule,
-                epoch,
-                tile,
-            )
+                gradient = fma(load(g, rows[k] * width + t, tile), values[k], gradient)
+            w = adam_tile(weight, first, second, c * width + t, gradient, rates, tile)
             for k in range(start, end):
-                at = x.rows[k] * width + t
+                at = rows[k] * width + t
                 store(z, at, fma(w, next_values[k], load(z, at, tile)))
 
 
@@ -142,8 +136,9 @@ def drop_features(
 ) -> None:
     """X's entries after the input dropout of one epoch."""
     row_keys(noise, epoch, INPUT, keys)
-    scale = scale_of(noise.features)
-    for c in range(len(x.indptr) - 1):
-        for k in range(x.indptr[c], x.indptr[c + 1]):
-            kept = is_kept(keys[x.rows[k]], x.columns[c], noise.features)
-            out[k] = x.values[k] * scale if kept else 0.0
+    limit, scale = noise.features, scale_of(noise.features)
+    indptr, rows, values, columns = x
+    for c in range(len(indptr) - 1):
+        for k in range(indptr[c], indptr[c + 1]):
+            kept = is_kept(keys[rows[k]], columns[c], limit)
+            out[k] = values[k] * scale if kept else 0.0
