@@ -7,17 +7,17 @@ from typing import Any
 
 from grapheraser.aggregation import AGGREGATORS
 from grapheraser.errors import ParameterError
-from grapheraser.models import CustomModel, Model, ModelSpec, ModuleFactory
+from grapheraser.guideline import AUTO
+from grapheraser.models import PRESETS, CustomModel, Model, ModelSpec, ModuleFactory
 from grapheraser.partition import PARTITIONERS, resolve_partitioner
 from grapheraser.state import Settings
 
 
 def describe(params: dict[str, Any], settings: Settings) -> dict[str, Any]:
     """Everything that the result depends on, but for the data; executors have no part in it."""
-    partitioner = resolve_partitioner(params["partition"])
     return {
         "model": settings.training.model.to_dict(),
-        "partition": {"name": partitioner.name, "options": _options(partitioner)},
+        "partition": _described(params["partition"]),
         "aggregation": {
             "name": settings.aggregator.name,
             "options": _options(settings.aggregator),
@@ -48,8 +48,9 @@ def parameters_of(
             model = CustomModel(model, **options)
     else:
         model = ModelSpec(**described)
+    preset = isinstance(model, ModelSpec) and model.name in PRESETS
     return {
-        "model": model,
+        "model": model.name if preset else model,
         "partition": _registered(PARTITIONERS, configuration["partition"]),
         "aggregation": _registered(AGGREGATORS, configuration["aggregation"]),
         **{
@@ -57,6 +58,13 @@ def parameters_of(
             for key in ("num_shards", "epochs", "seed", "device", "gamma", "delta", "engine")
         },
     }
+
+
+def _described(partition: Any) -> dict[str, Any]:
+    if partition == AUTO:
+        return {"name": AUTO, "options": {}}
+    partitioner = resolve_partitioner(partition)
+    return {"name": partitioner.name, "options": _options(partitioner)}
 
 
 def _options(part: Any) -> dict[str, Any]:

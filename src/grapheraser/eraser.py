@@ -27,9 +27,11 @@ from grapheraser.errors import (
     VerificationError,
 )
 from grapheraser.graph import UNLABELLED, Graph, as_requests, coalesce, request_digest
+from grapheraser.guideline import AUTO, recommend
 from grapheraser.models import Model, ModuleFactory, resolve_model
 from grapheraser.partition import Partition, Partitioner, partition_graph, resolve_partitioner
 from grapheraser.partition.api import PartitionFunction
+from grapheraser.partition.base import EVERYTHING
 from grapheraser.placement import place_node
 from grapheraser.receipt import Receipt, ShardRecord, check_chain, digest_of
 from grapheraser.requests import Plan, Request, plan_removal
@@ -53,8 +55,8 @@ class GraphEraser:
         model: gcn, sage, gat, gin or mlp, one of the paper's variants (``"gcn:paper"``), a
             `ModelSpec`, or a factory ``(in_channels, out_channels) -> torch.nn.Module`` whose
             modules have ``forward(x, edge_index)``.
-        partition: name of a partition method, a `Partitioner`, or a function
-            ``(graph, num_shards, seed) -> labels``.
+        partition: name of a partition method, ``"auto"`` (what `recommend` advises), a
+            `Partitioner`, or a function ``(graph, num_shards, seed) -> labels``.
         num_shards: k; 1 is training from scratch.
         aggregation: name of an aggregation or an `Aggregator`.
         epochs: of every shard's training.
@@ -194,17 +196,7 @@ class GraphEraser:
         graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
         _check_trainable(graph)
         settings = self._resolve()
-        if partition is None:
-            partition = partition_graph(
-                graph,
-                self.partition,
-                num_shards=self.num_shards,
-                seed=self.seed,
-                gamma=self.gamma,
-                delta=self.delta,
-            )
-        else:
-            partition = _fitting(partition, graph)
+        partition = self._cut(graph) if partition is None else _fitting(partition, graph)
         state = fit_state(settings, graph, partition)
         _ = graph.fingerprint  # hashed now, so that no request has to wait for it
         self._commit(settings, state, (), describe(self.get_params(), settings))
@@ -401,6 +393,30 @@ class GraphEraser:
             executor=resolve_executor(self.executor),
             seed=int(self.seed),
         )
+
+    def _cut(self, graph: Graph) -> Partition:
+        method, chosen_by = self.partition, frozenset[str]()
+        if method == AUTO:
+            advice = recommend(
+                graph,
+                self.model,
+                num_shards=self.num_shards,
+                epochs=self.epochs,
+                seed=self.seed,
+                engine=self.engine,
+                device=self.device,
+            )
+            # Which method was taken depends on the data, even where the method itself does not.
+            method, chosen_by = advice.partition, EVERYTHING
+        partition = partition_graph(
+            graph,
+            method,
+            num_shards=self.num_shards,
+            seed=self.seed,
+            gamma=self.gamma,
+            delta=self.delta,
+        )
+        return replace(partition, inputs=partition.inputs | chosen_by)
 
     def _receipt(
         self,

@@ -22,6 +22,7 @@ from grapheraser.partition import partition_graph
 from grapheraser.seeding import derive, generator
 from grapheraser.training import ShardTask, TrainingConfig, resolve_engine, shard_posteriors
 
+AUTO = "auto"
 CANDIDATES = ("blpa", "bekm", "metis")
 _FEWEST_NODES, _NODES_PER_CLASS, _MOST_SHARDS = 100, 15, 100
 _HELD_OUT = 0.2

@@ -6,37 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grapheraser.draw.figure import new_figure
+from grapheraser.draw.figure import ACCENT, ALERT, INK, dress, new_figure
 from grapheraser.draw.layout import layout
+from grapheraser.draw.partition import draw_shards, shard_colours
 
 if TYPE_CHECKING:
     from grapheraser.demo import DemoResult
 
-_INK, _SOFT, _ACCENT, _GONE = "#1f2933", "#9aa5b1", "#2f6fdb", "#d64545"
+_SOFT = "#9aa5b1"
 
 
-def draw_shards(result: DemoResult) -> Any:
+def draw_forgotten(result: DemoResult) -> Any:
     """The training graph, coloured by shard, with what was forgotten marked."""
     training = result.graph.training_graph
     places = layout(training, seed=0)
     figure = new_figure(9.0, 7.2, layout=None)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_axis_off()
-    axes.set_aspect("equal")
-    once = training.sources < training.indices
-    ends = places[np.stack([training.sources[once], training.indices[once]], axis=1)]
-    segments = np.concatenate([ends, np.full((len(ends), 1, 2), np.nan)], axis=1).reshape(-1, 2)
-    axes.plot(*segments.T, color=_SOFT, linewidth=0.3, alpha=0.35, zorder=1)
-    order = np.random.default_rng(0).permutation(int(result.labels.max()) + 1)
-    axes.scatter(
-        *places.T, c=order[result.labels], cmap="turbo", s=7, linewidths=0, alpha=0.9, zorder=2
-    )
+    colours = shard_colours(int(result.labels.max()) + 1)
+    draw_shards(axes, training, result.labels, colours, places)
     gone = places[training.positions(result.forgotten_nodes)]
     axes.scatter(
         *gone.T,
         s=90,
         facecolors="none",
-        edgecolors=_GONE,
+        edgecolors=ALERT,
         linewidths=1.6,
         zorder=4,
         label="forgotten nodes",
@@ -45,12 +38,12 @@ def draw_shards(result: DemoResult) -> Any:
     for number, pair in enumerate(pairs):
         axes.plot(
             *places[training.positions(pair)].T,
-            color=_GONE,
+            color=ALERT,
             linewidth=1.8,
             zorder=3,
             label="forgotten edges" if number == 0 else None,
         )
-    axes.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=_INK)
+    axes.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
     return figure
 
 
@@ -64,14 +57,15 @@ def draw_utility(result: DemoResult) -> Any:
     }
     figure = new_figure(5.6, 2.6)
     axes = figure.add_subplot()
-    colours = [_SOFT, _ACCENT, _ACCENT, _SOFT]
+    colours = [_SOFT, ACCENT, ACCENT, _SOFT]
     places = np.arange(len(bars))[::-1]
     axes.barh(places, list(bars.values()), color=colours, height=0.62)
     for place, value in zip(places, bars.values(), strict=True):
-        axes.text(value + 0.01, place, f"{value:.3f}", va="center", fontsize=10, color=_INK)
+        axes.text(value + 0.01, place, f"{value:.3f}", va="center", fontsize=10, color=INK)
     axes.set_yticks(places, list(bars), fontsize=10)
     axes.set_xlim(0, 1.1)
     axes.set_xlabel("micro F1 on the test nodes")
+    dress(axes, grid="x")
     return figure
 
 
@@ -83,13 +77,14 @@ def draw_times(result: DemoResult) -> Any:
     axes = figure.add_subplot()
     half = len(per_request) // 2
     jitter = np.linspace(-0.18, 0.18, half)
-    axes.scatter(per_request[:half], 1 + jitter, s=26, color=_ACCENT, alpha=0.8, linewidths=0)
-    axes.scatter(per_request[half:], jitter, s=26, color=_ACCENT, alpha=0.8, linewidths=0)
-    axes.axvline(retrain, color=_GONE, linewidth=1.6)
-    axes.text(retrain * 0.93, 1.32, "from scratch", ha="right", fontsize=10, color=_GONE)
+    axes.scatter(per_request[:half], 1 + jitter, s=26, color=ACCENT, alpha=0.8, linewidths=0)
+    axes.scatter(per_request[half:], jitter, s=26, color=ACCENT, alpha=0.8, linewidths=0)
+    axes.axvline(retrain, color=ALERT, linewidth=1.6)
+    axes.text(retrain * 0.93, 1.32, "from scratch", ha="right", fontsize=10, color=ALERT)
     axes.set_xscale("log")
     axes.set_xlim(per_request.min() * 0.6, retrain * 1.6)
     axes.set_ylim(-0.5, 1.55)
     axes.set_yticks([1, 0], ["forget a node", "forget an edge"], fontsize=10)
     axes.set_xlabel("milliseconds")
+    dress(axes, grid="x")
     return figure

@@ -6,8 +6,8 @@ from html import escape
 from string import Template
 from typing import TYPE_CHECKING
 
-from grapheraser.draw.demo import draw_shards, draw_times, draw_utility
-from grapheraser.draw.figure import as_img, tidy
+from grapheraser.draw.demo import draw_forgotten, draw_times, draw_utility
+from grapheraser.draw.figure import as_img
 from grapheraser.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def demo_page(result: DemoResult) -> str:
     verification, receipts = result.verification, result.receipts
     try:
         pictures = {
-            "shards": as_img(draw_shards(result), "the training graph coloured by shard"),
-            "utility": as_img(tidy(draw_utility(result)), "F1 before and after"),
-            "times": as_img(tidy(draw_times(result)), "time per request against retraining"),
+            "shards": as_img(draw_forgotten(result), "the training graph coloured by shard"),
+            "utility": as_img(draw_utility(result), "F1 before and after"),
+            "times": as_img(draw_times(result), "time per request against retraining"),
         }
     except MissingExtraError as error:
         note = (

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import Any
+from typing import Any, Literal
 
 from grapheraser.errors import MissingExtraError
 
+INK, MUTED, ACCENT, ALERT = "#1f2430", "#6b7280", "#2563eb", "#c2410c"
+_GRID = "#e5e7eb"
 
-def new_figure(width: float, height: float, *, layout: str | None = "constrained") -> Any:
+
+def new_figure(
+    width: float, height: float, *, layout: Literal["constrained"] | None = "constrained"
+) -> Any:
     """An empty matplotlib figure, in inches; ``layout=None`` where axes have fixed places."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError.of("matplotlib", "plots", "drawing") from None
-    figure = Figure(figsize=(width, height), layout=layout)
+    figure = Figure(figsize=(width, height), facecolor="white", layout=layout)
     FigureCanvasAgg(figure)
     return figure
 
 
-def tidy(figure: Any) -> Any:
-    """Take the frame off every axis of a figure."""
-    for axes in figure.axes:
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
-        axes.tick_params(length=0)
-    return figure
+def dress(axes: Any, title: str = "", *, grid: str = "y") -> None:
+    """One look for all axes: no frame, a quiet grid, the title on the left."""
+    axes.set_title(title, loc="left", color=INK, fontsize=10)
+    axes.grid(axis=grid, color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=MUTED, length=0, labelsize=9)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(_GRID)
 
 
 def as_png(figure: Any, *, dpi: int = 150) -> bytes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import colorsys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.draw.figure import ACCENT, ALERT, INK, MUTED, dress, new_figure
 from grapheraser.draw.layout import layout
-from grapheraser.errors import MissingExtraError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
 from grapheraser.seeding import generator
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INK, _MUTED, _GRID, _LIMIT = "#1f2430", "#6b7280", "#e5e7eb", "#c2410c"
 _MOST_EDGES = 60_000
 
 
@@ -48,22 +47,16 @@ def draw_partition(
 
 def partition_figure(graph: Graph, partition: Partition, *, seed: int = 0) -> Figure:
     """The figure itself, for those who want to change it."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError.of("matplotlib", "plots", "drawing a partition") from None
+    figure = new_figure(12, 7.2)
     training = graph.training_graph
     labels = partition.shard_of(training.ids)
     colours = shard_colours(partition.num_shards)
 
-    figure = Figure(figsize=(12, 7.2), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     grid = figure.add_gridspec(2, 2, width_ratios=[1.45, 1])
-    _draw_shards(figure.add_subplot(grid[:, 0]), training, labels, colours, seed)
+    draw_shards(figure.add_subplot(grid[:, 0]), training, labels, colours, layout(training, seed))
     _draw_sizes(figure.add_subplot(grid[0, 1]), partition, colours)
     _draw_convergence(figure.add_subplot(grid[1, 1]), partition)
-    figure.suptitle(_title(graph, partition), x=0.01, ha="left", color=_INK, fontsize=13)
+    figure.suptitle(_title(graph, partition), x=0.01, ha="left", color=INK, fontsize=13)
     return figure
 
 
@@ -84,25 +77,25 @@ def _title(graph: Graph, partition: Partition) -> str:
     return ", ".join(parts)
 
 
-def _draw_shards(
+def draw_shards(
     axes: Axes,
     training: Graph,
     labels: NDArray[np.int32],
     colours: NDArray[np.float64],
-    seed: int,
+    places: NDArray[np.float64],
 ) -> None:
+    """Draw a training graph at the given places ``[n, 2]``, nodes and inner edges by shard."""
     from matplotlib.collections import LineCollection
 
-    places = layout(training, seed)
     once = np.flatnonzero(training.sources < training.indices)
     if len(once) > _MOST_EDGES:
-        once = np.sort(generator(seed, "draw").choice(once, _MOST_EDGES, replace=False))
+        once = np.sort(generator(0, "draw").choice(once, _MOST_EDGES, replace=False))
     u, v = training.sources[once], training.indices[once]
     inside = labels[u] == labels[v]
     segments = np.stack([places[u], places[v]], axis=1)
     thin = float(np.clip(300 / np.sqrt(max(len(once), 1)) / 10, 0.12, 0.8))
     cut = LineCollection(
-        list(segments[~inside]), colors=_MUTED, linewidths=thin * 0.6, alpha=0.25, zorder=1
+        list(segments[~inside]), colors=MUTED, linewidths=thin * 0.6, alpha=0.25, zorder=1
     )
     kept = LineCollection(
         list(segments[inside]), colors=colours[labels[u[inside]]], linewidths=thin * 1.6,
@@ -125,15 +118,15 @@ def _draw_shards(
 def _draw_sizes(axes: Axes, partition: Partition, colours: NDArray[np.float64]) -> None:
     order = np.argsort(-partition.sizes, kind="stable")
     axes.bar(np.arange(len(order)), partition.sizes[order], color=colours[order], width=0.85)
-    axes.axhline(partition.capacity, color=_LIMIT, linewidth=1.2)
+    axes.axhline(partition.capacity, color=ALERT, linewidth=1.2)
     axes.annotate(
         f"capacity {partition.capacity}", (1, partition.capacity), (-2, 3),
         xycoords=("axes fraction", "data"), textcoords="offset points",
-        ha="right", va="bottom", color=_LIMIT, fontsize=9,
+        ha="right", va="bottom", color=ALERT, fontsize=9,
     )  # fmt: skip
     axes.set_ylim(0, 1.16 * max(int(partition.sizes.max()), partition.capacity))
     axes.set_xticks([])
-    _dress(axes, "Nodes in each shard, largest first")
+    dress(axes, "Nodes in each shard, largest first")
 
 
 def _draw_convergence(axes: Axes, partition: Partition) -> None:
@@ -141,27 +134,17 @@ def _draw_convergence(axes: Axes, partition: Partition) -> None:
         axes.set_axis_off()
         axes.text(
             0.5, 0.5, f"{partition.method} has no rounds", transform=axes.transAxes,
-            ha="center", va="center", color=_MUTED,
+            ha="center", va="center", color=MUTED,
         )  # fmt: skip
         return
     from matplotlib.ticker import MaxNLocator
 
     rounds = np.arange(1, len(partition.moved) + 1)
     share = 100 * np.array(partition.moved) / len(partition.nodes)
-    axes.fill_between(rounds, share, color="#2563eb", alpha=0.12, linewidth=0)
-    axes.plot(rounds, share, color="#2563eb", linewidth=1.8, marker="o", markersize=3)
+    axes.fill_between(rounds, share, color=ACCENT, alpha=0.12, linewidth=0)
+    axes.plot(rounds, share, color=ACCENT, linewidth=1.8, marker="o", markersize=3)
     axes.set_ylim(0, max(1.0, 1.08 * float(share.max())))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("round", color=_MUTED)
+    axes.set_xlabel("round", color=MUTED)
     end = "converged" if partition.converged else f"{share[-1]:.1f} % still moving"
-    _dress(axes, f"Nodes that changed their shard (%), {end}")
-
-
-def _dress(axes: Any, title: str) -> None:
-    axes.set_title(title, loc="left", color=_INK, fontsize=10)
-    axes.grid(axis="y", color=_GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=_MUTED, length=0, labelsize=9)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(_GRID)
+    dress(axes, f"Nodes that changed their shard (%), {end}")

@@ -14,15 +14,13 @@ import numpy as np
 from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.graph import Graph
 from grapheraser.partition.base import (
-    EDGES,
-    FEATURES,
-    LABELS,
-    NODES,
+    EVERYTHING,
     Assignment,
     Partition,
     Partitioner,
 )
 from grapheraser.partition.kmeans import (
+    BekmGnnPartitioner,
     BekmHungarianPartitioner,
     BekmPartitioner,
     EkmPartitioner,
@@ -47,6 +45,7 @@ PARTITIONERS.add("blpa-exchange", partial(BlpaPartitioner, name="blpa-exchange",
 PARTITIONERS.add("blpa-lp", BlpaLpPartitioner)
 PARTITIONERS.add("ekm", EkmPartitioner)
 PARTITIONERS.add("bekm", BekmPartitioner)
+PARTITIONERS.add("bekm-gnn", BekmGnnPartitioner)
 PARTITIONERS.add("bekm-hungarian", BekmHungarianPartitioner)
 PARTITIONERS.add("metis", MetisPartitioner)
 PARTITIONERS.add("kaminpar", KaminparPartitioner)
@@ -59,7 +58,7 @@ class FunctionPartitioner:
     """A user's ``(graph, num_shards, seed) -> labels``; nothing is known of what it reads."""
 
     function: PartitionFunction
-    inputs: frozenset[str] = frozenset({NODES, EDGES, FEATURES, LABELS})
+    inputs: frozenset[str] = EVERYTHING
     strict: bool = False
 
     @property

@@ -15,6 +15,7 @@ from grapheraser.graph.csr import as_ids
 from grapheraser.partition.quality import PartitionQuality
 
 NODES, EDGES, FEATURES, LABELS = "nodes", "edges", "features", "labels"
+EVERYTHING = frozenset({NODES, EDGES, FEATURES, LABELS})
 
 
 @dataclass(frozen=True, eq=False)

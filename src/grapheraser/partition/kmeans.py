@@ -30,6 +30,7 @@ from grapheraser.partition.base import EDGES, FEATURES, LABELS, NODES, Assignmen
 from grapheraser.partition.embedding import smoothed_features
 from grapheraser.partition.label_propagation import MAX_ITERATIONS, overfull
 from grapheraser.partition.matching import greedy_assignment
+from grapheraser.partition.pretrained import pretrained_gnn
 from grapheraser.partition.transport import optimal_assignment
 from grapheraser.seeding import generator
 
@@ -109,6 +110,15 @@ class BekmPartitioner(EkmPartitioner):
     name: ClassVar[str] = "bekm"
     strict: ClassVar[bool] = True
     assign: ClassVar[staticmethod[..., NDArray[np.int32]]] = staticmethod(nearest_with_room)
+
+
+@dataclass(frozen=True)
+class BekmGnnPartitioner(BekmPartitioner):
+    """The same over the hidden layer of a GNN trained on the labels, as the paper has it."""
+
+    embedding: Embedding = pretrained_gnn
+
+    name: ClassVar[str] = "bekm-gnn"
 
 
 @dataclass(frozen=True)
