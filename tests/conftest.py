@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 import grapheraser as ge
 from tests.strategies import small_graph
@@ -17,6 +17,7 @@ settings.register_profile(
     derandomize=True,
     deadline=None,
     database=None,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")

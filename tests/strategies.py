@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,25 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import grapheraser as ge
+from grapheraser.errors import MissingExtraError
 from grapheraser.graph import Request
+from grapheraser.partition import PARTITIONERS
 from grapheraser.training import ENGINES
 
 
 def engines() -> list[str]:
     """Every engine that runs on a CPU."""
     return [name for name in ENGINES if name in ("pyg", "cpu")]
+
+
+def partitioners() -> list[str]:
+    """Every registered partition method whose packages are installed."""
+    found = []
+    for name in PARTITIONERS:
+        with suppress(MissingExtraError):
+            ge.partition_graph(small_graph(), name, num_shards=3)
+            found.append(name)
+    return found
 
 
 class TwoHops(nn.Module):
@@ -114,10 +126,9 @@ def _named(request: Request) -> int:
 
 
 def _untouched(graph: ge.Graph, request: Request) -> ge.Graph:
-    """What is left to ask for once the request has its nodes, neighbours and end points."""
-    if isinstance(request, ge.Edges):
-        return graph.without(request)
-    return graph.subgraph(np.setdiff1d(graph.ids, request.ids))
+    """What is left to ask for once the request has its nodes or end points."""
+    named = request.pairs if isinstance(request, ge.Edges) else request.ids
+    return graph.subgraph(np.setdiff1d(graph.ids, np.array(named).ravel()))
 
 
 @contextmanager
