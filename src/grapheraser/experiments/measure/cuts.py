@@ -1,0 +1,57 @@
+"""Kinds ``partition`` (how long a cut takes and how it came about) and ``communities``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from grapheraser.experiments.cell import KINDS, Kind
+from grapheraser.experiments.communities import communities
+from grapheraser.experiments.measure.data import graph_of
+from grapheraser.experiments.parts import partitioner_of
+from grapheraser.graph import Graph
+from grapheraser.partition import partition_graph
+
+_TINY = 60
+
+
+def measure_partition(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A partition's report; compiling is done on a tiny graph first and not counted."""
+    graph, method = graph_of(config), partitioner_of(config["method"])
+    num_shards = min(config["num_shards"], len(graph.train_nodes))
+    seed, gamma = config["seed"], config.get("gamma", 0.0)
+    partition_graph(_tiny(), method, num_shards=3, seed=seed, gamma=gamma)
+    part = partition_graph(graph, method, num_shards=num_shards, seed=seed, gamma=gamma)
+    report = part.report()
+    quality = report.pop("quality")
+    quality.pop("label_entropy", None)
+    return {**report, **quality}
+
+
+def measure_communities(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Sizes of the communities of classical label propagation; with ``layout``, where they lie."""
+    training = graph_of(config).training_graph
+    labels = communities(training, config["seed"])
+    found: dict[str, Any] = {"sizes": np.bincount(labels).tolist(), "nodes": training.num_nodes}
+    if config.get("layout"):
+        from grapheraser.draw.layout import layout
+
+        once = training.sources < training.indices
+        ends = np.stack([training.sources[once], training.indices[once]], axis=1)
+        found["labels"] = labels.tolist()
+        found["places"] = np.round(layout(training, seed=0), 4).tolist()
+        found["edges"] = ends.tolist()
+    return found
+
+
+def _tiny() -> Graph:
+    rng = np.random.Generator(np.random.PCG64(0))
+    x = (rng.random((_TINY, 12)) < 0.4).astype(np.float32)
+    edges = rng.integers(0, _TINY, size=(2, 3 * _TINY))
+    return Graph.from_arrays(x, edges[:, edges[0] != edges[1]], np.arange(_TINY) % 3, name="tiny")
+
+
+KINDS.add("partition", Kind(measure_partition, timed=True))
+KINDS.add("communities", Kind(measure_communities))

@@ -1,0 +1,101 @@
+"""Kind ``requests``: how long forgetting, predicting and learning the scores take."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grapheraser.cluster import LocalExecutor
+from grapheraser.eraser import GraphEraser
+from grapheraser.experiments.cell import KINDS, Kind
+from grapheraser.experiments.measure.data import graph_of
+from grapheraser.experiments.measure.ensemble import KeptEnsemble
+from grapheraser.experiments.parts import aggregator_of, model_of, partitioner_of
+from grapheraser.graph import Edges, Graph, Nodes, Request
+from grapheraser.seeding import generator
+
+_LEAST = 3
+
+
+def measure(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Fit once, then time independent requests, each on a copy of the fitted eraser.
+
+    ``requests`` of each kind are timed, or as many as fit into ``budget`` seconds.
+    """
+    graph, model = graph_of(config), model_of(config["model"])
+    aggregator = aggregator_of(config["aggregation"])
+    eraser = GraphEraser(
+        model=model,
+        partition=partitioner_of(config["partition"]),
+        num_shards=min(config["num_shards"], len(graph.train_nodes)),
+        aggregation=aggregator,
+        epochs=config["epochs"],
+        seed=config["seed"],
+        executor=LocalExecutor(workers=1),
+    )
+    started = time.perf_counter()
+    eraser.fit(graph)
+    fit_seconds = time.perf_counter() - started
+    found: dict[str, Any] = {"fit_seconds": fit_seconds}
+    for kind, requests in _requests(graph, config["requests"], config["seed"]).items():
+        found[kind] = _timed(eraser, requests, config["budget"])
+    nodes = graph.test_nodes
+    eraser.predict(nodes[:2])
+    found["predict_seconds"] = _median(lambda: eraser.predict(nodes))
+    found["test_nodes"] = len(nodes)
+    found["learn_seconds"] = _median(lambda: aggregator.fit(KeptEnsemble.of(eraser, model)))
+    return found
+
+
+def _requests(graph: Graph, count: int, seed: int) -> dict[str, list[Request]]:
+    rng = generator(seed, "experiment", "requests")
+    nodes = rng.permutation(graph.train_nodes)[: count + 1]
+    edges = graph.training_graph.edges
+    edges = edges[rng.permutation(len(edges))[: count + 1]]
+    return {
+        "nodes": [Nodes([int(node)]) for node in nodes],
+        "edges": [Edges([(int(u), int(v))]) for u, v in edges],
+    }
+
+
+def _timed(eraser: GraphEraser, requests: Sequence[Request], budget: float) -> dict[str, Any]:
+    """Seconds of each request, from the call to the receipt; the first one is not counted."""
+    seconds, training, learning, retrained = [], [], [], 0
+    started = time.perf_counter()
+    for number, request in enumerate(requests):
+        other = copy.copy(eraser)
+        begin = time.perf_counter()
+        receipt = other.unlearn(request)
+        end = time.perf_counter()
+        if number:
+            seconds.append(end - begin)
+            training.append(receipt.timings["training"])
+            learning.append(receipt.timings["aggregation"])
+            retrained += len(receipt.retrained)
+        if len(seconds) >= _LEAST and end - started > budget:
+            break
+    return {
+        "requests": len(seconds),
+        "mean": float(np.mean(seconds)),
+        "std": float(np.std(seconds)),
+        "median": float(np.median(seconds)),
+        "training": float(np.mean(training)),
+        "aggregation": float(np.mean(learning)),
+        "retrained": retrained / len(seconds),
+    }
+
+
+def _median(action: Callable[[], object], repeats: int = 3) -> float:
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        action()
+        seconds.append(time.perf_counter() - started)
+    return float(np.median(seconds))
+
+
+KINDS.add("requests", Kind(measure, timed=True))

@@ -1,0 +1,167 @@
+"""Tables as values, and their four forms: CSV, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+ABOVE, BELOW = "above", "below"
+_MARKS = {ABOVE: "▲", BELOW: "▼", "": ""}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One place of a table.
+
+    Attributes:
+        text: ours, e.g. ``0.812 ± 0.004``.
+        paper: the paper's, e.g. ``0.676``, with the difference.
+        mark: ``above`` or ``below`` where the difference is beyond noise.
+        best: whether it is the best of its group.
+    """
+
+    text: str
+    paper: str = ""
+    mark: str = ""
+    best: bool = False
+
+    def as_best(self) -> Entry:
+        return replace(self, best=True)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people.
+
+    Attributes:
+        title: what it shows.
+        header: names of the columns.
+        rows: an `Entry` or plain text in each place.
+        note: how to read it.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Entry | str, ...], ...]
+    note: str = ""
+
+
+def as_entry(item: Entry | str) -> Entry:
+    """Plain text as an entry."""
+    return item if isinstance(item, Entry) else Entry(item)
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Tidy rows; columns in the order in which they first appear."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: _plain(value) for key, value in row.items()})
+    return buffer.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def to_markdown(tables: Iterable[Table]) -> str:
+    """GitHub's tables."""
+    return "\n".join(_markdown(table) for table in tables)
+
+
+def _markdown(table: Table) -> str:
+    lines = [f"**{table.title}**", "", _pipe(table.header), _pipe("---" for _ in table.header)]
+    for row in table.rows:
+        lines.append(_pipe(_markdown_cell(as_entry(item)) for item in row))
+    return "\n".join([*lines, "", *([table.note, ""] if table.note else [])])
+
+
+def _markdown_cell(entry: Entry) -> str:
+    text = f"**{entry.text}**" if entry.best else entry.text
+    if not entry.paper:
+        return text
+    return f"{text}<br><sub>{entry.paper}{_MARKS[entry.mark] and ' ' + _MARKS[entry.mark]}</sub>"
+
+
+def _pipe(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "±": r"$\pm$",
+}
+
+
+def latex_text(text: str) -> str:
+    """Text with LaTeX's own characters written out."""
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def to_latex(tables: Iterable[Table], label: str) -> str:
+    """``booktabs`` tables; the paper's figure is set below ours."""
+    parts = ["% Needs \\usepackage{booktabs}."]
+    for number, table in enumerate(tables):
+        columns = "l" * len(table.header)
+        suffix = f"-{number + 1}" if number else ""
+        parts += [
+            r"\begin{table}",
+            r"  \centering\footnotesize",
+            f"  \\caption{{{latex_text(table.title)}.}}",
+            f"  \\label{{table:{label}{suffix}}}",
+            f"  \\begin{{tabular}}{{{columns}}}",
+            r"    \toprule",
+            f"    {' & '.join(latex_text(name) for name in table.header)} \\\\",
+            r"    \midrule",
+            *(
+                f"    {' & '.join(_latex_cell(as_entry(i)) for i in row)} \\\\"
+                for row in table.rows
+            ),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+        ]
+    return "\n".join(parts) + "\n"
+
+
+def _latex_cell(entry: Entry) -> str:
+    text = latex_text(entry.text)
+    text = f"\\textbf{{{text}}}" if entry.best else text
+    if not entry.paper:
+        return text
+    star = r"$^{\ast}$" if entry.mark else ""
+    return f"\\shortstack[l]{{{text}\\\\ \\tiny {latex_text(entry.paper)}{star}}}"
+
+
+def to_html(table: Table) -> str:
+    """A table that can scroll sideways by itself."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.header)
+    body = "\n".join(
+        "<tr>" + "".join(_html_cell(as_entry(item)) for item in row) + "</tr>" for row in table.rows
+    )
+    note = f'<p class="quiet">{escape(table.note)}</p>' if table.note else ""
+    return (
+        f"<h3>{escape(table.title)}</h3>\n<div class='scroll'><table><tr>{head}</tr>\n"
+        f"{body}\n</table></div>{note}"
+    )
+
+
+def _html_cell(entry: Entry) -> str:
+    text = escape(entry.text)
+    text = f"<b>{text}</b>" if entry.best else text
+    if not entry.paper:
+        return f"<td>{text}</td>"
+    mark = f" <span class='{entry.mark}'>{_MARKS[entry.mark]}</span>" if entry.mark else ""
+    return f"<td>{text}<br><small>{escape(entry.paper)}{mark}</small></td>"
