@@ -39,7 +39,8 @@ class ShardPlan:
             )
             if count
         ]
-        return f"{' and '.join(parts)} go; {self.size_after} of {self.size_before} nodes stay"
+        verb = "goes" if self.nodes + self.edges + self.features == 1 else "go"
+        return f"{' and '.join(parts)} {verb}; {self.size_after} of {self.size_before} nodes stay"
 
     def to_dict(self) -> dict[str, Any]:
         return {**self.__dict__, "why": self.why}
