@@ -79,9 +79,8 @@ def adam_tile(
 
 
 @njit(cache=True, nogil=True)
-def adam_step(p: Parameters, schedule: Schedule, epoch: int) -> None:
+def adam_step(p: Parameters, rates: Rates) -> None:
     """Update all parameters from their gradient."""
     values, gradient, first, second = p
-    rates = rates_of(schedule, epoch)
     for at in range(0, len(values), LANES):
         adam_tile(values, first, second, at, load(gradient, at, ONE), rates, ONE)

@@ -14,7 +14,7 @@ from grapheraser.training.cpu.sparse import Edges
 def edges_of(spec: ModelSpec, graph: Graph, dtype: DTypeLike) -> Edges:
     """The shard's edges, with self-loops and weights according to the model."""
     loops = spec.kind == "gin" or (spec.kind in ("gcn", "gat") and spec.self_loops)
-    indptr, indices, sources = _with_loops(graph.indptr, graph.indices, loops)
+    indptr, indices, sources = _with_loops(graph.indptr.copy(), graph.indices.copy(), loops)
     degree = np.diff(indptr).astype(np.float64)
     with np.errstate(divide="ignore"):
         if spec.kind == "gcn":

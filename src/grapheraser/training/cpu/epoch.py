@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.training.cpu.adam import Parameters, Schedule, adam_step
+from grapheraser.training.cpu.adam import Parameters, Schedule, adam_step, rates_of
 from grapheraser.training.cpu.dense import Array
 from grapheraser.training.cpu.noise import Noise
 from grapheraser.training.cpu.simd import Tile
@@ -26,7 +26,7 @@ class Shard(NamedTuple):
     """All that training reads and never writes.
 
     Attributes:
-        x: features by column.
+        x: features.
         edges: adjacency with the weights that the model gives to edges.
         labels: int64 ``[n]``.
         num_classes: C, at most the padded width of the logits.
@@ -53,20 +53,37 @@ def matrix(rows: int, width: int, like: Array) -> Array:
     return flat[start : start + rows * width].reshape(rows, width)
 
 
-@njit(cache=True, nogil=True)
-def begin(shard: Shard, weights: InputWeights, z: Array, tile: Tile) -> Array:
-    """The first epoch's ``z = X W``; returns X's entries ``[2, nnz]`` of this and the next epoch.
+class Entries(NamedTuple):
+    """X's values in the current epoch, by row and by column: after dropout, where there is any."""
 
-    Without input dropout both rows are the same.
-    """
-    entries = np.empty((2, len(shard.x.values)), dtype=z.dtype)
-    entries[0] = shard.x.values
-    entries[1] = shard.x.values
+    by_row: Array
+    by_column: Array
+
+
+@njit(cache=True, nogil=True)
+def entries_of(shard: Shard) -> Entries:
+    """X's own values, copied only if dropout is going to change them."""
+    x = shard.x
     if shard.noise.features > 0:
-        keys = np.empty(len(shard.labels), dtype=np.uint32)
-        drop_features(shard.x, shard.noise, 0, keys, entries[0])
-    project(shard.x, entries[0], weights.values, z, tile)
-    return entries
+        return Entries(x.row_values.copy(), x.column_values.copy())
+    return Entries(x.row_values, x.column_values)
+
+
+@njit(cache=True, nogil=True)
+def begin(
+    shard: Shard,
+    weights: InputWeights,
+    epoch: int,
+    entries: Entries,
+    keys: NDArray[np.uint32],
+    z: Array,
+    tile: Tile,
+) -> None:
+    """Begin an epoch: input dropout, ``z = X W``."""
+    x = shard.x
+    if shard.noise.features > 0:
+        drop_features(x, shard.noise, epoch, keys, entries.by_row, entries.by_column)
+    project(x.row_indptr, x.row_places, entries.by_row, weights.values, z, tile)
 
 
 @njit(cache=True, nogil=True)
@@ -75,15 +92,11 @@ def finish(
     weights: InputWeights,
     parameters: Parameters,
     epoch: int,
-    entries: Array,
-    keys: NDArray[np.uint32],
+    entries: Entries,
     g: Array,
-    z: Array,
     tile: Tile,
 ) -> None:
-    """Update all weights from ``g`` (by X W) and the gradients, and put the next X W into ``z``."""
-    adam_step(parameters, shard.schedule, epoch)
-    now, then = entries[epoch % 2], entries[(epoch + 1) % 2]
-    if shard.noise.features > 0:
-        drop_features(shard.x, shard.noise, epoch + 1, keys, then)
-    input_step(shard.x, weights, shard.schedule, epoch, g, now, then, z, tile)
+    """End an epoch: update all weights, those of the input from ``g`` by X W."""
+    x, rates = shard.x, rates_of(shard.schedule, epoch)
+    adam_step(parameters, rates)
+    input_step(x.column_indptr, x.column_places, entries.by_column, weights, rates, g, tile)

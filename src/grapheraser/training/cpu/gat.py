@@ -18,7 +18,7 @@ from grapheraser.training.cpu.dense import (
     transpose,
     weight_gradient,
 )
-from grapheraser.training.cpu.epoch import Shard, begin, finish, matrix
+from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
 from grapheraser.training.cpu.noise import ATTENTION_1, ATTENTION_2, HIDDEN_1, row_keys
 from grapheraser.training.cpu.simd import LANES, ONE, Tile
 from grapheraser.training.cpu.sparse import InputWeights
@@ -81,9 +81,10 @@ def train(
     first = attention_of(shard, num_heads, theta)
     second = attention_of(shard, 1, theta)
     keys = np.empty(n, dtype=np.uint32)
-    entries = begin(shard, weights, z, tile)
+    entries = entries_of(shard)
 
     for epoch in range(len(shard.schedule.step)):
+        begin(shard, weights, epoch, entries, keys, z, tile)
         attend(edges, noise, epoch, ATTENTION_1, first, z, theta, source_1, target_1, h)
         add_bias(h, theta, bias_1, tile)
         row_keys(noise, epoch, HIDDEN_1, keys)
@@ -101,4 +102,4 @@ def train(
         times(g, slope, tile)
         bias_gradient(g, gradient, bias_1, tile)
         attend_gradient(edges, first, z, theta, gradient, source_1, target_1, g, h)
-        finish(shard, weights, parameters, epoch, entries, keys, h, z, tile)
+        finish(shard, weights, parameters, epoch, entries, h, tile)

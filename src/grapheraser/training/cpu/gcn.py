@@ -16,7 +16,7 @@ from grapheraser.training.cpu.dense import (
     transpose,
     weight_gradient,
 )
-from grapheraser.training.cpu.epoch import Shard, begin, finish, matrix
+from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
 from grapheraser.training.cpu.noise import HIDDEN_1, row_keys
 from grapheraser.training.cpu.simd import ONE, Tile
 from grapheraser.training.cpu.sparse import InputWeights, propagate
@@ -55,9 +55,10 @@ def train(
     p, logits = matrix(n, classes, theta), matrix(n, classes, theta)
     weight_2t = matrix(classes, hidden, theta)
     keys = np.empty(n, dtype=np.uint32)
-    entries = begin(shard, weights, z, tile)
+    entries = entries_of(shard)
 
     for epoch in range(len(shard.schedule.step)):
+        begin(shard, weights, epoch, entries, keys, z, tile)
         row_keys(shard.noise, epoch, HIDDEN_1, keys)
         propagate(edges.indptr, edges.indices, edges.forward, z, h, tile)
         add_bias(h, theta, bias_1, tile)
@@ -76,4 +77,4 @@ def train(
             bias_gradient(logits, gradient, bias_2, ONE)
             bias_gradient(g, gradient, bias_1, tile)
         propagate(edges.indptr, edges.indices, edges.backward, g, h, tile)
-        finish(shard, weights, parameters, epoch, entries, keys, h, z, tile)
+        finish(shard, weights, parameters, epoch, entries, h, tile)

@@ -18,7 +18,7 @@ from grapheraser.training.cpu.dense import (
     transpose,
     weight_gradient,
 )
-from grapheraser.training.cpu.epoch import Shard, begin, finish, matrix
+from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
 from grapheraser.training.cpu.noise import HIDDEN_1, HIDDEN_2, row_keys
 from grapheraser.training.cpu.norm import norm_gradient, normalise
 from grapheraser.training.cpu.simd import ONE, Tile
@@ -69,9 +69,10 @@ def train(
     square_t = matrix(hidden, hidden, theta)
     last_t, head_t = matrix(last, hidden, theta), matrix(classes, last, theta)
     keys = np.empty(n, dtype=np.uint32)
-    entries = begin(shard, weights, z, tile)
+    entries = entries_of(shard)
 
     for epoch in range(len(shard.schedule.step)):
+        begin(shard, weights, epoch, entries, keys, z, tile)
         propagate(edges.indptr, edges.indices, edges.forward, z, h1, tile)
         add_bias(h1, theta, bias_1, tile)
         activate(h1, RELU, keys, drop_nothing, h1, slope_1, tile)
@@ -128,4 +129,4 @@ def train(
         times(g_out, slope_1, tile)
         bias_gradient(g_out, gradient, bias_1, tile)
         propagate(edges.indptr, edges.indices, edges.backward, g_out, g, tile)
-        finish(shard, weights, parameters, epoch, entries, keys, g, z, tile)
+        finish(shard, weights, parameters, epoch, entries, g, tile)

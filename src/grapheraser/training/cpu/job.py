@@ -70,9 +70,9 @@ class Job:
         self.running[1::2] = 1.0
         values = (spec.dropout, spec.input_dropout, spec.attention_dropout)
         self.shard = Shard(
-            x=_by_column(task, self.columns, dtype),
+            x=_features_of(task, self.columns, shape[1], dtype),
             edges=edges_of(spec, graph, dtype),
-            labels=graph.y,
+            labels=graph.y.copy(),
             num_classes=graph.num_classes,
             noise=noise_of(task.seed, graph.ids, *values),
             schedule=schedule_of(spec.lr, spec.weight_decay, epochs),
@@ -117,22 +117,37 @@ class Job:
         return named
 
 
-def _by_column(task: ShardTask, columns: NDArray[np.int32], dtype: DTypeLike) -> Features:
+def _features_of(
+    task: ShardTask, columns: NDArray[np.int32], width: int, dtype: DTypeLike
+) -> Features:
+    # Copies throughout: the graph's arrays are read-only, which to numba is another type.
     x = task.graph.x
-    place = np.zeros(task.graph.num_features, dtype=np.int32)
-    place[columns] = np.arange(len(columns), dtype=np.int32)
-    indptr, rows, values = _transposed(x.indptr, x.indices, x.data, place, len(columns))
-    return Features(indptr, rows, values.astype(dtype, copy=False), columns)
+    x_indptr, x_indices = x.indptr.astype(np.int64), x.indices.astype(np.int32)
+    x_values = x.data.astype(np.float32)
+    rank = np.zeros(task.graph.num_features, dtype=np.int32)
+    rank[columns] = np.arange(len(columns), dtype=np.int32)
+    indptr, rows, values = _transposed(x_indptr, x_indices, x_values, rank, len(columns))
+    return Features(
+        row_indptr=x_indptr.astype(np.uint64),
+        row_places=rank[x_indices].astype(np.uint32) * np.uint32(width),
+        row_values=x_values.astype(dtype, copy=False),
+        row_columns=x_indices,
+        column_indptr=indptr,
+        column_places=rows.astype(np.uint32) * np.uint32(width),
+        column_values=values.astype(dtype, copy=False),
+        column_rows=rows,
+        columns=columns,
+    )
 
 
 @njit(cache=True, nogil=True)
 def _transposed(
-    indptr: NDArray[np.int32],
+    indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     data: NDArray[np.float32],
     place: NDArray[np.int32],
     num_columns: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.float32]]:
     """CSC of a CSR, its columns renumbered by ``place``; rows ascend within a column."""
     starts = np.zeros(num_columns + 1, dtype=np.int64)
     for k in range(len(indices)):
@@ -146,4 +161,4 @@ def _transposed(
             at = free[place[indices[k]]]
             free[place[indices[k]]] += 1
             rows[at], values[at] = r, data[k]
-    return starts, rows, values
+    return starts.astype(np.uint64), rows, values

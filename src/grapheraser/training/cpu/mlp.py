@@ -16,7 +16,7 @@ from grapheraser.training.cpu.dense import (
     transpose,
     weight_gradient,
 )
-from grapheraser.training.cpu.epoch import Shard, begin, finish, matrix
+from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
 from grapheraser.training.cpu.noise import HIDDEN_1, HIDDEN_2, row_keys
 from grapheraser.training.cpu.simd import ONE, Tile
 from grapheraser.training.cpu.sparse import InputWeights
@@ -62,9 +62,10 @@ def train(
     logits = matrix(n, classes, theta)
     weight_2t, weight_3t = matrix(second, hidden, theta), matrix(classes, second, theta)
     keys = np.empty(n, dtype=np.uint32)
-    entries = begin(shard, weights, z, tile)
+    entries = entries_of(shard)
 
     for epoch in range(len(shard.schedule.step)):
+        begin(shard, weights, epoch, entries, keys, z, tile)
         add_bias(z, theta, bias_1, tile)
         row_keys(shard.noise, epoch, HIDDEN_1, keys)
         activate(z, shard.activation, keys, shard.noise.hidden, h1, slope_1, tile)
@@ -87,4 +88,4 @@ def train(
         matmul(g2, second, weight_2t.reshape(-1), 0, g1, tile)
         times(g1, slope_1, tile)
         bias_gradient(g1, gradient, bias_1, tile)
-        finish(shard, weights, parameters, epoch, entries, keys, g1, z, tile)
+        finish(shard, weights, parameters, epoch, entries, g1, tile)

@@ -17,7 +17,7 @@ from grapheraser.training.cpu.dense import (
     transpose,
     weight_gradient,
 )
-from grapheraser.training.cpu.epoch import Shard, begin, finish, matrix
+from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
 from grapheraser.training.cpu.noise import HIDDEN_1, row_keys
 from grapheraser.training.cpu.simd import LANES, ONE, Tile, fma, load, store, zeros
 from grapheraser.training.cpu.sparse import Edges, InputWeights
@@ -79,9 +79,10 @@ def train(
     p, logits = matrix(n, 2 * classes, theta), matrix(n, classes, theta)
     weight_2t = matrix(2 * classes, hidden, theta)
     keys = np.empty(n, dtype=np.uint32)
-    entries = begin(shard, weights, z, tile)
+    entries = entries_of(shard)
 
     for epoch in range(len(shard.schedule.step)):
+        begin(shard, weights, epoch, entries, keys, z, tile)
         row_keys(shard.noise, epoch, HIDDEN_1, keys)
         combine(edges, z, h, tile)
         add_bias(h, theta, bias_1, tile)
@@ -99,4 +100,4 @@ def train(
         times(g, slope, tile)
         bias_gradient(g, gradient, bias_1, tile)
         spread(edges, g, g2, tile)
-        finish(shard, weights, parameters, epoch, entries, keys, g2, z, tile)
+        finish(shard, weights, parameters, epoch, entries, g2, tile)

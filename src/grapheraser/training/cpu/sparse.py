@@ -8,10 +8,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.training.cpu.adam import Schedule, adam_tile, rates_of
+from grapheraser.training.cpu.adam import Rates, adam_tile
 from grapheraser.training.cpu.dense import Array
 from grapheraser.training.cpu.noise import INPUT, Noise, is_kept, row_keys, scale_of
 from grapheraser.training.cpu.simd import LANES, Tile, fma, load, store, zeros
+
+_ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
 class Edges(NamedTuple):
@@ -32,16 +34,27 @@ class Edges(NamedTuple):
 
 
 class Features(NamedTuple):
-    """Features by column (CSC) over the columns that the shard uses.
+    """Features over the columns that the shard uses, by row (CSR) and by column (CSC).
 
     Attributes:
-        indptr, rows, values: the usual three.
-        columns: int32, number of each column among all features.
+        row_indptr, row_values: CSR; columns ascend within a row.
+        row_places: uint32, where the weights of an entry's column begin.
+        row_columns: int32, an entry's column among all features.
+        column_indptr, column_values: CSC; rows ascend within a column.
+        column_places: uint32, where an entry's row begins in a matrix as wide as the weights.
+        column_rows: int32, an entry's row.
+        columns: int32, each column among all features.
     """
 
-    indptr: NDArray[np.int64]
-    rows: NDArray[np.int32]
-    values: Array
+    # Places are unsigned, or numba would look for indices that count from the end.
+    row_indptr: NDArray[np.uint64]
+    row_places: NDArray[np.uint32]
+    row_values: Array
+    row_columns: NDArray[np.int32]
+    column_indptr: NDArray[np.uint64]
+    column_places: NDArray[np.uint32]
+    column_values: Array
+    column_rows: NDArray[np.int32]
     columns: NDArray[np.int32]
 
 
@@ -73,72 +86,83 @@ def propagate(
 
 
 @njit(cache=True, nogil=True)
-def project(x: Features, values: Array, weight: Array, z: Array, tile: Tile) -> None:
-    """``z = X W``; ``values`` stands in for X's own (they may have been through dropout)."""
-    width, indptr, rows = z.shape[1], x.indptr, x.rows
-    z[:] = 0
-    for c in range(len(indptr) - 1):
+def project(
+    indptr: NDArray[np.uint64],
+    places: NDArray[np.uint32],
+    values: Array,
+    weight: Array,
+    z: Array,
+    tile: Tile,
+) -> None:
+    """``z = X W``, from X by row."""
+    n, width = z.shape
+    for r in range(n):
+        start, end = indptr[r], indptr[r + 1]
         for t in range(0, width, LANES * len(tile)):
-            w = load(weight, c * width + t, tile)
-            for k in range(indptr[c], indptr[c + 1]):
-                at = rows[k] * width + t
-                store(z, at, fma(w, values[k], load(z, at, tile)))
+            # Two sums, of the even and the odd entries, hide half of the latency.
+            even, odd = zeros(weight, tile), zeros(weight, tile)
+            k = start
+            while k + _TWO <= end:
+                even = fma(load(weight, places[k] + t, tile), values[k], even)
+                odd = fma(load(weight, places[k + _ONE] + t, tile), values[k + _ONE], odd)
+                k += _TWO
+            if k < end:
+                even = fma(load(weight, places[k] + t, tile), values[k], even)
+            store(z, r * width + t, even + odd)
 
 
 @njit(cache=True, nogil=True)
 def input_step(
-    x: Features,
-    weights: InputWeights,
-    schedule: Schedule,
-    epoch: int,
-    g: Array,
+    indptr: NDArray[np.uint64],
+    places: NDArray[np.uint32],
     values: Array,
-    next_values: Array,
-    z: Array,
+    weights: InputWeights,
+    rates: Rates,
+    g: Array,
     tile: Tile,
 ) -> None:
-    """End one epoch and begin the next: gradient, Adam, ``z = X W`` with the new weights.
+    """Adam on W, from X by column and the gradient ``g`` by X W.
 
-    All three in one pass over the columns, since most of the time goes into the memory traffic of
-    the weights and their moments: a column's gradient and new weights never leave the registers.
-
-    Args:
-        x: the features.
-        weights: what is trained.
-        schedule: Adam's rates.
-        epoch: which one ends.
-        g: ``[n, width]``, gradient by X W.
-        values: X's entries in this epoch.
-        next_values: X's entries in the next one.
-        z: ``[n, width]``, overwritten with the next epoch's X W.
-        tile: as wide as ``width`` allows.
+    A column's gradient is a sum over its entries' rows of ``g``; it goes right into the update and
+    never to memory.
     """
     # Inside of loops only plain arrays: each access to a tuple's member counts a reference.
-    width, indptr, rows = z.shape[1], x.indptr, x.rows
     weight, first, second = weights
-    rates = rates_of(schedule, epoch)
-    z[:] = 0
-    for c in range(len(indptr) - 1):
+    num_columns, width = weight.shape
+    for c in range(num_columns):
         start, end = indptr[c], indptr[c + 1]
         for t in range(0, width, LANES * len(tile)):
-            gradient = zeros(g, tile)
-            for k in range(start, end):
-                gradient = fma(load(g, rows[k] * width + t, tile), values[k], gradient)
-            w = adam_tile(weight, first, second, c * width + t, gradient, rates, tile)
-            for k in range(start, end):
-                at = rows[k] * width + t
-                store(z, at, fma(w, next_values[k], load(z, at, tile)))
+            even, odd = zeros(g, tile), zeros(g, tile)
+            k = start
+            while k + _TWO <= end:
+                even = fma(load(g, places[k] + t, tile), values[k], even)
+                odd = fma(load(g, places[k + _ONE] + t, tile), values[k + _ONE], odd)
+                k += _TWO
+            if k < end:
+                even = fma(load(g, places[k] + t, tile), values[k], even)
+            adam_tile(weight, first, second, c * width + t, even + odd, rates, tile)
 
 
 @njit(cache=True, nogil=True)
 def drop_features(
-    x: Features, noise: Noise, epoch: int, keys: NDArray[np.uint32], out: Array
+    x: Features,
+    noise: Noise,
+    epoch: int,
+    keys: NDArray[np.uint32],
+    by_row: Array,
+    by_column: Array,
 ) -> None:
-    """X's entries after the input dropout of one epoch."""
+    """X's entries after the input dropout of one epoch, in both orders."""
     row_keys(noise, epoch, INPUT, keys)
     limit, scale = noise.features, scale_of(noise.features)
-    indptr, rows, values, columns = x
+    indptr, row_values, row_columns = x.row_indptr, x.row_values, x.row_columns
+    for r in range(len(indptr) - 1):
+        for k in range(indptr[r], indptr[r + 1]):
+            kept = is_kept(keys[r], row_columns[k], limit)
+            by_row[k] = row_values[k] * scale if kept else 0.0
+    indptr, column_values, rows = x.column_indptr, x.column_values, x.column_rows
+    columns = x.columns
     for c in range(len(indptr) - 1):
         for k in range(indptr[c], indptr[c + 1]):
             kept = is_kept(keys[rows[k]], columns[c], limit)
-            out[k] = values[k] * scale if kept else 0.0
+            by_column[k] = column_values[k] * scale if kept else 0.0
