@@ -1,0 +1,1 @@
+"""The audit: attack a run, measure what leaks, and search for what should be gone."""

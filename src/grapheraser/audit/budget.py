@@ -1,0 +1,55 @@
+"""A share of time that loops can ask about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Seconds that may be spent; ``None`` is no limit.
+
+    Attributes:
+        seconds: how many.
+        clock: what tells the time.
+        started: when it began.
+    """
+
+    seconds: float | None = None
+    clock: Callable[[], float] = time.monotonic
+    started: float = field(default=float("nan"))
+
+    def __post_init__(self) -> None:
+        if self.started != self.started:
+            object.__setattr__(self, "started", self.clock())
+
+    @property
+    def spent(self) -> float:
+        """Seconds since it began."""
+        return self.clock() - self.started
+
+    @property
+    def left(self) -> float:
+        """Seconds that remain."""
+        return float("inf") if self.seconds is None else self.seconds - self.spent
+
+    def share(self, part: float) -> Budget:
+        """A budget of its own: that part of what is left."""
+        seconds = None if self.seconds is None else max(self.left, 0.0) * part
+        return Budget(seconds, self.clock)
+
+    def rounds(self, most: int, *, least: int = 1) -> Iterator[int]:
+        """0, 1, 2, ... up to ``most``, stopping where the next round would not fit any more.
+
+        At least ``least`` rounds are had whatever they take.
+        """
+        for number in range(most):
+            mean = self.spent / number if number else 0.0
+            if number >= least and self.left < mean:
+                return
+            yield number
+
+
+UNLIMITED = Budget()

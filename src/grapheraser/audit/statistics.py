@@ -1,0 +1,196 @@
+"""How well scores tell two groups apart, with confidence intervals; and how alike two cuts are.
+
+An attack gives every candidate a score, high where it believes "was there". Everything here is a
+function of such scores, of the truth, and of clusters: candidates that were not drawn
+independently (the nodes of one request, the runs that one node was seen in) are resampled
+together, so that an interval does not pretend to more evidence than there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.seeding import generator
+
+FALSE_POSITIVE_RATES = (0.001, 0.01)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure and its bootstrap confidence interval (95 % unless told otherwise)."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+    def holds(self, value: float) -> bool:
+        """Whether ``value`` lies in the interval."""
+        return self.low <= value <= self.high
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether the two intervals have a point in common."""
+        return self.low <= other.high and other.low <= self.high
+
+    def to_dict(self) -> dict[str, float]:
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What an attack achieves.
+
+    Attributes:
+        auc: chance that a random member scores above a random non-member; 0.5 is guessing.
+        tpr: share of the members found while at most that share of non-members is accused, by
+            false-positive rate.
+        members, others: how many candidates there were of each kind.
+    """
+
+    auc: Interval
+    tpr: dict[float, Interval]
+    members: int
+    others: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "auc": self.auc.to_dict(),
+            "tpr": {f"{rate:g}": interval.to_dict() for rate, interval in self.tpr.items()},
+            "members": self.members,
+            "others": self.others,
+        }
+
+
+def auc(scores: NDArray[np.floating], member: NDArray[np.bool_]) -> float:
+    """Area under the ROC curve; ties count half. 0.5 where one of the groups is empty."""
+    return _Ranked.of(scores, member).auc(np.ones(len(scores)))
+
+
+def tpr_at(scores: NDArray[np.floating], member: NDArray[np.bool_], fpr: float) -> float:
+    """The largest true-positive rate of a threshold whose false-positive rate is at most fpr."""
+    return _Ranked.of(scores, member).tpr(np.ones(len(scores)), fpr)
+
+
+def rates(
+    scores: NDArray[np.floating],
+    member: NDArray[np.bool_],
+    *,
+    clusters: NDArray[np.integer] | None = None,
+    seed: int = 0,
+    resamples: int = 400,
+    confidence: float = 0.95,
+) -> Rates:
+    """AUC and true-positive rates with percentile intervals from a cluster bootstrap.
+
+    Args:
+        scores: ``[n]``, high for "was there".
+        member: ``[n]``, the truth.
+        clusters: ``[n]``, candidates with the same number are resampled together; default each
+            candidate is on its own, members and others resampled apart.
+        seed: of the resampling.
+        resamples: how many.
+        confidence: of the intervals.
+    """
+    ranked = _Ranked.of(scores, member)
+    rng = generator(seed, "audit", "bootstrap")
+    ones = np.ones(len(scores))
+    drawn = [_weights(member, clusters, rng) for _ in range(resamples)]
+    tail = (1 - confidence) / 2
+
+    def interval(value: float, values: list[float]) -> Interval:
+        low, high = np.quantile(values, [tail, 1 - tail]) if values else (value, value)
+        return Interval(value, min(float(low), value), max(float(high), value))
+
+    return Rates(
+        auc=interval(ranked.auc(ones), [ranked.auc(w) for w in drawn]),
+        tpr={
+            fpr: interval(ranked.tpr(ones, fpr), [ranked.tpr(w, fpr) for w in drawn])
+            for fpr in FALSE_POSITIVE_RATES
+        },
+        members=int(member.sum()),
+        others=int((~member).sum()),
+    )
+
+
+def adjusted_rand_index(a: NDArray[np.integer], b: NDArray[np.integer]) -> float:
+    """Agreement of two labellings of the same things: 1 is the same cut, 0 is chance."""
+    table = np.zeros((int(a.max()) + 1, int(b.max()) + 1))
+    np.add.at(table, (a, b), 1)
+    together = _pairs(table).sum()
+    in_a, in_b = _pairs(table.sum(axis=1)).sum(), _pairs(table.sum(axis=0)).sum()
+    expected = in_a * in_b / max(_pairs(np.array(float(len(a)))), 1.0)
+    most = (in_a + in_b) / 2
+    return 1.0 if most == expected else float((together - expected) / (most - expected))
+
+
+def _pairs(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    return counts * (counts - 1) / 2
+
+
+def _weights(
+    member: NDArray[np.bool_], clusters: NDArray[np.integer] | None, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """How often each candidate is drawn in one resample."""
+    if clusters is None:
+        weights = np.zeros(len(member))
+        for group in (np.flatnonzero(member), np.flatnonzero(~member)):
+            if len(group):
+                np.add.at(weights, rng.choice(group, size=len(group)), 1.0)
+        return weights
+    names, at = np.unique(clusters, return_inverse=True)
+    times = np.bincount(rng.integers(len(names), size=len(names)), minlength=len(names))
+    return times[at].astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """Candidates by falling score, so that every resample is two running sums.
+
+    Attributes:
+        order: of the candidates.
+        starts: where in that order each distinct score begins.
+        member: the truth, in that order.
+    """
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    member: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, scores: NDArray[np.floating], member: NDArray[np.bool_]) -> _Ranked:
+        order = np.argsort(-scores, kind="stable")
+        ranked = scores[order]
+        starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+        return cls(order, starts, member[order].astype(np.float64))
+
+    def auc(self, weights: NDArray[np.float64]) -> float:
+        true, false = self._curve(weights)
+        if not len(true) or true[-1] == 0 or false[-1] == 0:
+            return 0.5
+        heights = (true + np.concatenate([[0.0], true[:-1]])) / 2
+        widths = np.diff(np.concatenate([[0.0], false]))
+        return float((heights * widths).sum() / (true[-1] * false[-1]))
+
+    def tpr(self, weights: NDArray[np.float64], fpr: float) -> float:
+        true, false = self._curve(weights)
+        if not len(true) or true[-1] == 0 or false[-1] == 0:
+            return 0.0
+        allowed = false <= fpr * false[-1]
+        return float(true[allowed].max(initial=0.0) / true[-1])
+
+    def _curve(
+        self, weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Members and others accused at each threshold, from the strictest on."""
+        if not len(self.order):
+            return np.zeros(0), np.zeros(0)
+        ranked = weights[self.order]
+        true = np.add.reduceat(ranked * self.member, self.starts)
+        false = np.add.reduceat(ranked * (1 - self.member), self.starts)
+        return np.cumsum(true), np.cumsum(false)
