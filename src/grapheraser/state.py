@@ -112,6 +112,7 @@ def change_state(
         before=ensemble_of(settings, state),
         retrained=frozenset(fresh),
         stale=_stale(settings, graph, touched),
+        touched=touched,
     )
     after = _ensemble(settings, graph, partition, shards)
     aggregator = settings.aggregator.refit(state.aggregator, after, change)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,13 @@ class Ensemble:
     def shard_ids(self) -> tuple[int, ...]:
         return tuple(self.shards)
 
-    def posteriors(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Posteriors ``[num_shards, len(positions), num_classes]`` of every shard model."""
-        return shard_posteriors(self.model, list(self.shards.values()), self.graph, positions)
+    def posteriors(
+        self, positions: NDArray[np.int64], shards: Sequence[int] | None = None
+    ) -> NDArray[np.float32]:
+        """Posteriors ``[num_shards, len(positions), num_classes]`` of all or some shard models."""
+        wanted = self.shard_ids if shards is None else shards
+        weights = [self.shards[shard] for shard in wanted]
+        return shard_posteriors(self.model, weights, self.graph, positions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +55,50 @@ class Change:
         retrained: ids of the shards with new weights; every posterior of theirs is stale.
         stale: sorted ids of the nodes whose posteriors under *any* model may have changed; None
             when that can't be told, and then all are.
+        touched: sorted ids of the nodes left that have other neighbours or features than before.
     """
 
     before: Ensemble
     retrained: frozenset[int]
     stale: NDArray[np.int64] | None
+    touched: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Say:
+    """What one member of the ensemble had to say about a node.
+
+    Attributes:
+        member: ``shard 7`` or ``global expert``.
+        weight: its share of the decision; the weights of all members sum to 1.
+        label: the class that it holds most likely.
+        confidence: how likely.
+    """
+
+    member: str
+    weight: float
+    label: int
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Who decided about a node.
+
+    Attributes:
+        node: its id.
+        label: the class that the ensemble decided for.
+        members: heaviest first; members without any weight are left out.
+        why: how the weights came about, in words.
+    """
+
+    node: int
+    label: int
+    members: tuple[Say, ...]
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 class FittedAggregator(Protocol):
@@ -69,6 +112,13 @@ class FittedAggregator(Protocol):
         self, ensemble: Ensemble, positions: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Posteriors ``[len(positions), num_classes]`` of the whole ensemble; rows sum to 1."""
+
+    def explain(self, ensemble: Ensemble, position: int) -> Explanation:
+        """Which members decide about one node, with what weight."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a receipt should say about what was learned, e.g. that the sample is empty."""
 
 
 @runtime_checkable

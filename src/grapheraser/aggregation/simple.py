@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.base import Change, Ensemble, FittedAggregator
+from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
+from grapheraser.aggregation.explain import explain_shards
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,23 @@ class _Stateless:
     @property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
         return {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    def predict_proba(
+        self, ensemble: Ensemble, positions: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """See `FittedAggregator`."""
+        raise NotImplementedError
+
+    def explain(self, ensemble: Ensemble, position: int) -> Explanation:
+        """See `FittedAggregator`."""
+        label = int(self.predict_proba(ensemble, np.array([position]))[0].argmax())
+        weights = np.ones(len(ensemble.shards))
+        why = "every shard has the same weight"
+        return explain_shards(ensemble, position, weights, label=label, why=why)
 
 
 @dataclass(frozen=True)

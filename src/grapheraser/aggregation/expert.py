@@ -1,0 +1,225 @@
+"""The global expert: a member that sees the whole training graph and still forgets exactly.
+
+It is ridge regression from smoothed features H to one-hot labels Y. All that it keeps of the
+training nodes are two sums over them, H'H and H'Y. A request changes the rows of H within two hops
+of what it takes: their old products are subtracted, their new ones added, and the regression is
+solved again. The rows are whole numbers (see `smoothing`), so the sums are exact: updated and
+computed afresh they are the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from grapheraser.aggregation.base import Change, Ensemble
+from grapheraser.aggregation.cholesky import solve_positive
+from grapheraser.aggregation.sketch import MOST_COLUMNS, Sketch
+from grapheraser.aggregation.smoothing import SCALE, FirstSteps, smoothed_rows
+from grapheraser.errors import ParameterError
+from grapheraser.graph import TRAIN, UNLABELLED, Graph
+
+# Products are at most 2**34; so many of them add up exactly in float64, which is what a BLAS is
+# fast at. Beyond that, in int64.
+_BLOCK = 2**18
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Expert:
+    """The global expert before it has seen anything.
+
+    Attributes:
+        columns: features are projected to so many columns where there are more.
+        ridge: added to the diagonal of H'H; makes the regression solvable with fewer nodes than
+            columns.
+        sharpness: the softmax is taken of so many times the regression's output (the inverse of a
+            temperature).
+    """
+
+    columns: int = 768
+    ridge: float = 1.0
+    sharpness: float = 8.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.columns <= MOST_COLUMNS:
+            constraint = f"in [1, {MOST_COLUMNS}]"
+            raise ParameterError.of("columns", "Expert", constraint, self.columns)
+        for name in ("ridge", "sharpness"):
+            if not getattr(self, name) > 0:
+                raise ParameterError.of(name, "Expert", "positive", getattr(self, name))
+
+    def fit(self, ensemble: Ensemble) -> FittedExpert:
+        """Sum over all training nodes."""
+        sketch = self.sketch(ensemble)
+        graph = ensemble.graph
+        rows, _ = smoothed_rows(sketch, graph, _trained(graph), _visible(graph))
+        gram = np.zeros((sketch.width, sketch.width), dtype=np.int64)
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            gram += (block.T @ block).astype(np.int64)
+        cross = _by_class(rows, graph.y[_trained(graph)], graph.num_classes)
+        return self._solve(gram, cross)
+
+    def refit(self, fitted: FittedExpert, ensemble: Ensemble, change: Change) -> FittedExpert:
+        """Exactly what `fit` gives, from the sums before and the rows that changed."""
+        sketch, before, graph = self.sketch(ensemble), change.before.graph, ensemble.graph
+        rewritten = change.touched[_other_features(before, graph, change.touched)]
+        ids = _changed_rows(before, graph, change.touched, rewritten)
+        new, new_labels, steps = _rows_of(sketch, graph, ids)
+        # The first steps of most nodes around are what they were.
+        moved = graph.within_hops(graph.positions(rewritten), 1)
+        known = steps.without(np.union1d(change.touched, graph.ids[moved]))
+        old, labels, _ = _rows_of(sketch, before, ids, known)
+        labels = np.where(new_labels == UNLABELLED, labels, new_labels)
+        difference, total = new - old, new + old
+        kept = np.flatnonzero(difference.any(axis=1))
+        difference, total = difference[kept], total[kept]
+        gram = fitted.gram
+        for start in range(0, len(kept), _BLOCK):
+            # (n'n - o'o) from one product: d's + s'd with d = n - o and s = n + o is twice that.
+            half = difference[start : start + _BLOCK].T @ total[start : start + _BLOCK]
+            gram = gram + ((half + half.T) * 0.5).astype(np.int64)
+        cross = fitted.cross + _by_class(difference, labels[kept], graph.num_classes)
+        return self._solve(gram, cross)
+
+    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedExpert:
+        """From what `FittedExpert.tensors` gave."""
+        lower = np.asarray(tensors["gram"], dtype=np.int64)
+        cross = np.asarray(tensors["cross"], dtype=np.int64)
+        weights = np.asarray(tensors["weights"], dtype=np.float32)
+        gram = np.zeros((len(weights), len(weights)), dtype=np.int64)
+        gram[np.tril_indices(len(weights))] = lower
+        gram += np.tril(gram, -1).T
+        return FittedExpert(self, gram, cross, weights)
+
+    def sketch(self, ensemble: Ensemble) -> Sketch:
+        """The projection of the features; a function of the run's seed."""
+        return Sketch.of(ensemble.graph.num_features, self.columns, ensemble.seed)
+
+    def _solve(self, gram: Integers, cross: Integers) -> FittedExpert:
+        left = gram / SCALE**2
+        left[np.diag_indices(len(gram))] += self.ridge
+        weights = solve_positive(left, cross / SCALE).astype(np.float32)
+        return FittedExpert(self, gram, cross, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedExpert:
+    """The sums over the training nodes and the regression that follows from them.
+
+    Attributes:
+        rule: what it was fitted by.
+        gram: H'H, int64 ``[width, width]``.
+        cross: H'Y, int64 ``[width, num_classes]``.
+        weights: float32 ``[width, num_classes]``.
+    """
+
+    rule: Expert
+    gram: Integers
+    cross: Integers
+    weights: NDArray[np.float32]
+
+    @cached_property
+    def tensors(self) -> Mapping[str, NDArray[np.generic]]:
+        """The lower half of the symmetric sum is enough to keep."""
+        lower = self.gram[np.tril_indices(len(self.gram))]
+        return {"gram": lower, "cross": self.cross, "weights": self.weights}
+
+    def predict_proba(
+        self, ensemble: Ensemble, positions: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Posteriors ``[len(positions), num_classes]``, on the whole graph, row by row."""
+        sketch, graph = self.rule.sketch(ensemble), ensemble.graph
+        everywhere = np.ones(graph.num_nodes, dtype=bool)
+        wanted, back = np.unique(np.asarray(positions, dtype=np.int64), return_inverse=True)
+        rows, _ = smoothed_rows(sketch, graph, wanted, everywhere)
+        return _posteriors(rows, self.weights, self.rule.sharpness)[back]
+
+
+def _trained(graph: Graph) -> NDArray[np.int64]:
+    return np.flatnonzero(_visible(graph) & (graph.y != UNLABELLED))
+
+
+def _visible(graph: Graph) -> NDArray[np.bool_]:
+    """Nodes that the expert may learn from: like the shards, it never sees a test node."""
+    return graph.role == TRAIN
+
+
+def _rows_of(
+    sketch: Sketch, graph: Graph, ids: NDArray[np.int64], known: FirstSteps | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64], FirstSteps]:
+    """Rows and labels of these nodes; 0 and unlabelled where the graph doesn't train on one."""
+    rows = np.zeros((len(ids), sketch.width))
+    labels = np.full(len(ids), UNLABELLED)
+    there = np.flatnonzero(graph.contains(ids))
+    positions = graph.positions(ids[there])
+    trained = (graph.role[positions] == TRAIN) & (graph.y[positions] != UNLABELLED)
+    there, positions = there[trained], positions[trained]
+    rows[there], steps = smoothed_rows(sketch, graph, positions, _visible(graph), known)
+    labels[there] = graph.y[positions]
+    return rows, labels, steps
+
+
+def _changed_rows(
+    before: Graph, graph: Graph, touched: NDArray[np.int64], rewritten: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Sorted ids of the training nodes whose row differs, or that are gone or new.
+
+    Other neighbours change a node's mean, and with it the rows one step away; other features are
+    seen two steps away. Whoever was reached through a node that is gone is touched itself.
+    """
+    gone = before.train_nodes[~graph.contains(before.train_nodes)]
+    one, two = graph.positions(touched), graph.positions(rewritten)
+    stale = np.union1d(graph.within_hops(one, 1), graph.within_hops(two, 2))
+    stale = stale[graph.role[stale] == TRAIN]
+    return np.union1d(graph.ids[stale], gone)
+
+
+def _other_features(before: Graph, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each node of ``graph`` has other features than before, or is new."""
+    other = ~before.contains(nodes)
+    old, new = np.diff(before.x.indptr), np.diff(graph.x.indptr)
+    known = np.flatnonzero(~other)
+    # A request only ever takes a whole row of features: its length tells.
+    lengths = old[before.positions(nodes[known])], new[graph.positions(nodes[known])]
+    other[known] = lengths[0] != lengths[1]
+    return other
+
+
+def _by_class(rows: NDArray[np.float64], labels: NDArray[np.int64], num_classes: int) -> Integers:
+    """Sums of the rows of each class, ``[width, num_classes]``."""
+    sums = np.zeros((num_classes, rows.shape[1]), dtype=np.int64)
+    for label in range(num_classes):
+        sums[label] = rows[labels == label].astype(np.int64).sum(axis=0)
+    return np.ascontiguousarray(sums.T)
+
+
+@njit(cache=True, nogil=True)
+def _posteriors(
+    rows: NDArray[np.float64], weights: NDArray[np.float32], sharpness: float
+) -> NDArray[np.float32]:
+    """Softmax of the sharpened regression, each row by itself."""
+    out = np.empty((rows.shape[0], weights.shape[1]), dtype=np.float32)
+    scores = np.zeros(weights.shape[1])
+    for r in range(rows.shape[0]):
+        scores[:] = 0.0
+        for u in range(rows.shape[1]):
+            value = rows[r, u] / SCALE
+            if value != 0.0:
+                for c in range(weights.shape[1]):
+                    scores[c] += value * weights[u, c]
+        best = scores.max()
+        total = 0.0
+        for c in range(weights.shape[1]):
+            scores[c] = np.exp(sharpness * (scores[c] - best))
+            total += scores[c]
+        for c in range(weights.shape[1]):
+            out[r, c] = scores[c] / total
+    return out

@@ -1,0 +1,107 @@
+"""LBAggr: one importance score per shard, learned from a sample of training nodes.
+
+The paper relearns the scores only when a sampled node is deleted. Here they are relearned after
+every request, because the posteriors that they were learned from have changed: from the kept
+posteriors, with the stale ones computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
+from grapheraser.aggregation.explain import explain_shards
+from grapheraser.aggregation.sample import DEFAULT, Sample, limits, sampled_nodes
+from grapheraser.aggregation.sampled import SampledPosteriors, collect, refresh
+from grapheraser.aggregation.simplex import mixture_weights, paper_weights
+from grapheraser.errors import ParameterError
+
+EMPTY_SAMPLE = "the sample holds no nodes any more: every shard has the same weight"
+
+
+@dataclass(frozen=True)
+class LearnedAggregator:
+    """Importance scores that minimise the cross-entropy of the weighted posteriors.
+
+    Attributes:
+        sample: which training nodes to learn from: a share in (0, 1], a count, ``"all"``, or
+            ``"auto"``: 10 %, but 1000 at the most.
+        solver: ``"convex"`` reaches the minimum; ``"paper"`` takes the paper's gradient steps.
+        penalty: weight of the scores' Euclidean norm (lambda).
+    """
+
+    sample: Sample = DEFAULT
+    solver: str = "convex"
+    penalty: float = 0.1
+    name: str = "learned"
+
+    def __post_init__(self) -> None:
+        limits(self.sample)
+        if self.solver not in ("convex", "paper"):
+            raise ParameterError.of(
+                "solver", "LearnedAggregator", "'convex' or 'paper'", self.solver
+            )
+        if not self.penalty >= 0:
+            raise ParameterError.of("penalty", "LearnedAggregator", "non-negative", self.penalty)
+
+    def fit(self, ensemble: Ensemble) -> FittedLearned:
+        """See `Aggregator`."""
+        nodes = sampled_nodes(ensemble.graph, self.sample, ensemble.seed)
+        return self._learn(ensemble, collect(ensemble, nodes))
+
+    def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> FittedLearned:
+        """See `Aggregator`."""
+        nodes = sampled_nodes(ensemble.graph, self.sample, ensemble.seed)
+        old = SampledPosteriors.restore(fitted.tensors)
+        return self._learn(ensemble, refresh(old, ensemble, change, nodes))
+
+    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedLearned:
+        """See `Aggregator`."""
+        scores = np.asarray(tensors["importance"], dtype=np.float64)
+        return FittedLearned(SampledPosteriors.restore(tensors), scores)
+
+    def _learn(self, ensemble: Ensemble, sampled: SampledPosteriors) -> FittedLearned:
+        solve = mixture_weights if self.solver == "convex" else paper_weights
+        return FittedLearned(sampled, solve(sampled.true_class(ensemble), penalty=self.penalty))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLearned:
+    """Importance scores, and the posteriors that they were learned from.
+
+    Attributes:
+        sampled: posteriors of the sampled nodes.
+        importance: float64 ``[k]``, non-negative, sum 1; in the order of the shard ids.
+    """
+
+    sampled: SampledPosteriors
+    importance: NDArray[np.float64]
+
+    @property
+    def tensors(self) -> Mapping[str, NDArray[np.generic]]:
+        return {**self.sampled.tensors, "importance": self.importance}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return () if len(self.sampled.nodes) else (EMPTY_SAMPLE,)
+
+    def predict_proba(
+        self, ensemble: Ensemble, positions: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """See `FittedAggregator`. Shards without any weight are not asked."""
+        heard = np.flatnonzero(self.importance > 0)
+        ids = [int(self.sampled.shards[i]) for i in heard]
+        total = np.zeros((len(positions), ensemble.graph.num_classes))
+        for i, posterior in zip(heard, ensemble.posteriors(positions, ids), strict=True):
+            total += self.importance[i] * posterior
+        return (total / total.sum(axis=1, keepdims=True)).astype(np.float32)
+
+    def explain(self, ensemble: Ensemble, position: int) -> Explanation:
+        """See `FittedAggregator`."""
+        label = int(self.predict_proba(ensemble, np.array([position]))[0].argmax())
+        why = f"importance scores learned from {len(self.sampled.nodes)} training nodes"
+        return explain_shards(ensemble, position, self.importance, label=label, why=why)

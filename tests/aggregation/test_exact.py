@@ -1,0 +1,117 @@
+"""Whatever is asked for, in whatever order: relearned equals learned afresh, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import grapheraser as ge
+from grapheraser.aggregation import (
+    Aggregator,
+    Expert,
+    LearnedAggregator,
+    MeanAggregator,
+    RoutedAggregator,
+    RoutedLearnedAggregator,
+    WithExpert,
+)
+from tests.strategies import TwoHops, requests_for, small_graph, small_graphs
+
+AGGREGATORS: dict[str, Aggregator] = {
+    "learned, all": LearnedAggregator(sample="all"),
+    "learned, share": LearnedAggregator(sample=0.4),
+    "learned, count, paper": LearnedAggregator(sample=7, solver="paper"),
+    "routed": RoutedAggregator(),
+    "routed-learned": RoutedLearnedAggregator(sample=0.5),
+    "mean + expert": WithExpert(MeanAggregator()),
+    "routed-learned + narrow expert": WithExpert(
+        RoutedLearnedAggregator(sample=9), Expert(columns=5)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AGGREGATORS)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_after_any_requests_the_state_is_that_of_a_fresh_fit(
+    name: str, data: st.DataObject
+) -> None:
+    graph = data.draw(small_graphs(min_nodes=15))
+    eraser = ge.GraphEraser(
+        model=data.draw(st.sampled_from(["gcn", "sage", "gat", "gin", "mlp"])),
+        partition="hash",
+        num_shards=data.draw(st.integers(1, 5)),
+        aggregation=AGGREGATORS[name],
+        epochs=2,
+        seed=data.draw(st.integers(0, 3)),
+    ).fit(graph)
+    for _ in range(data.draw(st.integers(1, 3))):
+        request = data.draw(requests_for(eraser.graph_))
+        gone = request.ids if isinstance(request, ge.Nodes) else ()
+        if np.isin(eraser.graph_.train_nodes, gone).all():
+            continue
+        eraser.unlearn(request)
+    assert eraser.verify().differences == ()
+
+
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_insertions_and_restoring_keep_the_bits(name: str) -> None:
+    graph = small_graph(3)
+    eraser = ge.GraphEraser(
+        model="sage", partition="random", num_shards=4, aggregation=AGGREGATORS[name], epochs=2
+    ).fit(graph)
+    new = int(graph.ids.max()) + 5
+    features = np.zeros(graph.num_features)
+    features[2] = 3.0
+    eraser.insert(new, features, 1, graph.ids[:3])
+    eraser.insert(new + 1, features, 0, [])
+    eraser.unlearn([ge.Nodes([int(graph.train_nodes[0])]), ge.Features([new])])
+    assert eraser.verify().differences == ()
+    restored = AGGREGATORS[name].restore(eraser.aggregator_.tensors)
+    for key, tensor in eraser.aggregator_.tensors.items():
+        assert restored.tensors[key].tobytes() == tensor.tobytes()
+
+
+def test_a_shard_that_is_emptied_leaves_the_ensemble() -> None:
+    graph = small_graph(1)
+    for aggregator in AGGREGATORS.values():
+        eraser = ge.GraphEraser(
+            partition="random", num_shards=5, aggregation=aggregator, epochs=2
+        ).fit(graph)
+        eraser.unlearn(ge.Nodes(eraser.partition_.members(2).tolist()))
+        assert 2 not in eraser.shards_
+        assert eraser.verify().differences == ()
+        assert np.isfinite(eraser.predict_proba(eraser.graph_.ids)).all()
+
+
+def test_a_model_of_unknown_reach_is_relearned_from_scratch() -> None:
+    eraser = ge.GraphEraser(
+        model=TwoHops, num_shards=3, aggregation=LearnedAggregator(sample="all"), epochs=2
+    ).fit(small_graph())
+    eraser.unlearn(ge.Nodes([int(eraser.graph_.train_nodes[4])]))
+    assert eraser.verify().differences == ()
+
+
+def test_an_emptied_sample_falls_back_to_equal_weights_and_says_so() -> None:
+    graph = small_graph(2)
+    for aggregator in (LearnedAggregator(sample=0.2), RoutedLearnedAggregator(sample=0.2)):
+        eraser = ge.GraphEraser(num_shards=3, aggregation=aggregator, epochs=2).fit(graph)
+        sampled = eraser.aggregator_.tensors["nodes"]
+        assert len(sampled)
+        assert not eraser.aggregator_.notes
+        eraser.unlearn(ge.Nodes(sampled.tolist()))
+        assert eraser.aggregator_.tensors["importance"].tolist() == [1 / 3] * 3
+        assert "sample holds no nodes" in " ".join(eraser.aggregator_.notes)
+        assert eraser.verify().differences == ()
+
+
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_a_prediction_has_the_same_bits_whatever_else_is_asked_for(name: str) -> None:
+    graph = small_graph(5)
+    eraser = ge.GraphEraser(num_shards=4, aggregation=AGGREGATORS[name], epochs=2).fit(graph)
+    everything = eraser.predict_proba(graph.ids)
+    np.testing.assert_allclose(everything.sum(axis=1), 1.0, atol=1e-5)
+    for row, node in enumerate(graph.ids):
+        assert eraser.predict_proba([node]).tobytes() == everything[[row]].tobytes()
