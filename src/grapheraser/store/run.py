@@ -5,7 +5,7 @@
     partition-<digest>.npz           the shard of every training node
     aggregator-<digest>.safetensors  what the aggregator holds
     shards/<digest>.safetensors      one file per shard model
-    receipts/000001.json ...         one file per change, canonical JSON
+    receipts/000001-<digest>.json    one file per change, canonical JSON
 
 Files are named by their content and never change. A save writes the new ones, then replaces the
 manifest in one step, then removes what the manifest no longer names: at any moment the folder is
@@ -20,8 +20,10 @@ import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import safetensors.numpy
@@ -54,6 +56,7 @@ __all__ = ["RunLock", "RunState", "load_run", "locked", "save_run"]
 
 MANIFEST = "run.json"
 FORMAT, VERSION = "grapheraser-run", 1
+_FILES = ("graph-*", "partition-*", "aggregator-*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,7 @@ def load_run(path: Path) -> RunState:
     manifest = _manifest(path)
     try:
         return _read_parts(path, manifest)
-    except (KeyError, TypeError, ValueError, EOFError, SafetensorError) as error:
+    except (KeyError, TypeError, ValueError, EOFError, SafetensorError, BadZipFile) as error:
         if isinstance(error, StoreError):
             raise
         raise CorruptRunError(f"{path}: not a readable run ({error!r}).") from error
@@ -140,7 +143,7 @@ def _write_parts(path: Path, run: RunState, old: Mapping[str, str]) -> dict[str,
         tensors = {"columns": weights.columns, **weights.tensors}
         shards[str(shard)] = put("shards/{}.safetensors", safetensors.numpy.save(tensors))
     receipts = [
-        put(f"receipts/{receipt.sequence:06}.json", receipt.to_json().encode())
+        put(f"receipts/{receipt.sequence:06}-{{}}.json", receipt.to_json().encode())
         for receipt in run.receipts
     ]
     partition, graph = run.partition, run.graph
@@ -260,7 +263,7 @@ def _files_of(manifest: dict[str, Any]) -> dict[str, str]:
 
 def _remove_strangers(path: Path, named: Mapping[str, str]) -> None:
     """Remove what the manifest doesn't name: forgotten data, and leftovers of a crash."""
-    for pattern in ("graph-*", "partition-*", "aggregator-*", "shards/*", "receipts/*"):
+    for pattern in (*_FILES, "shards/*", "receipts/*"):
         for file in path.glob(pattern):
             if file.relative_to(path).as_posix() not in named:
                 file.unlink(missing_ok=True)
@@ -268,4 +271,8 @@ def _remove_strangers(path: Path, named: Mapping[str, str]) -> None:
 
 
 def _occupied(path: Path) -> bool:
-    return not path.is_dir() or any(path.iterdir())
+    """Whether a path without a manifest holds anything else than a first save that crashed."""
+    own = (*_FILES, "shards", "receipts", ".lock", MANIFEST + TEMPORARY)
+    return not path.is_dir() or any(
+        not any(fnmatch(file.name, pattern) for pattern in own) for file in path.iterdir()
+    )
