@@ -1,0 +1,146 @@
+"""grapheraser experiment: a table or figure of the paper, or all of them."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from grapheraser.cli.output import JsonOption, duration, print_json, print_table, say
+from grapheraser.errors import ParameterError
+
+NAME = "experiment"
+LIST = "list"
+_MANY = ("--datasets", "--models", "--partition", "--aggregation")
+
+
+class SpreadCommand(TyperCommand):
+    """A command whose options of many values take them one after the other or with commas."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """``--datasets cora citeseer`` is ``--datasets cora --datasets citeseer``."""
+        return super().parse_args(ctx, spread(args))
+
+
+COMMAND = SpreadCommand
+
+
+def spread(words: list[str]) -> list[str]:
+    """Repeat an option of many values before each of its values."""
+    out: list[str] = []
+    option: str | None = None
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word.startswith("-"):
+            option = name if name in _MANY else None
+            if option is None:
+                out.append(word)
+            elif equals:
+                out += [part for item in _split(value) for part in (option, item)]
+                option = None
+        elif option is not None:
+            out += [part for item in _split(word) for part in (option, item)]
+        else:
+            out.append(word)
+    return out
+
+
+def _split(word: str) -> list[str]:
+    """Commas part values, but not within parentheses."""
+    parts, depth, start = [], 0, 0
+    for i, letter in enumerate(word):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append(word[start:i])
+            start = i + 1
+    return [part for part in [*parts, word[start:]] if part]
+
+
+def run(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Experiments, 'all', or 'list'.")
+    ],
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option("--datasets", help="Names or npz paths; default the experiment's own."),
+    ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--models", help="gat, gcn, gin, sage, mlp, or module:factory."),
+    ] = None,
+    runs: Annotated[int, typer.Option(help="Runs, each with its own split and seed.")] = 10,
+    protocol: Annotated[str, typer.Option(help="paper or best.")] = "paper",
+    out: Annotated[Path, typer.Option("--out", help="Folder for results; used again.")] = Path(
+        "experiments"
+    ),
+    partition: Annotated[
+        list[str] | None,
+        typer.Option("--partition", help="Further partition method, or module:function."),
+    ] = None,
+    aggregation: Annotated[
+        list[str] | None,
+        typer.Option("--aggregation", help="Further aggregation, or module:class."),
+    ] = None,
+    epochs: Annotated[int, typer.Option(help="Training epochs.")] = 100,
+    shards: Annotated[int | None, typer.Option(help="k, instead of the paper's.")] = None,
+    requests: Annotated[int, typer.Option(help="Timed requests, at most.")] = 100,
+    budget: Annotated[float, typer.Option(help="Seconds of timed requests, at most.")] = 8.0,
+    workers: Annotated[int, typer.Option(help="Processes at once; 0 for this one.")] = 2,
+    json: JsonOption = False,
+) -> None:
+    """Run a table or figure of the paper; what is finished is kept, so it can be stopped."""
+    from grapheraser.experiments import EXPERIMENTS, Options, run_study
+    from grapheraser.experiments.paper import DATASETS, MODELS
+
+    if names == [LIST]:
+        _list(as_json=json)
+        return
+    if LIST in names:
+        raise ParameterError("'list' stands alone.", hint="grapheraser experiment list")
+    for name in names:
+        if name != "all":
+            EXPERIMENTS.get(name)
+    options = Options(
+        datasets=tuple(datasets or DATASETS),
+        models=tuple(models or MODELS),
+        runs=runs,
+        protocol=protocol,
+        partitions=tuple(partition or ()),
+        aggregations=tuple(aggregation or ()),
+        epochs=epochs,
+        requests=requests,
+        budget=budget,
+        num_shards=shards,
+    )
+    try:
+        study = run_study(names, options, out, given=datasets is not None, workers=workers, say=say)
+    except KeyboardInterrupt:
+        say(f"stopped. What is finished is in {out}; the same command goes on from there.")
+        raise typer.Exit(130) from None
+    if json:
+        print_json(jsonlib.loads(jsonlib.dumps(study.to_dict())))
+    else:
+        for name, summary in study.summaries.items():
+            for claim in summary.claims:
+                print(f"{name:16} {claim.verdict:14} {claim.statement} {claim.evidence}")
+        print(f"cells   {study.cells}, {study.computed} of them now in {duration(study.seconds)}")
+        print(f"report  {study.report}")
+    if study.failures:
+        say(f"{len(study.failures)} cells failed; the report names them.")
+        raise typer.Exit(1)
+
+
+def _list(*, as_json: bool) -> None:
+    from grapheraser.experiments import EXPERIMENTS
+
+    rows = [EXPERIMENTS.get(name) for name in EXPERIMENTS]
+    if as_json:
+        print_json(
+            [{"name": e.name, "title": e.title, "paper": e.label, "cost": e.cost} for e in rows]
+        )
+        return
+    header = ("name", "what", "the paper's", "how long on two cores")
+    print_table("experiments", header, [(e.name, e.title, e.label, e.cost) for e in rows])
