@@ -13,6 +13,7 @@ from grapheraser.cli import (
     datasets,
     demo,
     evaluate,
+    experiment,
     fit,
     partition,
     predict,
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 for verb in (demo, datasets, fit, predict, evaluate, unlearn, verify, partition, bench):
     app.command(verb.NAME)(verb.run)
+app.command(experiment.NAME, cls=experiment.COMMAND)(experiment.run)
 
 
 def _print_version(wanted: bool) -> None:
