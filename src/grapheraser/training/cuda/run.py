@@ -1,0 +1,182 @@
+"""One training of a stack: its weights on the device, and the launches that models share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grapheraser.training.cpu.adam import schedule_of
+from grapheraser.training.cuda import dense, sparse
+from grapheraser.training.cuda.plan import NARROWEST, Gradient, Plan
+from grapheraser.training.cuda.stack import SHORT, Stack, column_tile
+
+# Entries of a row that a program sums at a time: of the features, and of the adjacency.
+ENTRIES, EDGES = 32, 16
+LONG = 64
+PARAMETER_ROWS = 64
+
+
+def warps_for(elements: int) -> int:
+    """Warps for a block of so many elements: a few registers of each per thread."""
+    return max(1, min(8, elements // 512))
+
+
+def _stream(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+class Arena:
+    """Buffers that an epoch writes, cut from one tensor so that a table of offsets can name them.
+
+    Args:
+        buffers: by name, one row per what (a key of ``counts``), and how wide.
+        counts: how many there are of each.
+        like: a tensor of the type and on the device of the buffers.
+    """
+
+    def __init__(
+        self, buffers: Mapping[str, tuple[str, int]], counts: Mapping[str, int], like: Tensor
+    ) -> None:
+        self.offsets: dict[str, int] = {}
+        self.widths = {name: width for name, (_, width) in buffers.items()}
+        end = 0
+        for name, (what, width) in buffers.items():
+            self.offsets[name] = end
+            end += -(-counts[what] * width // 64) * 64
+        self.flat = torch.empty(max(end, 64), dtype=like.dtype, device=like.device)
+        self._views = {name: self.flat[start:] for name, start in self.offsets.items()}
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._views[name]
+
+
+class Run:
+    """The training of one stack.
+
+    Args:
+        plan: the model's layout.
+        stack: the shards.
+        buffers, gradients: what the model's epoch writes, and what its gradients are made of.
+        weights: ``[columns, units]``, the first layer's, trained in place.
+        theta: ``[shards, plan.size]``, all other parameters, trained in place.
+        epochs: how many there can be.
+    """
+
+    edges_per_step = EDGES
+
+    def __init__(
+        self,
+        plan: Plan,
+        stack: Stack,
+        buffers: Mapping[str, tuple[str, int]],
+        gradients: Sequence[Gradient],
+        weights: Tensor,
+        theta: Tensor,
+        epochs: int,
+    ) -> None:
+        self.plan, self.stack, self.weights, self.theta = plan, stack, weights, theta
+        counts = {"rows": stack.num_rows, "edges": stack.num_edges, "shards": stack.num_shards}
+        self.arena = Arena(buffers, counts, theta)
+        self.moments = tuple(torch.zeros_like(weights) for _ in range(2))
+        self.theta_moments = tuple(torch.zeros_like(theta) for _ in range(2))
+        self.running = torch.zeros(
+            (stack.num_shards, 4, plan.hidden.width), dtype=theta.dtype, device=theta.device
+        )
+        self.running[:, 1::2] = 1.0
+        self.clock = torch.zeros(2, dtype=torch.int32, device=theta.device)
+        rates = schedule_of(plan.spec.lr, plan.spec.weight_decay, epochs)
+        both = torch.from_numpy(np.stack([rates.step, rates.correction])).to(theta)
+        self.step, self.correction = both[0].clone(), both[1].clone()
+        self.jobs = torch.from_numpy(self._jobs(gradients)).to(theta.device)
+        self._side: torch.cuda.Stream | None = None
+
+    def train(self, epoch: Callable[[Run], None], epochs: int) -> None:
+        """Run the epochs; on a GPU as replays of one captured graph."""
+        if not self.theta.is_cuda:
+            for _ in range(epochs):
+                epoch(self)
+            return
+        graph = torch.cuda.CUDAGraph()
+        stream = _stream(self.theta.device)
+        stream.wait_stream(torch.cuda.current_stream(self.theta.device))
+        with torch.cuda.stream(stream):
+            self._side = _stream(self.theta.device)
+            graph.capture_begin(capture_error_mode="thread_local")
+            epoch(self)
+            stream.wait_stream(self._side)
+            graph.capture_end()
+            for _ in range(epochs):
+                graph.replay()
+        stream.synchronize()
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """What is launched in here may run at the same time as what follows in the epoch."""
+        if self._side is None:
+            yield
+            return
+        self._side.wait_stream(torch.cuda.current_stream(self.theta.device))
+        with torch.cuda.stream(self._side):
+            yield
+
+    def project(self, z: Tensor, *, hidden: Tensor | None = None) -> None:
+        """``z = X W``; with ``hidden``, the activated units and there their derivatives."""
+        plan, s = self.plan, self.stack
+        width = plan.inputs.out.width
+        tile = min(width, 128)
+        sparse.project[(s.num_rows, width // tile)](
+            z, z if hidden is None else hidden, self.weights, self.theta, s.x_indptr, s.x_columns,
+            s.x_values, s.features, s.row_shard, s.seeds, s.id_keys, self.clock,
+            WIDTH=width, TILE=tile, ENTRIES=ENTRIES, INPUT_LIMIT=plan.limits.features,
+            IS_HIDDEN=hidden is not None, SIZE=plan.size, BIAS=plan.offset("bias1"),
+            ACTIVATION=plan.activation, LIMIT=plan.limits.hidden,
+            num_warps=warps_for(tile * ENTRIES),
+        )  # fmt: skip
+
+    def update_columns(self, g: Tensor) -> None:
+        """Train the first layer from ``g`` by X W."""
+        plan, s = self.plan, self.stack
+        width = plan.inputs.out.width
+        tile, columns = column_tile(width)
+        if s.num_blocks == 0:
+            return
+        sparse.update_columns[(s.num_blocks, width // tile)](
+            self.weights, *self.moments, g, s.c_indptr, s.c_rows, s.c_values, s.features, s.blocks,
+            s.num_long, s.row_shard, s.seeds, s.id_keys, self.clock, self.step, self.correction,
+            WIDTH=width, TILE=tile, COLUMNS=columns, LONG=LONG, SHORT=SHORT,
+            LIMIT=plan.limits.features, DECAY=plan.spec.weight_decay, num_warps=4,
+        )  # fmt: skip
+
+    def update_parameters(self) -> None:
+        """Train all other parameters from the buffers; ends an epoch."""
+        plan, s = self.plan, self.stack
+        dense.update_parameters[(len(self.jobs), s.num_shards)](
+            self.theta, *self.theta_moments, self.arena.flat, self.jobs, s.bounds, self.clock,
+            self.step, self.correction,
+            SIZE=plan.size, DECAY=plan.spec.weight_decay, ROWS=PARAMETER_ROWS, TILE=NARROWEST,
+            num_warps=8,
+        )  # fmt: skip
+
+    def _jobs(
+        self, gradients: Sequence[Gradient]
+    ) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """The table of `dense.update_parameters`: one row per tile of a parameter."""
+        arena, jobs = self.arena, []
+        for parameter, left, right, by_shard in gradients:
+            segment, start = self.plan[parameter], self.plan.offset(parameter)
+            width = segment.out.width
+            height = 1 if segment.inner is None else segment.inner.width
+            for i in range(0, height, NARROWEST):
+                for j in range(0, width, NARROWEST):
+                    at = 0 if left is None else arena.offsets[left] + i
+                    left_width = 0 if left is None else arena.widths[left]
+                    right_at, right_width = arena.offsets[right] + j, arena.widths[right]
+                    place = start + i * width + j
+                    jobs.append(
+                        [at, left_width, right_at, right_width, place, width, int(by_shard), 0]
+                    )
+        return np.array(jobs, dtype=np.int64)
