@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.aggregation import Ensemble, FittedAggregator, resolve_aggregator
+from grapheraser.aggregation import Ensemble, FittedAggregator
 from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.cluster import LocalExecutor
 from grapheraser.eraser import GraphEraser
@@ -157,13 +157,15 @@ def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: 
 def _reseeded(after: GraphEraser, touched: Sequence[int], seed: int) -> Version:
     """The version with the touched shards trained once more, from other seeds."""
     version, graph = Version.of(after), after.graph_
+    if not touched:
+        return version
     members = np.concatenate([version.partition.members(shard) for shard in touched])
     part = version.partition.restricted_to(members)
     params = {**after.get_params(), "seed": seed, "aggregation": "mean"}
     fresh = GraphEraser(**params).fit(graph.subgraph(members), partition=part).shards_
     version = replace(version, shards={**version.shards, **fresh})
     ensemble = Ensemble(graph, version.partition, version.shards, version.model, version.seed)
-    return replace(version, aggregator=resolve_aggregator(after.aggregation).fit(ensemble))
+    return replace(version, aggregator=after._settings.aggregator.fit(ensemble))
 
 
 def observe(

@@ -1,0 +1,120 @@
+"""What to search for: the ids, ties and feature rows that a request took out.
+
+A run keeps none of this, so whoever asks for the search has to bring it, in a file of JSON lines:
+
+    {"nodes": [12, 99]}
+    {"edges": [[3, 17]]}
+    {"rows": {"12": {"5": 1.0, "17": 1.0}}}        node id -> column -> value
+
+`Forgotten.of(graph, requests)` makes it from the graph as it was before. Such a file is personal
+data: keep it apart from the run, and no longer than the search needs it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph, Request, coalesce
+from grapheraser.graph.csr import slices_of
+
+_KEYS = ("nodes", "edges", "features", "rows")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sparse feature row: sorted columns, and the value in each."""
+
+    columns: tuple[int, ...]
+    values: tuple[float, ...]
+
+    def dense(self, width: int) -> NDArray[np.float32]:
+        """The row as it would lie in a matrix of that many columns."""
+        out = np.zeros(max(width, self.columns[-1] + 1), dtype=np.float32)
+        out[list(self.columns)] = self.values
+        return out
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What must not be found.
+
+    Attributes:
+        nodes: ids of forgotten nodes.
+        edges: forgotten ties, (u, v) with u < v, those of forgotten nodes included.
+        rows: forgotten feature rows by node id.
+    """
+
+    nodes: frozenset[int] = frozenset()
+    edges: frozenset[tuple[int, int]] = frozenset()
+    rows: Mapping[int, Row] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, graph: Graph, request: Request | Sequence[Request]) -> Forgotten:
+        """What a request takes out of a graph, as the graph is before it."""
+        removal = coalesce(graph, request)
+        at = graph.positions(removal.nodes)
+        starts = np.repeat(removal.nodes, graph.degree[at])
+        ends = graph.ids[graph.indices[slices_of(graph.indptr, at)]]
+        pairs = np.concatenate([np.stack([starts, ends], axis=1), removal.edges])
+        rows = {}
+        for node in np.union1d(removal.nodes, removal.features).tolist():
+            (row,) = graph.positions([node])
+            part = slice(graph.x.indptr[row], graph.x.indptr[row + 1])
+            if part.start < part.stop:
+                columns, values = graph.x.indices[part].tolist(), graph.x.data[part].tolist()
+                rows[node] = Row(tuple(columns), tuple(values))
+        return cls(frozenset(removal.nodes.tolist()), _ties(pairs.tolist()), rows)
+
+    @classmethod
+    def read(cls, path: Path) -> Forgotten:
+        """Read a file of JSON lines."""
+        try:
+            lines = path.read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ParameterError(f"can't read {path}: {error}.") from error
+        nodes: set[int] = set()
+        edges: list[Any] = []
+        rows: dict[int, Row] = {}
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                entry = json.loads(line)
+                if not isinstance(entry, dict) or not entry.keys() <= set(_KEYS):
+                    raise ValueError(f"the keys are {', '.join(_KEYS)}")
+                nodes.update(map(int, entry.get("nodes", ())))
+                edges += [(int(u), int(v)) for u, v in entry.get("edges", ())]
+                rows |= {int(node): _row(row) for node, row in entry.get("rows", {}).items()}
+            except (ValueError, TypeError, AttributeError) as error:
+                raise ParameterError(
+                    f"{path}:{number}: not a line of forgotten data ({error})."
+                ) from error
+        return cls(frozenset(nodes), _ties(edges), rows)
+
+    def to_lines(self) -> str:
+        """The file's content."""
+        rows = {
+            str(node): {str(c): v for c, v in zip(row.columns, row.values, strict=True)}
+            for node, row in sorted(self.rows.items())
+        }
+        parts = {"nodes": sorted(self.nodes), "edges": sorted(self.edges), "rows": rows}
+        return "".join(json.dumps({key: part}) + "\n" for key, part in parts.items() if part)
+
+
+def _ties(pairs: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]]:
+    return frozenset((min(u, v), max(u, v)) for u, v in pairs)
+
+
+def _row(entry: Mapping[str, Any]) -> Row:
+    items = sorted((int(column), float(value)) for column, value in entry.items())
+    if not items or items[0][0] < 0:
+        raise ValueError("a row names at least one column, none below 0")
+    return Row(tuple(c for c, _ in items), tuple(v for _, v in items))
