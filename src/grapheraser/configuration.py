@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from grapheraser.aggregation import AGGREGATORS
+from grapheraser.aggregation import (
+    AGGREGATORS,
+    Aggregator,
+    Expert,
+    WithExpert,
+    resolve_aggregator,
+)
+from grapheraser.aggregation.sample import DEFAULT
 from grapheraser.errors import ParameterError
 from grapheraser.guideline import AUTO
 from grapheraser.models import PRESETS, CustomModel, Model, ModelSpec, ModuleFactory
@@ -18,10 +25,7 @@ def describe(params: dict[str, Any], settings: Settings) -> dict[str, Any]:
     return {
         "model": settings.training.model.to_dict(),
         "partition": _described(params["partition"]),
-        "aggregation": {
-            "name": settings.aggregator.name,
-            "options": _options(settings.aggregator),
-        },
+        **_aggregation(settings.aggregator),
         "num_shards": int(params["num_shards"]),
         "epochs": settings.training.epochs,
         "seed": settings.seed,
@@ -52,12 +56,40 @@ def parameters_of(
     return {
         "model": model.name if preset else model,
         "partition": _registered(PARTITIONERS, configuration["partition"]),
-        "aggregation": _registered(AGGREGATORS, configuration["aggregation"]),
+        "aggregation": _aggregator_of(configuration),
         **{
             key: configuration[key]
-            for key in ("num_shards", "epochs", "seed", "device", "gamma", "delta", "engine")
+            for key in (
+                *("num_shards", "epochs", "seed", "device", "gamma", "delta", "engine"),
+                *("sample", "global_expert"),
+            )
         },
     }
+
+
+def _aggregation(aggregator: Aggregator) -> dict[str, Any]:
+    """The shards' aggregation, and beside it the expert, as it would be if asked for by name."""
+    inner: Aggregator | None = aggregator
+    expert: dict[str, Any] | None = None
+    if isinstance(aggregator, WithExpert):
+        inner = aggregator.inner
+        options = {**_options(aggregator), **_options(aggregator.expert)}
+        expert = {name: value for name, value in options.items() if name != "inner"}
+    return {
+        "aggregation": {"name": aggregator.name, "options": _options(inner)},
+        "sample": getattr(inner, "sample", DEFAULT),
+        "global_expert": expert is not None,
+        "expert": expert or {},
+    }
+
+
+def _aggregator_of(configuration: dict[str, Any]) -> Any:
+    aggregation = _registered(AGGREGATORS, configuration["aggregation"])
+    options = dict(configuration["expert"])
+    if not options:
+        return aggregation
+    weight = {"weight": options.pop("weight")} if "weight" in options else {}
+    return WithExpert(resolve_aggregator(aggregation), Expert(**options), **weight)
 
 
 def _described(partition: Any) -> dict[str, Any]:

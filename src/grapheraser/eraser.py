@@ -14,7 +14,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.aggregation import Aggregator, FittedAggregator, resolve_aggregator
+from grapheraser.aggregation import (
+    Aggregator,
+    Explanation,
+    FittedAggregator,
+    Sample,
+    WithExpert,
+    relearned,
+    resolve_aggregator,
+    wants_expert,
+)
 from grapheraser.cluster import Executor, resolve_executor
 from grapheraser.configuration import describe, parameters_of
 from grapheraser.errors import (
@@ -28,7 +37,7 @@ from grapheraser.errors import (
 )
 from grapheraser.graph import UNLABELLED, Graph, as_requests, coalesce, request_digest
 from grapheraser.guideline import AUTO, recommend
-from grapheraser.models import Model, ModuleFactory, resolve_model
+from grapheraser.models import Model, ModelSpec, ModuleFactory, resolve_model
 from grapheraser.partition import Partition, Partitioner, partition_graph, resolve_partitioner
 from grapheraser.partition.api import PartitionFunction
 from grapheraser.partition.base import EVERYTHING
@@ -65,6 +74,11 @@ class GraphEraser:
         executor: local, process, or an `Executor`.
         gamma: slack of the shards' capacity, 0 (strictly balanced) to 1 (none).
         delta: the capacity itself, instead of ``gamma``.
+        sample: the training nodes that an aggregation learns from, where it learns: a share in
+            (0, 1], a count, ``"all"``, or ``"auto"`` (10 %, but 1000 at the most).
+        global_expert: add a closed-form model of the whole training graph to the ensemble; it
+            forgets as exactly as the shards do. None: where several shards are routed, but not
+            with the paper's own aggregations (mean, majority, learned).
         engine: auto, pyg or cpu.
 
     Attributes:
@@ -88,6 +102,8 @@ class GraphEraser:
         executor: str | Executor = "local",
         gamma: float = 0.0,
         delta: int | None = None,
+        sample: Sample = "auto",
+        global_expert: bool | None = None,
         engine: str = "auto",
     ) -> None:
         self.model = model
@@ -100,6 +116,8 @@ class GraphEraser:
         self.executor = executor
         self.gamma = gamma
         self.delta = delta
+        self.sample = sample
+        self.global_expert = global_expert
         self.engine = engine
 
     # -- scikit-learn's conventions -----------------------------------------------------------
@@ -207,7 +225,7 @@ class GraphEraser:
         state = self._fitted
         positions = state.graph.positions(nodes)
         ensemble = ensemble_of(self._settings, state)
-        block = max(1, _PREDICT_BLOCK // (len(state.shards) * state.graph.num_classes))
+        block = max(1, _PREDICT_BLOCK // (max(1, len(state.shards)) * state.graph.num_classes))
         parts = [
             state.aggregator.predict_proba(ensemble, positions[start : start + block])
             for start in range(0, len(positions), block)
@@ -227,6 +245,12 @@ class GraphEraser:
         if (labels == UNLABELLED).any():
             raise GraphError(f"{int((labels == UNLABELLED).sum())} of the nodes have no label.")
         return float((self.predict(nodes) == labels).mean())
+
+    def explain(self, node: int) -> Explanation:
+        """Which members of the ensemble decide about one node, with what weight."""
+        state = self._fitted
+        (position,) = state.graph.positions([node])
+        return state.aggregator.explain(ensemble_of(self._settings, state), int(position))
 
     # -- forgetting and adding ----------------------------------------------------------------
 
@@ -388,7 +412,7 @@ class GraphEraser:
         model = resolve_model(self.model)
         return Settings(
             training=TrainingConfig(model=model, epochs=self.epochs),
-            aggregator=resolve_aggregator(self.aggregation),
+            aggregator=self._aggregator(model),
             engine=resolve_engine(engine or self.engine, model, self.device),
             executor=resolve_executor(self.executor),
             seed=int(self.seed),
@@ -418,6 +442,23 @@ class GraphEraser:
         )
         return replace(partition, inputs=partition.inputs | chosen_by)
 
+    def _aggregator(self, model: Model) -> Aggregator:
+        if isinstance(model, ModelSpec) and model.closed_form:
+            if self.num_shards != 1:
+                raise ParameterError(
+                    "model 'sgc' is solved for on the whole training graph, so 'num_shards' of "
+                    f"GraphEraser must be 1. Got {self.num_shards!r}.",
+                    hint="or keep the shards of another model and add global_expert=True.",
+                )
+            return WithExpert(None)
+        return resolve_aggregator(
+            self.aggregation,
+            sample=self.sample,
+            global_expert=wants_expert(self.aggregation, self.num_shards)
+            if self.global_expert is None
+            else self.global_expert,
+        )
+
     def _receipt(
         self,
         action: str,
@@ -442,7 +483,15 @@ class GraphEraser:
             for shard in sorted(shard_ids)
         )
         old, new = (digest_tensors(s.aggregator.tensors) for s in (before, after))
-        aggregation = {"name": settings.aggregator.name, "before": old, "after": new}
+        aggregation = {
+            "name": settings.aggregator.name,
+            "global_expert": isinstance(settings.aggregator, WithExpert),
+            "before": old,
+            "after": new,
+            "relearned": relearned(before.aggregator, after.aggregator),
+            "seconds": round(timings["aggregation"], 6),
+            "notes": list(after.aggregator.notes),
+        }
         fingerprints = before.graph.fingerprint, after.graph.fingerprint
         now = time.perf_counter()
         timings = {**timings, "digests": now - hashing, "total": now - started}

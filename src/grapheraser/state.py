@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from grapheraser.aggregation import Aggregator, Change, Ensemble, FittedAggregator
 from grapheraser.cluster import Executor
 from grapheraser.graph import Graph
+from grapheraser.models import ModelSpec
 from grapheraser.partition import Partition
 from grapheraser.progress import progress
 from grapheraser.seeding import derive
@@ -104,8 +105,11 @@ def change_state(
     started = time.perf_counter()
     fresh = train_shards(settings, graph, partition, retrain)
     trained = time.perf_counter()
+    left = {int(shard) for shard in partition.shard_ids}
     kept = {
-        shard: state.shards[shard] for shard in map(int, partition.shard_ids) if shard not in fresh
+        shard: weights
+        for shard, weights in state.shards.items()
+        if shard in left and shard not in fresh
     }
     shards = dict(sorted({**kept, **fresh}.items()))
     change = Change(
@@ -123,7 +127,12 @@ def change_state(
 def train_shards(
     settings: Settings, graph: Graph, partition: Partition, shard_ids: Sequence[int]
 ) -> dict[int, ShardWeights]:
-    """Train these shards, each on its own nodes and the edges between them."""
+    """Train these shards, each on its own nodes and the edges between them.
+
+    A closed-form model has none: its aggregator does all the work.
+    """
+    if isinstance(settings.training.model, ModelSpec) and settings.training.model.closed_form:
+        return {}
     tasks = [
         ShardTask(shard, graph.subgraph(partition.members(shard)), settings.shard_seed(shard))
         for shard in shard_ids

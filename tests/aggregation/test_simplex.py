@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ def oracle(A: NDArray[np.float64], penalty: float) -> float:
     def slope(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
         return -(A / (A.T @ alpha)).mean(axis=1) + penalty * alpha / np.linalg.norm(alpha)
 
+    options: Any = {"maxiter": 500, "ftol": 1e-12}
     found = minimize(
         lambda alpha: objective(A, alpha, penalty=penalty),
         np.full(k, 1 / k),
@@ -25,7 +28,7 @@ def oracle(A: NDArray[np.float64], penalty: float) -> float:
         bounds=[(0, 1)] * k,
         constraints=LinearConstraint(np.ones(k), 1, 1),
         method="SLSQP",
-        options={"maxiter": 500, "ftol": 1e-12},
+        options=options,
     )
     return float(found.fun)
 

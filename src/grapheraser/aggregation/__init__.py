@@ -10,6 +10,7 @@ from grapheraser.aggregation.base import (
     Explanation,
     FittedAggregator,
     Say,
+    relearned,
 )
 from grapheraser.aggregation.expert import Expert
 from grapheraser.aggregation.learned import LearnedAggregator
@@ -37,7 +38,9 @@ __all__ = [
     "Sample",
     "Say",
     "WithExpert",
+    "relearned",
     "resolve_aggregator",
+    "wants_expert",
 ]
 
 AGGREGATORS: Registry[Callable[..., Aggregator]] = Registry("aggregation")
@@ -46,6 +49,8 @@ AGGREGATORS.add("majority", MajorityAggregator)
 AGGREGATORS.add("learned", LearnedAggregator)
 AGGREGATORS.add("routed", RoutedAggregator)
 AGGREGATORS.add("routed-learned", RoutedLearnedAggregator)
+
+_LEARNING = (LearnedAggregator, RoutedLearnedAggregator)
 
 
 def resolve_aggregator(
@@ -58,7 +63,7 @@ def resolve_aggregator(
 
     Args:
         aggregation: a registered name or an `Aggregator`.
-        sample: which training nodes it learns from, where it learns; None leaves that to it.
+        sample: which training nodes an aggregator given by name learns from, where it learns.
         global_expert: add the closed-form model of the whole training graph as one more member.
     """
     if isinstance(aggregation, str):
@@ -73,9 +78,20 @@ def resolve_aggregator(
             "aggregation", "GraphEraser", "a name or an Aggregator", aggregation
         )
     if global_expert not in (True, False):
-        raise ParameterError.of("global_expert", "GraphEraser", "a bool", global_expert)
+        raise ParameterError.of("global_expert", "GraphEraser", "a bool or None", global_expert)
     if sample is not None:
         limits(sample)
-        if isinstance(resolved, LearnedAggregator | RoutedLearnedAggregator):
+        if isinstance(aggregation, str) and isinstance(resolved, _LEARNING):
             resolved = replace(resolved, sample=sample)
-    return WithExpert(resolved) if global_expert else resolved
+    if isinstance(resolved, WithExpert) or not global_expert:
+        return resolved
+    return WithExpert(resolved)
+
+
+def wants_expert(aggregation: str | Aggregator, num_shards: int) -> bool:
+    """Whether the expert joins when the user has not said: where several shards are routed.
+
+    Not with the paper's own aggregations, and not where one shard stands for training from scratch.
+    An aggregator handed in as an object is taken as it is.
+    """
+    return isinstance(aggregation, str) and aggregation.startswith("routed") and num_shards > 1

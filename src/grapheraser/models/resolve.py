@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grapheraser.errors import ParameterError
-from grapheraser.models.spec import PRESETS, ModelSpec
+from grapheraser.models.spec import CLOSED_FORM, PRESETS, ModelSpec
 
 if TYPE_CHECKING:
     from torch import nn
@@ -52,8 +52,11 @@ Model: TypeAlias = ModelSpec | CustomModel
 def resolve_model(model: str | Model | ModuleFactory) -> Model:
     """A model from a preset's name, a `ModelSpec`, a `CustomModel` or a module factory."""
     if isinstance(model, str):
+        if model == CLOSED_FORM.kind:
+            return CLOSED_FORM
         if model not in PRESETS:
-            raise ParameterError(f"unknown model '{model}'. Choose from: {', '.join(PRESETS)}.")
+            choices = ", ".join([*PRESETS, CLOSED_FORM.kind])
+            raise ParameterError(f"unknown model '{model}'. Choose from: {choices}.")
         return PRESETS[model]
     if isinstance(model, ModelSpec | CustomModel):
         return model

@@ -8,14 +8,17 @@ from typing import Any
 from grapheraser.errors import ParameterError
 
 KINDS = ("gcn", "sage", "gat", "gin", "mlp")
+SGC = "sgc"
 
 
 @dataclass(frozen=True)
 class ModelSpec:
     """A built-in model: two message-passing layers (``mlp``: three linear ones).
 
+    ``sgc`` is the odd one out: closed-form, without training, and with none of the options below.
+
     Attributes:
-        kind: gcn, sage, gat, gin or mlp.
+        kind: gcn, sage, gat, gin, mlp or sgc.
         hidden: width of the hidden layers; per head for gat.
         second_hidden: width of mlp's second hidden layer, where it differs from ``hidden``.
         heads: attention heads of gat's first layer; its second has one.
@@ -51,7 +54,7 @@ class ModelSpec:
 
     def __post_init__(self) -> None:
         rules: tuple[tuple[str, bool, str], ...] = (
-            ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
+            ("kind", self.kind in (*KINDS, SGC), f"one of {', '.join((*KINDS, SGC))}"),
             ("hidden", self.hidden >= 1, "at least 1"),
             ("heads", self.heads >= 1, "at least 1"),
             ("activation", self.activation in ("relu", "elu", "none"), "relu, elu or none"),
@@ -66,6 +69,11 @@ class ModelSpec:
                 raise ParameterError.of(name, "ModelSpec", constraint, getattr(self, name))
 
     @property
+    def closed_form(self) -> bool:
+        """Whether the model is solved for instead of trained: no shards, the expert alone."""
+        return self.kind == SGC
+
+    @property
     def receptive_field(self) -> int:
         """How many hops away a node can still change another node's posterior."""
         return 0 if self.kind == "mlp" else 2
@@ -76,6 +84,8 @@ class ModelSpec:
         for preset, spec in PRESETS.items():
             if spec == self:
                 return preset
+        if self.closed_form:
+            return self.kind
         default = PRESETS[self.kind]
         changes = [
             f"{f.name}={getattr(self, f.name)}"
@@ -111,3 +121,6 @@ PRESETS: dict[str, ModelSpec] = {
         "mlp", hidden=250, second_hidden=100, activation="none", dropout=0.0, all_columns=True
     ),
 }
+
+# No preset of the shard models: nothing is trained, and it is not cut into shards.
+CLOSED_FORM = ModelSpec(SGC)
