@@ -1,0 +1,66 @@
+"""Every Python block of the documentation runs, in the order in which it is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grapheraser.aggregation import AGGREGATORS
+from grapheraser.cluster import EXECUTORS
+from grapheraser.datasets import PUBLIC
+from grapheraser.models import KINDS
+from grapheraser.partition import PARTITIONERS
+from grapheraser.training import ENGINES
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+def blocks(page: Path) -> list[str]:
+    return BLOCK.findall(page.read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name
+)
+def test_the_examples_run(
+    page: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if any(f'"{name}"' in block for name in PUBLIC for block in blocks(page)):
+        request.getfixturevalue("data_root")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": page.stem}
+    for number, block in enumerate(blocks(page), start=1):
+        exec(compile(block, f"{page.name}, block {number}", "exec"), names)
+
+
+def test_the_readme_has_six_lines_that_end_in_a_proof(capsys: pytest.CaptureFixture[str]) -> None:
+    first = blocks(ROOT / "README.md")[0]
+    assert len([line for line in first.splitlines() if line]) == 6
+    exec(compile(first, "README.md", "exec"), {})
+    score, proof = capsys.readouterr().out.splitlines()
+    assert 0 < float(score) <= 1
+    assert proof == "exact given partition True"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [KINDS, PARTITIONERS, AGGREGATORS, ENGINES, EXECUTORS, PUBLIC],
+    ids=["models", "partitions", "aggregations", "engines", "executors", "data sets"],
+)
+def test_the_readme_has_every_name(names: Iterable[str]) -> None:
+    text = (ROOT / "README.md").read_text()
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
