@@ -1,0 +1,306 @@
+"""How long training and unlearning take on one GPU: the CUDA engine beside a PyG loop there.
+
+Both sides run in one process on the same GPU, on the same shards of Physics and for the same
+architectures and epochs. PyG's side is the bare loop: its data are on the device and its module is
+built before the clock starts. The engine's side is everything from a task on the host to weights
+on the host; unlearning starts even earlier, at the request. Fitting all shards is measured whole
+for the engine, for PyG on a few of the shards and scaled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from grapheraser.datasets import load_dataset
+from grapheraser.graph import Graph, Nodes
+from grapheraser.models import PRESETS, ModelSpec
+from grapheraser.models.modules import build_module
+from grapheraser.partition import partition_graph
+from grapheraser.seeding import derive, generator
+from grapheraser.training import cpu, cuda
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+
+GNNS = ("gcn", "sage", "gat", "gin")
+BARS = {"one_shard": 15.0, "all_shards": 100.0, "unlearning": 20.0}
+EPOCHS = 100
+STACKS = (2, 7, 31)
+_PYG_SHARDS = 4
+_REQUESTS = 10
+# Copying memory on an H200 moves about this many bytes in a second, counting both directions.
+_BANDWIDTH = 4.3e12
+# A bias right before a batch norm has no gradient but rounding errors.
+_NO_GRADIENT = ("conv1.nn.2.bias", "conv2.nn.2.bias")
+
+Progress = Callable[[str], None]
+
+
+def run(
+    *,
+    root: str | Path | None = None,
+    num_shards: int = 100,
+    partition: str = "blpa",
+    seed: int = 0,
+    models: Iterable[str] = GNNS,
+    progress: Progress = lambda text: None,
+) -> dict[str, Any]:
+    """Measure everything; returns a JSON-able report."""
+    graph = load_dataset("physics", root)
+    cut = partition_graph(graph, partition, num_shards=num_shards, seed=seed)
+    seeds = {int(k): derive(seed, "train", int(k)) for k in cut.shard_ids}
+    members = {k: cut.members(k) for k in seeds}
+    training = graph.training_graph
+    tasks = [ShardTask(k, training.subgraph(members[k]), seeds[k]) for k in seeds]
+    report: dict[str, Any] = {
+        "benchmark": "cuda",
+        "device": torch.cuda.get_device_name(),
+        "versions": {"torch": torch.__version__, "cuda": torch.version.cuda},
+        "dataset": "physics",
+        "partition": partition,
+        "shards": num_shards,
+        "epochs": EPOCHS,
+        "bars": BARS,
+        "one_shard": [],
+        "all_shards": [],
+        "unlearning": [],
+    }
+    for model in models:
+        spec = PRESETS[model]
+        started = time.perf_counter()
+        cuda.warm_up(spec, graph.num_classes)
+        warm = time.perf_counter() - started
+        progress(f"{model}: kernels ready after {warm:.1f} s")
+        report["one_shard"].append({"model": model, "warm_up": warm, **one_shard(tasks, spec)})
+        progress(f"one shard: {report['one_shard'][-1]}")
+        report["all_shards"].append({"model": model, **all_shards(tasks, spec)})
+        progress(f"all shards: {report['all_shards'][-1]}")
+        report["unlearning"].append({"model": model, **unlearning(graph, members, seeds, spec)})
+        progress(f"unlearning: {report['unlearning'][-1]}")
+    report["summary"] = {
+        name: float(np.exp(np.mean(np.log([row["speedup"] for row in report[name]]))))
+        for name in BARS
+    }
+    return report
+
+
+def checks(
+    *,
+    root: str | Path | None = None,
+    num_shards: int = 100,
+    seed: int = 0,
+    models: Iterable[str] = PRESETS,
+    progress: Progress = lambda text: None,
+) -> dict[str, Any]:
+    """Bits of a shard alone, stacked and repeated; distance from the CPU engine's weights."""
+    graph = load_dataset("physics", root)
+    cut = partition_graph(graph, "blpa", num_shards=num_shards, seed=seed)
+    training = graph.training_graph
+    tasks = [
+        ShardTask(int(k), training.subgraph(cut.members(int(k))), derive(seed, "train", int(k)))
+        for k in cut.shard_ids
+    ]
+    determinism, agreement = [], []
+    for model in models:
+        determinism.append({"model": model, **same_bits(tasks, PRESETS[model])})
+        progress(f"bits: {determinism[-1]}")
+        if ":" not in model:
+            agreement.append({"model": model, **distance(tasks[0], PRESETS[model])})
+            progress(f"cpu engine: {agreement[-1]}")
+    return {"determinism": determinism, "agreement": agreement}
+
+
+def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> dict[str, Any]:
+    """Retraining the shard of median size, task to weights, and where the time goes."""
+    from grapheraser.training.cuda.plan import plan_of
+    from grapheraser.training.cuda.train import Job
+
+    task = sorted(tasks, key=lambda task: task.graph.num_nodes)[len(tasks) // 2]
+    config = TrainingConfig(spec, EPOCHS)
+    ours = [_seconds(lambda: cuda.train_shard(task, config)) for _ in range(repeats)]
+    plan, parts = plan_of(spec, task.graph.num_classes), []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        job = Job(plan, [task], EPOCHS, torch.device("cuda"))
+        torch.cuda.synchronize()
+        ready = time.perf_counter()
+        job.train()
+        trained = time.perf_counter()
+        job.weights()
+        parts.append([ready - begun, trained - ready, time.perf_counter() - trained])
+    prepare, train, read = np.median(parts, axis=0)
+    pyg = min(pyg_seconds(task.graph, spec) for _ in range(2))
+    return {
+        "nodes": task.graph.num_nodes,
+        "edges": task.graph.num_edges,
+        "columns": len(task.columns(spec)),
+        "pyg_seconds": pyg,
+        "engine_seconds": float(np.median(ours)),
+        "engine_best": min(ours),
+        "prepare_seconds": float(prepare),
+        "train_seconds": float(train),
+        "read_seconds": float(read),
+        "floor_seconds": _floor([task], spec),
+        "speedup": pyg / float(np.median(ours)),
+    }
+
+
+def all_shards(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 3) -> dict[str, Any]:
+    """Training every shard in one stack against the loop over them."""
+    from grapheraser.training.cuda.plan import plan_of
+    from grapheraser.training.cuda.train import Job
+
+    config = TrainingConfig(spec, EPOCHS)
+    cuda.train_shards(tasks, config)
+    ours = [_seconds(lambda: cuda.train_shards(tasks, config)) for _ in range(repeats)]
+    job = Job(plan_of(spec, tasks[0].graph.num_classes), tasks, EPOCHS, torch.device("cuda"))
+    torch.cuda.synchronize()
+    train = _seconds(job.train)
+    read = _seconds(job.weights)
+    places = np.linspace(0, len(tasks) - 1, _PYG_SHARDS).round().astype(int)
+    some = [pyg_seconds(tasks[place].graph, spec) for place in places]
+    pyg = float(np.mean(some)) * len(tasks)
+    return {
+        "shards": len(tasks),
+        "pyg_shards_measured": len(some),
+        "pyg_seconds": pyg,
+        "engine_seconds": float(np.median(ours)),
+        "train_seconds": train,
+        "read_seconds": read,
+        "floor_seconds": _floor(tasks, spec),
+        "speedup": pyg / float(np.median(ours)),
+    }
+
+
+def unlearning(
+    graph: Graph,
+    members: dict[int, Any],
+    seeds: dict[int, int],
+    spec: ModelSpec,
+) -> dict[str, Any]:
+    """Single-node requests, from the request to the retrained weights, against from scratch."""
+    config = TrainingConfig(spec, EPOCHS)
+    chosen = generator(0, "requests").choice(graph.train_nodes, _REQUESTS, replace=False)
+    owner = {int(node): k for k, nodes in members.items() for node in nodes}
+
+    def forget(node: int) -> ShardWeights:
+        rest = graph.without(Nodes([node]))
+        shard = owner[node]
+        left = members[shard][members[shard] != node]
+        return cuda.train_shard(ShardTask(shard, rest.subgraph(left), seeds[shard]), config)
+
+    forget(int(chosen[0]))
+    ours = [_seconds(partial(forget, int(node))) for node in chosen]
+    scratch = pyg_seconds(graph.training_graph, spec)
+    return {
+        "requests": len(ours),
+        "pyg_seconds": scratch,
+        "engine_seconds": float(np.median(ours)),
+        "engine_worst": max(ours),
+        "speedup": scratch / float(np.median(ours)),
+    }
+
+
+def pyg_seconds(graph: Graph, spec: ModelSpec) -> float:
+    """Seconds of the plain PyG loop on dense features of all columns, data on the device."""
+    x = torch.from_numpy(graph.x.toarray()).cuda()
+    edge_index = torch.from_numpy(graph.edge_index).cuda()
+    y = torch.from_numpy(graph.y.copy()).cuda()
+    module = build_module(spec, graph.num_features, graph.num_classes).cuda().train()
+    optimizer = torch.optim.Adam(module.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
+
+    def train(epochs: int) -> None:
+        for _ in range(epochs):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(module(x, edge_index), y)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+    train(5)
+    return _seconds(lambda: train(EPOCHS))
+
+
+def same_bits(tasks: Sequence[ShardTask], spec: ModelSpec) -> dict[str, Any]:
+    """Whether shards have the same bits alone, in stacks of several sizes and in a second run."""
+    config = TrainingConfig(spec, EPOCHS)
+    some = list(tasks[: max(STACKS)])
+    alone = {task.shard: cuda.train_shard(task, config).digest for task in some[:7]}
+    again = {task.shard: cuda.train_shard(task, config).digest for task in some[:7]}
+    stacked = {}
+    for size in STACKS:
+        # Neighbours in another order, too.
+        stack = some[:size] if size != STACKS[1] else some[:size][::-1]
+        found = cuda.train_shards(stack, config)
+        own = {task.shard: weights.digest for task, weights in zip(stack, found, strict=True)}
+        stacked[str(size)] = all(own[k] == alone[k] for k in own if k in alone)
+    return {"repeated": alone == again, "stacked": stacked}
+
+
+def distance(task: ShardTask, spec: ModelSpec) -> dict[str, Any]:
+    """Largest relative distance of a tensor from the CPU engine's, with dropout."""
+    found = {}
+    for epochs in (1, 20, EPOCHS):
+        config = TrainingConfig(spec, epochs)
+        ours, theirs = cuda.train_shard(task, config), cpu.train_shard(task, config)
+        found[str(epochs)] = max(
+            float(np.linalg.norm(ours.tensors[name].astype(float) - tensor.astype(float)))
+            / max(float(np.linalg.norm(tensor.astype(float))), 1e-12)
+            for name, tensor in theirs.tensors.items()
+            if name not in _NO_GRADIENT
+        )
+    return {"distance": found}
+
+
+def _floor(tasks: Sequence[ShardTask], spec: ModelSpec) -> float:
+    """Seconds to move once per epoch the first layer's weights and moments (read and written)."""
+    width = {"sage": 2 * spec.hidden, "gat": spec.heads * spec.hidden}.get(spec.kind, spec.hidden)
+    columns = sum(len(task.columns(spec)) for task in tasks)
+    entries = sum(int(task.graph.x.nnz) for task in tasks)
+    moved = 4 * (6 * columns * width + 4 * entries)
+    return EPOCHS * moved / _BANDWIDTH
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    torch.cuda.synchronize()
+    started = time.perf_counter()
+    action()
+    torch.cuda.synchronize()
+    return time.perf_counter() - started
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The report as tables."""
+    titles = {
+        "one_shard": "retraining one shard",
+        "all_shards": f"fitting all {report['shards']} shards (PyG: a few shards, scaled)",
+        "unlearning": "node unlearning, against PyG from scratch",
+    }
+    lines = [f"Physics on one {report['device']}, {report['epochs']} epochs."]
+    for name, title in titles.items():
+        lines += ["", f"| {title} | PyG loop | CUDA engine | speed-up |", "|---|---:|---:|---:|"]
+        lines += [
+            f"| {row['model']} | {row['pyg_seconds'] * 1000:,.0f} ms "
+            f"| {row['engine_seconds'] * 1000:.1f} ms | {row['speedup']:.0f}x |"
+            for row in report[name]
+        ]
+        mean, bar = report["summary"][name], report["bars"][name]
+        lines.append(f"| geometric mean (bar {bar:.0f}x) | | | **{mean:.0f}x** |")
+    if "determinism" in report:
+        lines += ["", "| bits of a shard | run twice | stacked |", "|---|---|---|"]
+        for row in report["determinism"]:
+            held = ", ".join(
+                f"{n}: {'same' if ok else 'DIFFER'}" for n, ok in row["stacked"].items()
+            )
+            lines.append(f"| {row['model']} | {'same' if row['repeated'] else 'DIFFER'} | {held} |")
+        lines += ["", "| distance from the CPU engine after | 1 | 20 | 100 epochs |"]
+        lines.append("|---|---:|---:|---:|")
+        for row in report["agreement"]:
+            numbers = " | ".join(f"{value:.1e}" for value in row["distance"].values())
+            lines.append(f"| {row['model']} | {numbers} |")
+    return "\n".join(lines)
