@@ -490,7 +490,8 @@ class GraphEraser:
             "after": new,
             "relearned": relearned(before.aggregator, after.aggregator),
             "seconds": round(timings["aggregation"], 6),
-            "notes": list(after.aggregator.notes),
+            # A user's own aggregator need not have any.
+            "notes": list(getattr(after.aggregator, "notes", ())),
         }
         fingerprints = before.graph.fingerprint, after.graph.fingerprint
         now = time.perf_counter()

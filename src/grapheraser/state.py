@@ -21,7 +21,7 @@ from grapheraser.models import ModelSpec
 from grapheraser.partition import Partition
 from grapheraser.progress import progress
 from grapheraser.seeding import derive
-from grapheraser.training import Engine, ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training import Engine, ShardTask, ShardWeights, StackingEngine, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,9 @@ def train_shards(
         ShardTask(shard, graph.subgraph(partition.members(shard)), settings.shard_seed(shard))
         for shard in shard_ids
     ]
+    if isinstance(settings.engine, StackingEngine):
+        stacked = settings.engine.train_stack(tasks, settings.training)
+        return dict(zip(shard_ids, stacked, strict=True))
     train = partial(settings.engine.train, config=settings.training)
     with progress("training shards", len(tasks)) as tick:
         weights = settings.executor.map(train, tasks, names=shard_ids, tick=tick)

@@ -1,6 +1,12 @@
 """The training stage: from isolated shards to shard models, and from those to posteriors."""
 
-from grapheraser.training.engine import ENGINES, Engine, resolve_engine, shard_posteriors
+from grapheraser.training.engine import (
+    ENGINES,
+    Engine,
+    StackingEngine,
+    resolve_engine,
+    shard_posteriors,
+)
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig, digest_tensors
 
 __all__ = [
@@ -8,6 +14,7 @@ __all__ = [
     "Engine",
     "ShardTask",
     "ShardWeights",
+    "StackingEngine",
     "TrainingConfig",
     "digest_tensors",
     "resolve_engine",

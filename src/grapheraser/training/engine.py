@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from importlib.util import find_spec
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.registry import Registry
-from grapheraser.training import cpu
+from grapheraser.training import cpu, cuda
 from grapheraser.training.posteriors import posteriors
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
@@ -26,6 +27,14 @@ class Engine(Protocol):
 
     def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
         """Train one shard."""
+
+
+@runtime_checkable
+class StackingEngine(Protocol):
+    """An engine that trains many shards faster together than one after the other."""
+
+    def train_stack(self, tasks: Sequence[ShardTask], config: TrainingConfig) -> list[ShardWeights]:
+        """Train all of them; each with the bits that it would have alone."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +62,44 @@ class CpuEngine:
         return cpu.train_shard(task, config)
 
 
+@dataclass(frozen=True)
+class CudaEngine:
+    """All shards of a list stacked and trained together on one GPU; built-in models only."""
+
+    device: str = "cuda"
+    name: str = "cuda"
+
+    def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
+        """See `Engine`."""
+        return cuda.train_shard(task, config, device=self.device)
+
+    def train_stack(self, tasks: Sequence[ShardTask], config: TrainingConfig) -> list[ShardWeights]:
+        """See `StackingEngine`."""
+        return cuda.train_shards(tasks, config, device=self.device)
+
+
 ENGINES: Registry[Callable[[str], Engine]] = Registry("engine")
 ENGINES.add("pyg", PygEngine)
 ENGINES.add("cpu", lambda device: CpuEngine())
+ENGINES.add("cuda", CudaEngine)
 
 
 def resolve_engine(engine: str, model: Model, device: str) -> Engine:
     """The engine of that name, or for ``auto`` the fastest that can train this model there."""
     kind = _device_kind(device)
+    custom = isinstance(model, CustomModel)
     if engine == "auto":
-        engine = "pyg" if isinstance(model, CustomModel) or kind == "cuda" else "cpu"
-    if engine == "cpu" and isinstance(model, CustomModel):
-        raise ParameterError(
-            "engine 'cpu' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
-        )
-    if engine == "cpu" and kind == "cuda":
-        raise ParameterError(f"engine 'cpu' can't run on device {device!r}.")
+        engine = "pyg" if custom or kind not in ("cpu", "cuda") else kind
+        if engine == "cuda" and find_spec("triton") is None:
+            engine = "pyg"
+    if engine in ("cpu", "cuda"):
+        if custom:
+            raise ParameterError(
+                f"engine '{engine}' trains the built-in models only.",
+                hint="use engine='pyg' or 'auto'.",
+            )
+        if kind != engine:
+            raise ParameterError(f"engine '{engine}' can't run on device {device!r}.")
     return ENGINES.get(engine)(device)
 
 
