@@ -35,6 +35,11 @@ _COLOURS = {
     "convex": "#c0392b",
     "routed": "#2e9e6b",
     "routed-learned": "#14705a",
+    "cora": "#2f6fdb",
+    "citeseer": "#e07b39",
+    "pubmed": "#2e9e6b",
+    "cs": "#7c4dbe",
+    "physics": "#c0392b",
     "10%": "#f2b98f",
     "1000": "#e07b39",
     "all": "#8c4a1c",
@@ -77,6 +82,7 @@ class Curves:
 
     title: str
     series: Mapping[str, tuple[Sequence[float], Sequence[float | None], Sequence[float | None]]]
+    log_y: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,11 +132,12 @@ def draw_bars(
                     zorder=4,
                 )
         axes.set_xticks(spots, list(panel.groups))
-        if log:
-            axes.set_yscale("log")
         if limits is not None:
             axes.set_ylim(*limits)
         _dress(axes, panel.title)
+        if log:
+            every = [*panel.heights.values(), *panel.paper.values()]
+            _decades(axes, np.concatenate([_numbers(line) for line in every]))
     _label_left(places, ylabel, 2)
     has_paper = any(panel.paper for panel in panels)
     _legend(figure, places, [name for panel in panels for name in panel.heights], has_paper)
@@ -144,7 +151,6 @@ def draw_curves(
     *,
     columns: int = 4,
     log_x: bool = False,
-    log_y: bool = False,
 ) -> Any:
     """Curves with a band of one standard deviation."""
     figure, places = _panels(len(panels), width=2.75, height=2.35, columns=columns)
@@ -169,11 +175,15 @@ def draw_curves(
             if width.any():
                 low, high = heights - width, heights + width
                 axes.fill_between(x, low, high, color=tint, alpha=0.15, linewidth=0, zorder=2)
-        if log_x:
-            axes.set_xscale("log")
-        if log_y:
-            axes.set_yscale("log")
         _dress(axes, panel.title)
+        every = [line for line in panel.series.values() if len(line[0])]
+        if log_x and every:
+            places_x = sorted({float(place) for line in every for place in line[0]})
+            axes.set_xscale("log")
+            axes.set_xticks(places_x, [f"{place:g}" for place in places_x])
+            axes.minorticks_off()
+        if panel.log_y and every:
+            _decades(axes, np.concatenate([_numbers(line[1]) for line in every]))
     for axes in places[max(0, len(panels) - columns) : len(panels)]:
         axes.set_xlabel(xlabel, color=_MUTED, fontsize=9)
     _label_left(places, ylabel, columns)
@@ -305,6 +315,20 @@ def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
+def _decades(axes: Any, values: NDArray[np.float64]) -> None:
+    """A logarithmic axis from one power of ten to another, labelled in plain figures."""
+    known = values[np.isfinite(values) & (values > 0)]
+    if not len(known):
+        return
+    low, high = int(np.floor(np.log10(known.min()))), int(np.ceil(np.log10(known.max())))
+    high = max(high, low + 1)
+    axes.set_yscale("log")
+    axes.set_ylim(10.0**low, 10.0**high)
+    powers = range(low, high + 1)
+    axes.set_yticks([10.0**power for power in powers], [f"{10.0**power:g}" for power in powers])
+    axes.minorticks_off()
+
+
 def _label_left(places: Sequence[Any], text: str, columns: int) -> None:
     for axes in places[::columns]:
         axes.set_ylabel(text, color=_MUTED, fontsize=9)
@@ -321,7 +345,11 @@ def _legend(figure: Any, places: Sequence[Any], names: Sequence[str], paper: boo
     if paper:
         from matplotlib.lines import Line2D
 
-        mark: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": _INK, "markersize": 4.5}
+        mark: dict[str, Any] = {
+            "markerfacecolor": "white",
+            "markeredgecolor": _INK,
+            "markersize": 4.5,
+        }
         shown.append(Line2D([], [], linestyle="none", marker="D", **mark))
         words.append("the paper's")
     if len(words) > 1:

@@ -84,6 +84,7 @@ class Result:
         cell: the configuration.
         value: the measurement.
         seconds: how long all of it took.
+        cpu_seconds: how much processor time, whatever else the machine was doing.
         versions: of Python and the packages.
         hardware: processor and number of cores.
     """
@@ -91,6 +92,7 @@ class Result:
     cell: Cell
     value: dict[str, Any]
     seconds: float
+    cpu_seconds: float
     versions: dict[str, str]
     hardware: dict[str, Any]
 
@@ -101,6 +103,7 @@ class Result:
             "config": self.cell.config,
             "result": self.value,
             "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
             "versions": self.versions,
             "hardware": self.hardware,
         }
@@ -109,7 +112,8 @@ class Result:
     def from_dict(cls, data: dict[str, Any]) -> Result:
         """What `to_dict` gave."""
         cell = Cell.of(data["kind"], **data["config"])
-        return cls(cell, data["result"], data["seconds"], data["versions"], data["hardware"])
+        times = data["seconds"], data["cpu_seconds"]
+        return cls(cell, data["result"], *times, data["versions"], data["hardware"])
 
 
 class Results:

@@ -59,7 +59,7 @@ def summarise(options: Options, results: Results) -> Summary:
         for method in _cuts(options):
             value = results.value(partition_cell(options, dataset, method))
             if value is not None:
-                found[dataset, method] = value["seconds"]
+                found[dataset, method] = value["seconds"] + value["embedding_seconds"]
         for column, method, key in (
             ("predict-scratch", SCRATCH, "predict_seconds"),
             ("predict-shards", "bekm", "predict_seconds"),
@@ -136,7 +136,7 @@ def summarise(options: Options, results: Results) -> Summary:
                         for name, column in (
                             ("scratch predicts", "predict-scratch"),
                             ("bekm predicts", "predict-shards"),
-                            ("learned: LBAggr", "learn"),
+                            ("learned (LBAggr)", "learn"),
                         )
                     },
                     paper={
@@ -144,7 +144,7 @@ def summarise(options: Options, results: Results) -> Summary:
                         for name, column in (
                             ("scratch predicts", "predict-scratch"),
                             ("bekm predicts", "predict-shards"),
-                            ("learned: LBAggr", "learn"),
+                            ("learned (LBAggr)", "learn"),
                         )
                     },
                 ),

@@ -79,7 +79,7 @@ def run_cells(
     with _meter(missing, say) as tick:
         for timed in (False, True):
             batch = sorted((c for c in missing if c.timed == timed), key=_order)
-            for cell, answer in _run(batch, 1 if timed else workers):
+            for cell, answer in _run(batch, min(workers, 1) if timed else workers):
                 if isinstance(answer, Result):
                     keep_result(folder, answer)
                     outcome.results.add(answer)
@@ -114,10 +114,10 @@ def compute(cell: Cell) -> Result:
     """Measure one cell, here and now."""
     import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
 
-    started = time.perf_counter()
+    started, spent = time.perf_counter(), time.process_time()
     value = KINDS.get(cell.kind).measure(cell.config)
-    seconds = time.perf_counter() - started
-    return Result(cell, value, round(seconds, 4), versions(), hardware())
+    seconds, cpu = time.perf_counter() - started, time.process_time() - spent
+    return Result(cell, value, round(seconds, 4), round(cpu, 4), versions(), hardware())
 
 
 def _guarded(cell: Cell) -> Result | str:

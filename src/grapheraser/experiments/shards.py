@@ -168,11 +168,8 @@ def _figure(
                 values = [value for _, value in curve]
                 bands = spreads(values) if found is scores else [None] * len(values)
                 series[shown(model)] = ([x for x, _ in curve], heights(values), bands)
-            panels.append(Curves(f"{shown(dataset)}: {what}", series))
-    figure = draw_curves(panels, "number of shards", "", columns=2, log_x=True)
-    for axes in figure.axes[::2]:
-        axes.set_yscale("log")
-    return figure
+            panels.append(Curves(f"{shown(dataset)}: {what}", series, log_y=found is times))
+    return draw_curves(panels, "number of shards", "", columns=2, log_x=True)
 
 
 register(

@@ -155,6 +155,7 @@ def _json(
                 "kind": result.cell.kind,
                 "config": result.cell.config,
                 "seconds": result.seconds,
+                "cpu_seconds": result.cpu_seconds,
             }
             for result in found
         },
@@ -193,8 +194,8 @@ def _section(
 def _made(cells: Sequence[Cell], outcome: Outcome) -> Made:
     found = [r for cell in cells if (r := outcome.results.get(cell)) is not None]
     versions = sorted(
-        {", ".join(f"{name} {text}" for name, text in r.versions.items()) for r in found}
+        {", ".join(f"{name} {text}" for name, text in sorted(r.versions.items())) for r in found}
     )
     hardware = sorted({f"{r.hardware['processor']}, {r.hardware['cores']} cores" for r in found})
     failures = {str(cell): text for cell, text in outcome.failures.items()}
-    return Made(versions, hardware, len(found), sum(r.seconds for r in found), failures)
+    return Made(versions, hardware, len(found), sum(r.cpu_seconds for r in found), failures)

@@ -1,0 +1,81 @@
+"""The runner: what is finished is kept, what fails is told, nothing runs twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grapheraser.experiments import KINDS, Cell, Kind
+from grapheraser.experiments.runner import run_cells
+
+CALLS: list[int] = []
+
+
+def _count(config: Mapping[str, Any]) -> dict[str, Any]:
+    CALLS.append(config["seed"])
+    if config.get("bad"):
+        raise ValueError("bad cell")
+    if config.get("dies"):
+        os._exit(3)
+    return {"value": config["seed"] * 2}
+
+
+if "count" not in KINDS:
+    KINDS.add("count", Kind(_count))
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    CALLS.clear()
+
+
+def _cells(count: int, **extra: Any) -> list[Cell]:
+    return [Cell.of("count", dataset="demo", seed=i, **extra) for i in range(count)]
+
+
+def test_cells_run_once_and_are_kept(tmp_path: Path) -> None:
+    cells = _cells(3)
+    first = run_cells([*cells, *cells], tmp_path, workers=0)
+    assert sorted(CALLS) == [0, 1, 2]
+    assert first.computed == 3
+    before = {file.name: file.read_bytes() for file in (tmp_path / "cells").iterdir()}
+    again = run_cells([*cells, *_cells(4)], tmp_path, workers=0)
+    assert again.computed == 1
+    assert CALLS.count(3) == 1
+    assert again.results.value(cells[2]) == {"value": 4}
+    for name, content in before.items():
+        assert (tmp_path / "cells" / name).read_bytes() == content
+
+
+def test_a_failing_cell_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    told: list[str] = []
+    bad = Cell.of("count", dataset="demo", seed=7, bad=True)
+    outcome = run_cells([bad, *_cells(2)], tmp_path, workers=0, say=told.append)
+    assert outcome.computed == 2
+    assert outcome.failures == {bad: "ValueError: bad cell"}
+    assert any("bad cell" in text for text in told)
+    assert outcome.results.value(bad) is None
+    run_cells([bad], tmp_path, workers=0)
+    assert CALLS.count(7) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"{}", b'{"kind": "count"}'])
+def test_a_damaged_file_is_computed_again(tmp_path: Path, content: bytes) -> None:
+    (cell,) = _cells(1)
+    run_cells([cell], tmp_path, workers=0)
+    (tmp_path / "cells" / f"{cell.digest}.json").write_bytes(content)
+    outcome = run_cells([cell], tmp_path, workers=0)
+    assert outcome.computed == 1
+    assert outcome.results.value(cell) == {"value": 0}
+
+
+def test_a_file_under_another_cells_name_is_not_believed(tmp_path: Path) -> None:
+    one, other = _cells(2)
+    run_cells([one], tmp_path, workers=0)
+    folder = tmp_path / "cells"
+    (folder / f"{other.digest}.json").write_bytes((folder / f"{one.digest}.json").read_bytes())
+    assert run_cells([other], tmp_path, workers=0).results.value(other) == {"value": 2}

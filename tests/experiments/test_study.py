@@ -1,0 +1,146 @@
+"""Every experiment, end to end, on a tiny graph."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grapheraser.cli.app import app
+from grapheraser.cli.experiment import spread
+from grapheraser.experiments import EXPERIMENTS, Options, run_study
+
+OWN = "tests.experiments.own_parts"
+FILES = {"data.csv", "data.json", "table.md", "table.tex", "figure.png", "figure.svg"}
+TIMED = {"node-efficiency", "edge-efficiency", "cost", "partition-cost", "shards"}
+ISSUE = (
+    "node-efficiency edge-efficiency cost utility edge-utility mlp samples partitioners "
+    "partition-cost shard-sizes convergence importance tsne structure robustness shards delta "
+    "community lpa-view"
+)
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }
+
+
+def test_all_experiments_of_the_issue_are_there() -> None:
+    assert set(ISSUE.split()) <= set(EXPERIMENTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["paper", "best"])
+def test_all_runs_end_to_end_and_gives_the_same_bytes_again(
+    options: Options, tmp_path: Path, protocol: str
+) -> None:
+    from dataclasses import replace
+
+    opts = replace(options, protocol=protocol, models=("gcn",), runs=1)
+    study = run_study(["all"], opts, tmp_path, workers=0)
+    assert study.failures == {}
+    assert study.computed == study.cells
+    for name in EXPERIMENTS:
+        assert {file.name for file in (tmp_path / name).iterdir()} >= FILES, name
+        assert study.summaries[name].rows, name
+        assert study.summaries[name].tables, name
+        assert (tmp_path / name / "figure.png").read_bytes()[:4] == b"\x89PNG"
+    page = study.report.read_text()
+    assert page.count('src="data:image/png') == len(list(EXPERIMENTS))
+    assert "http://" not in page
+    assert "https://" not in page
+    before = _bytes(tmp_path)
+    again = run_study(["all"], opts, tmp_path, workers=0)
+    assert again.computed == 0
+    assert _bytes(tmp_path) == before
+
+
+def test_the_users_own_parts_go_into_an_experiment(options: Options, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    opts = replace(
+        options,
+        models=("gcn", f"{OWN}:Linear"),
+        runs=1,
+        partitions=(f"{OWN}:in_turn",),
+        aggregations=(f"{OWN}:Average",),
+    )
+    study = run_study(["utility"], opts, tmp_path, workers=0)
+    assert study.failures == {}
+    found = {(row["model"], row["partition"]) for row in study.summaries["utility"].rows}
+    assert ("Linear", f"{OWN}:in_turn") in found
+    assert "in_turn" in (tmp_path / "utility" / "table.md").read_text()
+
+
+def test_a_failing_part_is_reported_per_cell(options: Options, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    opts = replace(options, models=("gcn",), runs=1, partitions=(f"{OWN}:broken",))
+    study = run_study(["utility"], opts, tmp_path, workers=0)
+    assert len(study.failures) == 1
+    assert "no cut today" in study.report.read_text()
+    assert any(row["partition"] == "blpa" for row in study.summaries["utility"].rows)
+
+
+def test_options_of_many_values_take_them_one_after_the_other() -> None:
+    words = ["all", "--datasets", "cora", "citeseer", "--runs", "3", "--models=gcn,gat", "--json"]
+    assert spread(words) == [
+        *("all", "--datasets", "cora", "--datasets", "citeseer", "--runs", "3"),
+        *("--models", "gcn", "--models", "gat", "--json"),
+    ]
+    assert spread(["--aggregation", "learned(solver=paper,sample=0.1),mean"]) == [
+        *("--aggregation", "learned(solver=paper,sample=0.1)", "--aggregation", "mean")
+    ]
+
+
+def test_the_command_line_lists_and_runs(tiny: str, tmp_path: Path) -> None:
+    listed = CliRunner().invoke(app, ["experiment", "list", "--json"])
+    assert {entry["name"] for entry in json.loads(listed.stdout)} == set(EXPERIMENTS)
+    words = f"experiment mlp --datasets {tiny} --models gcn gin --runs 1 --epochs 2 --shards 3"
+    done = CliRunner().invoke(
+        app, [*words.split(), "--workers", "0", "--out", str(tmp_path), "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["failures"] == {}
+    models = [row["model"] for row in found["experiments"]["mlp"]["rows"]]
+    assert models == ["mlp", "gcn", "gin"]
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(tiny: str, tmp_path: Path) -> None:
+    words = f"-m grapheraser experiment utility edge-utility --datasets {tiny} --models gcn gin"
+    words += " --runs 2 --epochs 3 --shards 3"
+    command = [sys.executable, *words.split(), "--out"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    process = subprocess.Popen(
+        [*command, str(killed)], env=env, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while len(list((killed / "cells").glob("*.json"))) < 3 and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = _bytes(killed / "cells")
+    assert len(kept) >= 3
+    assert not (killed / "report.html").exists()
+    for folder in (killed, whole):
+        done = subprocess.run([*command, str(folder)], env=env, check=False, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+    assert kept.items() <= _bytes(killed / "cells").items()
+    for name in ("utility", "edge-utility"):
+        for file in FILES - {"data.json"}:
+            one, other = (folder / name / file for folder in (killed, whole))
+            assert one.read_bytes() == other.read_bytes(), f"{name}/{file}"
