@@ -24,6 +24,7 @@ from grapheraser.audit.statistics import Rates, adjusted_rand_index, rates
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TEST, TRAIN, Edges, Graph, Nodes
 from grapheraser.partition import Partition, Partitioner, partition_graph
+from grapheraser.partition.api import PartitionFunction
 from grapheraser.seeding import generator
 
 Cut = Mapping[str, Any]
@@ -64,7 +65,7 @@ class PartitionLeak:
 
 def partition_leak(
     graph: Graph,
-    method: str | Partitioner,
+    method: str | Partitioner | PartitionFunction,
     *,
     num_shards: int,
     deleted: float = 0.05,
@@ -78,7 +79,7 @@ def partition_leak(
 
     Args:
         graph: only its training graph is cut.
-        method: a registered name or a `Partitioner`.
+        method: as `partition_graph` takes it.
         num_shards: k.
         deleted: share of the training nodes, and of the ties between them, that goes.
         candidates: deleted nodes, and as many others, for the attack on nodes; each is cut for.

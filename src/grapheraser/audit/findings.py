@@ -1,0 +1,204 @@
+"""From figures to plain words: what passed, what leaks, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PASSED, FAILED, LEAK, NOTED, SKIPPED = "passed", "failed", "leak", "noted", "skipped"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One question, its answer, and what the answer means.
+
+    Attributes:
+        question: as a person would ask it.
+        level: passed or failed (proofs), leak or noted (measurements), skipped.
+        measured: the figures, in words.
+        meaning: what follows from them.
+    """
+
+    question: str
+    level: str
+    measured: str
+    meaning: str
+
+
+def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
+    """One finding per section that there is, in the order of the questions."""
+    judges = {
+        "verification": _verification,
+        "search": _search,
+        "replay": _replay,
+        "forgetting": _forgetting,
+        "membership": _membership,
+        "edges": _edges,
+        "partition": _partition,
+    }
+    found = []
+    for name, judge in judges.items():
+        section = sections.get(name)
+        if section is None:
+            continue
+        if "skipped" in section:
+            found.append(Finding(_QUESTIONS[name], SKIPPED, str(section["skipped"]), "Not known."))
+        else:
+            found.append(judge(section))
+    return tuple(found)
+
+
+_QUESTIONS = {
+    "verification": "Is the model what training without the forgotten data gives?",
+    "search": "Is anything of the forgotten data left in the run's files?",
+    "replay": "If the model is taught something wrong and then forgets it, is it gone?",
+    "forgetting": "Can the model as it is now be used to tell who was forgotten?",
+    "membership": "Can someone who kept answers from before a deletion tell who was deleted?",
+    "edges": "Can the same be done for ties?",
+    "partition": "Does the cut into shards remember what was deleted?",
+}
+
+
+def auc_text(figure: Mapping[str, Any]) -> str:
+    """An AUC and its interval."""
+    interval = figure.get("auc", figure)
+    return f"{interval['value']:.2f} ({interval['low']:.2f} to {interval['high']:.2f})"
+
+
+def _above_chance(figure: Mapping[str, Any]) -> bool:
+    return bool(figure["auc"]["low"] > 0.5)
+
+
+def _overlap(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    return bool(a["auc"]["low"] <= b["auc"]["high"] and b["auc"]["low"] <= a["auc"]["high"])
+
+
+def _verification(section: Mapping[str, Any]) -> Finding:
+    measured = (
+        f"Everything was trained again from the data that is left; {section['values']:,} numbers "
+        f"in {section['tensors']} tables were compared, and {section['receipts']} receipts checked."
+    )
+    if section["identical"]:
+        meaning = "Every bit agrees: nothing that was forgotten has a part in the model."
+        return Finding(_QUESTIONS["verification"], PASSED, measured, meaning)
+    listed = "; ".join(section["differences"][:3])
+    return Finding(_QUESTIONS["verification"], FAILED, measured, f"They differ: {listed}.")
+
+
+def _search(section: Mapping[str, Any]) -> Finding:
+    sought = section["sought"]
+    measured = (
+        f"{section['files']} files ({section['size']:,} bytes) were read in full, looking for "
+        "files that nobody names, leftovers, replaced weights and caches"
+    )
+    if any(sought.values()):
+        measured += (
+            f", and for {sought['nodes']} ids, {sought['edges']} ties and {sought['rows']} "
+            "feature rows that were forgotten"
+        )
+    if section["clean"]:
+        meaning = "Nothing was found in the run's folder. Other places were not looked at."
+        return Finding(_QUESTIONS["search"], PASSED, measured + ".", meaning)
+    listed = "; ".join(f"{r['kind']} in {r['file']}" for r in section["residues"][:5])
+    return Finding(_QUESTIONS["search"], FAILED, measured + ".", f"Found: {listed}.")
+
+
+def _replay(section: Mapping[str, Any]) -> Finding:
+    measured = (
+        f"{section['planted']} records of a copy were given a class that does not exist. The model "
+        f"trained on them predicted it {section['before']} times; after forgetting exactly those "
+        f"records {section['after']} times; a model that never saw them {section['never']} times."
+    )
+    if not section["passed"]:
+        meaning = "Forgetting is not the same as never having seen."
+        return Finding(_QUESTIONS["replay"], FAILED, measured, meaning)
+    meaning = "It is gone, and the weights are bit for bit those of the model that never saw them."
+    if section["before"] == 0:
+        meaning += " (The class was not learned to begin with, so this shows little.)"
+    return Finding(_QUESTIONS["replay"], PASSED, measured, meaning)
+
+
+def _forgetting(section: Mapping[str, Any]) -> Finding:
+    kept, recut = section["after"]["kept"], section["after"]["recut"]
+    measured = (
+        f"An attacker with {section['runs']} models of their own guesses who was trained on: "
+        f"{auc_text(section['before'])} while the {section['forgotten']} records were in, "
+        f"{auc_text(kept)} once they were forgotten; {auc_text(recut)} if instead everything is "
+        "cut and trained again without them."
+    )
+    if _overlap(kept, recut):
+        meaning = "Forgetting leaves no more to see than starting over does."
+        if not _above_chance(section["before"]):
+            meaning += " (There was little to see even before.)"
+        return Finding(_QUESTIONS["forgetting"], PASSED, measured, meaning)
+    meaning = "The model after forgetting tells more than starting over would."
+    return Finding(_QUESTIONS["forgetting"], FAILED, measured, meaning)
+
+
+def _membership(section: Mapping[str, Any]) -> Finding:
+    kept = section["scenarios"]["kept"]["rates"]
+    parts = [f"{auc_text(kept)} for forgetting as this run does it"]
+    names = {
+        "recut": "if everything is cut and trained again from the same seed",
+        "kept, reseeded": "if the touched shards are trained from new seeds",
+        "recut, reseeded": "if everything is cut and trained again from a new seed",
+    }
+    parts += [
+        f"{auc_text(section['scenarios'][how]['rates'])} {words}"
+        for how, words in names.items()
+        if how in section["scenarios"]
+    ]
+    count = section["nodes_per_request"]
+    each = "one record" if count == 1 else f"{count} records"
+    measured = f"Requests of {each} each. Guessing who was deleted: {'; '.join(parts)}."
+    if _above_chance(kept):
+        meaning = (
+            "Yes, better than chance. Training again from the same seed is what makes the proof "
+            "possible, and it also means that the two versions differ by the deleted record alone. "
+            "Who can ask both versions in detail can see that. Say less (see below), or publish "
+            "changes in batches."
+        )
+        return Finding(_QUESTIONS["membership"], LEAK, measured, meaning)
+    meaning = "Not better than chance, as far as this many requests can tell."
+    return Finding(_QUESTIONS["membership"], NOTED, measured, meaning)
+
+
+def _edges(section: Mapping[str, Any]) -> Finding:
+    measured = (
+        f"Telling ties from non-ties by asking about both ends: {auc_text(section['before'])} "
+        f"while the tie is there, {auc_text(section['after'])} once it is forgotten. Telling which "
+        f"tie was just deleted, from answers before and after: {auc_text(section['drop'])}."
+    )
+    after, before = section["after"], section["before"]
+    silent = after["auc"]["low"] <= 0.5 or after["auc"]["value"] < before["auc"]["low"]
+    if not silent:
+        meaning = "A forgotten tie can still be told from a pair that was never tied."
+        return Finding(_QUESTIONS["edges"], FAILED, measured, meaning)
+    meaning = "A forgotten tie is silent in the current model."
+    if _above_chance(section["drop"]):
+        meaning += " Who kept answers from before can see where a tie went."
+        return Finding(_QUESTIONS["edges"], LEAK, measured, meaning)
+    return Finding(_QUESTIONS["edges"], NOTED, measured, meaning)
+
+
+def _partition(section: Mapping[str, Any]) -> Finding:
+    own = section["methods"][section["own"]]
+    measured = (
+        f"Guessing deleted ties from who shares a shard: {auc_text(own['tie'])} with the kept cut "
+        f"({own['method']}), {auc_text(own['tie_recut'])} with a cut made without them."
+    )
+    if own["node"] is not None:
+        measured += f" Recognising a deleted node by cutting again: {auc_text(own['node'])}."
+    if not own["inputs"]:
+        meaning = "No: the cut follows from ids and a key alone, and a new one would be the same."
+        return Finding(_QUESTIONS["partition"], PASSED, measured, meaning)
+    looked = ", ".join(own["inputs"])
+    meaning = (
+        f"The cut was computed from {looked}, the deleted data included, and is kept. That is why "
+        "receipts of this run say 'exact given partition'. It matters only to who can see the cut; "
+        "the method 'hash' has nothing to remember."
+    )
+    leaks = _above_chance(own["tie"]) and own["tie"]["auc"]["low"] > own["tie_recut"]["auc"]["high"]
+    node = own["node"] is not None and _above_chance(own["node"])
+    return Finding(_QUESTIONS["partition"], LEAK if leaks or node else NOTED, measured, meaning)

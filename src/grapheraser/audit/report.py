@@ -1,0 +1,268 @@
+"""A time-boxed audit of one fitted run: the proofs first, then the attacks, then the words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grapheraser.audit.budget import Budget
+from grapheraser.audit.edges import edge_attack
+from grapheraser.audit.findings import FAILED, LEAK, Finding, findings
+from grapheraser.audit.forgotten import Forgotten
+from grapheraser.audit.lira import lira
+from grapheraser.audit.membership import attack
+from grapheraser.audit.mitigations import CANDIDATES
+from grapheraser.audit.partition_leak import partition_leak
+from grapheraser.audit.replay import replay
+from grapheraser.audit.residue import search_run
+from grapheraser.audit.shadow import (
+    KEPT,
+    KEPT_RESEEDED,
+    RECUT,
+    RECUT_RESEEDED,
+    SCENARIOS,
+    Observations,
+    fitted,
+    observe,
+    parameters,
+    resplit,
+)
+from grapheraser.eraser import GraphEraser
+from grapheraser.errors import InputError, MissingExtraError
+from grapheraser.partition import PARTITIONERS
+from grapheraser.seeding import derive
+
+FORMAT = "grapheraser-audit-1"
+_REQUESTS = 80
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """Everything that an audit found.
+
+    Attributes:
+        run: what was audited: folder, configuration, graph, requests so far.
+        sections: figures by question.
+        findings: the same in words.
+        seconds: how long it took.
+        minutes: how long it was allowed to take.
+    """
+
+    run: dict[str, Any]
+    sections: dict[str, dict[str, Any]]
+    findings: tuple[Finding, ...]
+    seconds: float
+    minutes: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether no proof failed; leaks that are measured do not count as failures."""
+        return not any(finding.level == FAILED for finding in self.findings)
+
+    @property
+    def leaks(self) -> int:
+        return sum(finding.level == LEAK for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "passed": self.passed,
+            "leaks": self.leaks,
+            "run": self.run,
+            "findings": [asdict(finding) for finding in self.findings],
+            "sections": self.sections,
+            "seconds": self.seconds,
+            "minutes": self.minutes,
+        }
+
+
+def audit_run(
+    path: Path,
+    *,
+    minutes: float = 3.0,
+    forgotten: Forgotten | None = None,
+    seed: int = 0,
+    say: Say = lambda _: None,
+) -> AuditReport:
+    """Audit the run in a folder; nothing in it is changed.
+
+    Args:
+        path: the run's folder.
+        minutes: time for the attacks; the proofs are given what they need.
+        forgotten: what to look for in the files, where the caller knows it.
+        seed: of everything that the auditor draws.
+        say: told what is being done.
+    """
+    budget = Budget(60 * minutes)
+    eraser = GraphEraser.load(path)
+    eraser.set_params(executor=parameters(eraser)["executor"])
+    sections: dict[str, dict[str, Any]] = {}
+    say("training again from what is left, comparing bit for bit")
+    verification = eraser.verify()
+    sections["verification"] = verification.to_dict()
+    say("searching the run's files")
+    sections["search"] = search_run(path, forgotten).to_dict()
+    one_fit = verification.seconds
+    work = _Work(eraser, seed, budget, one_fit)
+    steps: list[tuple[str, str, Callable[[], dict[str, Any]], float]] = [
+        ("replay", "planting a class and forgetting it", work.replay, 3),
+        ("membership", "attacking: the model before and after", work.membership, 8),
+        ("mitigations", "measuring what saying less buys", work.mitigations, 0),
+        ("partition", "attacking: the cut into shards", work.partition, 0),
+        ("edges", "attacking: ties", work.edges, 9),
+        ("forgetting", "attacking: likelihood ratios", work.forgetting, 9),
+    ]
+    for name, words, step, fits in steps:
+        if fits * one_fit > 2 * max(budget.left, 0):
+            need = max(1, round((budget.spent + fits * one_fit) / 60))
+            why = f"there was no time for it; about {need} minutes would do (--minutes)"
+            sections[name] = {"skipped": why}
+            continue
+        say(words)
+        try:
+            sections[name] = step()
+        except (InputError, MissingExtraError) as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            sections[name] = {"skipped": f"{error.message}{hint}"}
+    return AuditReport(
+        run=_facts(path, eraser),
+        sections=sections,
+        findings=findings(sections),
+        seconds=budget.spent,
+        minutes=minutes,
+    )
+
+
+@dataclass(eq=False)
+class _Work:
+    """The attacks on one run, each within its share of the time."""
+
+    eraser: GraphEraser
+    seed: int
+    budget: Budget
+    one_fit: float
+    seen: tuple[Observations, Observations] | None = None
+
+    def replay(self) -> dict[str, Any]:
+        return replay(self.eraser.graph_, parameters(self.eraser), seed=self.seed).to_dict()
+
+    def membership(self) -> dict[str, Any]:
+        """Chen et al.'s attack, by scenario; all scenarios see the same requests."""
+        graph, seed = self.eraser.graph_, self.seed
+        budget = self.budget.share(0.4)
+        scenarios = (KEPT, RECUT, KEPT_RESEEDED, RECUT_RESEEDED)
+        # Two runs are asked in every scenario; in half of them each request is a whole fit.
+        fits = 2 * 2 * _REQUESTS * self.one_fit
+        per_request = 1 if fits < budget.left else 5 if fits / 5 < budget.left else 10
+        requests = min(_REQUESTS, 2 * _REQUESTS // per_request)
+        own_graph = resplit(graph, derive(seed, "audit", "shadow"))
+        own = fitted(parameters(self.eraser), own_graph, derive(seed, "audit", "own") >> 1)
+        results = {}
+        for number, how in enumerate(scenarios):
+            share = budget.share(0.9 / (len(scenarios) - number))
+            shadow, target = (
+                observe(
+                    run,
+                    on,
+                    how,
+                    requests=requests,
+                    nodes_per_request=per_request,
+                    seed=derive(seed, "audit", name),
+                    budget=share.share(part),
+                )
+                for run, on, name, part in (
+                    (own, own_graph, "shadow", 0.5),
+                    (self.eraser, graph, "target", 1.0),
+                )
+            )
+            if how == KEPT:
+                self.seen = shadow, target
+            results[how] = attack(shadow, target, seed=seed).to_dict()
+        return {
+            "nodes_per_request": per_request,
+            "scenarios": results,
+            "words": {how: SCENARIOS[how] for how in scenarios},
+        }
+
+    def mitigations(self) -> dict[str, Any]:
+        """The attack on this run once more, through each of the mitigations."""
+        if self.seen is None:
+            return {"skipped": "the attack that they are measured against was skipped"}
+        graph = self.eraser.graph_
+        posteriors = self.eraser.predict_proba(graph.test_nodes)
+        labels = graph.y[graph.positions(graph.test_nodes)]
+        figures = []
+        for guard in CANDIDATES:
+            quick = ("logistic regression", "random forest")
+            result = attack(*self.seen, models=quick, mitigation=guard, seed=self.seed)
+            f1 = float((guard(posteriors).argmax(axis=1) == labels).mean())
+            figures.append({"name": str(guard), "auc": result.rates.auc.to_dict(), "f1": f1})
+        return {"figures": figures}
+
+    def partition(self) -> dict[str, Any]:
+        """The run's own cut, beside `hash`."""
+        eraser, own = self.eraser, self.eraser.partition_.method
+        chosen = own if own in PARTITIONERS else eraser.partition
+        names = {own: chosen, "hash": "hash"}
+        methods = {}
+        for name, method in names.items():
+            methods[name] = partition_leak(
+                eraser.graph_,
+                method,
+                num_shards=eraser.partition_.num_shards,
+                gamma=eraser.gamma,
+                seed=eraser.partition_.seed,
+                budget=self.budget.share(0.2),
+            ).to_dict()
+        return {"own": own, "methods": methods}
+
+    def edges(self) -> dict[str, Any]:
+        result = edge_attack(
+            self.eraser, self.eraser.graph_, seed=self.seed, budget=self.budget.share(0.45)
+        )
+        return result.to_dict()
+
+    def forgetting(self) -> dict[str, Any]:
+        result = lira(
+            self.eraser,
+            self.eraser.graph_,
+            runs=128,
+            seed=self.seed,
+            budget=self.budget.share(0.9),
+        )
+        return result.to_dict()
+
+
+def _facts(path: Path, eraser: GraphEraser) -> dict[str, Any]:
+    graph, receipts = eraser.graph_, eraser.receipts_
+    tested = len(graph.test_nodes) > 0
+    forgot = [receipt for receipt in receipts if receipt.action == "unlearn"]
+    return {
+        "folder": str(path),
+        "graph": graph.name,
+        "fingerprint": graph.fingerprint,
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "classes": graph.num_classes,
+        "train_nodes": len(graph.train_nodes),
+        "test_nodes": len(graph.test_nodes),
+        "shards": len(eraser.shards_),
+        "shard_nodes": float(np.mean(eraser.partition_.sizes[eraser.partition_.sizes > 0])),
+        "partition": eraser.partition_.method,
+        "eraser": repr(eraser),
+        "engine": eraser.engine_,
+        "test_f1": eraser.score(graph.test_nodes) if tested else None,
+        "requests": len(forgot),
+        "forgotten": {
+            kind: sum(receipt.counts[kind] for receipt in forgot)
+            for kind in ("nodes", "edges", "features")
+        },
+        "statement": receipts[-1].statement if receipts else None,
+        "reason": receipts[-1].exactness["reason"] if receipts else None,
+        "last_receipt": receipts[-1].digest if receipts else None,
+    }

@@ -1,0 +1,60 @@
+"""grapheraser audit: attack a run, and write down what was found."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grapheraser.cli.output import JsonOption, duration, print_json, print_table, say
+from grapheraser.errors import ParameterError
+
+NAME = "audit"
+
+
+def run(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    minutes: Annotated[float, typer.Option(help="Time for the attacks.")] = 3.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the report; default RUN-audit.")
+    ] = None,
+    forgotten: Annotated[
+        Path | None, typer.Option(help="File of forgotten ids, ties and rows to search for.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of all that the auditor draws.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Prove what can be proved, attack the rest, and write a report that a person can read."""
+    from grapheraser.audit.forgotten import Forgotten
+    from grapheraser.audit.report import audit_run
+    from grapheraser.draw.audit_page import audit_page
+    from grapheraser.store import write_text
+
+    if minutes <= 0:
+        raise ParameterError.of("minutes", "audit", "above 0", minutes)
+    folder = path.with_name(path.name + "-audit") if out is None else out
+    if folder.resolve().is_relative_to(path.resolve()):
+        raise ParameterError(
+            f"{folder} is inside the run: a report there would be a stray file.",
+            hint="choose another --out.",
+        )
+    sought = None if forgotten is None else Forgotten.read(forgotten)
+    report = audit_run(path, minutes=minutes, forgotten=sought, seed=seed, say=say)
+    content = report.to_dict()
+    page, data = folder / "index.html", folder / "audit.json"
+    write_text(page, audit_page(content))
+    write_text(data, jsonlib.dumps(content, indent=1) + "\n")
+    if json:
+        print_json({**content, "page": str(page)})
+    else:
+        rows = [(f.level, f.question) for f in report.findings]
+        print_table("", ("result", "question"), rows)
+        print(f"page      {page}")
+        print(f"data      {data}")
+        verdict = "every proof holds" if report.passed else "A PROOF FAILED"
+        leaks = f"{report.leaks} leak{'' if report.leaks == 1 else 's'} measured"
+        print(f"audited: {verdict}; {leaks}; in {duration(report.seconds)}")
+    if not report.passed:
+        raise typer.Exit(1)
