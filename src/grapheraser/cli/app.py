@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from grapheraser.cli import (
+    audit,
     bench,
     datasets,
     demo,
@@ -31,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, datasets, fit, predict, evaluate, unlearn, verify, partition, bench):
+for verb in (demo, datasets, fit, predict, evaluate, unlearn, verify, audit, partition, bench):
     app.command(verb.NAME)(verb.run)
 app.command(experiment.NAME, cls=experiment.COMMAND)(experiment.run)
 
