@@ -19,7 +19,7 @@ from grapheraser.errors import (
     PartitionError,
     UnknownNodeError,
 )
-from grapheraser.graph import TRAIN
+from grapheraser.graph import TRAIN, Request
 from grapheraser.models import KINDS, resolve_model
 from grapheraser.seeding import derive
 from grapheraser.training import ShardTask, TrainingConfig, resolve_engine
@@ -413,7 +413,10 @@ def test_a_node_that_came_back_can_be_forgotten_again(
 
 
 def test_a_plan_is_what_unlearn_does(eraser: ge.GraphEraser, small: ge.Graph) -> None:
-    batch = [ge.Nodes(small.train_nodes[:3]), ge.Features(small.train_nodes[5:6])]
+    batch: list[Request] = [
+        ge.Nodes(small.train_nodes[:3]),
+        ge.Features(small.train_nodes[5:6]),
+    ]
     state = eraser.shards_
     plan = eraser.plan(batch)
     assert eraser.shards_ is state, "a plan does nothing"

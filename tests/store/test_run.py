@@ -26,6 +26,7 @@ from grapheraser.errors import (
 )
 from grapheraser.store import locked
 from grapheraser.store import run as store
+from grapheraser.store.files import write_atomic
 from tests.strategies import TwoHops, small_graph
 
 MARK = np.float32(1234.5678)
@@ -205,8 +206,8 @@ def test_a_foreign_file_with_a_forged_digest_is_refused_too(
     new = damage(old)
     file.write_bytes(new)
     manifest = (saved / "run.json").read_text()
-    digests = [hashlib.sha256(content).hexdigest() for content in (old, new)]
-    (saved / "run.json").write_text(manifest.replace(*digests))
+    before, after = (hashlib.sha256(content).hexdigest() for content in (old, new))
+    (saved / "run.json").write_text(manifest.replace(before, after))
     with pytest.raises(CorruptRunError):
         ge.GraphEraser.load(saved)
 
@@ -279,14 +280,13 @@ class Crash(BaseException):
 def save_and_crash(eraser: ge.GraphEraser, path: Path, number: int) -> None:
     """Stop dead before the given write of a save, and clean up nothing."""
     count = 0
-    write = store.write_atomic
 
     def write_or_crash(path: Path, content: bytes) -> None:
         nonlocal count
         if count == number:
             raise Crash
         count += 1
-        write(path, content)
+        write_atomic(path, content)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "write_atomic", write_or_crash)

@@ -177,4 +177,5 @@ def test_it_is_adam_on_the_cross_entropy_from_the_keyed_start(small: ge.Graph, n
         optimizer.step()
     found = trained(graph, spec, 4)
     for key, parameter in parameters.items():
-        np.testing.assert_allclose(found.tensors[key], parameter.detach().numpy(), atol=5e-5)
+        weights = found.tensors[key].astype(np.float64)
+        np.testing.assert_allclose(weights, parameter.detach().numpy(), atol=5e-5)
