@@ -238,10 +238,3 @@ def resplit(graph: Graph, seed: int, *, share: float | None = None) -> Graph:
     role = graph.role.copy()
     role[known] = np.where(drawn, TRAIN, TEST)
     return replace(graph, role=role)
-
-
-def halves(graph: Graph, seed: int) -> tuple[Graph, Graph]:
-    """Two graphs on disjoint halves of the nodes: one to attack, one for the attacker."""
-    shuffled = generator(seed, "audit", "halves").permutation(graph.ids)
-    middle = len(shuffled) // 2
-    return graph.subgraph(shuffled[:middle]), graph.subgraph(shuffled[middle:])

@@ -27,6 +27,7 @@ MODULES = (
     "delta",
     "community",
     "lpa_view",
+    "attack",
 )
 for _module in ("measure", *MODULES):
     import_module(f"grapheraser.experiments.{_module}")
