@@ -96,9 +96,10 @@ def reproducible(seed: int) -> Iterator[None]:
     A shard is too small to gain from several threads, and the order of a sum must not depend on
     how many there are.
     """
-    threads = torch.get_num_threads()
-    deterministic = torch.are_deterministic_algorithms_enabled()
     with _torch_generator, torch.random.fork_rng():
+        # Looked up once it is our turn: before that, another shard may have set them.
+        threads = torch.get_num_threads()
+        deterministic = torch.are_deterministic_algorithms_enabled()
         torch.set_num_threads(1)
         torch.use_deterministic_algorithms(True)
         torch.manual_seed(seed)
