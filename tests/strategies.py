@@ -133,8 +133,10 @@ def _untouched(graph: ge.Graph, request: Request) -> ge.Graph:
 
 @contextmanager
 def torch_state_kept() -> Iterator[None]:
-    """Check that neither torch's generator nor its thread count is changed."""
+    """Check that torch's generator, thread count and determinism stay as they were."""
     before, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    deterministic = torch.are_deterministic_algorithms_enabled()
     yield
+    assert torch.are_deterministic_algorithms_enabled() == deterministic
     assert torch.equal(torch.random.get_rng_state(), before)
     assert torch.get_num_threads() == threads
