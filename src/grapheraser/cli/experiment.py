@@ -89,6 +89,9 @@ def run(
     requests: Annotated[int, typer.Option(help="Timed requests, at most.")] = 100,
     budget: Annotated[float, typer.Option(help="Seconds of timed requests, at most.")] = 8.0,
     workers: Annotated[int, typer.Option(help="Processes at once; 0 for this one.")] = 2,
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Run nothing; report on what is there.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Run a table or figure of the paper; what is finished is kept, so it can be stopped."""
@@ -116,7 +119,15 @@ def run(
         num_shards=shards,
     )
     try:
-        study = run_study(names, options, out, given=datasets is not None, workers=workers, say=say)
+        study = run_study(
+            names,
+            options,
+            out,
+            given=datasets is not None,
+            workers=workers,
+            compute=not report_only,
+            say=say,
+        )
     except KeyboardInterrupt:
         say(f"stopped. What is finished is in {out}; the same command goes on from there.")
         raise typer.Exit(130) from None

@@ -107,7 +107,8 @@ def _table(
         f"Seconds to forget {one}, and how many times less than scratch",
         ("data set", "model", *(shown(method) for method in _methods(options))),
         tuple(rows),
-        f"Means of {told} independent requests, one thread; LBAggr is learned again every time.",
+        f"Means of {told} independent requests, processor time on one thread; LBAggr is learned "
+        "again every time.",
     )
 
 

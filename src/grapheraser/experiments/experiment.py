@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from grapheraser.experiments.cell import Cell, Results
@@ -62,6 +62,8 @@ class Experiment:
         cells: everything that has to be measured.
         summarise: from the results to the summary; cells that failed are simply not there.
         datasets: what it is run on by default, where that is not all of the paper's.
+        one_run_in: how many of the runs asked for are spared, where each has very many cells: 3
+            makes one run of three.
     """
 
     name: str
@@ -70,7 +72,8 @@ class Experiment:
     cost: str
     cells: Callable[[Options], list[Cell]]
     summarise: Callable[[Options, Results], Summary]
-    datasets: tuple[str, ...] = field(default=())
+    datasets: tuple[str, ...] = ()
+    one_run_in: int = 1
 
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment")

@@ -55,6 +55,7 @@ def run_cells(
     out: Path,
     *,
     workers: int = WORKERS,
+    compute: bool = True,
     say: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
     """Results of all cells, from the folder where they are there, else computed and kept.
@@ -63,6 +64,7 @@ def run_cells(
         cells: equal ones count once.
         out: results are kept in its folder ``cells``.
         workers: how many processes at once; timed cells always run alone.
+        compute: whether to run what is missing, or only to read what is there.
         say: told about every failure, and now and then where the run stands.
     """
     folder = out / "cells"
@@ -75,6 +77,8 @@ def run_cells(
             missing.append(cell)
         else:
             outcome.results.add(kept)
+    if not compute:
+        return outcome
     started = time.perf_counter()
     with _meter(missing, say) as tick:
         for timed in (False, True):
@@ -110,7 +114,7 @@ def keep_result(folder: Path, result: Result) -> None:
     write_text(folder / f"{result.cell.digest}.json", text + "\n")
 
 
-def compute(cell: Cell) -> Result:
+def measured(cell: Cell) -> Result:
     """Measure one cell, here and now."""
     import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
 
@@ -123,7 +127,7 @@ def compute(cell: Cell) -> Result:
 def _guarded(cell: Cell) -> Result | str:
     """The result, or what went wrong; nothing else has to survive the way back."""
     try:
-        return compute(cell)
+        return measured(cell)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
@@ -202,9 +206,10 @@ def cost(cell: Cell) -> float:
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
-    """Small data sets first, so that a first report is soon there; one graph after the other."""
+    """Small and cheap first, so that a first report is soon there; one graph after the other."""
     config = cell.config
-    return _NODES.get(config["dataset"], 5), config["dataset"], config["seed"], cell.digest
+    size = _NODES.get(config["dataset"], 5)
+    return size, config["dataset"], config["seed"], cost(cell), cell.digest
 
 
 @contextmanager

@@ -120,5 +120,6 @@ register(
         cells,
         summarise,
         datasets=("cora", "citeseer"),
+        one_run_in=3,
     )
 )

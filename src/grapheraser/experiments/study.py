@@ -68,10 +68,10 @@ def chosen(names: Sequence[str]) -> list[Experiment]:
 
 
 def options_for(experiment: Experiment, options: Options, *, given: bool) -> Options:
-    """Its own data sets where the user named none."""
-    if given or not experiment.datasets:
-        return options
-    return replace(options, datasets=experiment.datasets)
+    """Its own data sets where the user named none, and fewer runs where it has very many cells."""
+    datasets = options.datasets if given or not experiment.datasets else experiment.datasets
+    runs = max(1, options.runs // experiment.one_run_in)
+    return replace(options, datasets=datasets, runs=runs)
 
 
 def run_study(
@@ -81,6 +81,7 @@ def run_study(
     *,
     given: bool = True,
     workers: int = WORKERS,
+    compute: bool = True,
     say: Callable[[str], None] = lambda text: None,
 ) -> Study:
     """Run what is missing and write everything.
@@ -91,6 +92,7 @@ def run_study(
         out: the folder; results that are there already are used.
         given: whether the user named the data sets; else each experiment has its own.
         workers: processes at once; 0 stays in this one.
+        compute: whether to run what is missing; else the report is made of what is there.
         say: told what happens.
     """
     check_folder(out)
@@ -98,14 +100,17 @@ def run_study(
     cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}
     every = list(dict.fromkeys(cell for group in cells.values() for cell in group))
     say(f"{len(plans)} experiments, {len(every)} cells")
-    outcome = run_cells(every, out, workers=workers, say=say)
+    outcome = run_cells(every, out, workers=workers, compute=compute, say=say)
     summaries: dict[str, Summary] = {}
     sections = []
     for experiment, opts in plans:
         summary = experiment.summarise(opts, outcome.results)
         summaries[experiment.name] = summary
         png = _write(experiment, opts, summary, cells[experiment.name], outcome.results, out)
-        sections.append(_section(experiment, opts, summary, png))
+        group = cells[experiment.name]
+        sections.append(
+            _section(experiment, opts, summary, png, _runs(opts, group, outcome.results))
+        )
     page = out / "report.html"
     write_text(page, report_page(options, sections, _made(every, outcome)))
     failures = {str(cell): text for cell, text in outcome.failures.items()}
@@ -171,13 +176,19 @@ def _environments(results: Sequence[Result]) -> list[Any]:
     return [json.loads(text) for text in sorted(texts)]
 
 
+def _runs(options: Options, cells: Sequence[Cell], results: Results) -> str:
+    """How many runs there are of each data set, in words."""
+    seeds: dict[str, set[int]] = {dataset: set() for dataset in options.datasets}
+    for cell in cells:
+        if cell in results and cell["dataset"] in seeds:
+            seeds[cell["dataset"]].add(cell["seed"])
+    return ", ".join(f"{shown(dataset)} {len(found)}" for dataset, found in seeds.items())
+
+
 def _section(
-    experiment: Experiment, options: Options, summary: Summary, png: bytes | None
+    experiment: Experiment, options: Options, summary: Summary, png: bytes | None, runs: str
 ) -> Section:
-    setting = (
-        f"Data sets: {', '.join(map(shown, options.datasets))}. "
-        f"Models: {', '.join(map(shown, options.models))}. Runs: {options.runs}."
-    )
+    setting = f"Models: {', '.join(map(shown, options.models))}. Runs: {runs}."
     return Section(
         experiment.name,
         experiment.title,
