@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -133,10 +134,18 @@ def _guarded(cell: Cell) -> Result | str:
 
 
 def _start(paths: Sequence[str]) -> None:
-    """In a fresh worker: the user's own modules must be importable there too."""
+    """In a fresh worker: find the user's own modules, and end when the run itself is gone."""
     for path in paths:
         if path not in sys.path:
             sys.path.append(path)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """A run that was killed can't tell its workers; an orphan has another parent."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _run(cells: Sequence[Cell], workers: int) -> Iterator[tuple[Cell, Result | str]]:
@@ -206,10 +215,10 @@ def cost(cell: Cell) -> float:
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
-    """Small and cheap first, so that a first report is soon there; one graph after the other."""
+    """One run after the other, small and cheap first, so that a first report is soon there."""
     config = cell.config
     size = _NODES.get(config["dataset"], 5)
-    return size, config["dataset"], config["seed"], cost(cell), cell.digest
+    return config["seed"], size, config["dataset"], cost(cell), cell.digest
 
 
 @contextmanager
