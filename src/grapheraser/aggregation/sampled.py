@@ -8,12 +8,13 @@ all had been computed at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
+from grapheraser.aggregation.view import stale_nodes, thinned
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,9 @@ class SampledPosteriors:
 
 def collect(ensemble: Ensemble, nodes: NDArray[np.int64]) -> SampledPosteriors:
     """Compute all of them."""
-    values = ensemble.posteriors(ensemble.graph.positions(nodes))
+    positions = ensemble.graph.positions(nodes)
+    view = _view(ensemble, positions)
+    values = view.posteriors(positions)
     return SampledPosteriors(nodes, np.array(ensemble.shard_ids, dtype=np.int64), values)
 
 
@@ -60,21 +63,24 @@ def refresh(
 ) -> SampledPosteriors:
     """What `collect` gives, computing only what the change made stale.
 
-    Shards with new weights: all sampled nodes. Other shards: sampled nodes in ``change.stale``,
-    and nodes that were not sampled before.
+    Shards with new weights: all sampled nodes. Other shards: sampled nodes whose (thinned)
+    neighbourhood has changed, and nodes that were not sampled before.
     """
     if change.stale is None:
         return collect(ensemble, nodes)
     shards = np.array(ensemble.shard_ids, dtype=np.int64)
     positions = ensemble.graph.positions(nodes)
+    view = _view(ensemble, positions)
     values = np.empty((len(shards), len(nodes), ensemble.graph.num_classes), dtype=np.float32)
 
     fresh = ~np.isin(shards, old.shards) | np.isin(shards, list(change.retrained))
     if fresh.any():
-        values[fresh] = ensemble.posteriors(positions, shards[fresh].tolist())
+        values[fresh] = view.posteriors(positions, shards[fresh].tolist())
     kept = shards[~fresh]
     if len(kept):
-        stale = ~np.isin(nodes, old.nodes) | np.isin(nodes, change.stale)
+        seed, before = ensemble.seed, change.before.graph
+        stale = stale_nodes(before, ensemble.graph, view.graph, nodes, change.touched, seed)
+        stale |= ~np.isin(nodes, old.nodes)
         rows = np.flatnonzero(~fresh)
         source = np.searchsorted(old.shards, kept)
         valid = np.flatnonzero(~stale)
@@ -82,5 +88,12 @@ def refresh(
         values[np.ix_(rows, valid)] = old.values[np.ix_(source, columns)]
         again = np.flatnonzero(stale)
         if len(again):
-            values[np.ix_(rows, again)] = ensemble.posteriors(positions[again], kept.tolist())
+            values[np.ix_(rows, again)] = view.posteriors(positions[again], kept.tolist())
     return SampledPosteriors(nodes, shards, values)
+
+
+def _view(ensemble: Ensemble, positions: NDArray[np.int64]) -> Ensemble:
+    """The ensemble on thinned neighbourhoods; a model of unknown reach sees all there is."""
+    if ensemble.model.receptive_field is None:
+        return ensemble
+    return replace(ensemble, graph=thinned(ensemble.graph, positions, ensemble.seed))
