@@ -135,6 +135,7 @@ def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> 
         job.weights()
         parts.append([ready - begun, trained - ready, time.perf_counter() - trained])
     prepare, train, read = np.median(parts, axis=0)
+    kernels = kernel_microseconds(job.epoch)
     pyg = min(pyg_seconds(task.graph, spec) for _ in range(2))
     return {
         "nodes": task.graph.num_nodes,
@@ -147,6 +148,7 @@ def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> 
         "train_seconds": float(train),
         "read_seconds": float(read),
         "floor_seconds": _floor([task], spec),
+        "kernel_microseconds": kernels,
         "speedup": pyg / float(np.median(ours)),
     }
 
@@ -165,6 +167,7 @@ def all_shards(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 3) ->
     read = _seconds(job.weights)
     places = np.linspace(0, len(tasks) - 1, _PYG_SHARDS).round().astype(int)
     some = [pyg_seconds(tasks[place].graph, spec) for place in places]
+    kernels = kernel_microseconds(job.epoch)
     pyg = float(np.mean(some)) * len(tasks)
     return {
         "shards": len(tasks),
@@ -174,6 +177,7 @@ def all_shards(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 3) ->
         "train_seconds": train,
         "read_seconds": read,
         "floor_seconds": _floor(tasks, spec),
+        "kernel_microseconds": kernels,
         "speedup": pyg / float(np.median(ours)),
     }
 
@@ -224,6 +228,23 @@ def pyg_seconds(graph: Graph, spec: ModelSpec) -> float:
 
     train(5)
     return _seconds(lambda: train(EPOCHS))
+
+
+def kernel_microseconds(epoch: Callable[[], None], repeats: int = 20) -> dict[str, float]:
+    """Time on the device of each kernel of an epoch, launched one by one."""
+    from torch.profiler import ProfilerActivity, profile
+
+    epoch()
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as found:
+        for _ in range(repeats):
+            epoch()
+        torch.cuda.synchronize()
+    return {
+        event.key: round(event.self_device_time_total / repeats, 2)
+        for event in found.key_averages()
+        if event.self_device_time_total > 0
+    }
 
 
 def same_bits(tasks: Sequence[ShardTask], spec: ModelSpec) -> dict[str, Any]:

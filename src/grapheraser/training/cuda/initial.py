@@ -1,74 +1,96 @@
-"""Initial weights on the device: the first layer's are made there, the few others on the host."""
+"""Initial weights, made on the device with the bits of `models.initial_weights`.
+
+An entry is a hash of its parameter's key, its row and its column, so all that the host sends are
+two keys per parameter and shard, and a table of what lies where that depends on the model alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from grapheraser.models import initial_weights, parameter_shapes
+from grapheraser.models import ModelSpec, initial_weights, parameter_shapes
 from grapheraser.models.initial import _bound
-from grapheraser.seeding import derive, keyed_hash
-from grapheraser.training.cuda import sparse
-from grapheraser.training.cuda.plan import Plan
-from grapheraser.training.cuda.stack import HostStack, Stack, upload
+from grapheraser.seeding import derive
+from grapheraser.training.cuda.plan import Plan, plan_of
 from grapheraser.training.task import ShardTask
 
 
-def initial_columns(
-    plan: Plan, tasks: Sequence[ShardTask], host: HostStack, stack: Stack, dtype: torch.dtype
-) -> Tensor:
-    """First-layer weights ``[columns, units]``, with the bits of `models.initial_weights`."""
-    axis, graph = plan.inputs.out, tasks[0].graph
-    device = stack.labels.device
-    weights = torch.zeros((stack.num_columns, axis.width), dtype=dtype, device=device)
-    shapes = parameter_shapes(plan.spec, graph.num_features, plan.num_classes)
-    if stack.num_columns == 0:
-        return weights
-    places = np.split(axis.places, len(plan.inputs.names))
-    for name, at in zip(plan.inputs.names, places, strict=True):
-        keys = [derive(task.seed, "init", name) for task in tasks]
-        units = np.arange(len(at))
-        sent = upload(
-            {
-                "columns": _column_keys(host, keys),
-                "units": np.stack([keyed_hash(units, derive(key, "columns")) for key in keys]).view(
-                    np.int64
-                ),
-                "places": at.astype(np.int32),
-            },
-            device,
-        )
-        sparse.initial_columns[(stack.num_columns,)](
-            weights, sent["columns"], sent["units"], sent["places"], stack.column_shard,
-            float(np.float32(_bound(plan.spec.kind, name, shapes))),
-            WIDTH=axis.width, UNITS=len(at), BLOCK=64, num_warps=1,
-        )  # fmt: skip
-    return weights
+def keys_of(plan: Plan, tasks: Sequence[ShardTask]) -> NDArray[np.int64]:
+    """Keys of the rows and of the columns of every parameter: ``[shards, parameters, 2]``.
+
+    Parameters come in the order of `names_of`.
+    """
+    found = []
+    for task in tasks:
+        keys = [derive(task.seed, "init", name) for name in names_of(plan)]
+        found.append([[key, derive(key, "columns")] for key in keys])
+    return np.array(found, dtype=np.uint64).view(np.int64)
 
 
-def _column_keys(host: HostStack, keys: Sequence[int]) -> NDArray[np.int64]:
-    """Key of each row of the first layer's weights."""
-    features = np.split(host.arrays["features"], host.column_bounds[1:-1])
-    found = [keyed_hash(ids, key) for ids, key in zip(features, keys, strict=True)]
-    return np.concatenate(found).view(np.int64)
+def names_of(plan: Plan) -> list[str]:
+    """The parameters, those of the first layer first."""
+    return [*plan.inputs.names, *(name for s in plan.segments.values() for name in s.names)]
 
 
-def initial_theta(plan: Plan, tasks: Sequence[ShardTask], dtype: Any) -> NDArray[Any]:
-    """All other parameters ``[shards, plan.size]``."""
-    theta = np.zeros((len(tasks), plan.size), dtype=dtype)
-    no_columns = np.empty(0, dtype=np.int32)
-    for row, task in zip(theta, tasks, strict=True):
-        graph = task.graph
-        start = initial_weights(
-            plan.spec, graph.num_features, graph.num_classes, no_columns, task.seed
-        )
-        for name, segment in plan.segments.items():
-            if segment.names[0] in start:
-                at = plan.offset(name)
-                segment.write(start, row[at : at + segment.size])
-    return theta
+@lru_cache(maxsize=64)
+def tables_of(spec: ModelSpec, num_features: int, num_classes: int) -> dict[str, NDArray[Any]]:
+    """What lies where: in a row of the first layer, and in the other parameters.
+
+    ``input_name`` and ``input_unit`` are -1 where a row is padded; ``theta_name`` is -1 where the
+    other parameters are constant, and ``theta_bound`` is that constant then.
+    """
+    plan = plan_of(spec, num_classes)
+    names, axis = names_of(plan), plan.inputs.out
+    shapes = parameter_shapes(spec, num_features, num_classes)
+    input_name = np.full(axis.width, -1, dtype=np.int32)
+    input_unit = np.zeros(axis.width, dtype=np.int32)
+    for number, places in enumerate(np.split(axis.places, len(plan.inputs.names))):
+        input_name[places], input_unit[places] = number, np.arange(len(places))
+    constants = initial_weights(spec, num_features, num_classes, np.empty(0, np.int32), 0)
+    name = np.full(plan.size, -1, dtype=np.int32)
+    row, unit = np.zeros_like(name), np.zeros_like(name)
+    value = np.zeros(plan.size, dtype=np.float32)
+    for short, segment in plan.segments.items():
+        part = slice(plan.offset(short), plan.offset(short) + segment.size)
+        known = [each for each in segment.names if each in shapes]
+        if not known:
+            continue
+        bound = _bound(spec.kind, known[0], shapes)
+        if bound == 0:
+            segment.write(constants, value[part])
+            continue
+        units = {each: _entries(shapes[each], 0) for each in known}
+        rows = {each: _entries(shapes[each], 1) for each in known}
+        numbers = {each: np.full(shapes[each], names.index(each)) for each in known}
+        bounds = {each: np.full(shapes[each], bound) for each in known}
+        targets: list[tuple[NDArray[Any], dict[str, NDArray[Any]]]] = [
+            (name, numbers),
+            (row, rows),
+            (unit, units),
+            (value, bounds),
+        ]
+        for target, source in targets:
+            segment.write(source, target[part])
+    input_bound = [_bound(spec.kind, each, shapes) for each in plan.inputs.names]
+    return {
+        "input_name": input_name,
+        "input_unit": input_unit,
+        "input_bound": np.array(input_bound, dtype=np.float32),
+        "theta_name": name,
+        "theta_row": row,
+        "theta_unit": unit,
+        "theta_value": value,
+    }
+
+
+def _entries(shape: tuple[int, ...], axis: int) -> NDArray[np.int64]:
+    """Number of each entry along an axis; what is not a matrix counts as one row of units."""
+    if len(shape) == 2:
+        return np.indices(shape)[axis]
+    count = int(np.prod(shape))
+    return (np.arange(count) if axis == 0 else np.zeros(count, dtype=np.int64)).reshape(shape)

@@ -36,12 +36,13 @@ def linear(
     total = tl.zeros((ROWS, TILE), h.dtype.element_ty)
     for k0 in range(0, IN, DEPTH):
         k = k0 + tl.arange(0, DEPTH)
-        part = tl.load(h + r[:, None] * IN + k[None, :], mask=inside[:, None], other=0.0)
+        part = tl.load(h + r[None, :] * IN + k[:, None], mask=inside[None, :], other=0.0)
         if IS_BACKWARD:
             weight = tl.load(base + WEIGHT + unit[None, :] * IN + k[:, None])
         else:
             weight = tl.load(base + WEIGHT + k[:, None] * OUT + unit[None, :])
-        total += tl.sum(part[:, :, None] * weight[None, :, :], axis=1)
+        # With the summed axis in the middle triton would make this a product in tf32.
+        total += tl.sum(part[:, :, None] * weight[:, None, :], axis=0)
     at = r[:, None] * OUT + unit[None, :]
     if IS_BACKWARD:
         total *= tl.load(slope + at, mask=inside[:, None], other=0.0)

@@ -1,4 +1,4 @@
-"""Dropout on the device: the same hash as `cpu.noise`, so the same units are dropped."""
+"""Randomness on the device: the hashes of `seeding` and of `cpu.noise`, bit for bit."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
 from __future__ import annotations
@@ -45,3 +45,54 @@ def kept_scale(key, unit, LIMIT: tl.constexpr):
     """What dropout multiplies a unit by: 0, or the inverse of the share of units kept."""
     scale: tl.constexpr = 1.0 / (1.0 - LIMIT / 4294967296.0)
     return tl.where(is_kept(key, unit, LIMIT), scale, 0.0)
+
+
+@triton.jit
+def keyed_hash(number, key):
+    """`seeding.keyed_hash` of a number; ``key`` holds uint64 bits."""
+    z = number.to(tl.uint64) * 0x9E3779B97F4A7C15 + key.to(tl.uint64)
+    for _ in tl.static_range(2):
+        z = mixed(z) + 0x9E3779B97F4A7C15
+    return z
+
+
+@triton.jit
+def keyed_entry(row, unit, keys, bound):
+    """An entry of `models.initial_weights`: uniform in plus and minus ``bound``."""
+    z = keyed_hash(row, tl.load(keys)) + keyed_hash(unit, tl.load(keys + 1))
+    uniform = (mixed(z) >> 40).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08
+    return (2 * uniform - 1) * bound
+
+
+@triton.jit
+def initial_columns(
+    weights, features, column_shard, keys, names, units, bounds,
+    NUM_NAMES: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """First-layer weights of one column; grid ``[columns]``."""
+    c = tl.program_id(0)
+    at = tl.arange(0, WIDTH)
+    name = tl.load(names + at)
+    real = name >= 0
+    name = tl.maximum(name, 0)
+    own = keys + (tl.load(column_shard + c).to(tl.int64) * NUM_NAMES + name) * 2
+    row = tl.load(features + c)
+    value = keyed_entry(row, tl.load(units + at), own, tl.load(bounds + name))
+    tl.store(weights + c.to(tl.int64) * WIDTH + at, tl.where(real, value, 0.0))
+
+
+@triton.jit
+def initial_theta(
+    theta, keys, names, rows, units, values,
+    NUM_NAMES: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """All other parameters; grid ``[shards, blocks]``."""
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < SIZE
+    name = tl.load(names + at, mask=inside, other=-1)
+    own = keys + (tl.program_id(0).to(tl.int64) * NUM_NAMES + tl.maximum(name, 0)) * 2
+    value = tl.load(values + at, mask=inside, other=0.0)
+    row = tl.load(rows + at, mask=inside, other=0)
+    unit = tl.load(units + at, mask=inside, other=0)
+    found = tl.where(name >= 0, keyed_entry(row, unit, own, value), value)
+    tl.store(theta + tl.program_id(0).to(tl.int64) * SIZE + at, found, mask=inside)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -102,6 +103,7 @@ def power_of_two(size: int) -> int:
     return 1 << max(0, size - 1).bit_length()
 
 
+@lru_cache(maxsize=64)
 def plan_of(spec: ModelSpec, num_classes: int) -> Plan:
     """The layout of a model; models that are too wide for these kernels are an error."""
     c = _plain(num_classes)

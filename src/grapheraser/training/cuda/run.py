@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from grapheraser.training.cpu.adam import schedule_of
 from grapheraser.training.cuda import dense, sparse
 from grapheraser.training.cuda.plan import NARROWEST, Gradient, Plan
 from grapheraser.training.cuda.stack import SHORT, Stack, column_tile
@@ -29,41 +30,62 @@ def _stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
-class Arena:
-    """Buffers that an epoch writes, cut from one tensor so that a table of offsets can name them.
+def arena_offsets(
+    buffers: Mapping[str, tuple[str, int]], counts: Mapping[str, int]
+) -> tuple[dict[str, int], int]:
+    """Where each buffer begins, and where the last one ends.
 
     Args:
         buffers: by name, one row per what (a key of ``counts``), and how wide.
         counts: how many there are of each.
-        like: a tensor of the type and on the device of the buffers.
     """
+    offsets, end = {}, 0
+    for name, (what, width) in buffers.items():
+        offsets[name] = end
+        end += -(-counts[what] * width // 64) * 64
+    return offsets, end
+
+
+class Arena:
+    """Buffers that an epoch writes, cut from one tensor so that a table can name them by offset."""
 
     def __init__(
         self, buffers: Mapping[str, tuple[str, int]], counts: Mapping[str, int], like: Tensor
     ) -> None:
-        self.offsets: dict[str, int] = {}
-        self.widths = {name: width for name, (_, width) in buffers.items()}
-        end = 0
-        for name, (what, width) in buffers.items():
-            self.offsets[name] = end
-            end += -(-counts[what] * width // 64) * 64
+        offsets, end = arena_offsets(buffers, counts)
         self.flat = torch.empty(max(end, 64), dtype=like.dtype, device=like.device)
-        self._views = {name: self.flat[start:] for name, start in self.offsets.items()}
+        self._views = {name: self.flat[start:] for name, start in offsets.items()}
 
     def __getitem__(self, name: str) -> Tensor:
         return self._views[name]
 
 
+def zeros(shapes: Sequence[tuple[int, ...]], like: Tensor) -> list[Tensor]:
+    """Several tensors of zeros, cut from one."""
+    sizes = [-(-math.prod(shape) // 64) * 64 for shape in shapes]
+    flat = torch.zeros(sum(sizes), dtype=like.dtype, device=like.device)
+    starts = np.cumsum([0, *sizes])[:-1]
+    return [
+        flat[start : start + math.prod(shape)].view(shape)
+        for start, shape in zip(starts.tolist(), shapes, strict=True)
+    ]
+
+
 class Run:
     """The training of one stack.
+
+    Attributes:
+        weights: ``[columns, units]``, the first layer's, zero until they are set.
+        theta: ``[shards, plan.size]``, all other parameters, likewise.
+        moments, theta_moments: Adam's, first and second.
+        running: ``[shards, 4, units]``, running mean and variance of each norm.
 
     Args:
         plan: the model's layout.
         stack: the shards.
-        buffers, gradients: what the model's epoch writes, and what its gradients are made of.
-        weights: ``[columns, units]``, the first layer's, trained in place.
-        theta: ``[shards, plan.size]``, all other parameters, trained in place.
-        epochs: how many there can be.
+        buffers: what the model's epoch writes; see `Arena`.
+        rates: Adam's step and correction by epoch.
+        jobs: the table of `dense.update_parameters`.
     """
 
     edges_per_step = EDGES
@@ -73,25 +95,21 @@ class Run:
         plan: Plan,
         stack: Stack,
         buffers: Mapping[str, tuple[str, int]],
-        gradients: Sequence[Gradient],
-        weights: Tensor,
-        theta: Tensor,
-        epochs: int,
+        rates: tuple[Tensor, Tensor],
+        jobs: Tensor,
     ) -> None:
-        self.plan, self.stack, self.weights, self.theta = plan, stack, weights, theta
-        counts = {"rows": stack.num_rows, "edges": stack.num_edges, "shards": stack.num_shards}
-        self.arena = Arena(buffers, counts, theta)
-        self.moments = tuple(torch.zeros_like(weights) for _ in range(2))
-        self.theta_moments = tuple(torch.zeros_like(theta) for _ in range(2))
-        self.running = torch.zeros(
-            (stack.num_shards, 4, plan.hidden.width), dtype=theta.dtype, device=theta.device
-        )
-        self.running[:, 1::2] = 1.0
-        self.clock = torch.zeros(2, dtype=torch.int32, device=theta.device)
-        rates = schedule_of(plan.spec.lr, plan.spec.weight_decay, epochs)
-        both = torch.from_numpy(np.stack([rates.step, rates.correction])).to(theta)
-        self.step, self.correction = both[0].clone(), both[1].clone()
-        self.jobs = torch.from_numpy(self._jobs(gradients)).to(theta.device)
+        self.plan, self.stack, self.jobs = plan, stack, jobs
+        self.step, self.correction = rates
+        self.arena = Arena(buffers, stack.counts, self.step)
+        inputs, others = (stack.num_columns, plan.inputs.out.width), (stack.num_shards, plan.size)
+        norms = (stack.num_shards, 4, plan.hidden.width)
+        state = zeros([inputs, inputs, inputs, others, others, others, norms], self.step)
+        self.weights, self.moments = state[0], (state[1], state[2])
+        self.theta, self.theta_moments = state[3], (state[4], state[5])
+        self.running = state[6]
+        if plan.norms:
+            self.running[:, 1::2] = 1.0
+        self.clock = torch.zeros(2, dtype=torch.int32, device=self.step.device)
         self._side: torch.cuda.Stream | None = None
 
     def train(self, epoch: Callable[[Run], None], epochs: int) -> None:
@@ -161,22 +179,26 @@ class Run:
             num_warps=8,
         )  # fmt: skip
 
-    def _jobs(
-        self, gradients: Sequence[Gradient]
-    ) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """The table of `dense.update_parameters`: one row per tile of a parameter."""
-        arena, jobs = self.arena, []
-        for parameter, left, right, by_shard in gradients:
-            segment, start = self.plan[parameter], self.plan.offset(parameter)
-            width = segment.out.width
-            height = 1 if segment.inner is None else segment.inner.width
-            for i in range(0, height, NARROWEST):
-                for j in range(0, width, NARROWEST):
-                    at = 0 if left is None else arena.offsets[left] + i
-                    left_width = 0 if left is None else arena.widths[left]
-                    right_at, right_width = arena.offsets[right] + j, arena.widths[right]
-                    place = start + i * width + j
-                    jobs.append(
-                        [at, left_width, right_at, right_width, place, width, int(by_shard), 0]
-                    )
-        return np.array(jobs, dtype=np.int64)
+
+def jobs_of(
+    plan: Plan, offsets: Mapping[str, int], widths: Mapping[str, int], gradients: Sequence[Gradient]
+) -> NDArray[np.int64]:
+    """The table of `dense.update_parameters`: one row per tile of a parameter.
+
+    ``offsets`` and ``widths`` are those of the arena's buffers.
+    """
+    jobs = []
+    for parameter, left, right, by_shard in gradients:
+        segment, start = plan[parameter], plan.offset(parameter)
+        width = segment.out.width
+        height = 1 if segment.inner is None else segment.inner.width
+        for i in range(0, height, NARROWEST):
+            for j in range(0, width, NARROWEST):
+                at = 0 if left is None else offsets[left] + i
+                left_width = 0 if left is None else widths[left]
+                place = start + i * width + j
+                right_at = offsets[right] + j
+                jobs.append(
+                    [at, left_width, right_at, widths[right], place, width, int(by_shard), 0]
+                )
+    return np.array(jobs, dtype=np.int64)

@@ -10,7 +10,7 @@ import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import triton.language as tl  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 from grapheraser.training.cuda.dense import activate_and_drop, adam
-from grapheraser.training.cuda.noise import kept_scale, mixed, row_key
+from grapheraser.training.cuda.noise import kept_scale, row_key
 
 INPUT_LAYER = tl.constexpr(0)
 HIDDEN_LAYER = tl.constexpr(1)
@@ -206,26 +206,3 @@ def update_columns(
             c0, c1, weights, first, second, g, indptr, rows, values, features, row_shard, seeds,
             id_keys, epoch, rate, scale, unit, WIDTH, COLUMNS, SHORT, LIMIT, DECAY,
         )  # fmt: skip
-
-
-@triton.jit
-def initial_columns(
-    weights, column_keys, unit_keys, places, column_shard, bound,
-    WIDTH: tl.constexpr, UNITS: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Initial weights of the columns, the bits of `models.initial_weights`; grid ``[columns]``.
-
-    ``places`` has the place of each of the ``UNITS`` units in a row; their keys depend on the
-    shard. Entries are uniform between minus and plus ``bound``.
-    """
-    c = tl.program_id(0)
-    row = tl.load(column_keys + c).to(tl.uint64)
-    shard = tl.load(column_shard + c).to(tl.int64)
-    for u0 in range(0, UNITS, BLOCK):
-        u = u0 + tl.arange(0, BLOCK)
-        inside = u < UNITS
-        z = row + tl.load(unit_keys + shard * UNITS + u, mask=inside, other=0).to(tl.uint64)
-        uniform = (mixed(z) >> 40).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08
-        value = (2 * uniform - 1) * bound
-        place = tl.load(places + u, mask=inside, other=0)
-        tl.store(weights + c.to(tl.int64) * WIDTH + place, value, mask=inside)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -88,10 +88,10 @@ class Stack:
     blocks: Tensor
     num_long: int
 
-    @classmethod
-    def upload(cls, host: HostStack, device: torch.device) -> Stack:
-        """One copy for all arrays."""
-        return cls(**upload(host.arrays, device), num_long=host.num_long)
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows, edges and shards, by these names."""
+        return {"rows": self.num_rows, "edges": self.num_edges, "shards": self.num_shards}
 
     @property
     def num_rows(self) -> int:
@@ -139,85 +139,89 @@ def upload(arrays: dict[str, NDArray[Any]], device: torch.device) -> dict[str, T
 
 def stack_of(plan: Plan, tasks: Sequence[ShardTask], dtype: DTypeLike) -> HostStack:
     """Lay out the shards of these tasks."""
-    shards = [_shard_arrays(plan, task, dtype) for task in tasks]
-    parts = [arrays for arrays, _, _ in shards]
-    joined = {
-        name: np.concatenate([part[name] for part in parts])
-        for name in parts[0]
-        if not name.endswith("indptr")
-    }
-    rows = _ends([len(part["labels"]) for part in parts])
-    edges = _ends([len(part["indices"]) for part in parts])
-    columns = _ends([len(part["features"]) for part in parts])
-    entries = _ends([len(part["x_values"]) for part in parts])
-    for name, first in (("indices", rows), ("reverse", edges), ("x_columns", columns)):
-        joined[name] += np.repeat(first[:-1], [len(part[name]) for part in parts])
-    joined["c_rows"] += np.repeat(rows[:-1], np.diff(entries))
-    for name, first in (("indptr", edges), ("x_indptr", entries), ("c_indptr", entries)):
-        shifted = [part[name][:-1] + at for part, at in zip(parts, first[:-1], strict=True)]
-        joined[name] = np.concatenate([*shifted, first[-1:]])
-    long = np.array([int(part["is_long"].sum()) for part in parts])
-    del joined["is_long"]
+    columns = [task.columns(plan.spec) for task in tasks]
+    rows = _ends([task.graph.num_nodes for task in tasks])
+    firsts = _ends([len(own) for own in columns])
+    features, places, long = _stacked_features(tasks, columns, rows, firsts, dtype)
     _, width = column_tile(plan.inputs.out.width)
-    singles = [np.arange(at, at + n) for at, n in zip(columns[:-1], long, strict=True)]
-    single = np.concatenate(singles)
-    shorts = _tiles(columns[:-1] + long, columns[1:], width)
-    joined["blocks"] = np.concatenate([np.stack([single, single + 1], axis=1), shorts])
-    joined["tiles"] = _tiles(rows[:-1], rows[1:], ROW_TILE)
-    joined["bounds"] = rows
-    numbers = np.arange(len(tasks))
-    joined["row_shard"] = np.repeat(numbers, np.diff(rows))
-    joined["column_shard"] = np.repeat(numbers, np.diff(columns))
-    seeds = np.array([task.seed % 2**64 for task in tasks], dtype=np.uint64)
-    joined["seeds"] = seeds.view(np.int64)
-    wide = ("seeds", "id_keys")
-    narrow = {
-        name: array.astype(np.int32, copy=False)
-        if array.dtype.kind == "i" and name not in wide
-        else array
-        for name, array in joined.items()
-    }
-    arrays = {f.name: narrow[f.name] for f in fields(Stack) if f.name != "num_long"}
-    found = [columns_of for _, columns_of, _ in shards]
-    return HostStack(found, [place for _, _, place in shards], columns, arrays, int(long.sum()))
-
-
-def _shard_arrays(
-    plan: Plan, task: ShardTask, dtype: DTypeLike
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.int32], NDArray[np.int64]]:
-    """A shard's own arrays, its columns, and where each of them lies."""
-    graph, columns = task.graph, task.columns(plan.spec)
-    n = graph.num_nodes
-    counts = np.bincount(graph.x.indices, minlength=graph.num_features)[columns]
-    is_long = counts > SHORT
-    order = np.concatenate([np.flatnonzero(is_long), np.flatnonzero(~is_long)])
-    places = np.empty(len(columns), dtype=np.int64)
-    places[order] = np.arange(len(columns))
-    of_feature = np.zeros(graph.num_features, dtype=np.int32)
-    of_feature[columns] = places
-    starts, x_columns, c_rows, c_values = _by_column(
-        graph.x.indptr, graph.x.indices, graph.x.data, of_feature, len(columns)
+    single = np.concatenate(
+        [np.arange(at, at + n) for at, n in zip(firsts[:-1], long, strict=True)]
     )
-    edges = edges_of(plan.spec, graph, dtype)
-    arrays = {
-        "labels": graph.y,
-        "id_keys": keyed_hash(graph.ids, 0).view(np.int64),
-        "shares": np.full(n, 1.0 / max(n, 1), dtype=dtype),
-        "indptr": edges.indptr,
-        "indices": edges.indices.astype(np.int32),
-        "forward": edges.forward,
-        "backward": edges.backward,
-        "reverse": edges.reverse.astype(np.int32),
-        "x_indptr": graph.x.indptr,
-        "x_columns": x_columns,
-        "x_values": graph.x.data.astype(dtype, copy=False),
-        "c_indptr": starts,
-        "c_rows": c_rows,
-        "c_values": c_values.astype(dtype, copy=False),
-        "features": columns[order],
-        "is_long": is_long,
+    shorts = _tiles(firsts[:-1] + long, firsts[1:], width)
+    numbers = np.arange(len(tasks))
+    seeds = np.array([task.seed % 2**64 for task in tasks], dtype=np.uint64)
+    arrays: dict[str, NDArray[Any]] = {
+        **features,
+        **_stacked_edges(plan, tasks, rows, dtype),
+        "bounds": rows,
+        "seeds": seeds.view(np.int64),
+        "row_shard": np.repeat(numbers, np.diff(rows)),
+        "column_shard": np.repeat(numbers, np.diff(firsts)),
+        "labels": np.concatenate([task.graph.y for task in tasks]),
+        "id_keys": keyed_hash(np.concatenate([task.graph.ids for task in tasks]), 0).view(np.int64),
+        "shares": np.repeat(1.0 / np.diff(rows), np.diff(rows)).astype(dtype),
+        "tiles": _tiles(rows[:-1], rows[1:], ROW_TILE),
+        "blocks": np.concatenate([np.stack([single, single + 1], axis=1), shorts]),
     }
-    return arrays, columns, places
+    for name, array in arrays.items():
+        if array.dtype == np.int64 and name not in ("seeds", "id_keys"):
+            arrays[name] = array.astype(np.int32)
+    return HostStack(columns, places, firsts, arrays, int(long.sum()))
+
+
+def _stacked_features(
+    tasks: Sequence[ShardTask],
+    columns: Sequence[NDArray[np.int32]],
+    rows: NDArray[np.int64],
+    firsts: NDArray[np.int64],
+    dtype: DTypeLike,
+) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.int64]], NDArray[np.int64]]:
+    """Features by row and by column, where each shard's columns lie, and its long columns."""
+    entries = _ends([task.graph.x.nnz for task in tasks])
+    total = int(entries[-1])
+    by_row = (
+        np.zeros(rows[-1] + 1, dtype=np.int32),
+        np.empty(total, dtype=np.int32),
+        np.empty(total, dtype=dtype),
+    )
+    by_column = (
+        np.zeros(firsts[-1] + 1, dtype=np.int32),
+        np.empty(total, dtype=np.int32),
+        np.empty(total, dtype=dtype),
+    )
+    features = np.empty(firsts[-1], dtype=np.int32)
+    places, long = [], []
+    for task, own, row, column, entry in zip(
+        tasks, columns, rows[:-1], firsts[:-1], entries[:-1], strict=True
+    ):
+        x, at = task.graph.x, np.empty(len(own), dtype=np.int64)
+        # The kernels compile for one type of index each.
+        pointers, indices = x.indptr.astype(np.int32), x.indices.astype(np.int32, copy=False)
+        arrays = (pointers, indices, x.data, own, task.graph.num_features, row, column, entry)
+        long.append(_lay_out(*arrays, by_row, by_column, features, at))
+        places.append(at)
+    names = ("x_indptr", "x_columns", "x_values", "c_indptr", "c_rows", "c_values")
+    found: dict[str, NDArray[Any]] = dict(zip(names, (*by_row, *by_column), strict=True))
+    return found | {"features": features}, places, np.array(long, dtype=np.int64)
+
+
+def _stacked_edges(
+    plan: Plan, tasks: Sequence[ShardTask], rows: NDArray[np.int64], dtype: DTypeLike
+) -> dict[str, NDArray[Any]]:
+    """The adjacency as the model weighs it."""
+    parts = [edges_of(plan.spec, task.graph, dtype) for task in tasks]
+    firsts = _ends([len(part.indices) for part in parts])
+    counts = np.diff(firsts)
+    pointers = [part.indptr[:-1] + at for part, at in zip(parts, firsts[:-1], strict=True)]
+    indices = np.concatenate([part.indices for part in parts])
+    reverse = np.concatenate([part.reverse for part in parts])
+    return {
+        "indptr": np.concatenate([*pointers, firsts[-1:]]),
+        "indices": indices + np.repeat(rows[:-1], counts),
+        "forward": np.concatenate([part.forward for part in parts]),
+        "backward": np.concatenate([part.backward for part in parts]),
+        "reverse": reverse + np.repeat(firsts[:-1], counts),
+    }
 
 
 def _ends(sizes: Sequence[int]) -> NDArray[np.int64]:
@@ -226,34 +230,63 @@ def _ends(sizes: Sequence[int]) -> NDArray[np.int64]:
 
 def _tiles(starts: NDArray[Any], ends: NDArray[Any], size: int) -> NDArray[np.int64]:
     """Cut every range into pieces of at most ``size``: ``[pieces, 2]``."""
-    found = [np.zeros((0, 2), dtype=np.int64)]
-    for start, end in zip(starts, ends, strict=True):
-        first = np.arange(start, end, size)
-        found.append(np.stack([first, np.minimum(first + size, end)], axis=1))
-    return np.concatenate(found)
+    counts = -(-(ends - starts) // size)
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    first = np.repeat(starts, counts) + within * size
+    return np.stack([first, np.minimum(first + size, np.repeat(ends, counts))], axis=1)
 
 
 @njit(cache=True, nogil=True)
-def _by_column(
+def _lay_out(
     indptr: NDArray[np.int32],
     indices: NDArray[np.int32],
     data: NDArray[np.float32],
-    place: NDArray[np.int32],
-    num_columns: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
-    """CSC of a CSR, its columns renumbered by ``place``, and the renumbered columns of the CSR."""
-    columns = np.empty(len(indices), dtype=np.int32)
-    starts = np.zeros(num_columns + 1, dtype=np.int64)
+    columns: NDArray[np.int32],
+    num_features: int,
+    first_row: int,
+    first_column: int,
+    first_entry: int,
+    by_row: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.floating]],
+    by_column: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.floating]],
+    features: NDArray[np.int32],
+    places: NDArray[np.int64],
+) -> int:
+    """Write one shard's features into the stack's arrays; returns how many columns are long.
+
+    Long columns come first; ``places`` says where each column lies among those of the shard.
+    """
+    count = np.zeros(num_features, dtype=np.int32)
     for k in range(len(indices)):
-        columns[k] = place[indices[k]]
-        starts[columns[k] + 1] += 1
-    starts = np.cumsum(starts)
-    free = starts[:-1].copy()
-    rows = np.empty(len(indices), dtype=np.int32)
-    values = np.empty(len(indices), dtype=np.float32)
+        count[indices[k]] += 1
+    num_long = 0
+    for c in columns:
+        if count[c] > SHORT:
+            num_long += 1
+    long, short = 0, num_long
+    place = np.empty(num_features, dtype=np.int32)
+    for i in range(len(columns)):
+        c = columns[i]
+        if count[c] > SHORT:
+            places[i] = long
+            long += 1
+        else:
+            places[i] = short
+            short += 1
+        place[c] = places[i]
+        features[first_column + places[i]] = c
+    free = np.empty(len(columns), dtype=np.int32)
+    end = first_entry
+    for i in range(len(columns)):
+        free[i] = end
+        end += count[features[first_column + i]]
+        by_column[0][first_column + i + 1] = end
     for r in range(len(indptr) - 1):
         for k in range(indptr[r], indptr[r + 1]):
-            at = free[columns[k]]
-            free[columns[k]] += 1
-            rows[at], values[at] = r, data[k]
-    return starts, columns, rows, values
+            c = place[indices[k]]
+            by_row[1][first_entry + k] = first_column + c
+            by_row[2][first_entry + k] = data[k]
+            by_column[1][free[c]] = first_row + r
+            by_column[2][free[c]] = data[k]
+            free[c] += 1
+        by_row[0][first_row + r + 1] = first_entry + indptr[r + 1]
+    return num_long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -12,12 +13,13 @@ from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec, parameter_shapes
+from grapheraser.training.cpu.adam import schedule_of
 from grapheraser.training.cpu.layout import Tensors
-from grapheraser.training.cuda import gat, gcn, gin, mlp
-from grapheraser.training.cuda.initial import initial_columns, initial_theta
+from grapheraser.training.cuda import gat, gcn, gin, mlp, noise
+from grapheraser.training.cuda.initial import keys_of, tables_of
 from grapheraser.training.cuda.plan import Plan, plan_of
-from grapheraser.training.cuda.run import Run
-from grapheraser.training.cuda.stack import HostStack, Stack, stack_of
+from grapheraser.training.cuda.run import Run, arena_offsets, jobs_of
+from grapheraser.training.cuda.stack import HostStack, Stack, stack_of, upload
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
 _MODELS: dict[str, ModuleType] = {"gcn": gcn, "sage": gcn, "gat": gat, "gin": gin, "mlp": mlp}
@@ -86,22 +88,57 @@ class Job:
         self.plan, self.tasks, self.epochs = plan, tasks, epochs
         self.host: HostStack = stack_of(plan, tasks, kind)
         self.model = _MODELS[plan.spec.kind]
-        stack = Stack.upload(self.host, device)
+        sent = upload(self._arrays(kind), device)
+        self.order, self.packed, self.units = sent["order"], sent["packed"], sent["units"]
+        own = {name: sent[name] for name in self.host.arrays}
+        stack = Stack(**own, num_long=self.host.num_long)
+        rates = (sent["step"], sent["correction"])
+        self.run = Run(plan, stack, self.model.buffers(plan), rates, sent["jobs"])
         if starts is None:
-            columns = initial_columns(plan, tasks, self.host, stack, dtype)
-            theta = initial_theta(plan, tasks, kind)
+            self._start(sent)
         else:
-            given, theta = self._given(starts, kind)
-            columns = torch.from_numpy(given).to(device)
-        self.run = Run(
-            plan,
-            stack,
-            self.model.buffers(plan),
-            self.model.gradients(plan),
-            columns,
-            torch.from_numpy(theta).to(device),
-            epochs,
-        )
+            columns, theta = self._given(starts, kind)
+            self.run.weights.copy_(torch.from_numpy(columns))
+            self.run.theta.copy_(torch.from_numpy(theta))
+
+    def _arrays(self, kind: Any) -> dict[str, NDArray[Any]]:
+        """All that the device is sent."""
+        plan, tasks, host = self.plan, self.tasks, self.host
+        own = host.arrays
+        counts = {"rows": len(own["labels"]), "edges": len(own["indices"]), "shards": len(tasks)}
+        buffers = self.model.buffers(plan)
+        offsets, _ = arena_offsets(buffers, counts)
+        widths = {name: width for name, (_, width) in buffers.items()}
+        rates = schedule_of(plan.spec.lr, plan.spec.weight_decay, self.epochs)
+        firsts = np.repeat(host.column_bounds[:-1], np.diff(host.column_bounds))
+        return {
+            **own,
+            **tables_of(plan.spec, tasks[0].graph.num_features, plan.num_classes),
+            "keys": keys_of(plan, tasks),
+            "jobs": jobs_of(plan, offsets, widths, self.model.gradients(plan)),
+            "step": rates.step.astype(kind),
+            "correction": rates.correction.astype(kind),
+            "order": np.concatenate(host.places) + firsts,
+            "packed": packed_of(plan.spec, plan.num_classes)[0],
+            "units": plan.inputs.out.places,
+        }
+
+    def _start(self, sent: Mapping[str, torch.Tensor]) -> None:
+        """Write the initial weights that the tasks' seeds stand for."""
+        run, plan, stack = self.run, self.plan, self.run.stack
+        num_names = sent["keys"].shape[1]
+        block = 256
+        noise.initial_theta[(stack.num_shards, -(-plan.size // block))](
+            run.theta, sent["keys"], sent["theta_name"], sent["theta_row"], sent["theta_unit"],
+            sent["theta_value"],
+            NUM_NAMES=num_names, SIZE=plan.size, BLOCK=block, num_warps=4,
+        )  # fmt: skip
+        if stack.num_columns:
+            noise.initial_columns[(stack.num_columns,)](
+                run.weights, stack.features, stack.column_shard, sent["keys"], sent["input_name"],
+                sent["input_unit"], sent["input_bound"],
+                NUM_NAMES=num_names, WIDTH=plan.inputs.out.width, num_warps=1,
+            )  # fmt: skip
 
     def epoch(self) -> None:
         """One epoch, launched kernel by kernel."""
@@ -113,13 +150,14 @@ class Job:
 
     def weights(self) -> list[ShardWeights]:
         """The trained shards, each in memory of its own."""
-        running = self.run.running.cpu().numpy()
         found = self.named(self.run.weights, self.run.theta)
-        for tensors, norms in zip(found, running, strict=True):
-            for row, name in enumerate(self.plan.norms):
-                mean, variance = norms[2 * row : 2 * row + 2, : self.plan.spec.hidden]
-                tensors[f"{name}.running_mean"] = mean.copy()
-                tensors[f"{name}.running_var"] = variance.copy()
+        if self.plan.norms:
+            running = self.run.running.cpu().numpy()
+            for tensors, norms in zip(found, running, strict=True):
+                for row, name in enumerate(self.plan.norms):
+                    mean, variance = norms[2 * row : 2 * row + 2, : self.plan.spec.hidden]
+                    tensors[f"{name}.running_mean"] = mean.copy()
+                    tensors[f"{name}.running_var"] = variance.copy()
         return [
             ShardWeights(columns, {name: t.astype(np.float32, copy=False) for name, t in w.items()})
             for columns, w in zip(self.host.columns, found, strict=True)
@@ -127,28 +165,19 @@ class Job:
 
     def named(self, columns: torch.Tensor, theta: torch.Tensor) -> list[Tensors]:
         """Tensors of each shard by PyG's names, out of tensors laid out like the weights."""
-        others = theta.cpu().numpy()
-        bounds = self.host.column_bounds
-        order = np.concatenate(
-            [places + first for places, first in zip(self.host.places, bounds[:-1], strict=True)]
-        )
-        rows = columns.index_select(0, torch.from_numpy(order).to(columns.device))
-        axis, names = self.plan.inputs.out, self.plan.inputs.names
-        units = [torch.from_numpy(at).to(rows.device) for at in np.split(axis.places, len(names))]
+        _, parts = packed_of(self.plan.spec, self.plan.num_classes)
+        others = theta.index_select(1, self.packed).cpu().numpy()
+        names, bounds = self.plan.inputs.names, self.host.column_bounds.tolist()
+        rows = columns.index_select(0, self.order).index_select(1, self.units)
+        height = len(self.units) // len(names)
         found: list[Tensors] = []
-        for shard, task in enumerate(self.tasks):
-            own = rows[bounds[shard] : bounds[shard + 1]].t()
+        for shard, other in enumerate(others):
+            own = rows[bounds[shard] : bounds[shard + 1]].t().contiguous().cpu().numpy()
             tensors: Tensors = {
-                name: own.index_select(0, at).cpu().numpy()
-                for name, at in zip(names, units, strict=True)
+                name: own[i * height : (i + 1) * height] for i, name in enumerate(names)
             }
-            shapes = parameter_shapes(
-                self.plan.spec, len(self.host.columns[shard]), task.graph.num_classes
-            )
-            for name, segment in self.plan.segments.items():
-                if segment.names[0] in shapes:
-                    at = self.plan.offset(name)
-                    tensors |= segment.read(others[shard, at : at + segment.size], shapes)
+            for name, (part, shape) in parts.items():
+                tensors[name] = other[part].reshape(shape).copy()
             found.append(tensors)
         return found
 
@@ -168,6 +197,25 @@ class Job:
                     at = plan.offset(name)
                     segment.write(start, theta[shard, at : at + segment.size])
         return columns, theta
+
+
+@lru_cache(maxsize=64)
+def packed_of(
+    spec: ModelSpec, num_classes: int
+) -> tuple[NDArray[np.int64], dict[str, tuple[slice, tuple[int, ...]]]]:
+    """Places in theta of every entry in PyG's order, and where each tensor lies among them."""
+    plan = plan_of(spec, num_classes)
+    shapes = parameter_shapes(spec, 1, num_classes)
+    places, parts, end = [], {}, 0
+    for short, segment in plan.segments.items():
+        if segment.names[0] not in shapes:
+            continue
+        at = np.arange(segment.size, dtype=np.float64) + plan.offset(short)
+        for name, entries in segment.read(at, shapes).items():
+            places.append(entries.astype(np.int64).ravel())
+            parts[name] = (slice(end, end + entries.size), shapes[name])
+            end += entries.size
+    return np.concatenate(places), parts
 
 
 def _on(device: torch.device) -> Any:
