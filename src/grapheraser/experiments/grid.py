@@ -10,6 +10,7 @@ from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.noise import Mean, mean_of
 from grapheraser.experiments.options import Options
 from grapheraser.experiments.paper import Published
+from grapheraser.experiments.parts import is_own
 
 SCRATCH = "scratch"
 
@@ -18,7 +19,7 @@ def shown(name: str) -> str:
     """A data set, model or method as tables print it."""
     if name.endswith(".npz"):
         return Path(name).stem
-    return name.rsplit(":", maxsplit=1)[-1] if ":" in name and "/" not in name else name
+    return name.rsplit(":", maxsplit=1)[-1] if is_own(name) else name
 
 
 def utility_cell(
