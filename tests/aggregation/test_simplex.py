@@ -20,15 +20,15 @@ def oracle(A: NDArray[np.float64], penalty: float) -> float:
     def slope(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
         return -(A / (A.T @ alpha)).mean(axis=1) + penalty * alpha / np.linalg.norm(alpha)
 
-    options: Any = {"maxiter": 500, "ftol": 1e-12}
-    found = minimize(
+    solver: Any = minimize  # its stubs don't know this combination of arguments
+    found = solver(
         lambda alpha: objective(A, alpha, penalty=penalty),
         np.full(k, 1 / k),
         jac=slope,
         bounds=[(0, 1)] * k,
         constraints=LinearConstraint(np.ones(k), 1, 1),
         method="SLSQP",
-        options=options,
+        options={"maxiter": 500, "ftol": 1e-12},
     )
     return float(found.fun)
 

@@ -1,0 +1,123 @@
+"""How long relearning an aggregation takes after a request, beside fitting it afresh.
+
+Only the aggregation is timed, not the training of shards. Times are processor time of this process:
+a busy machine stretches the wall clock, not these.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grapheraser.aggregation import (
+    Aggregator,
+    Change,
+    LearnedAggregator,
+    RoutedLearnedAggregator,
+    WithExpert,
+)
+from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.eraser import GraphEraser
+from grapheraser.graph import Nodes, coalesce
+from grapheraser.requests import plan_removal
+from grapheraser.seeding import generator
+from grapheraser.state import State, change_state, ensemble_of
+from grapheraser.versions import versions
+
+AGGREGATORS: dict[str, Aggregator] = {
+    "learned": LearnedAggregator(),
+    "routed-learned": RoutedLearnedAggregator(),
+    "expert": WithExpert(None),
+}
+
+
+def run(
+    datasets: Iterable[str] = ("physics",),
+    models: Iterable[str] = ("gcn", "sage"),
+    *,
+    requests: int = 20,
+    partition: str = "hash",
+    epochs: int = 2,
+    root: str | Path | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Forget random training nodes one by one; a few epochs of training do for timing this."""
+    rows = []
+    for name in datasets:
+        for model in models:
+            progress(f"{name} {model}")
+            options = {"num_shards": default_shards(name), "partition": partition, "seed": seed}
+            rows += _measure(load_dataset(name, root), model, epochs, requests, options)
+    return {"benchmark": "relearning", "versions": versions(), "rows": rows}
+
+
+def _measure(
+    graph: Any, model: str, epochs: int, requests: int, options: dict[str, Any]
+) -> list[dict[str, Any]]:
+    eraser = GraphEraser(model=model, aggregation="mean", epochs=epochs, **options).fit(graph)
+    settings, state = eraser._settings, eraser._fitted
+    fitted = {name: rule.fit(ensemble_of(settings, state)) for name, rule in AGGREGATORS.items()}
+    spent: dict[str, list[float]] = {name: [] for name in AGGREGATORS}
+    order = generator(options["seed"], "bench", "relearning").permutation(graph.train_nodes)
+    for node in order[: requests + 1]:
+        after, change = _forget(settings, state, int(node))
+        ensemble = ensemble_of(settings, after)
+        for name, rule in AGGREGATORS.items():
+            started = time.process_time()
+            fitted[name] = rule.refit(fitted[name], ensemble, change)
+            spent[name].append(time.process_time() - started)
+        state = after
+    rows = []
+    for name, rule in AGGREGATORS.items():
+        started = time.process_time()
+        fresh = rule.fit(ensemble_of(settings, state))
+        afresh = time.process_time() - started
+        same = all(
+            fresh.tensors[key].tobytes() == tensor.tobytes()
+            for key, tensor in fitted[name].tensors.items()
+        )
+        times = 1000 * np.array(spent[name][1:])  # the first compiles
+        rows.append(
+            {
+                "dataset": graph.name,
+                "model": model,
+                "shards": len(state.shards),
+                "aggregation": name,
+                "identical": same,
+                "median_ms": float(np.median(times)),
+                "p95_ms": float(np.quantile(times, 0.95)),
+                "afresh_ms": 1000 * afresh,
+            }
+        )
+    return rows
+
+
+def _forget(settings: Any, state: State, node: int) -> tuple[State, Change]:
+    removal = coalesce(state.graph, Nodes([node]))
+    plan = plan_removal(state.graph, state.partition, removal)
+    graph = state.graph.without(removal)
+    cut = state.partition.restricted_to(graph.train_nodes)
+    after, _ = change_state(settings, state, graph, cut, retrain=plan.retrain, touched=plan.touched)
+    stale = graph.ids[graph.within_hops(graph.positions(plan.touched), 2)]
+    before = ensemble_of(settings, state)
+    return after, Change(before, frozenset(plan.retrain), stale, plan.touched)
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """One row per data set, model and aggregation."""
+    lines = [
+        "| data | model | shards | aggregation | median ms | 95 % | afresh, ms | same bits |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in report["rows"]:
+        lines.append(
+            f"| {row['dataset']} | {row['model']} | {row['shards']} | {row['aggregation']} "
+            f"| {row['median_ms']:.1f} | {row['p95_ms']:.1f} | {row['afresh_ms']:.0f} "
+            f"| {'yes' if row['identical'] else 'NO'} |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,128 @@
+"""The global expert: a ridge regression that an independent one agrees with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+import grapheraser as ge
+from grapheraser.aggregation import Ensemble, Expert, MeanAggregator, WithExpert
+from grapheraser.aggregation.cholesky import solve_positive
+from grapheraser.aggregation.sketch import Sketch
+from grapheraser.aggregation.smoothing import OWN, SCALE, smoothed_rows
+from grapheraser.errors import ParameterError
+from grapheraser.models import PRESETS
+from tests.strategies import small_graph
+
+
+def ensemble_of(graph: ge.Graph, seed: int = 0) -> Ensemble:
+    partition = ge.partition_graph(graph, "hash", num_shards=1)
+    return Ensemble(graph, partition, {}, PRESETS["gcn"], seed)
+
+
+def unit(rows: NDArray[Any]) -> NDArray[Any]:
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
+
+
+def plain_rows(graph: ge.Graph) -> NDArray[Any]:
+    """The rows by dense matrices, for features that need no projection."""
+    n = graph.num_nodes
+    A = sp.csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
+    S = A.toarray() + np.eye(n)
+    S /= S.sum(axis=1, keepdims=True)
+    x = unit(graph.x.toarray().astype(np.float64))
+    return unit(OWN * x + unit(S @ (S @ x)))
+
+
+def test_rows_are_what_dense_matrices_give() -> None:
+    graph = small_graph()
+    everywhere = np.ones(graph.num_nodes, dtype=bool)
+    sketch = Sketch.of(graph.num_features, 100, 0)
+    rows, _ = smoothed_rows(sketch, graph, np.arange(graph.num_nodes), everywhere)
+    np.testing.assert_allclose(rows / SCALE, plain_rows(graph), atol=1e-4)
+    assert np.array_equal(rows, np.rint(rows))
+
+
+def test_weights_and_posteriors_are_those_of_ridge_regression() -> None:
+    graph = small_graph(n=60)
+    training = graph.training_graph
+    H, Y = plain_rows(training), np.eye(graph.num_classes)[training.y]
+    weights = np.linalg.solve(H.T @ H + 1.0 * np.eye(H.shape[1]), H.T @ Y)
+    fitted = Expert().fit(ensemble_of(graph))
+    np.testing.assert_allclose(fitted.weights, weights, atol=1e-3)
+    scores = np.exp(8.0 * plain_rows(graph) @ weights)
+    found = fitted.predict_proba(ensemble_of(graph), np.arange(graph.num_nodes))
+    np.testing.assert_allclose(found, scores / scores.sum(axis=1, keepdims=True), atol=1e-3)
+
+
+def test_test_nodes_have_no_part_in_it() -> None:
+    graph = small_graph()
+    alone = Expert().fit(ensemble_of(graph.training_graph))
+    for name, tensor in Expert().fit(ensemble_of(graph)).tensors.items():
+        assert tensor.tobytes() == alone.tensors[name].tobytes()
+
+
+def test_the_projection_depends_on_the_seed_and_nothing_else() -> None:
+    first, again, other = (Sketch.of(50, 10, seed) for seed in (3, 3, 4))
+    assert first.width == 10
+    assert np.array_equal(first.targets, again.targets)
+    assert not np.array_equal(first.targets, other.targets)
+    # A wider table of features starts with the same columns.
+    assert np.array_equal(Sketch.of(80, 10, 3).targets[: len(first.targets)], first.targets)
+
+
+def test_fewer_nodes_than_columns_are_enough() -> None:
+    graph = small_graph(n=10, num_features=12)
+    posteriors = Expert().fit(ensemble_of(graph)).predict_proba(ensemble_of(graph), np.arange(3))
+    np.testing.assert_allclose(posteriors.sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 47, 48, 49, 97, 150])
+def test_the_solver_agrees_with_lapack(n: int) -> None:
+    rng = np.random.default_rng(n)
+    H = rng.normal(size=(n + 3, n))
+    A, B = H.T @ H + np.eye(n), rng.normal(size=(n, 3))
+    np.testing.assert_allclose(solve_positive(A, B), np.linalg.solve(A, B), rtol=1e-8, atol=1e-10)
+
+
+def test_sgc_alone_forgets_without_training_anything() -> None:
+    graph = ge.load_dataset("demo")
+    eraser = ge.GraphEraser(model="sgc", num_shards=1).fit(graph)
+    assert eraser.score(graph.test_nodes) > 1.5 / graph.num_classes
+    receipt = eraser.unlearn(ge.Nodes(graph.train_nodes[:3].tolist()))
+    assert receipt.statement == "exact"
+    assert receipt.retrained == ()
+    assert receipt.aggregation["relearned"] == ["expert.cross", "expert.gram", "expert.weights"]
+    assert eraser.verify().differences == ()
+    with pytest.raises(ParameterError, match=r"must be 1\. Got 20"):
+        ge.GraphEraser(model="sgc", num_shards=20).fit(graph)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"columns": 0}, {"columns": 2**16}, {"ridge": 0.0}, {"sharpness": -1.0}]
+)
+def test_bad_options_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(bad))):
+        Expert(**bad)
+    with pytest.raises(ParameterError, match="weight"):
+        WithExpert(None, weight=1.5)
+
+
+def test_options_of_the_expert_survive_saving(tmp_path: Any) -> None:
+    graph = small_graph()
+    rule = WithExpert(None, Expert(columns=5, ridge=2.0), weight=0.25)
+    eraser = ge.GraphEraser(
+        num_shards=3,
+        epochs=2,
+        aggregation=WithExpert(MeanAggregator(), rule.expert, rule.weight),
+    ).fit(graph)
+    eraser.save(tmp_path / "run")
+    loaded = ge.GraphEraser.load(tmp_path / "run")
+    assert loaded.predict_proba(graph.ids).tobytes() == eraser.predict_proba(graph.ids).tobytes()
+    loaded.unlearn(ge.Nodes([int(graph.train_nodes[0])]))
+    assert loaded.verify().differences == ()
