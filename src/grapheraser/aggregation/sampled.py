@@ -82,14 +82,30 @@ def refresh(
         stale = stale_nodes(before, ensemble.graph, view.graph, nodes, change.touched, seed)
         stale |= ~np.isin(nodes, old.nodes)
         rows = np.flatnonzero(~fresh)
-        source = np.searchsorted(old.shards, kept)
-        valid = np.flatnonzero(~stale)
-        columns = np.searchsorted(old.nodes, nodes[valid])
-        values[np.ix_(rows, valid)] = old.values[np.ix_(source, columns)]
+        _copy(old, shards, nodes, ~fresh, ~stale, values)
         again = np.flatnonzero(stale)
         if len(again):
             values[np.ix_(rows, again)] = view.posteriors(positions[again], kept.tolist())
     return SampledPosteriors(nodes, shards, values)
+
+
+def _copy(
+    old: SampledPosteriors,
+    shards: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    kept: NDArray[np.bool_],
+    valid: NDArray[np.bool_],
+    values: NDArray[np.float32],
+) -> None:
+    """Copy what is still valid: for kept shards, the valid nodes."""
+    same = np.array_equal(nodes, old.nodes)
+    columns = np.searchsorted(old.nodes, nodes[valid])
+    for row in np.flatnonzero(kept):
+        source = old.values[np.searchsorted(old.shards, shards[row])]
+        if same:
+            values[row] = source  # stale ones too: they are about to be overwritten
+        else:
+            values[row, valid] = source[columns]
 
 
 def _view(ensemble: Ensemble, positions: NDArray[np.int64]) -> Ensemble:

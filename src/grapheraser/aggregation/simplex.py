@@ -30,7 +30,7 @@ _SUPPORT = 1e-9
 _FAINT = 1e-2
 
 
-def mixture_weights(A: Matrix, *, penalty: float = 0.0, tolerance: float = 1e-7) -> Vector:
+def mixture_weights(A: Matrix, *, penalty: float = 0.0, tolerance: float = 1e-6) -> Vector:
     """The minimiser of F ``[k]``, to within ``tolerance`` of its least value.
 
     A few steps of EM bring the weights to the right size; from there, sequential quadratic
