@@ -73,7 +73,7 @@ def test_repr_shows_what_differs_from_the_defaults() -> None:
 
 
 def test_fit_returns_self_and_sets_fitted_attributes(small: ge.Graph) -> None:
-    eraser = ge.GraphEraser(num_shards=3, epochs=1)
+    eraser = ge.GraphEraser(num_shards=3, epochs=1, global_expert=False)
     assert eraser.fit(small) is eraser
     assert eraser.graph_ == small
     assert list(eraser.shards_) == [0, 1, 2]
@@ -429,7 +429,7 @@ def test_a_plan_is_what_unlearn_does(eraser: ge.GraphEraser, small: ge.Graph) ->
 
 
 def test_an_inserted_node_joins_most_of_its_neighbours(small: ge.Graph) -> None:
-    eraser = fitted(small, gamma=1.0)
+    eraser = fitted(small, partition="random", gamma=1.0)
     home = eraser.partition_.members(2)[:2]
     receipt = eraser.insert(1000, [1.0] * 12, 1, [*home, *eraser.partition_.members(0)[:1]])
     assert receipt.action == "insert"
@@ -479,5 +479,6 @@ def test_verify_counts_what_it_compared(eraser: ge.GraphEraser, small: ge.Graph)
     eraser.unlearn(ge.Nodes(small.train_nodes[:1]))
     found = eraser.verify()
     assert found.receipts == 1
-    assert found.tensors == 2 + 3 * 5  # the cut; columns, two weights and two biases per shard
+    # The cut; columns, two weights and two biases per shard; the global expert.
+    assert found.tensors == 2 + 3 * 5 + 3
     assert found.to_dict()["identical"] is True

@@ -93,9 +93,9 @@ class GraphEraser:
     def __init__(
         self,
         model: str | Model | ModuleFactory = "gcn",
-        partition: str | Partitioner | PartitionFunction = "random",
+        partition: str | Partitioner | PartitionFunction = "hash",
         num_shards: int = 20,
-        aggregation: str | Aggregator = "mean",
+        aggregation: str | Aggregator = "routed",
         epochs: int = 100,
         seed: int = 0,
         device: str = "cpu",
