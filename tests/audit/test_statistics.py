@@ -42,14 +42,14 @@ def test_rand_index_is_scikit_learns(seed: int, n: int) -> None:
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
-    """Normal scores one apart have an AUC of 0.76; some of the 60 intervals may miss it."""
+    """Normal scores one apart have an AUC of 0.76; some of the 40 intervals may miss it."""
     hits = 0
-    for seed in range(60):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         member = np.arange(200) < 100
-        found = rates(rng.normal(size=200) + member, member, seed=seed, resamples=200)
+        found = rates(rng.normal(size=200) + member, member, seed=seed, resamples=120)
         hits += found.auc.holds(0.7602)
-    assert hits >= 52
+    assert hits >= 34
 
 
 def test_clusters_widen_an_interval_of_repeated_candidates() -> None:

@@ -23,6 +23,7 @@ from grapheraser.seeding import derive
 
 ATTACK_MODELS = ("logistic regression", "decision tree", "random forest", "mlp")
 _FOLDS = 2
+_FEWEST_CLUSTERS = 8
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,12 @@ def attack(
     chosen = max(beliefs, key=lambda pair: shadow_table[pair[0]][pair[1]])
     before = _trained(chosen[1], classical(own[0]), shadow.member, classical(seen[0]), seed)
     gain = np.where(target.member, 1, -1) * (beliefs[chosen] - before)
+    # A handful of clusters says nothing about how much clusters differ.
+    clusters = target.request if len(np.unique(target.request)) >= _FEWEST_CLUSTERS else None
     return MembershipResult(
         features=chosen[0],
         model=chosen[1],
-        rates=rates(beliefs[chosen], target.member, clusters=target.request, seed=seed),
+        rates=rates(beliefs[chosen], target.member, clusters=clusters, seed=seed),
         classical_auc=auc(before, target.member),
         degradation_count=float((gain > 0).mean() + (gain == 0).mean() / 2),
         degradation_rate=float(gain.mean()),

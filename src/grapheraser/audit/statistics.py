@@ -69,12 +69,12 @@ class Rates:
 
 def auc(scores: NDArray[np.floating], member: NDArray[np.bool_]) -> float:
     """Area under the ROC curve; ties count half. 0.5 where one of the groups is empty."""
-    return _Ranked.of(scores, member).auc(np.ones(len(scores)))
+    return _Ranked.of(scores, member).figures(np.ones(len(scores)), ())[0]
 
 
 def tpr_at(scores: NDArray[np.floating], member: NDArray[np.bool_], fpr: float) -> float:
     """The largest true-positive rate of a threshold whose false-positive rate is at most fpr."""
-    return _Ranked.of(scores, member).tpr(np.ones(len(scores)), fpr)
+    return _Ranked.of(scores, member).figures(np.ones(len(scores)), (fpr,))[1]
 
 
 def rates(
@@ -99,20 +99,17 @@ def rates(
     """
     ranked = _Ranked.of(scores, member)
     rng = generator(seed, "audit", "bootstrap")
-    ones = np.ones(len(scores))
-    drawn = [_weights(member, clusters, rng) for _ in range(resamples)]
+    found = ranked.figures(np.ones(len(scores)))
+    drawn = [ranked.figures(_weights(member, clusters, rng)) for _ in range(resamples)]
     tail = (1 - confidence) / 2
-
-    def interval(value: float, values: list[float]) -> Interval:
-        low, high = np.quantile(values, [tail, 1 - tail]) if values else (value, value)
-        return Interval(value, min(float(low), value), max(float(high), value))
-
+    low, high = np.quantile([found, *drawn], [tail, 1 - tail], axis=0)
+    intervals = [
+        Interval(value, min(float(a), value), max(float(b), value))
+        for value, a, b in zip(found, low, high, strict=True)
+    ]
     return Rates(
-        auc=interval(ranked.auc(ones), [ranked.auc(w) for w in drawn]),
-        tpr={
-            fpr: interval(ranked.tpr(ones, fpr), [ranked.tpr(w, fpr) for w in drawn])
-            for fpr in FALSE_POSITIVE_RATES
-        },
+        auc=intervals[0],
+        tpr=dict(zip(FALSE_POSITIVE_RATES, intervals[1:], strict=True)),
         members=int(member.sum()),
         others=int((~member).sum()),
     )
@@ -169,20 +166,18 @@ class _Ranked:
         starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
         return cls(order, starts, member[order].astype(np.float64))
 
-    def auc(self, weights: NDArray[np.float64]) -> float:
+    def figures(
+        self, weights: NDArray[np.float64], fprs: tuple[float, ...] = FALSE_POSITIVE_RATES
+    ) -> list[float]:
+        """AUC, then the true-positive rate at each of the false-positive rates."""
         true, false = self._curve(weights)
         if not len(true) or true[-1] == 0 or false[-1] == 0:
-            return 0.5
+            return [0.5, *(0.0 for _ in fprs)]
         heights = (true + np.concatenate([[0.0], true[:-1]])) / 2
         widths = np.diff(np.concatenate([[0.0], false]))
-        return float((heights * widths).sum() / (true[-1] * false[-1]))
-
-    def tpr(self, weights: NDArray[np.float64], fpr: float) -> float:
-        true, false = self._curve(weights)
-        if not len(true) or true[-1] == 0 or false[-1] == 0:
-            return 0.0
-        allowed = false <= fpr * false[-1]
-        return float(true[allowed].max(initial=0.0) / true[-1])
+        auc = float((heights * widths).sum() / (true[-1] * false[-1]))
+        reached = (true[false <= fpr * false[-1]].max(initial=0.0) for fpr in fprs)
+        return [auc, *(float(most / true[-1]) for most in reached)]
 
     def _curve(
         self, weights: NDArray[np.float64]

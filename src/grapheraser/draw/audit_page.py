@@ -104,7 +104,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
     return _PAGE.substitute(
         graph=escape(run["graph"]),
         subtitle=escape(_subtitle(run)),
-        colour="#2b8a3e" if report["passed"] else "#c92a2a",
+        colour=_colour(report),
         verdict=escape(_verdict(report)),
         done=escape(_done(run)),
         facts=_facts(run),
@@ -133,10 +133,16 @@ def _verdict(report: Mapping[str, Any]) -> str:
     if leaks:
         noun = "thing" if leaks == 1 else "things"
         return (
-            f"Forgetting holds: every proof passed. {leaks} {noun} can be seen by an attacker who "
-            "knows more than the current model; see below."
+            f"Forgetting holds: every proof passed. But {leaks} {noun} can be seen by an attacker "
+            "who has more than the current model to look at; see below."
         )
     return "Forgetting holds: every proof passed, and no attack did better than chance."
+
+
+def _colour(report: Mapping[str, Any]) -> str:
+    if not report["passed"]:
+        return "#c92a2a"
+    return "#b45309" if report["leaks"] else "#2b8a3e"
 
 
 def _done(run: Mapping[str, Any]) -> str:

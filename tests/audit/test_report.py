@@ -1,0 +1,130 @@
+"""The audit of a run, its words and its page."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import re
+from contextlib import redirect_stderr, redirect_stdout
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import grapheraser as ge
+from grapheraser.audit.findings import findings
+from grapheraser.audit.report import audit_run
+from grapheraser.cli import main
+from grapheraser.draw.audit_page import audit_page
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has forgotten something, small enough to be attacked in seconds."""
+    demo = ge.load_dataset("demo")
+    graph = demo.subgraph(demo.ids[:700])
+    eraser = ge.GraphEraser(partition="metis", num_shards=3, epochs=8).fit(graph)
+    eraser.unlearn(ge.Nodes(graph.train_nodes[:2].tolist()))
+    folder = tmp_path_factory.mktemp("audit") / "run"
+    eraser.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(path: Path) -> dict[str, Any]:
+    """By a clock that ticks when it is looked at, so that the work is the same everywhere."""
+    ticks = itertools.count()
+    content = audit_run(path, minutes=1, clock=lambda: 1.0 * next(ticks)).to_dict()
+    return content
+
+
+def test_every_question_is_answered(report: dict[str, Any]) -> None:
+    assert len(report["findings"]) == 7
+    assert not [f for f in report["findings"] if f["level"] == "skipped"]
+    assert report["passed"]
+    assert report["run"]["statement"] == "exact given partition"
+    assert report["run"]["forgotten"] == {"nodes": 2, "edges": 0, "features": 0}
+
+
+def test_the_report_is_json_and_changes_nothing(path: Path, report: dict[str, Any]) -> None:
+    assert json.loads(json.dumps(report)) == report
+    assert ge.GraphEraser.load(path).verify().identical
+    assert len(ge.GraphEraser.load(path).receipts_) == 1
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_page_holds_all_findings_and_needs_nothing_from_anywhere(
+    report: dict[str, Any],
+) -> None:
+    page = audit_page(report)
+    tags = _Tags()
+    tags.feed(page)
+    assert all(link.startswith("data:image/png;base64,") for link in tags.links)
+    assert page.count('class="finding') == 7
+    for heading in ("What was asked", "What was done", "What was measured", "does not show"):
+        assert heading in page
+    assert not re.search(r"\$\w", page)
+
+
+def test_a_failed_proof_is_said_at_the_top(report: dict[str, Any]) -> None:
+    sections = {**report["sections"]}
+    sections["verification"] = {
+        **sections["verification"], "identical": False, "differences": ["shard 0/w: 3 values"],
+    }  # fmt: skip
+    found = findings(sections)
+    assert found[0].level == "failed"
+    page = audit_page(
+        {**report, "passed": False, "findings": [finding.__dict__ for finding in found]}
+    )
+    assert "A proof failed" in page
+
+
+def test_a_residue_fails_the_audit(path: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(path, tmp_path / "run"))
+    (copy / "left.tmp").write_text("x")
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        main(["audit", str(copy), "--minutes", "0.0001", "--json"])
+    assert stop.value.code == 1
+    data = json.loads(out.getvalue())
+    assert data["passed"] is False
+    assert (tmp_path / "run-audit" / "index.html").exists()
+    skipped = [f for f in data["findings"] if f["level"] == "skipped"]
+    assert skipped
+    assert "--minutes" in skipped[0]["measured"]
+
+
+@pytest.mark.parametrize("words", [["--minutes", "0"], ["--out", "{run}/report"]])
+def test_bad_options_are_refused(path: Path, words: list[str]) -> None:
+    err = io.StringIO()
+    with redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        main(["audit", str(path), *(word.format(run=path) for word in words)])
+    assert stop.value.code == 1
+    assert "error:" in err.getvalue()
+
+
+def test_a_graph_without_test_nodes_is_audited_as_far_as_it_goes(
+    small: ge.Graph, tmp_path: Path
+) -> None:
+    from dataclasses import replace
+
+    import numpy as np
+
+    graph = replace(small, role=np.where(small.role == 2, 0, small.role).astype(np.int8))
+    ge.GraphEraser(num_shards=2, epochs=2).fit(graph).save(tmp_path / "run")
+    report = audit_run(tmp_path / "run", minutes=0.05)
+    assert report.passed
+    assert "skipped" in report.sections["membership"]
+    assert "skipped" in audit_page(report.to_dict())
