@@ -70,7 +70,13 @@ def run_demo(graph: Graph, eraser: GraphEraser, *, requests: int = 10, seed: int
         seed: which nodes and edges are forgotten.
     """
     scratch = GraphEraser(
-        **{**eraser.get_params(), "num_shards": 1, "partition": "random", "aggregation": "mean"}
+        **{
+            **eraser.get_params(),
+            "num_shards": 1,
+            "partition": "random",
+            "aggregation": "mean",
+            "global_expert": False,
+        }
     )
     f1, seconds = {}, {}
     _timed(scratch.fit, graph)  # the first fit pays for loading and compiling

@@ -79,7 +79,7 @@ class GraphEraser:
         global_expert: add a closed-form model of the whole training graph to the ensemble; it
             forgets as exactly as the shards do. None: where several shards are routed, but not
             with the paper's own aggregations (mean, majority, learned).
-        engine: auto, pyg or cpu.
+        engine: auto, pyg, cpu or cuda.
 
     Attributes:
         graph_: the current graph.

@@ -17,8 +17,8 @@ def run(
         "demo-report"
     ),
     model: Annotated[str, typer.Option(help="gcn, sage, gat, gin or mlp.")] = "gcn",
-    partition: Annotated[str, typer.Option(help="Partition method.")] = "random",
-    aggregation: Annotated[str, typer.Option(help="How shards are combined.")] = "mean",
+    partition: Annotated[str, typer.Option(help="Partition method.")] = "hash",
+    aggregation: Annotated[str, typer.Option(help="How shards are combined.")] = "routed",
     shards: Annotated[int, typer.Option(help="Number of shards.")] = 20,
     requests: Annotated[int, typer.Option(help="Node requests, and as many edge requests.")] = 10,
     seed: Annotated[int, typer.Option(help="Every random number follows from it.")] = 0,

@@ -17,17 +17,23 @@ def run(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to keep the run in.")],
     model: Annotated[str, typer.Option(help="gcn, sage, gat, gin, mlp, or NAME:paper.")] = "gcn",
-    partition: Annotated[str, typer.Option(help="Partition method.")] = "random",
+    partition: Annotated[str, typer.Option(help="Partition method, or auto.")] = "hash",
     shards: Annotated[
         int | None, typer.Option(help="Number of shards; default the paper's k, else 20.")
     ] = None,
-    aggregation: Annotated[str, typer.Option(help="How shards are combined.")] = "mean",
+    aggregation: Annotated[str, typer.Option(help="How shards are combined.")] = "routed",
+    sample: Annotated[
+        str, typer.Option(help="Nodes to learn weights from: a share, a count, all or auto.")
+    ] = "auto",
+    global_expert: Annotated[
+        bool | None, typer.Option(help="A closed-form member that sees the whole training graph.")
+    ] = None,
     epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
     seed: Annotated[int, typer.Option(help="Every random number follows from it.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
     device: Annotated[str, typer.Option(help="A torch device.")] = "cpu",
     executor: Annotated[str, typer.Option(help="local or process.")] = "local",
-    engine: Annotated[str, typer.Option(help="auto, pyg or cpu.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, pyg, cpu or cuda.")] = "auto",
     gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, 0 to 1.")] = 0.0,
     delta: Annotated[int | None, typer.Option(help="Shard capacity itself.")] = None,
     json: JsonOption = False,
@@ -51,6 +57,8 @@ def run(
         engine=engine,
         gamma=gamma,
         delta=delta,
+        sample=_sample(sample),
+        global_expert=global_expert,
     )
     started = time.perf_counter()
     eraser.fit(graph)
@@ -85,3 +93,11 @@ def run(
     if f1 is not None:
         print(f"test F1   {f1:.4f}")
     print(f"run       {out}")
+
+
+def _sample(text: str) -> float | int | str:
+    """``0.1`` is a share, ``500`` a count, anything else a word for the library to judge."""
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        return text

@@ -16,19 +16,26 @@ NAME = "predict"
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3.")],
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say which members decided, with what weight.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Predict the class of nodes by id, on the run's current graph."""
     from grapheraser.eraser import GraphEraser
 
     ids = parse_ids(nodes, "--nodes")
-    posteriors = GraphEraser.load(path).predict_proba(ids)
+    eraser = GraphEraser.load(path)
+    posteriors = eraser.predict_proba(ids)
+    explanations = [eraser.explain(node) for node in ids] if explain else []
     classes = posteriors.argmax(axis=1)
     if json:
         predictions = [
             {"node": node, "class": int(label), "posterior": [round(float(p), 6) for p in row]}
             for node, label, row in zip(ids, classes, posteriors, strict=True)
         ]
+        for entry, explanation in zip(predictions, explanations, strict=False):
+            entry["explanation"] = explanation.to_dict()
         print_json({"run": str(path), "predictions": predictions})
         return
     rows = [
@@ -36,3 +43,13 @@ def run(
         for node, label, row in zip(ids, classes, posteriors, strict=True)
     ]
     print_table("", ("node", "class", "posterior"), rows)
+    for explanation in explanations:
+        members = [
+            (say.member, f"{say.weight:.3f}", say.label, f"{say.confidence:.3f}")
+            for say in explanation.members
+        ]
+        print_table(
+            f"\nnode {explanation.node}: {explanation.why}",
+            ("member", "weight", "class", "confidence"),
+            members,
+        )
