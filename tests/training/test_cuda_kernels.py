@@ -19,6 +19,7 @@ from grapheraser.graph import Graph
 from grapheraser.models import PRESETS, ModelSpec, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardTask, TrainingConfig, cpu
+from grapheraser.training.cpu import job as cpu_job
 
 HAS_GPU = torch.cuda.is_available()
 if not HAS_GPU:
@@ -104,6 +105,22 @@ def test_the_start_has_the_bits_of_initial_weights(name: str) -> None:
         expected = initial_weights(spec, 40, 5, weights.columns, task.seed)
         for tensor, value in expected.items():
             np.testing.assert_array_equal(weights.tensors[tensor], value, err_msg=tensor)
+
+
+@pytest.mark.parametrize("kind", ["gcn", "sage", "gat", "gin", "mlp"])
+def test_in_float64_training_with_dropout_equals_the_cpu_engine(kind: str) -> None:
+    spec = replace(PRESETS[kind], input_dropout=0.5, attention_dropout=0.5)
+    task = shard_task(13)
+    expected = cpu_job.Job(task, spec, 3, dtype=np.float64)
+    expected.run()
+    job = Job(plan_of(spec, 5), [task], 3, torch.device(DEVICE), dtype=torch.float64)
+    for _ in range(3):
+        job.epoch()
+    found: dict[str, Any] = job.named(job.run.weights, job.run.theta)[0]
+    wanted: dict[str, Any] = expected.named(expected.weights.values, expected.parameters.values)
+    for tensor, value in wanted.items():
+        if tensor not in NO_GRADIENT:
+            np.testing.assert_allclose(found[tensor], value, rtol=0, atol=1e-9, err_msg=tensor)
 
 
 @pytest.mark.parametrize("kind", ["gcn", "sage", "gat", "gin", "mlp"])

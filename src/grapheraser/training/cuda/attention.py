@@ -82,7 +82,7 @@ def project_heads(
     seed, id_key = tl.load(seeds + shard), tl.load(id_keys + r)
     head = tl.arange(0, HEADS)
     unit = tl.arange(0, UNITS)[:, None] * HEADS + head[None, :]
-    total = tl.zeros((UNITS, HEADS), z.dtype.element_ty)
+    product = tl.zeros((ENTRIES, UNITS, HEADS), z.dtype.element_ty)
     start, end = tl.load(indptr + r), tl.load(indptr + r + 1)
     for k0 in range(start, end, ENTRIES):
         k = k0 + tl.arange(0, ENTRIES)
@@ -92,7 +92,8 @@ def project_heads(
         )
         at = column[:, None, None] * width + unit[None, :, :]
         rows = tl.load(weights + at, mask=inside[:, None, None], other=0.0)
-        total += tl.sum(rows * value[:, None, None], axis=0)
+        product += rows * value[:, None, None]
+    total = tl.sum(product, axis=0)
     row = r.to(tl.int64)
     tl.store(z + row * width + unit, total)
     base = theta + shard * SIZE + unit

@@ -111,20 +111,21 @@ def update_parameters(
     weight = tl.load(theta + at, mask=inside, other=0.0)
     m = tl.load(first + at, mask=inside, other=0.0)
     v = tl.load(second + at, mask=inside, other=0.0)
-    gradient = tl.zeros((TILE, TILE), theta.dtype.element_ty)
+    # One reduction at the end: in the loop every thread adds up what it has.
+    product = tl.zeros((ROWS, TILE, TILE), theta.dtype.element_ty)
     for r0 in range(start, end, ROWS):
         r = (r0 + tl.arange(0, ROWS)).to(tl.int64)
         valid = r < end
         b = tl.load(
             arena + right + r[:, None] * right_width + j[None, :], mask=valid[:, None], other=0.0
         )
-        if left_width > 0:
-            a = tl.load(
-                arena + left + r[:, None] * left_width + i[None, :], mask=valid[:, None], other=0.0
-            )
-            gradient += tl.sum(a[:, :, None] * b[:, None, :], axis=0)
-        else:
-            gradient += tl.sum(b, axis=0)[None, :]
+        a = tl.load(
+            arena + left + r[:, None] * left_width + i[None, :],
+            mask=valid[:, None] & (left_width > 0),
+            other=1.0,
+        )
+        product += a[:, :, None] * b[:, None, :]
+    gradient = tl.sum(product, axis=0)
     weight, m, v = adam(
         weight, m, v, gradient, tl.load(step + epoch), tl.load(correction + epoch), DECAY
     )

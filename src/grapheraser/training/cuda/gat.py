@@ -40,7 +40,7 @@ def epoch(run: Run) -> None:
     """Launch one epoch."""
     plan, s, b = run.plan, run.stack, run.arena
     hidden, classes, heads = plan.hidden.width, plan.classes.width, plan.heads
-    edges = run.edges_per_step
+    edges, few = run.edges_per_step, run.edges_per_step // 2
     shape = {"SIZE": plan.size, "UNITS": hidden // heads, "HEADS": heads}
     first = {"SOURCE": plan.offset("att_src1"), "TARGET": plan.offset("att_dst1")}
     second = {"SOURCE": plan.offset("att_src2"), "TARGET": plan.offset("att_dst2")}
@@ -57,7 +57,7 @@ def epoch(run: Run) -> None:
         run.clock, s.indptr, s.indices,
         **shape, **second, BIAS=plan.offset("bias1"), WEIGHT=plan.offset("weight2"),
         CLASSES=classes, ACTIVATION=plan.activation, LIMIT=plan.limits.hidden,
-        ATTENTION_LIMIT=limit, EDGES=edges, num_warps=warps_for(hidden * max(edges, classes)),
+        ATTENTION_LIMIT=limit, EDGES=few, num_warps=warps_for(hidden * max(few, classes)),
     )  # fmt: skip
     attention.attend_once[(s.num_rows,)](
         b["p"], b["source2"], b["target2"], b["g"], b["kept2"], b["by_score2"], b["by_target2"],
@@ -71,14 +71,14 @@ def epoch(run: Run) -> None:
         b["target_part2"], b["z"], b["out"], b["source1"], b["target1"], b["share1"], b["kept1"],
         b["by_score1"], b["by_target1"], b["g_hidden"], b["slope"], run.theta, s.row_shard,
         s.indptr, s.indices, s.reverse,
-        **shape, **second, WEIGHT=plan.offset("weight2"), CLASSES=classes, EDGES=edges,
-        num_warps=warps_for(hidden * max(edges, classes)),
+        **shape, **second, WEIGHT=plan.offset("weight2"), CLASSES=classes, EDGES=few,
+        num_warps=warps_for(hidden * max(few, classes)),
     )  # fmt: skip
     attention.attend_heads_gradient[(s.num_rows,)](
         b["g_hidden"], b["z"], b["kept1"], b["by_score1"], b["by_target1"], b["g_input"],
         b["source_part1"], b["target_part1"], run.theta, s.row_shard, s.indptr, s.indices,
         s.reverse,
-        **shape, **first, EDGES=edges, num_warps=warps_for(hidden * edges),
+        **shape, **first, EDGES=few, num_warps=warps_for(hidden * few),
     )  # fmt: skip
     with run.beside():
         run.update_parameters()

@@ -17,13 +17,16 @@ from grapheraser.training.cuda.stack import SHORT, Stack, column_tile
 
 # Entries of a row that a program sums at a time: of the features, and of the adjacency.
 ENTRIES, EDGES = 32, 16
-LONG = 64
-PARAMETER_ROWS = 64
+PARAMETER_ROWS, PARAMETER_WARPS = 32, 4
+# Elements of a block per warp; sums within a warp need no shared memory.
+WARP_ELEMENTS = 2048
+COLUMN_ELEMENTS, COLUMN_WARPS = 2048, 2
+PROJECT_TILE = 64
 
 
 def warps_for(elements: int) -> int:
-    """Warps for a block of so many elements: a few registers of each per thread."""
-    return max(1, min(8, elements // 512))
+    """Warps for a block of so many elements; measured on Physics shards on an H200."""
+    return max(1, min(8, elements // WARP_ELEMENTS))
 
 
 def _stream(device: torch.device) -> torch.cuda.Stream:
@@ -145,7 +148,7 @@ class Run:
         """``z = X W``; with ``hidden``, the activated units and there their derivatives."""
         plan, s = self.plan, self.stack
         width = plan.inputs.out.width
-        tile = min(width, 128)
+        tile = min(width, PROJECT_TILE)
         sparse.project[(s.num_rows, width // tile)](
             z, z if hidden is None else hidden, self.weights, self.theta, s.x_indptr, s.x_columns,
             s.x_values, s.features, s.row_shard, s.seeds, s.id_keys, self.clock,
@@ -165,8 +168,8 @@ class Run:
         sparse.update_columns[(s.num_blocks, width // tile)](
             self.weights, *self.moments, g, s.c_indptr, s.c_rows, s.c_values, s.features, s.blocks,
             s.num_long, s.row_shard, s.seeds, s.id_keys, self.clock, self.step, self.correction,
-            WIDTH=width, TILE=tile, COLUMNS=columns, LONG=LONG, SHORT=SHORT,
-            LIMIT=plan.limits.features, DECAY=plan.spec.weight_decay, num_warps=4,
+            WIDTH=width, TILE=tile, COLUMNS=columns, LONG=COLUMN_ELEMENTS // tile, SHORT=SHORT,
+            LIMIT=plan.limits.features, DECAY=plan.spec.weight_decay, num_warps=COLUMN_WARPS,
         )  # fmt: skip
 
     def update_parameters(self) -> None:
@@ -176,7 +179,7 @@ class Run:
             self.theta, *self.theta_moments, self.arena.flat, self.jobs, s.bounds, self.clock,
             self.step, self.correction,
             SIZE=plan.size, DECAY=plan.spec.weight_decay, ROWS=PARAMETER_ROWS, TILE=NARROWEST,
-            num_warps=8,
+            num_warps=PARAMETER_WARPS,
         )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def project(
     shard = tl.load(row_shard + r).to(tl.int64)
     seed, id_key = tl.load(seeds + shard), tl.load(id_keys + r)
     unit = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    total = tl.zeros((TILE,), z.dtype.element_ty)
+    product = tl.zeros((ENTRIES, TILE), z.dtype.element_ty)
     start, end = tl.load(indptr + r), tl.load(indptr + r + 1)
     for k0 in range(start, end, ENTRIES):
         k = k0 + tl.arange(0, ENTRIES)
@@ -77,7 +77,8 @@ def project(
         rows = tl.load(
             weights + column[:, None] * WIDTH + unit[None, :], mask=inside[:, None], other=0.0
         )
-        total += tl.sum(rows * value[:, None], axis=0)
+        product += rows * value[:, None]
+    total = tl.sum(product, axis=0)
     at = r.to(tl.int64) * WIDTH + unit
     if IS_HIDDEN:
         total += tl.load(theta + shard * SIZE + BIAS + unit)
@@ -131,7 +132,7 @@ def update_column(
     at = c.to(tl.int64) * WIDTH + unit
     weight, m, v = tl.load(weights + at), tl.load(first + at), tl.load(second + at)
     feature = tl.load(features + c)
-    total = tl.zeros((TILE,), weights.dtype.element_ty)
+    product = tl.zeros((LONG, TILE), weights.dtype.element_ty)
     start, end = tl.load(indptr + c), tl.load(indptr + c + 1)
     for k0 in range(start, end, LONG):
         k = k0 + tl.arange(0, LONG)
@@ -140,7 +141,8 @@ def update_column(
         x = tl.load(values + k, mask=inside, other=0.0)
         x = kept_entries(x, r, feature, inside, row_shard, seeds, id_keys, epoch, LIMIT)
         part = tl.load(g + r[:, None] * WIDTH + unit[None, :], mask=inside[:, None], other=0.0)
-        total += tl.sum(part * x[:, None], axis=0)
+        product += part * x[:, None]
+    total = tl.sum(product, axis=0)
     weight, m, v = adam(weight, m, v, total, rate, scale, DECAY)
     tl.store(weights + at, weight)
     tl.store(first + at, m)

@@ -19,13 +19,14 @@ from grapheraser.training.task import ShardTask
 
 # Columns with at most so many entries are trained in blocks, the others one by one.
 SHORT = 8
+COLUMN_TILE, COLUMN_BLOCK = 64, 512
 ROW_TILE = 16
 
 
 def column_tile(width: int) -> tuple[int, int]:
     """Units of a first-layer row, and short columns, that one program trains."""
-    tile = min(width, 64)
-    return tile, 256 // tile
+    tile = min(width, COLUMN_TILE)
+    return tile, COLUMN_BLOCK // tile
 
 
 @dataclass(frozen=True)
