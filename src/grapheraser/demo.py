@@ -27,7 +27,8 @@ class DemoResult:
         forgotten_nodes, forgotten_edges: what the requests named.
         receipts: one per request.
         f1: micro F1 on the test nodes, by what was asked.
-        seconds: by step; ``retrain`` is training from scratch on what is left.
+        seconds: by step; ``retrain`` is training from scratch on what is left with the same
+            engine, ``pyg`` the same with the plain PyG loop.
         verification: the replay from the remaining data.
     """
 
@@ -56,8 +57,8 @@ class DemoResult:
 
     @property
     def speedup(self) -> float:
-        """Training from scratch again, over the mean time of a request."""
-        return self.seconds["retrain"] / self.seconds["request"]
+        """Training from scratch again with plain PyG, over the mean time of a request."""
+        return self.seconds["pyg"] / self.seconds["request"]
 
 
 def run_demo(graph: Graph, eraser: GraphEraser, *, requests: int = 10, seed: int = 0) -> DemoResult:
@@ -91,6 +92,9 @@ def run_demo(graph: Graph, eraser: GraphEraser, *, requests: int = 10, seed: int
     receipts += [eraser.unlearn(Edges([tuple(pair)])) for pair in edges.tolist()]
     seconds["request"] = float(np.mean([receipt.timings["total"] for receipt in receipts]))
     seconds["retrain"] = _timed(scratch.fit, eraser.graph_)
+    seconds["pyg"] = _timed(
+        GraphEraser(**{**scratch.get_params(), "engine": "pyg"}).fit, eraser.graph_
+    )
     f1["after"] = eraser.score(eraser.graph_.test_nodes)
     f1["retrained"] = scratch.score(eraser.graph_.test_nodes)
     verification = eraser.verify()

@@ -52,8 +52,8 @@ def run(
         )
         print(f"afterwards          F1 {f1['after']:.4f}")
         print(
-            f"from scratch again  F1 {f1['retrained']:.4f}   {duration(seconds['retrain'])}, "
-            f"{result.speedup:.0f} times a request"
+            f"from scratch again  F1 {f1['retrained']:.4f}   {duration(seconds['retrain'])}; "
+            f"{duration(seconds['pyg'])} with plain PyG, {result.speedup:.0f} times a request"
         )
         print(f"statement           {result.receipts[-1].statement}")
         print(f"page                {page}")
