@@ -35,6 +35,7 @@ _COLOURS = {
     "convex": "#c0392b",
     "routed": "#2e9e6b",
     "routed-learned": "#14705a",
+    "routed+expert": "#0b3d2e",
     "cora": "#2f6fdb",
     "citeseer": "#e07b39",
     "pubmed": "#2e9e6b",
@@ -357,11 +358,17 @@ def _legend(figure: Any, places: Sequence[Any], names: Sequence[str], paper: boo
             shown,
             words,
             loc="outside upper center",
-            ncols=min(len(words), 8),
+            ncols=_columns(figure.get_size_inches()[0], words),
             frameon=False,
             fontsize=9,
             labelcolor=_INK,
         )
+
+
+def _columns(width: float, words: Sequence[str]) -> int:
+    """How many entries of a legend fit side by side into ``width`` inches."""
+    widest = 0.55 + 0.078 * max(map(len, words))
+    return max(1, min(len(words), int(width / widest)))
 
 
 def _dress(axes: Any, title: str) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from grapheraser.aggregation import AGGREGATORS
+from grapheraser.aggregation import AGGREGATORS, wants_expert
 from grapheraser.datasets import PUBLIC
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import ParameterError
@@ -71,28 +71,31 @@ def _paper() -> Protocol:
             "ekm": "ekm(embedding=sage)",
         },
         aggregations={"mean": "mean", "majority": "majority", "learned": "learned(solver=paper)"},
-        ours={label: name for label, name in own.items() if name in AGGREGATORS},
+        ours=own,
     )
 
 
 def _best() -> Protocol:
-    own = {"routed": "routed", "routed-learned": "routed-learned"}
-    partitions = dict.fromkeys(("random", "blpa", "bekm", "metis", _default("partition")))
+    partitions = dict.fromkeys((_default("partition"), "random", "blpa", "bekm", "metis"))
     aggregations = ("mean", "majority", "learned")
-    default = {_default("aggregation"): _default("aggregation")}
-    ours = {k: v for k, v in {**own, **default}.items() if v not in aggregations}
+    chosen = _default("aggregation")
+    ours = {name: name for name in ("routed", "routed-learned", chosen) if name not in aggregations}
+    if wants_expert(chosen, DEFAULT_SHARDS):
+        ours[f"{chosen}+expert"] = f"{chosen}(global_expert=True)"
     return Protocol(
         name="best",
         about=(
             "GraphEraser's own models and aggregations: self-loops, no weights for feature columns "
-            "that a shard never saw, importance scores that reach the minimum, routing by node; "
-            "BEKM on features smoothed over the graph."
+            "that a shard never saw, importance scores that reach the minimum, routing by node, "
+            "and the closed-form expert that sees the whole graph; BEKM on features smoothed over "
+            f"the graph. By default it cuts by {_default('partition')} and aggregates by "
+            f"{' / '.join(list(ours)[-1:])}."
         ),
         suffix="",
         partitions={label: label for label in partitions},
         others={label: label for label in ("blpa-lp", "bekm-hungarian", "ekm")},
-        aggregations={label: label for label in aggregations if label in AGGREGATORS},
-        ours={label: name for label, name in ours.items() if name in AGGREGATORS},
+        aggregations={label: label for label in aggregations},
+        ours=ours,
     )
 
 

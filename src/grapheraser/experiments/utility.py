@@ -111,9 +111,10 @@ def _figure(options: Options, found: dict[Key, Mean]) -> Any:
     learned = "learned" if "learned" in options.how.aggregations else "mean"
     series = {SCRATCH: (SCRATCH, "mean")}
     series |= {f"{shown(p)} / {learned}": (p, learned) for p in options.main_partitions}
-    if "routed" in options.how.ours:
-        last = "metis" if "metis" in options.main_partitions else "blpa"
-        series["routed / " + last] = (last, "routed")
+    last = list(options.how.ours)[-1]
+    where = "metis" if "metis" in options.main_partitions else "blpa"
+    for partition in dict.fromkeys((options.main_partitions[0], where)):
+        series[f"{last} / {shown(partition)}"] = (partition, last)
     panels = []
     for dataset in options.datasets:
         keys = {
@@ -146,8 +147,8 @@ def _claims(options: Options, found: dict[Key, Mean]) -> list[Claim]:
         for d, m in pairs
         if (d, m, SCRATCH, "mean") in found
         for p in options.main_partitions
-        for label in ("routed", "routed-learned")
-        if (d, m, p, label) in found
+        for label in options.how.ours
+        if label.startswith("routed") and (d, m, p, label) in found
     ]
     if routed:
         by_way: dict[str, list[float]] = {}
