@@ -10,7 +10,7 @@ from string import Template
 
 from grapheraser.experiments.experiment import FAILS, HOLDS, OPEN, PARTLY, Claim
 from grapheraser.experiments.options import Options
-from grapheraser.experiments.table import Table, to_html
+from grapheraser.experiments.table import Table, to_html, to_markdown
 
 _PAGE = Template("""<!doctype html>
 <html lang="en">
@@ -129,12 +129,40 @@ def report_page(options: Options, sections: Sequence[Section], made: Made) -> st
         claims=f"<div class='scroll'><table class='claims'>{rows}</table></div>",
         links="".join(f"<a href='#{s.name}'>{escape(s.title)}</a>" for s in sections),
         sections="\n".join(_section(section) for section in sections),
-        made=escape(
-            f"{made.cells} measurements, {made.seconds / 3600:.2f} hours of processor time. "
-            f"Hardware: {'; '.join(made.hardware)}. Versions: {'; '.join(made.versions)}. "
-            "The paper: M. Chen et al., Graph Unlearning, ACM CCS 2022."
-        ),
+        made=escape(_made(made)),
         failures=failures,
+    )
+
+
+def report_markdown(options: Options, sections: Sequence[Section], made: Made) -> str:
+    """The same without pictures, for people who read text: verdicts first, then the tables."""
+    lines = [
+        f"# Graph Unlearning, run again: protocol {options.protocol}",
+        "",
+        f"{options.how.about} {_setting(options)}",
+        "",
+        "| verdict | experiment | conclusion | our figures |",
+        "|---|---|---|---|",
+    ]
+    for section in sections:
+        for claim in section.claims:
+            ours = " (ours)" if claim.ours else ""
+            lines.append(
+                f"| {claim.verdict} | [{section.name}](#{section.name}) "
+                f"| {claim.statement}{ours} | {claim.evidence} |"
+            )
+    for section in sections:
+        lines += ["", f"## {section.name}", "", f"{section.title}, the paper's `{section.label}`."]
+        lines += [section.setting, "", to_markdown(section.tables)]
+    lines += ["", "## How this was made", "", _made(made), ""]
+    return "\n".join(lines)
+
+
+def _made(made: Made) -> str:
+    return (
+        f"{made.cells} measurements, {made.seconds / 3600:.2f} hours of processor time. "
+        f"Hardware: {'; '.join(made.hardware)}. Versions: {'; '.join(made.versions)}. "
+        "The paper: M. Chen et al., Graph Unlearning, ACM CCS 2022."
     )
 
 

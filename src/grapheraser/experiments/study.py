@@ -14,7 +14,7 @@ from grapheraser.experiments.cell import Cell, Result, Results
 from grapheraser.experiments.experiment import EXPERIMENTS, Experiment, Summary
 from grapheraser.experiments.grid import shown
 from grapheraser.experiments.options import Options
-from grapheraser.experiments.report import Made, Section, report_page
+from grapheraser.experiments.report import Made, Section, report_markdown, report_page
 from grapheraser.experiments.runner import WORKERS, Outcome, check_folder, run_cells
 from grapheraser.experiments.table import to_csv, to_latex, to_markdown
 from grapheraser.store import write_text
@@ -112,7 +112,9 @@ def run_study(
             _section(experiment, opts, summary, png, _runs(opts, group, outcome.results))
         )
     page = out / "report.html"
-    write_text(page, report_page(options, sections, _made(every, outcome)))
+    made = _made(every, outcome)
+    write_text(page, report_page(options, sections, made))
+    write_text(out / "report.md", report_markdown(options, sections, made))
     failures = {str(cell): text for cell, text in outcome.failures.items()}
     return Study(summaries, page, len(every), outcome.computed, round(outcome.seconds, 1), failures)
 
