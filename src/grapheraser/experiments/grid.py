@@ -68,6 +68,7 @@ def requests_cell(
     *,
     num_shards: int | None = None,
     requests: int | None = None,
+    nodes_only: bool = False,
 ) -> Cell:
     """Times of requests; LBAggr is learned again after each, scratch has nothing to learn."""
     scratch = partition == SCRATCH
@@ -84,6 +85,7 @@ def requests_cell(
         aggregation="mean" if scratch else learned,
         requests=options.requests if requests is None else min(requests, options.requests),
         budget=options.budget,
+        **({"nodes_only": True} if nodes_only else {}),
         **options.sources(model, method),
     )
 

@@ -123,5 +123,6 @@ register(
         cells,
         summarise,
         datasets=("citeseer", "cora", "pubmed"),
+        one_run_in=3,
     )
 )

@@ -36,7 +36,9 @@ SLIGHT = 0.03
 
 def _time_cell(options: Options, dataset: str, model: str, k: int) -> Cell:
     partition = options.recommended(model)
-    return requests_cell(options, dataset, model, partition, num_shards=k, requests=REQUESTS)
+    return requests_cell(
+        options, dataset, model, partition, num_shards=k, requests=REQUESTS, nodes_only=True
+    )
 
 
 def _f1_cells(options: Options, dataset: str, model: str, k: int) -> list[Cell]:
@@ -181,5 +183,6 @@ register(
         cells,
         summarise,
         datasets=("physics",),
+        one_run_in=3,
     )
 )
