@@ -366,7 +366,7 @@ class GraphEraser:
         found = state.tensors()
         differences += compare(found, fresh.tensors())
         for receipt in self._receipts[-1:]:
-            if receipt.versions != versions():
+            if receipt.versions != versions(self.device):
                 notes.append("the last receipt was written under other library versions")
         return Verification(
             identical=not differences,
@@ -509,7 +509,7 @@ class GraphEraser:
             configuration=digest_of(self._configuration),
             engine=settings.engine.name,
             device=self.device,
-            versions=versions(),
+            versions=versions(self.device),
             exactness=exactness(after.partition),
             timings={name: round(seconds, 6) for name, seconds in timings.items()},
             completed_at=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -17,10 +17,15 @@ def _installed(package: str) -> str:
         return "unknown"
 
 
-def versions() -> dict[str, str]:
-    """Version of Python and of every package that bits could depend on."""
-    return {
+def versions(device: str = "cpu") -> dict[str, str]:
+    """Version of Python and of every package that bits could depend on, and the kind of GPU."""
+    found = {
         "python": platform.python_version(),
         "machine": platform.machine(),
         **{package: _installed(package) for package in _PACKAGES},
     }
+    if device.startswith("cuda"):
+        import torch
+
+        found |= {"triton": _installed("triton"), "gpu": torch.cuda.get_device_name(device)}
+    return found

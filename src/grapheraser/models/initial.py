@@ -105,7 +105,7 @@ def initial_weights(
     inputs = input_parameters(spec)
     weights: Tensors = {}
     for name, shape in shapes.items():
-        bound = _bound(spec.kind, name, shapes)
+        bound = uniform_bound(spec.kind, name, shapes)
         entry_key = derive(key, "init", name)
         if name.startswith("norm") and name.endswith("weight"):
             weights[name] = np.ones(shape, dtype=np.float32)
@@ -121,7 +121,7 @@ def initial_weights(
     return weights
 
 
-def _bound(kind: str, name: str, shapes: dict[str, tuple[int, ...]]) -> float:
+def uniform_bound(kind: str, name: str, shapes: dict[str, tuple[int, ...]]) -> float:
     """Half the width of the uniform distribution that PyG draws a parameter from."""
     shape = shapes[name]
     if kind in ("gcn", "gat"):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.models import ModelSpec, initial_weights, parameter_shapes
-from grapheraser.models.initial import _bound
+from grapheraser.models.initial import uniform_bound
 from grapheraser.seeding import derive
 from grapheraser.training.cuda.plan import Plan, plan_of
 from grapheraser.training.task import ShardTask
@@ -60,7 +60,7 @@ def tables_of(spec: ModelSpec, num_features: int, num_classes: int) -> dict[str,
         known = [each for each in segment.names if each in shapes]
         if not known:
             continue
-        bound = _bound(spec.kind, known[0], shapes)
+        bound = uniform_bound(spec.kind, known[0], shapes)
         if bound == 0:
             segment.write(constants, value[part])
             continue
@@ -76,7 +76,7 @@ def tables_of(spec: ModelSpec, num_features: int, num_classes: int) -> dict[str,
         ]
         for target, source in targets:
             segment.write(source, target[part])
-    input_bound = [_bound(spec.kind, each, shapes) for each in plan.inputs.names]
+    input_bound = [uniform_bound(spec.kind, each, shapes) for each in plan.inputs.names]
     return {
         "input_name": input_name,
         "input_unit": input_unit,

@@ -1,6 +1,6 @@
 """The CUDA engine against the PyG loop, on one GPU.
 
-    GRAPHERASER_DATA=... PYTHONPATH=src python benchmarks/cuda.py --out results.json
+    GRAPHERASER_DATA=... PYTHONPATH=src python benchmarks/cuda_engine.py --out results.json
 
 Prints the tables; the JSON goes to ``--out``. ``--no-checks`` leaves out the comparison of bits
 and of the CPU engine, ``--no-timings`` the rest.
