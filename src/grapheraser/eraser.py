@@ -50,6 +50,7 @@ from grapheraser.store import RunLock, RunState, load_run, save_run
 from grapheraser.training import ShardWeights, TrainingConfig, digest_tensors, resolve_engine
 from grapheraser.verification import Verification, compare
 from grapheraser.versions import versions
+from grapheraser.warm import warm_up
 
 # The largest block of posteriors held at once while predicting, in numbers.
 _PREDICT_BLOCK = 32_000_000
@@ -214,6 +215,7 @@ class GraphEraser:
         graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
         _check_trainable(graph)
         settings = self._resolve()
+        warm_up(settings)
         partition = self._cut(graph) if partition is None else _fitting(partition, graph)
         state = fit_state(settings, graph, partition)
         _ = graph.fingerprint  # hashed now, so that no request has to wait for it
