@@ -170,7 +170,8 @@ def _claims(
                 f"{seconds(max(found[d, m] for d in known for m in CUTS))} here.",
             )
         )
-    both = [d for d in options.datasets if (d, "predict-shards") in found]
+    predicted = ("predict-scratch", "predict-shards")
+    both = [d for d in options.datasets if all((d, column) in found for column in predicted)]
     slower = sum(found[d, "predict-shards"] > found[d, "predict-scratch"] for d in both)
     if both:
         worst = max(found[d, "predict-shards"] for d in both)
