@@ -184,11 +184,10 @@ def _in_piece(piece: Piece, own: bool, name: str, known: _Known) -> Iterator[Tra
         yield from traces_of_posteriors(piece, known.graph)
         yield from traces_of_ids(piece, known.graph, known.sought)
         yield from traces_of_ties(piece, known.sought)
-    # The run's own graph and cut are compared id by id, row by row and tie by tie instead; a
-    # shard's list of columns is long enough to hold a short row by chance.
+    # The run's own graph and cut are compared id by id, row by row and tie by tie instead; and a
+    # shard's list of columns is long enough to hold those of a short row by chance.
     if not (own and name.startswith(("graph-", "partition-", "receipts/"))):
-        integers = not (own and name.startswith("shards/"))
-        yield from traces_of_rows(piece, known.graph, known.sought, integers=integers)
+        yield from traces_of_rows(piece, known.graph, known.sought, integers=not own)
 
 
 def _in_graph(graph: Graph, sought: Forgotten, run: RunState) -> Iterator[Residue]:

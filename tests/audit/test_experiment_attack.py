@@ -1,0 +1,76 @@
+"""The experiment: cells that can be measured, and a summary with verdicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grapheraser.experiments import EXPERIMENTS, Options, Results
+from grapheraser.experiments.attack import COLUMNS, cells, measure, summarise
+from grapheraser.experiments.cell import Cell, Result
+
+
+def result(cell: Cell, value: dict[str, Any]) -> Result:
+    return Result(cell, value, 1.0, 1.0, {}, {})
+
+
+def made_up(auc: float) -> dict[str, Any]:
+    interval = {"value": auc, "low": auc - 0.04, "high": auc + 0.04}
+    rates = {"auc": interval, "tpr": {"0.001": interval, "0.01": interval}, "members": 9}
+    return {
+        "rates": rates,
+        "classical_auc": 0.5,
+        "degradation_count": 0.5,
+        "degradation_rate": 0.0,
+        "features": "direct difference",
+        "model": "mlp",
+    }
+
+
+def test_the_grid_has_every_scenario() -> None:
+    options = Options(datasets=("cora", "citeseer"))
+    assert EXPERIMENTS.get("attack").label == "table:attack_unlearning"
+    assert len(set(cells(options))) == 2 * 4 * len(COLUMNS)
+
+
+def test_the_summary_judges_the_papers_claims() -> None:
+    options = Options(datasets=("cora",), models=("gcn", "gat"))
+    aucs = {"kept": 0.9, "recut": 0.52, "recut, reseeded": 0.51}
+    results = Results()
+    for cell in cells(options):
+        results.add(result(cell, made_up(aucs[cell["scenario"]])))
+    summary = summarise(options, results)
+    verdicts = [claim.verdict for claim in summary.claims]
+    assert verdicts == ["partly", "does not hold", "holds", "holds"]
+    assert len(summary.rows) == 8
+    assert summary.tables[0].rows[0][:2] == ("cora", "gcn")
+    assert summary.draw is not None
+    summary.draw()
+
+
+def test_a_summary_of_nothing_is_empty() -> None:
+    summary = summarise(Options(datasets=("cora",)), Results())
+    assert (list(summary.rows), list(summary.claims)) == ([], [])
+
+
+@pytest.mark.slow
+def test_a_cell_can_be_measured() -> None:
+    value = measure(
+        {
+            "dataset": "demo",
+            "split_seed": 0,
+            "seed": 0,
+            "model": "gcn",
+            "partition": "hash",
+            "aggregation": "mean",
+            "num_shards": 8,
+            "epochs": 10,
+            "scenario": "kept",
+            "nodes_per_request": 2,
+            "requests": 8,
+        }
+    )
+    assert 0 <= value["rates"]["auc"]["value"] <= 1
+    assert value["rates"]["members"] == 16
+    assert value["moved_members"] > value["moved_others"] > 0
