@@ -213,7 +213,7 @@ for _name, _what, _label in (
             _name,
             f"Time to forget {'a node' if _what == 'nodes' else 'an edge'}",
             _label,
-            "Cora and Citeseer 6 min, all five data sets about an hour; one process",
+            "Cora and Citeseer 5 min, all five data sets about 45 min; both figures share it",
             cells,
             partial(summarise, what=_what),
         )

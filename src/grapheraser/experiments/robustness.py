@@ -119,7 +119,7 @@ register(
         "robustness",
         "Forgetting a growing share of the nodes",
         "figure:unlearning_adaptive",
-        "Cora and Citeseer 1 min a run",
+        "Cora and Citeseer 1 min a run, with Pubmed 4 min",
         cells,
         summarise,
         datasets=("citeseer", "cora", "pubmed"),

@@ -179,7 +179,7 @@ register(
         "shards",
         "The number of shards",
         "figure:num_of_shards",
-        "Cora and Citeseer 2 min; Physics about an hour",
+        "Cora and Citeseer 3 min; Physics about an hour",
         cells,
         summarise,
         datasets=("physics",),

@@ -116,7 +116,7 @@ register(
         "structure",
         "Deleting 0 to 90 % of the edges",
         "figure:gap",
-        "Cora and Citeseer 3 min a run",
+        "Cora and Citeseer 4 min a run",
         cells,
         summarise,
         datasets=("cora", "citeseer"),

@@ -320,7 +320,7 @@ register(
         "utility",
         "F1 of every partition and aggregation",
         "table:node_unlearning_utility",
-        "Cora and Citeseer 1 min a run, all five data sets about 25 min a run",
+        "Cora and Citeseer half a minute a run, all five data sets about 15 min",
         cells,
         summarise,
     )
