@@ -9,21 +9,20 @@ the edges that it came with; once it is trained on, it counts as a neighbour of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
+from grapheraser.aggregation.base import Ensemble, Explanation
 from grapheraser.aggregation.explain import explain_shards
 from grapheraser.aggregation.routing import hop_shares
+from grapheraser.aggregation.simple import Stateless
 from grapheraser.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class RoutedAggregator:
+class RoutedAggregator(Stateless):
     """Shards weighted per node by where its one- and two-hop neighbours live.
 
     Attributes:
@@ -37,29 +36,6 @@ class RoutedAggregator:
     def __post_init__(self) -> None:
         if not self.floor >= 0:
             raise ParameterError.of("floor", "RoutedAggregator", "non-negative", self.floor)
-
-    def fit(self, ensemble: Ensemble) -> Self:
-        """See `Aggregator`."""
-        del ensemble
-        return self
-
-    def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> Self:
-        """See `Aggregator`."""
-        del fitted, ensemble, change
-        return self
-
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> Self:
-        """See `Aggregator`."""
-        del tensors
-        return self
-
-    @property
-    def tensors(self) -> Mapping[str, NDArray[np.generic]]:
-        return {}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return ()
 
     def weights(self, ensemble: Ensemble, positions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Weights of the shards ``[len(positions), num_shards]``; rows sum to 1."""

@@ -14,7 +14,7 @@ from grapheraser.aggregation.explain import explain_shards
 
 
 @dataclass(frozen=True)
-class _Stateless:
+class Stateless:
     """Fitted from the start."""
 
     def fit(self, ensemble: Ensemble) -> Self:
@@ -55,7 +55,7 @@ class _Stateless:
 
 
 @dataclass(frozen=True)
-class MeanAggregator(_Stateless):
+class MeanAggregator(Stateless):
     """The average of the shard models' posteriors."""
 
     name: str = "mean"
@@ -69,7 +69,7 @@ class MeanAggregator(_Stateless):
 
 
 @dataclass(frozen=True)
-class MajorityAggregator(_Stateless):
+class MajorityAggregator(Stateless):
     """One vote per shard model; the share of votes is the posterior, ties go to the lower class."""
 
     name: str = "majority"

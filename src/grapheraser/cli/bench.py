@@ -18,6 +18,8 @@ BENCHMARKS = {
     "partition-scale": "BLPA and METIS on generated graphs of growing size",
     "engines": "training a shard: the CPU engine against the PyG loop",
     "unlearn": "request to receipt against PyG from scratch",
+    "relearning": "what learning the aggregation again costs after a request",
+    "cuda": "the CUDA engine against the PyG loop on one GPU",
     "utility": "F1 of every partition and aggregation against training from scratch",
 }
 
