@@ -137,21 +137,22 @@ def _forgetting(section: Mapping[str, Any]) -> Finding:
 
 
 def _membership(section: Mapping[str, Any]) -> Finding:
-    kept = section["scenarios"]["kept"]["rates"]
-    parts = [f"{auc_text(kept)} for forgetting as this run does it"]
+    scenarios = section["scenarios"]
+    kept = scenarios["kept"]["rates"]
     names = {
-        "recut": "if everything is cut and trained again from the same seed",
+        "kept": "for forgetting as this run does it",
+        "kept, batches": "for the same",
         "kept, reseeded": "if the touched shards are trained from new seeds",
+        "recut": "if everything is cut and trained again from the same seed",
         "recut, reseeded": "if everything is cut and trained again from a new seed",
     }
-    parts += [
-        f"{auc_text(section['scenarios'][how]['rates'])} {words}"
+    parts = [
+        f"{auc_text(scenarios[how]['rates'])} {words} ({scenarios[how]['nodes_per_request']} at a "
+        "time)"
         for how, words in names.items()
-        if how in section["scenarios"]
+        if how in scenarios
     ]
-    count = section["nodes_per_request"]
-    each = "one record" if count == 1 else f"{count} records"
-    measured = f"Requests of {each} each. Guessing who was deleted: {'; '.join(parts)}."
+    measured = f"Guessing who was deleted: {'; '.join(parts)}."
     if _above_chance(kept):
         meaning = (
             "Yes, better than chance. Training again from the same seed is what makes the proof "

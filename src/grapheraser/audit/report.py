@@ -159,47 +159,57 @@ class _Work:
         return result.to_dict()
 
     def membership(self) -> dict[str, Any]:
-        """Chen et al.'s attack, by scenario; all scenarios see the same requests."""
-        graph, seed = self.eraser.graph_, self.seed
-        # The rest of the time is for training the attack models, here and on mitigated answers.
+        """Chen et al.'s attack, by scenario.
+
+        Requests for one node are the easiest to see, and cheap as this run forgets; where
+        everything is trained again for each, several nodes may have to share a request.
+        """
         budget = self.budget.share(0.45)
-        scenarios = (KEPT, RECUT, KEPT_RESEEDED, RECUT_RESEEDED)
-        # Two runs are asked in every scenario; in half of them each request is a whole fit.
+        # Two runs are asked in every scenario; in two of them each request is a whole fit.
         fits = 2 * 2 * _REQUESTS * self.one_fit
-        per_request = 1 if fits < budget.left else 5 if fits / 5 < budget.left else 10
-        requests = min(_REQUESTS, 2 * _REQUESTS // per_request)
-        own_graph = resplit(graph, derive(seed, "audit", "shadow"))
-        own = fitted(parameters(self.eraser), own_graph, derive(seed, "audit", "own") >> 1)
+        batch = 1 if fits < budget.left else 5 if fits / 5 < budget.left else 10
+        plan = {KEPT: (KEPT, 1), KEPT_RESEEDED: (KEPT_RESEEDED, 1)}
+        if batch > 1:
+            plan[f"{KEPT}, batches"] = (KEPT, batch)
+        plan |= {RECUT: (RECUT, batch), RECUT_RESEEDED: (RECUT_RESEEDED, batch)}
+        own = self._own_run()
         results: dict[str, dict[str, Any]] = {}
-        for number, how in enumerate(scenarios):
+        for number, (name, (how, count)) in enumerate(plan.items()):
             if how == RECUT and self.eraser.partition_.data_free:
                 # Cut and trained again it is the same run, bit for bit: the proof has shown it.
-                results[how] = results[KEPT]
+                results[name] = {**results[KEPT], "words": f"{SCENARIOS[RECUT]}, the same run"}
                 continue
-            share = budget.share(0.9 / (len(scenarios) - number))
-            shadow, target = (
-                observe(
-                    run,
-                    on,
-                    how,
-                    requests=requests,
-                    nodes_per_request=per_request,
-                    seed=derive(seed, "audit", name),
-                    budget=share.share(part),
-                )
-                for run, on, name, part in (
-                    (own, own_graph, "shadow", 0.5),
-                    (self.eraser, graph, "target", 1.0),
-                )
+            share = budget.share(0.9 / (len(plan) - number))
+            seen = self._observed(own, how, count, share)
+            if name == KEPT:
+                self.seen = seen
+            words = f"{SCENARIOS[how]}, {count} node{'' if count == 1 else 's'} a request"
+            result = attack(*seen, seed=self.seed).to_dict()
+            results[name] = {**result, "nodes_per_request": count, "words": words}
+        return {"scenarios": results}
+
+    def _own_run(self) -> GraphEraser:
+        """The attacker's run."""
+        graph = resplit(self.eraser.graph_, derive(self.seed, "audit", "shadow"))
+        return fitted(parameters(self.eraser), graph, derive(self.seed, "audit", "own") >> 1)
+
+    def _observed(
+        self, own: GraphEraser, how: str, count: int, budget: Budget
+    ) -> tuple[Observations, Observations]:
+        """What the attacker sees of their own run, and of the run under attack."""
+
+        def seen(run: GraphEraser, name: str, budget: Budget) -> Observations:
+            return observe(
+                run,
+                run.graph_,
+                how,
+                requests=min(_REQUESTS, 2 * _REQUESTS // count),
+                nodes_per_request=count,
+                seed=derive(self.seed, "audit", name),
+                budget=budget,
             )
-            if how == KEPT:
-                self.seen = shadow, target
-            results[how] = attack(shadow, target, seed=seed).to_dict()
-        return {
-            "nodes_per_request": per_request,
-            "scenarios": results,
-            "words": {how: SCENARIOS[how] for how in scenarios},
-        }
+
+        return seen(own, "shadow", budget.share(0.5)), seen(self.eraser, "target", budget)
 
     def mitigations(self) -> dict[str, Any]:
         """The attack on this run once more, through each of the mitigations."""
