@@ -175,6 +175,7 @@ def observe(
     *,
     requests: int = 20,
     nodes_per_request: int = 10,
+    least: int = 3,
     seed: int = 0,
     budget: Budget = UNLIMITED,
 ) -> Observations:
@@ -186,6 +187,7 @@ def observe(
         how: one of `SCENARIOS`.
         requests: how many; no node is in two of them, while the training nodes last.
         nodes_per_request: training nodes that each takes out, and test nodes looked at with it.
+        least: requests that are carried out whatever they take.
         seed: which nodes.
         budget: stops early when it is spent.
     """
@@ -200,7 +202,7 @@ def observe(
     taken = rng.permutation(train)[: requests * nodes_per_request].reshape(requests, -1)
     others = np.resize(rng.permutation(test), taken.shape)
     now, parts = Version.of(eraser), []
-    for number in budget.rounds(requests, least=min(3, requests)):
+    for number in budget.rounds(requests, least=min(least, requests)):
         after = unlearned(eraser, graph, np.sort(taken[number]), how)
         asked = np.concatenate([taken[number], others[number]])
         parts.append(
