@@ -77,7 +77,7 @@ def _overlap(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 def _verification(section: Mapping[str, Any]) -> Finding:
     measured = (
         f"Everything was trained again from the data that is left; {section['values']:,} numbers "
-        f"in {section['tensors']} tables were compared, and {section['receipts']} receipts checked."
+        f"in {section['tensors']} tables were compared; receipts checked: {section['receipts']}."
     )
     if section["identical"]:
         meaning = "Every bit agrees: nothing that was forgotten has a part in the model."

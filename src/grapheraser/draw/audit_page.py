@@ -161,8 +161,9 @@ def _done(run: Mapping[str, Any]) -> str:
         )
         if count
     )
+    asked = "1 request has" if run["requests"] == 1 else f"{run['requests']} requests have"
     return (
-        f"{run['requests']} requests have been carried out in this run so far: {listed} forgotten. "
+        f"{asked} been carried out in this run so far: {listed} forgotten. "
         f"The last receipt says: {run['statement']}. {run['reason']} The proofs below are about "
         "those requests. The attacks were made with further requests on copies, in memory; the run "
         "itself is unchanged."
