@@ -96,6 +96,18 @@ def test_predict_says_what_the_library_says(fitted: Path) -> None:
     assert [entry["class"] for entry in predictions] == eraser.predict(nodes).tolist()
 
 
+def test_predict_can_say_less_and_say_why(fitted: Path) -> None:
+    node = int(ge.GraphEraser.load(fitted).graph_.test_nodes[0])
+    options = ("--nodes", node, "--top", 2, "--decimals", 1, "--explain")
+    (entry,) = data("predict", fitted, *options)["predictions"]
+    kept = [p for p in entry["posterior"] if p > 0]
+    assert len(kept) <= 2
+    assert all(round(p, 1) == pytest.approx(p, abs=1e-6) for p in kept)
+    weights = [member["weight"] for member in entry["explanation"]["members"]]
+    assert sum(weights) == pytest.approx(1.0, abs=1e-6)
+    assert "shard" in run("predict", fitted, "--nodes", node, "--explain").stdout
+
+
 def test_evaluate_says_what_the_library_says(fitted: Path) -> None:
     eraser = ge.GraphEraser.load(fitted)
     report = data("evaluate", fitted)

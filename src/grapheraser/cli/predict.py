@@ -19,14 +19,22 @@ def run(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say which members decided, with what weight.")
     ] = False,
+    decimals: Annotated[int | None, typer.Option(help="Round posteriors to so many.")] = None,
+    top: Annotated[int | None, typer.Option(help="Hand out so many probabilities.")] = None,
+    labels: Annotated[
+        int | None, typer.Option(help="No probabilities, only the order of so many classes.")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="Flatten posteriors, above 1.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Predict the class of nodes by id, on the run's current graph."""
+    """Predict the class of nodes by id; docs/audit.md says what saying less is good for."""
+    from grapheraser.audit.mitigations import Mitigation
     from grapheraser.eraser import GraphEraser
 
     ids = parse_ids(nodes, "--nodes")
     eraser = GraphEraser.load(path)
-    posteriors = eraser.predict_proba(ids)
+    mitigation = Mitigation(temperature, labels, top, decimals)
+    posteriors = mitigation(eraser.predict_proba(ids))
     explanations = [eraser.explain(node) for node in ids] if explain else []
     classes = posteriors.argmax(axis=1)
     if json:
