@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from tests.partition.strategies import random_graph
 
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
@@ -23,6 +22,7 @@ from grapheraser.partition.kmeans import (
 from grapheraser.partition.matching import greedy_assignment
 from grapheraser.partition.transport import optimal_assignment
 from grapheraser.seeding import generator
+from tests.partition.strategies import random_graph
 
 
 def _costs(seed: int) -> tuple[NDArray[np.float64], int]:

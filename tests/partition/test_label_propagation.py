@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.partition.strategies import random_graph
 
 from grapheraser.graph import Graph
 from grapheraser.partition import BlpaPartitioner, LpaPartitioner, partition_graph, shard_capacity
 from grapheraser.partition.label_propagation import best_destinations
 from grapheraser.partition.simple import balanced_labels
 from grapheraser.seeding import generator
+from tests.partition.strategies import random_graph
 
 
 def plain_blpa(

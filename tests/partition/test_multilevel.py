@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from tests.partition.strategies import random_graph
 
 from grapheraser.errors import MissingExtraError
 from grapheraser.graph import Graph
 from grapheraser.partition import MetisPartitioner, partition_graph
 from grapheraser.partition.repair import repaired
+from tests.partition.strategies import random_graph
 
 
 def _communities(seed: int = 0, groups: int = 6, size: int = 30) -> Graph:

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.partition.strategies import graphs
 
 from grapheraser.graph import Graph
 from grapheraser.partition import (
@@ -25,6 +24,7 @@ from grapheraser.partition import (
     partition_graph,
     resolve_partitioner,
 )
+from tests.partition.strategies import graphs
 
 METHODS = [
     name for name in PARTITIONERS if name != "kaminpar" or importlib.util.find_spec("kaminpar")
