@@ -101,6 +101,9 @@ def run_study(
     every = list(dict.fromkeys(cell for group in cells.values() for cell in group))
     say(f"{len(plans)} experiments, {len(every)} cells")
     outcome = run_cells(every, out, workers=workers, compute=compute, say=say)
+    if not compute:
+        plans = [(e, _at_hand(opts, cells[e.name], outcome.results)) for e, opts in plans]
+        cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}
     summaries: dict[str, Summary] = {}
     sections = []
     for experiment, opts in plans:
@@ -117,6 +120,13 @@ def run_study(
     write_text(out / "report.md", report_markdown(options, sections, made))
     failures = {str(cell): text for cell, text in outcome.failures.items()}
     return Study(summaries, page, len(every), outcome.computed, round(outcome.seconds, 1), failures)
+
+
+def _at_hand(options: Options, cells: Sequence[Cell], results: Results) -> Options:
+    """The same without data sets of which there is nothing, unless there is nothing at all."""
+    there = {cell["dataset"] for cell in cells if cell in results}
+    kept = tuple(dataset for dataset in options.datasets if dataset in there)
+    return replace(options, datasets=kept or options.datasets)
 
 
 def _write(
