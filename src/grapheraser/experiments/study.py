@@ -221,4 +221,5 @@ def _made(cells: Sequence[Cell], outcome: Outcome) -> Made:
     )
     hardware = sorted({f"{r.hardware['processor']}, {r.hardware['cores']} cores" for r in found})
     failures = {str(cell): text for cell, text in outcome.failures.items()}
-    return Made(versions, hardware, len(found), sum(r.cpu_seconds for r in found), failures)
+    spent = sum(r.cpu_seconds for r in found)
+    return Made(versions, hardware, len(found), len(cells), spent, failures)
