@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,18 @@ from grapheraser.models import ModelSpec
 from grapheraser.partition import Partition
 from grapheraser.progress import progress
 from grapheraser.seeding import derive
-from grapheraser.training import Engine, ShardTask, ShardWeights, StackingEngine, TrainingConfig
+from grapheraser.training import (
+    Checkpoint,
+    Engine,
+    ShardTask,
+    ShardWeights,
+    SlicedTask,
+    SlicingEngine,
+    StackingEngine,
+    TrainingConfig,
+    train_sliced,
+    valid_checkpoints,
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,7 @@ class Settings:
     engine: Engine
     executor: Executor
     seed: int
+    slices: int = 1
 
     def shard_seed(self, shard: int) -> int:
         """The seed of one shard's training; no other shard or node has a part in it."""
@@ -65,6 +77,9 @@ class State:
             named[f"shard {shard}/columns"] = weights.columns
             for name, tensor in weights.tensors.items():
                 named[f"shard {shard}/{name}"] = tensor
+            for phase, checkpoint in enumerate(weights.checkpoints):
+                for name, array in checkpoint.arrays.items():
+                    named[f"shard {shard}/checkpoint {phase}/{name}"] = array
         for name, array in self.aggregator.tensors.items():
             named[f"aggregator/{name}"] = array
         return named
@@ -103,7 +118,7 @@ def change_state(
         touched: ids of the nodes whose neighbours or features have changed.
     """
     started = time.perf_counter()
-    fresh = train_shards(settings, graph, partition, retrain)
+    fresh = train_shards(settings, graph, partition, retrain, before=state)
     trained = time.perf_counter()
     left = {int(shard) for shard in partition.shard_ids}
     kept = {
@@ -125,11 +140,17 @@ def change_state(
 
 
 def train_shards(
-    settings: Settings, graph: Graph, partition: Partition, shard_ids: Sequence[int]
+    settings: Settings,
+    graph: Graph,
+    partition: Partition,
+    shard_ids: Sequence[int],
+    *,
+    before: State | None = None,
 ) -> dict[int, ShardWeights]:
     """Train these shards, each on its own nodes and the edges between them.
 
-    A closed-form model has none: its aggregator does all the work.
+    A closed-form model has none: its aggregator does all the work. Shards in slices go on from
+    the last checkpoint of the state ``before`` that still holds.
     """
     if isinstance(settings.training.model, ModelSpec) and settings.training.model.closed_form:
         return {}
@@ -137,6 +158,8 @@ def train_shards(
         ShardTask(shard, graph.subgraph(partition.members(shard)), settings.shard_seed(shard))
         for shard in shard_ids
     ]
+    if settings.slices > 1:
+        return _train_in_slices(settings, tasks, before)
     if isinstance(settings.engine, StackingEngine):
         stacked = settings.engine.train_stack(tasks, settings.training)
         return dict(zip(shard_ids, stacked, strict=True))
@@ -144,6 +167,26 @@ def train_shards(
     with progress("training shards", len(tasks)) as tick:
         weights = settings.executor.map(train, tasks, names=shard_ids, tick=tick)
     return dict(zip(shard_ids, weights, strict=True))
+
+
+def _train_in_slices(
+    settings: Settings, tasks: Sequence[ShardTask], before: State | None
+) -> dict[int, ShardWeights]:
+    sliced = []
+    for task in tasks:
+        checkpoints: tuple[Checkpoint, ...] = ()
+        if before is not None and task.shard in before.shards:
+            old = before.graph.subgraph(before.partition.members(task.shard))
+            found = before.shards[task.shard].checkpoints
+            checkpoints = valid_checkpoints(found, replace(task, graph=old), task)
+        sliced.append(SlicedTask(task, settings.slices, checkpoints))
+    engine = settings.engine
+    assert isinstance(engine, SlicingEngine)  # or `check_slices` would have refused
+    train = partial(train_sliced, engine=engine, config=settings.training)
+    names = [task.shard for task in tasks]
+    with progress("training shards", len(tasks)) as tick:
+        weights = settings.executor.map(train, sliced, names=names, tick=tick)
+    return dict(zip(names, weights, strict=True))
 
 
 def _ensemble(

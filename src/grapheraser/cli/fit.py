@@ -28,6 +28,9 @@ def run(
     device: Annotated[str, typer.Option(help="A torch device.")] = "cpu",
     executor: Annotated[str, typer.Option(help="local or process.")] = "local",
     engine: Annotated[str, typer.Option(help="auto, pyg or cpu.")] = "auto",
+    slices: Annotated[
+        int, typer.Option(help="Phases of a shard's training, with checkpoints between them.")
+    ] = 1,
     gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, 0 to 1.")] = 0.0,
     delta: Annotated[int | None, typer.Option(help="Shard capacity itself.")] = None,
     json: JsonOption = False,
@@ -51,6 +54,7 @@ def run(
         engine=engine,
         gamma=gamma,
         delta=delta,
+        slices=slices,
     )
     started = time.perf_counter()
     eraser.fit(graph)

@@ -16,7 +16,7 @@ from grapheraser.models import CustomModel, Model
 from grapheraser.registry import Registry
 from grapheraser.training import cpu, cuda
 from grapheraser.training.posteriors import posteriors
-from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.task import Checkpoint, ShardTask, ShardWeights, TrainingConfig
 
 
 class Engine(Protocol):
@@ -35,6 +35,19 @@ class StackingEngine(Protocol):
 
     def train_stack(self, tasks: Sequence[ShardTask], config: TrainingConfig) -> list[ShardWeights]:
         """Train all of them; each with the bits that it would have alone."""
+
+
+@runtime_checkable
+class SlicingEngine(Protocol):
+    """An engine that can stop between two epochs and go on from there, with the same bits."""
+
+    @property
+    def name(self) -> str: ...
+
+    def train_phase(
+        self, task: ShardTask, config: TrainingConfig, start: Checkpoint, epochs: range
+    ) -> Checkpoint:
+        """Go on from ``start``, whose columns are the task's, for these of the config's epochs."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,12 @@ class CpuEngine:
     def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
         """See `Engine`."""
         return cpu.train_shard(task, config)
+
+    def train_phase(
+        self, task: ShardTask, config: TrainingConfig, start: Checkpoint, epochs: range
+    ) -> Checkpoint:
+        """See `SlicingEngine`."""
+        return cpu.train_phase(task, config, start, epochs)
 
 
 @dataclass(frozen=True)

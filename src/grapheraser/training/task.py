@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,59 @@ class ShardTask:
 
 
 @dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A shard's training, stopped between two epochs: all that going on depends on.
+
+    Attributes:
+        columns: int32, sorted feature columns that the input layers have weights for so far.
+        tensors: weights and running statistics, by the names of `ShardWeights`.
+        first, second: Adam's moments of every trained parameter, by the same names.
+        steps: how many steps Adam has taken.
+    """
+
+    columns: NDArray[np.int32]
+    tensors: dict[str, NDArray[np.generic]]
+    first: dict[str, NDArray[np.generic]]
+    second: dict[str, NDArray[np.generic]]
+    steps: int
+
+    def __post_init__(self) -> None:
+        for array in self.arrays.values():
+            array.flags.writeable = False
+
+    @cached_property
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Everything by one name each; `from_arrays` takes it back."""
+        return {
+            "columns": self.columns,
+            "steps": np.array([self.steps], dtype=np.int64),
+            **self.tensors,
+            **{f"first/{name}": array for name, array in self.first.items()},
+            **{f"second/{name}": array for name, array in self.second.items()},
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Checkpoint:
+        """The checkpoint of these `arrays`."""
+        parts: dict[str, dict[str, NDArray[Any]]] = {"": {}, "first": {}, "second": {}}
+        for name, array in arrays.items():
+            part, _, rest = name.rpartition("/")
+            parts[part][rest] = array
+        tensors = parts[""]
+        columns, steps = tensors.pop("columns"), int(tensors.pop("steps")[0])
+        return cls(columns, tensors, parts["first"], parts["second"], steps)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over names, types, shapes and bytes of every array."""
+        return digest_tensors(self.arrays)
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+@dataclass(frozen=True, eq=False)
 class ShardWeights:
     """A trained shard model.
 
@@ -63,22 +117,37 @@ class ShardWeights:
         columns: int32, sorted feature columns that the input layers have weights for.
         tensors: arrays by the names of the PyG module's state dict; input layers have one column
             per entry of ``columns``.
+        checkpoints: where training in slices was after each phase but the last; else none.
     """
 
     columns: NDArray[np.int32]
     tensors: dict[str, NDArray[np.generic]]
+    checkpoints: tuple[Checkpoint, ...] = ()
 
     def __post_init__(self) -> None:
         for array in (self.columns, *self.tensors.values()):
             array.flags.writeable = False
 
+    @property
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Columns and tensors, and the digests of the checkpoints where there are any.
+
+        A checkpoint that a request leaves alone is then not hashed again.
+        """
+        arrays = {"columns": self.columns, **self.tensors}
+        if self.checkpoints:
+            digests = b"".join(bytes.fromhex(c.digest) for c in self.checkpoints)
+            arrays["checkpoints"] = np.frombuffer(digests, dtype=np.uint8).reshape(-1, 32)
+        return arrays
+
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over names, types, shapes and bytes of every tensor."""
-        return digest_tensors({"columns": self.columns, **self.tensors})
+        """SHA-256 over names, types, shapes and bytes of every tensor and every checkpoint."""
+        return digest_tensors(self.arrays)
 
     @property
     def num_bytes(self) -> int:
+        """Of the model itself, without the checkpoints."""
         return self.columns.nbytes + sum(array.nbytes for array in self.tensors.values())
 
 
