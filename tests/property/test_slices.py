@@ -156,7 +156,7 @@ def test_verify_notices_an_altered_checkpoint(small: ge.Graph) -> None:
     weights = eraser.shards_[1]
     arrays = dict(weights.checkpoints[0].arrays)
     name = next(name for name in arrays if name.startswith("second/"))
-    arrays[name] = arrays[name] + np.float32(1e-6)
+    arrays[name] = np.add(arrays[name], 1e-6, dtype=np.float32)
     altered = (Checkpoint.from_arrays(arrays), *weights.checkpoints[1:])
     other = ShardWeights(weights.columns, weights.tensors, altered)
     assert other.digest != weights.digest

@@ -102,14 +102,14 @@ def _first_phase_that_differs(before: Graph, after: Graph, slices: int, seed: in
     both = ids[~differs]
     old, new = before.positions(both), after.positions(both)
     changed = before.y[old] != after.y[new]
-    changed[(before.x[old] != after.x[new]).nonzero()[0]] = True
+    changed[(before.x[old] - after.x[new]).nonzero()[0]] = True
     differs[~differs] = changed
 
-    codes = []
-    for graph in (before, after):
-        ends = np.searchsorted(ids, graph.edges)
-        codes.append(ends[:, 0] * len(ids) + ends[:, 1])
-    edges = np.setxor1d(*codes, assume_unique=True)
+    def edges_of(graph: Graph) -> NDArray[np.int64]:
+        u, v = np.searchsorted(ids, graph.edges).T
+        return u * len(ids) + v
+
+    edges = np.setxor1d(edges_of(before), edges_of(after), assume_unique=True)
     seen = np.maximum(assigned[edges // len(ids)], assigned[edges % len(ids)])
     return int(min([slices, *assigned[differs].tolist(), *seen.tolist()]))
 
