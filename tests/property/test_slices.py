@@ -144,9 +144,8 @@ def test_empty_first_phases_leave_the_initial_state(small: ge.Graph) -> None:
     early = small.train_nodes[slice_of(small.train_nodes, 4, seed) < 2]
     eraser.unlearn(ge.Nodes(early.tolist()))
     first, second, third = eraser.shards_[0].checkpoints
-    assert first.steps == second.steps == 0
+    assert [int(c.tensors["steps"][0]) for c in (first, second, third)] == [0, 0, 1]
     assert len(first.columns) == len(second.columns) == 0
-    assert third.steps > 0
     assert eraser.verify().identical
 
 
@@ -154,16 +153,15 @@ def test_verify_notices_an_altered_checkpoint(small: ge.Graph) -> None:
     eraser = eraser_of().fit(small)
     assert eraser.verify().identical
     weights = eraser.shards_[1]
-    arrays = dict(weights.checkpoints[0].arrays)
-    name = next(name for name in arrays if name.startswith("second/"))
-    arrays[name] = np.add(arrays[name], 1e-6, dtype=np.float32)
-    altered = (Checkpoint.from_arrays(arrays), *weights.checkpoints[1:])
+    first, *others = weights.checkpoints
+    moments = {"inputs": np.add(first.tensors["inputs"], 1e-6, dtype=np.float32)}
+    altered = (Checkpoint(first.columns, {**first.tensors, **moments}), *others)
     other = ShardWeights(weights.columns, weights.tensors, altered)
     assert other.digest != weights.digest
     eraser._state = replace(eraser._state, shards={**eraser.shards_, 1: other})
     found = eraser.verify()
     assert not found.identical
-    assert found.differences[0].startswith(f"shard 1/checkpoint 0/{name}: ")
+    assert found.differences[0].startswith("shard 1/checkpoint 0/inputs: ")
 
 
 def test_stale_checkpoints_leave_the_folder(small: ge.Graph, tmp_path: Path) -> None:

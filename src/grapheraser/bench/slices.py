@@ -48,8 +48,7 @@ def run(
         graph = load_dataset(name, root)
         shards = default_shards(name)
         cuts = [
-            partition_graph(graph, partition, num_shards=shards, seed=seed)
-            for seed in range(seeds)
+            partition_graph(graph, partition, num_shards=shards, seed=seed) for seed in range(seeds)
         ]
         for model in models:
             cells: dict[int, list[GraphEraser]] = {}
@@ -131,7 +130,7 @@ def _scores(erasers: Sequence[GraphEraser], graph: Graph) -> dict[str, Any]:
 def markdown(report: dict[str, Any]) -> str:
     """The report as a table."""
     lines = [
-        "| data set | model | slices | training | request | speed-up | weights | checkpoints | F1 |",
+        "| data set | model | slices | training | request | | weights | checkpoints | F1 |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     plain: dict[tuple[str, str], float] = {}

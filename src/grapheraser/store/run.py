@@ -194,10 +194,8 @@ def _read_parts(path: Path, manifest: dict[str, Any]) -> RunState:
     shards = {}
     for shard, entry in sorted(manifest["shards"].items(), key=lambda item: int(item[0])):
         tensors = safetensors.numpy.load(get(entry))
-        checkpoints = tuple(
-            Checkpoint.from_arrays(safetensors.numpy.load(get(kept)))
-            for kept in entry.get("checkpoints", ())
-        )
+        kept = [safetensors.numpy.load(get(part)) for part in entry.get("checkpoints", ())]
+        checkpoints = tuple(Checkpoint(part.pop("columns"), part) for part in kept)
         if checkpoints:
             tensors.pop("checkpoints")
         shards[int(shard)] = ShardWeights(tensors.pop("columns"), tensors, checkpoints)

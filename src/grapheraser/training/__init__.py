@@ -11,6 +11,7 @@ from grapheraser.training.engine import (
 from grapheraser.training.slices import SlicedTask, check_slices, train_sliced, valid_checkpoints
 from grapheraser.training.task import (
     Checkpoint,
+    Phase,
     ShardTask,
     ShardWeights,
     TrainingConfig,
@@ -21,6 +22,7 @@ __all__ = [
     "ENGINES",
     "Checkpoint",
     "Engine",
+    "Phase",
     "ShardTask",
     "ShardWeights",
     "SlicedTask",

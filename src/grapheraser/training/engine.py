@@ -16,7 +16,13 @@ from grapheraser.models import CustomModel, Model
 from grapheraser.registry import Registry
 from grapheraser.training import cpu, cuda
 from grapheraser.training.posteriors import posteriors
-from grapheraser.training.task import Checkpoint, ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.task import (
+    Checkpoint,
+    Phase,
+    ShardTask,
+    ShardWeights,
+    TrainingConfig,
+)
 
 
 class Engine(Protocol):
@@ -39,15 +45,18 @@ class StackingEngine(Protocol):
 
 @runtime_checkable
 class SlicingEngine(Protocol):
-    """An engine that can stop between two epochs and go on from there, with the same bits."""
+    """An engine that can stop between two phases and go on from there, with the same bits."""
 
     @property
     def name(self) -> str: ...
 
-    def train_phase(
-        self, task: ShardTask, config: TrainingConfig, start: Checkpoint, epochs: range
-    ) -> Checkpoint:
-        """Go on from ``start``, whose columns are the task's, for these of the config's epochs."""
+    def train_phases(
+        self, phases: Sequence[Phase], config: TrainingConfig, start: Checkpoint | None
+    ) -> ShardWeights:
+        """Train one shard through these phases, from a checkpoint or from the beginning.
+
+        Returns: the weights, with a checkpoint after each of the phases but the last.
+        """
 
 
 @dataclass(frozen=True)
@@ -74,11 +83,11 @@ class CpuEngine:
         """See `Engine`."""
         return cpu.train_shard(task, config)
 
-    def train_phase(
-        self, task: ShardTask, config: TrainingConfig, start: Checkpoint, epochs: range
-    ) -> Checkpoint:
+    def train_phases(
+        self, phases: Sequence[Phase], config: TrainingConfig, start: Checkpoint | None
+    ) -> ShardWeights:
         """See `SlicingEngine`."""
-        return cpu.train_phase(task, config, start, epochs)
+        return cpu.train_phases(phases, config, start)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ j trains on the nodes of slices 0 to j and the edges between them, and starts fr
 j - 1 ended. The epochs are divided evenly among the phases. After every phase but the last a
 checkpoint is kept. A change of the data leaves all checkpoints valid whose phases did not see it:
 training goes on from the last of them, and ends in the bits of training from the start.
+
+Feature columns that a phase is the first to see have the initial weights that they would have had
+from the start, and no moments yet. A phase without nodes trains nothing.
 """
 
 from __future__ import annotations
@@ -16,11 +19,9 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
-from grapheraser.models import ModelSpec, initial_weights
-from grapheraser.models.initial import input_parameters
 from grapheraser.seeding import derive, keyed_hash
 from grapheraser.training.engine import Engine, SlicingEngine
-from grapheraser.training.task import Checkpoint, ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.task import Checkpoint, Phase, ShardTask, ShardWeights, TrainingConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,21 +67,16 @@ def train_sliced(
     sliced: SlicedTask, *, engine: SlicingEngine, config: TrainingConfig
 ) -> ShardWeights:
     """Train one shard phase by phase, from the last checkpoint that was kept."""
-    task, slices = sliced.task, sliced.slices
+    task, slices, kept = sliced.task, sliced.slices, sliced.kept
     assigned = slice_of(task.graph.ids, slices, task.seed)
-    states = list(sliced.kept)
-    for phase in range(len(states), slices):
+    phases = []
+    for phase in range(len(kept), slices):
         seen = assigned <= phase
-        part = (
-            task if seen.all() else replace(task, graph=task.graph.subgraph(task.graph.ids[seen]))
-        )
-        state = _grown(states[-1] if states else None, part, config)
-        if part.graph.num_nodes:
-            epochs = epochs_of(phase, slices, config.epochs)
-            state = engine.train_phase(part, config, state, epochs)
-        states.append(state)
-    *checkpoints, last = states
-    return ShardWeights(last.columns, last.tensors, tuple(checkpoints))
+        graph = task.graph if seen.all() else task.graph.subgraph(task.graph.ids[seen])
+        epochs = epochs_of(phase, slices, config.epochs)
+        phases.append(Phase(replace(task, graph=graph), epochs))
+    weights = engine.train_phases(phases, config, kept[-1] if kept else None)
+    return replace(weights, checkpoints=(*kept, *weights.checkpoints))
 
 
 def valid_checkpoints(
@@ -112,41 +108,3 @@ def _first_phase_that_differs(before: Graph, after: Graph, slices: int, seed: in
     edges = np.setxor1d(edges_of(before), edges_of(after), assume_unique=True)
     seen = np.maximum(assigned[edges // len(ids)], assigned[edges % len(ids)])
     return int(min([slices, *assigned[differs].tolist(), *seen.tolist()]))
-
-
-def _grown(state: Checkpoint | None, part: ShardTask, config: TrainingConfig) -> Checkpoint:
-    """The state that a phase starts from: the one before, with the columns that are new to it.
-
-    These have the initial weights that they would have had from the start, and no moments yet.
-    """
-    spec = config.model
-    assert isinstance(spec, ModelSpec)
-    columns = part.columns(spec)
-    new = columns if state is None else np.setdiff1d(columns, state.columns, assume_unique=True)
-    if state is not None and len(new) == 0:
-        return state
-    graph = part.graph
-    initial = initial_weights(spec, graph.num_features, graph.num_classes, new, part.seed)
-    zeros = {name: np.zeros_like(tensor) for name, tensor in initial.items()}
-    if state is None:
-        return Checkpoint(columns, dict(initial), dict(zeros), dict(zeros), steps=0)
-    inputs, places = input_parameters(spec), np.searchsorted(columns, state.columns)
-    fresh = np.searchsorted(columns, new)
-
-    def merged(
-        found: dict[str, NDArray[np.generic]], added: dict[str, NDArray[np.float32]]
-    ) -> dict[str, NDArray[np.generic]]:
-        out = dict(found)
-        for name in inputs:
-            whole = np.empty((len(added[name]), len(columns)), dtype=np.float32)
-            whole[:, places], whole[:, fresh] = found[name], added[name]
-            out[name] = whole
-        return out
-
-    return Checkpoint(
-        columns,
-        merged(state.tensors, initial),
-        merged(state.first, zeros),
-        merged(state.second, zeros),
-        state.steps,
-    )

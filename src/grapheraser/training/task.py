@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,48 +56,38 @@ class ShardTask:
         return np.arange(self.graph.num_features, dtype=np.int32)
 
 
+class Phase(NamedTuple):
+    """A part of a shard's training.
+
+    Attributes:
+        task: the data that it sees.
+        epochs: which of the whole training's epochs it consists of.
+    """
+
+    task: ShardTask
+    epochs: range
+
+
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A shard's training, stopped between two epochs: all that going on depends on.
+    """A shard's training, stopped between two phases: all that going on depends on.
 
     Attributes:
         columns: int32, sorted feature columns that the input layers have weights for so far.
-        tensors: weights and running statistics, by the names of `ShardWeights`.
-        first, second: Adam's moments of every trained parameter, by the same names.
-        steps: how many steps Adam has taken.
+        tensors: weights, Adam's moments and steps, running statistics, as the engine lays them out.
     """
 
     columns: NDArray[np.int32]
     tensors: dict[str, NDArray[np.generic]]
-    first: dict[str, NDArray[np.generic]]
-    second: dict[str, NDArray[np.generic]]
-    steps: int
 
     def __post_init__(self) -> None:
         for array in self.arrays.values():
             array.flags.writeable = False
 
-    @cached_property
+    @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Everything by one name each; `from_arrays` takes it back."""
-        return {
-            "columns": self.columns,
-            "steps": np.array([self.steps], dtype=np.int64),
-            **self.tensors,
-            **{f"first/{name}": array for name, array in self.first.items()},
-            **{f"second/{name}": array for name, array in self.second.items()},
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Checkpoint:
-        """The checkpoint of these `arrays`."""
-        parts: dict[str, dict[str, NDArray[Any]]] = {"": {}, "first": {}, "second": {}}
-        for name, array in arrays.items():
-            part, _, rest = name.rpartition("/")
-            parts[part][rest] = array
-        tensors = parts[""]
-        columns, steps = tensors.pop("columns"), int(tensors.pop("steps")[0])
-        return cls(columns, tensors, parts["first"], parts["second"], steps)
+        """Columns and tensors."""
+        return {"columns": self.columns, **self.tensors}
 
     @cached_property
     def digest(self) -> str:
