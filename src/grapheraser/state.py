@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from grapheraser.seeding import derive
 from grapheraser.training import (
     Checkpoint,
     Engine,
+    ShardData,
     ShardTask,
     ShardWeights,
     SlicedTask,
@@ -118,7 +120,8 @@ def change_state(
         touched: ids of the nodes whose neighbours or features have changed.
     """
     started = time.perf_counter()
-    fresh = train_shards(settings, graph, partition, retrain, before=state)
+    kept_parts = _kept_checkpoints(settings, state, graph, partition, retrain, touched)
+    fresh = train_shards(settings, graph, partition, retrain, checkpoints=kept_parts)
     trained = time.perf_counter()
     left = {int(shard) for shard in partition.shard_ids}
     kept = {
@@ -145,12 +148,12 @@ def train_shards(
     partition: Partition,
     shard_ids: Sequence[int],
     *,
-    before: State | None = None,
+    checkpoints: Mapping[int, tuple[Checkpoint, ...]] = MappingProxyType({}),
 ) -> dict[int, ShardWeights]:
     """Train these shards, each on its own nodes and the edges between them.
 
     A closed-form model has none: its aggregator does all the work. Shards in slices go on from
-    the last checkpoint of the state ``before`` that still holds.
+    the last of their ``checkpoints``, where they have any.
     """
     if isinstance(settings.training.model, ModelSpec) and settings.training.model.closed_form:
         return {}
@@ -159,7 +162,7 @@ def train_shards(
         for shard in shard_ids
     ]
     if settings.slices > 1:
-        return _train_in_slices(settings, tasks, before)
+        return _train_in_slices(settings, tasks, checkpoints)
     if isinstance(settings.engine, StackingEngine):
         stacked = settings.engine.train_stack(tasks, settings.training)
         return dict(zip(shard_ids, stacked, strict=True))
@@ -170,16 +173,9 @@ def train_shards(
 
 
 def _train_in_slices(
-    settings: Settings, tasks: Sequence[ShardTask], before: State | None
+    settings: Settings, tasks: Sequence[ShardTask], kept: Mapping[int, tuple[Checkpoint, ...]]
 ) -> dict[int, ShardWeights]:
-    sliced = []
-    for task in tasks:
-        checkpoints: tuple[Checkpoint, ...] = ()
-        if before is not None and task.shard in before.shards:
-            old = before.graph.subgraph(before.partition.members(task.shard))
-            found = before.shards[task.shard].checkpoints
-            checkpoints = valid_checkpoints(found, replace(task, graph=old), task)
-        sliced.append(SlicedTask(task, settings.slices, checkpoints))
+    sliced = [SlicedTask(task, settings.slices, kept.get(task.shard, ())) for task in tasks]
     engine = settings.engine
     assert isinstance(engine, SlicingEngine)  # or `check_slices` would have refused
     train = partial(train_sliced, engine=engine, config=settings.training)
@@ -187,6 +183,28 @@ def _train_in_slices(
     with progress("training shards", len(tasks)) as tick:
         weights = settings.executor.map(train, sliced, names=names, tick=tick)
     return dict(zip(names, weights, strict=True))
+
+
+def _kept_checkpoints(
+    settings: Settings,
+    state: State,
+    graph: Graph,
+    partition: Partition,
+    retrain: Sequence[int],
+    touched: NDArray[np.int64],
+) -> dict[int, tuple[Checkpoint, ...]]:
+    """The checkpoints of these shards that a change leaves as they are; none without slices."""
+    return {
+        shard: valid_checkpoints(
+            state.shards[shard].checkpoints,
+            ShardData(state.graph, state.partition.members(shard)),
+            ShardData(graph, partition.members(shard)),
+            touched=touched,
+            seed=settings.shard_seed(shard),
+        )
+        for shard in retrain
+        if settings.slices > 1 and shard in state.shards
+    }
 
 
 def _ensemble(

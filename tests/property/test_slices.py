@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grapheraser as ge
+from grapheraser.audit.residue import search_run
 from grapheraser.models import KINDS
 from grapheraser.partition import Partition
 from grapheraser.training import Checkpoint, ShardWeights
@@ -175,6 +176,7 @@ def test_stale_checkpoints_leave_the_folder(small: ge.Graph, tmp_path: Path) -> 
     eraser.save(tmp_path / "run")
     after = set((tmp_path / "run" / "shards").iterdir())
     assert (len(after), len(before & after)) == (3, 1)
+    assert search_run(tmp_path / "run").clean
 
 
 def test_one_slice_is_plain_training(small: ge.Graph) -> None:

@@ -18,6 +18,7 @@ BENCHMARKS = {
     "partition-scale": "BLPA and METIS on generated graphs of growing size",
     "engines": "training a shard: the CPU engine against the PyG loop",
     "unlearn": "request to receipt against PyG from scratch",
+    "slices": "training in slices: time of a request, storage and F1",
     "utility": "F1 of every partition and aggregation against training from scratch",
 }
 

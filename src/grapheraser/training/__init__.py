@@ -8,7 +8,13 @@ from grapheraser.training.engine import (
     resolve_engine,
     shard_posteriors,
 )
-from grapheraser.training.slices import SlicedTask, check_slices, train_sliced, valid_checkpoints
+from grapheraser.training.slices import (
+    ShardData,
+    SlicedTask,
+    check_slices,
+    train_sliced,
+    valid_checkpoints,
+)
 from grapheraser.training.task import (
     Checkpoint,
     Phase,
@@ -23,6 +29,7 @@ __all__ = [
     "Checkpoint",
     "Engine",
     "Phase",
+    "ShardData",
     "ShardTask",
     "ShardWeights",
     "SlicedTask",

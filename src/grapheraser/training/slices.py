@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
+from grapheraser.graph.csr import slices_of
 from grapheraser.seeding import derive, keyed_hash
 from grapheraser.training.engine import Engine, SlicingEngine
 from grapheraser.training.task import Checkpoint, Phase, ShardTask, ShardWeights, TrainingConfig
@@ -79,32 +80,76 @@ def train_sliced(
     return replace(weights, checkpoints=(*kept, *weights.checkpoints))
 
 
+@dataclass(frozen=True, eq=False)
+class ShardData:
+    """What one shard was, or is, trained on.
+
+    Attributes:
+        graph: the whole graph.
+        members: sorted ids of the shard's nodes.
+    """
+
+    graph: Graph
+    members: NDArray[np.int64]
+
+
 def valid_checkpoints(
-    checkpoints: tuple[Checkpoint, ...], before: ShardTask, after: ShardTask
+    checkpoints: tuple[Checkpoint, ...],
+    before: ShardData,
+    after: ShardData,
+    *,
+    touched: NDArray[np.int64],
+    seed: int,
 ) -> tuple[Checkpoint, ...]:
-    """Those checkpoints of a shard whose phases saw nothing of what has changed in it since."""
-    slices = len(checkpoints) + 1
-    return checkpoints[: _first_phase_that_differs(before.graph, after.graph, slices, after.seed)]
-
-
-def _first_phase_that_differs(before: Graph, after: Graph, slices: int, seed: int) -> int:
-    """The lowest phase whose training data is not the same in both graphs; else ``slices``.
+    """Those checkpoints of a shard whose phases saw nothing of what has changed in it since.
 
     A node is first seen in its slice, an edge in the later slice of its ends.
+
+    Args:
+        checkpoints: all of the shard's, as made from ``before``.
+        before: the shard as it was then.
+        after: the shard as it is now.
+        touched: sorted ids of all nodes that differ in neighbours or features.
+        seed: the shard's.
     """
-    ids = np.union1d(before.ids, after.ids)
-    assigned = slice_of(ids, slices, seed)
-    differs = ~(np.isin(ids, before.ids) & np.isin(ids, after.ids))
-    both = ids[~differs]
-    old, new = before.positions(both), after.positions(both)
-    changed = before.y[old] != after.y[new]
-    changed[(before.x[old] - after.x[new]).nonzero()[0]] = True
-    differs[~differs] = changed
+    slices = len(checkpoints) + 1
+    came_or_went = np.setxor1d(before.members, after.members, assume_unique=True)
+    stayed = np.intersect1d(np.intersect1d(touched, before.members), after.members)
+    other_rows = stayed[_rows_differ(before.graph, after.graph, stayed)]
+    nodes = slice_of(np.concatenate([came_or_went, other_rows]), slices, seed)
+    ends = slice_of(_other_edges(before, after, stayed), slices, seed).max(axis=1, initial=0)
+    return checkpoints[: min([slices, *nodes.tolist(), *ends.tolist()])]
+
+
+def _rows_differ(before: Graph, after: Graph, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each node has other features or another label in one graph than in the other."""
+    old, new = before.positions(nodes), after.positions(nodes)
+    lengths = np.diff(before.x.indptr)[old]
+    differs = (lengths != np.diff(after.x.indptr)[new]) | (before.y[old] != after.y[new])
+    same = np.flatnonzero(~differs)
+    here, there = slices_of(before.x.indptr, old[same]), slices_of(after.x.indptr, new[same])
+    unequal = before.x.indices[here] != after.x.indices[there]
+    unequal |= before.x.data[here] != after.x.data[there]
+    differs[np.repeat(same, lengths[same])[unequal]] = True
+    return differs
+
+
+def _other_edges(
+    before: ShardData, after: ShardData, nodes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Pairs ``[m, 2]`` of ids: edges inside of the shard that only one of both graphs has.
+
+    Edges of ``nodes`` that is, seen from these; all others are the same or go with a node.
+    """
+    members = np.union1d(before.members, after.members)
 
     def edges_of(graph: Graph) -> NDArray[np.int64]:
-        u, v = np.searchsorted(ids, graph.edges).T
-        return u * len(ids) + v
+        rows = graph.positions(nodes)
+        owners = np.repeat(np.arange(len(nodes)), graph.degree[rows])
+        others = graph.ids[graph.indices[slices_of(graph.indptr, rows)]]
+        places = np.minimum(np.searchsorted(members, others), len(members) - 1)
+        inside = members[places] == others
+        return owners[inside] * len(members) + places[inside]
 
-    edges = np.setxor1d(edges_of(before), edges_of(after), assume_unique=True)
-    seen = np.maximum(assigned[edges // len(ids)], assigned[edges % len(ids)])
-    return int(min([slices, *assigned[differs].tolist(), *seen.tolist()]))
+    found = np.setxor1d(edges_of(before.graph), edges_of(after.graph), assume_unique=True)
+    return np.stack([nodes[found // len(members)], members[found % len(members)]], axis=1)
