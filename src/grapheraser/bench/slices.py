@@ -54,7 +54,8 @@ def run(
             partition_graph(graph, partition, num_shards=shards, seed=seed) for seed in range(seeds)
         ]
         for model in models:
-            described, erasers = {}, {}
+            described: dict[int, dict[str, Any]] = {}
+            erasers: dict[int, GraphEraser] = {}
             for count in slices:
                 progress(f"{name} {model} slices={count}")
                 scores = []

@@ -127,7 +127,8 @@ def _rows_differ(before: Graph, after: Graph, nodes: NDArray[np.int64]) -> NDArr
     lengths = np.diff(before.x.indptr)[old]
     differs = (lengths != np.diff(after.x.indptr)[new]) | (before.y[old] != after.y[new])
     same = np.flatnonzero(~differs)
-    here, there = slices_of(before.x.indptr, old[same]), slices_of(after.x.indptr, new[same])
+    here = slices_of(before.x.indptr.astype(np.int64), old[same])
+    there = slices_of(after.x.indptr.astype(np.int64), new[same])
     unequal = before.x.indices[here] != after.x.indices[there]
     unequal |= before.x.data[here] != after.x.data[there]
     differs[np.repeat(same, lengths[same])[unequal]] = True

@@ -146,5 +146,5 @@ def digest_tensors(tensors: Mapping[str, NDArray[np.generic]]) -> str:
     digest = hashlib.sha256()
     for name, array in sorted(tensors.items()):
         digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
-        digest.update(np.ascontiguousarray(array))
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
