@@ -33,6 +33,8 @@ def describe(params: dict[str, Any], settings: Settings) -> dict[str, Any]:
         "gamma": float(params["gamma"]),
         "delta": params["delta"],
         "engine": settings.engine.name,
+        # Only where there are any: a run without slices is described as it always was.
+        **({"slices": settings.slices} if settings.slices > 1 else {}),
     }
 
 
@@ -64,6 +66,7 @@ def parameters_of(
                 *("sample", "global_expert"),
             )
         },
+        "slices": configuration.get("slices", 1),
     }
 
 

@@ -47,7 +47,13 @@ from grapheraser.requests import Plan, Request, plan_removal
 from grapheraser.state import Settings, State, change_state, ensemble_of, fit_state
 from grapheraser.statement import exactness
 from grapheraser.store import RunLock, RunState, load_run, save_run
-from grapheraser.training import ShardWeights, TrainingConfig, digest_tensors, resolve_engine
+from grapheraser.training import (
+    ShardWeights,
+    TrainingConfig,
+    check_slices,
+    digest_tensors,
+    resolve_engine,
+)
 from grapheraser.verification import Verification, compare
 from grapheraser.versions import versions
 from grapheraser.warm import warm_up
@@ -81,6 +87,9 @@ class GraphEraser:
             forgets as exactly as the shards do. None: where several shards are routed, but not
             with the paper's own aggregations (mean, majority, learned).
         engine: auto, pyg, cpu or cuda.
+        slices: train every shard in so many phases, each on one slice of its nodes more, and keep
+            a checkpoint between them: a request then trains the phases from the first that it
+            touches. 1 is plain training. Engine cpu only; what it costs is in docs/slicing.md.
 
     Attributes:
         graph_: the current graph.
@@ -106,6 +115,7 @@ class GraphEraser:
         sample: Sample = "auto",
         global_expert: bool | None = None,
         engine: str = "auto",
+        slices: int = 1,
     ) -> None:
         self.model = model
         self.partition = partition
@@ -120,6 +130,7 @@ class GraphEraser:
         self.sample = sample
         self.global_expert = global_expert
         self.engine = engine
+        self.slices = slices
 
     # -- scikit-learn's conventions -----------------------------------------------------------
 
@@ -412,12 +423,16 @@ class GraphEraser:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
             raise ParameterError.of("seed", "GraphEraser", "an int", self.seed)
         model = resolve_model(self.model)
+        training = TrainingConfig(model=model, epochs=self.epochs)
+        resolved = resolve_engine(engine or self.engine, model, self.device)
+        check_slices(self.slices, training, resolved)
         return Settings(
-            training=TrainingConfig(model=model, epochs=self.epochs),
+            training=training,
             aggregator=self._aggregator(model),
-            engine=resolve_engine(engine or self.engine, model, self.device),
+            engine=resolved,
             executor=resolve_executor(self.executor),
             seed=int(self.seed),
+            slices=int(self.slices),
         )
 
     def _cut(self, graph: Graph) -> Partition:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,19 @@ from grapheraser.models import ModelSpec
 from grapheraser.partition import Partition
 from grapheraser.progress import progress
 from grapheraser.seeding import derive
-from grapheraser.training import Engine, ShardTask, ShardWeights, StackingEngine, TrainingConfig
+from grapheraser.training import (
+    Checkpoint,
+    Engine,
+    ShardData,
+    ShardTask,
+    ShardWeights,
+    SlicedTask,
+    SlicingEngine,
+    StackingEngine,
+    TrainingConfig,
+    train_sliced,
+    valid_checkpoints,
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +46,7 @@ class Settings:
     engine: Engine
     executor: Executor
     seed: int
+    slices: int = 1
 
     def shard_seed(self, shard: int) -> int:
         """The seed of one shard's training; no other shard or node has a part in it."""
@@ -65,6 +79,9 @@ class State:
             named[f"shard {shard}/columns"] = weights.columns
             for name, tensor in weights.tensors.items():
                 named[f"shard {shard}/{name}"] = tensor
+            for phase, checkpoint in enumerate(weights.checkpoints):
+                for name, array in checkpoint.arrays.items():
+                    named[f"shard {shard}/checkpoint {phase}/{name}"] = array
         for name, array in self.aggregator.tensors.items():
             named[f"aggregator/{name}"] = array
         return named
@@ -103,7 +120,8 @@ def change_state(
         touched: ids of the nodes whose neighbours or features have changed.
     """
     started = time.perf_counter()
-    fresh = train_shards(settings, graph, partition, retrain)
+    kept_parts = _kept_checkpoints(settings, state, graph, partition, retrain, touched)
+    fresh = train_shards(settings, graph, partition, retrain, checkpoints=kept_parts)
     trained = time.perf_counter()
     left = {int(shard) for shard in partition.shard_ids}
     kept = {
@@ -125,11 +143,17 @@ def change_state(
 
 
 def train_shards(
-    settings: Settings, graph: Graph, partition: Partition, shard_ids: Sequence[int]
+    settings: Settings,
+    graph: Graph,
+    partition: Partition,
+    shard_ids: Sequence[int],
+    *,
+    checkpoints: Mapping[int, tuple[Checkpoint, ...]] = MappingProxyType({}),
 ) -> dict[int, ShardWeights]:
     """Train these shards, each on its own nodes and the edges between them.
 
-    A closed-form model has none: its aggregator does all the work.
+    A closed-form model has none: its aggregator does all the work. Shards in slices go on from
+    the last of their ``checkpoints``, where they have any.
     """
     if isinstance(settings.training.model, ModelSpec) and settings.training.model.closed_form:
         return {}
@@ -137,6 +161,8 @@ def train_shards(
         ShardTask(shard, graph.subgraph(partition.members(shard)), settings.shard_seed(shard))
         for shard in shard_ids
     ]
+    if settings.slices > 1:
+        return _train_in_slices(settings, tasks, checkpoints)
     if isinstance(settings.engine, StackingEngine):
         stacked = settings.engine.train_stack(tasks, settings.training)
         return dict(zip(shard_ids, stacked, strict=True))
@@ -144,6 +170,41 @@ def train_shards(
     with progress("training shards", len(tasks)) as tick:
         weights = settings.executor.map(train, tasks, names=shard_ids, tick=tick)
     return dict(zip(shard_ids, weights, strict=True))
+
+
+def _train_in_slices(
+    settings: Settings, tasks: Sequence[ShardTask], kept: Mapping[int, tuple[Checkpoint, ...]]
+) -> dict[int, ShardWeights]:
+    sliced = [SlicedTask(task, settings.slices, kept.get(task.shard, ())) for task in tasks]
+    engine = settings.engine
+    assert isinstance(engine, SlicingEngine)  # or `check_slices` would have refused
+    train = partial(train_sliced, engine=engine, config=settings.training)
+    names = [task.shard for task in tasks]
+    with progress("training shards", len(tasks)) as tick:
+        weights = settings.executor.map(train, sliced, names=names, tick=tick)
+    return dict(zip(names, weights, strict=True))
+
+
+def _kept_checkpoints(
+    settings: Settings,
+    state: State,
+    graph: Graph,
+    partition: Partition,
+    retrain: Sequence[int],
+    touched: NDArray[np.int64],
+) -> dict[int, tuple[Checkpoint, ...]]:
+    """The checkpoints of these shards that a change leaves as they are; none without slices."""
+    return {
+        shard: valid_checkpoints(
+            state.shards[shard].checkpoints,
+            ShardData(state.graph, state.partition.members(shard)),
+            ShardData(graph, partition.members(shard)),
+            touched=touched,
+            seed=settings.shard_seed(shard),
+        )
+        for shard in retrain
+        if settings.slices > 1 and shard in state.shards
+    }
 
 
 def _ensemble(

@@ -241,7 +241,8 @@ def _columns(run: RunState) -> Iterator[Residue]:
     spec = ModelSpec(**model)
     for shard, weights in run.shards.items():
         members = run.graph.subgraph(run.partition.members(shard))
-        extra = np.setdiff1d(weights.columns, ShardTask(shard, members, 0).columns(spec))
+        held = np.concatenate([weights.columns, *(c.columns for c in weights.checkpoints)])
+        extra = np.setdiff1d(held, ShardTask(shard, members, 0).columns(spec))
         if len(extra):
             what = f"shard {shard} has weights for {len(extra)} columns that none of its nodes has"
             yield Residue("feature column", "shards", what)

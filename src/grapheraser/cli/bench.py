@@ -20,6 +20,7 @@ BENCHMARKS = {
     "unlearn": "request to receipt against PyG from scratch",
     "relearning": "what learning the aggregation again costs after a request",
     "cuda": "the CUDA engine against the PyG loop on one GPU",
+    "slices": "training in slices: time of a request, storage and F1",
     "utility": "F1 of every partition and aggregation against training from scratch",
 }
 

@@ -4,7 +4,7 @@
     graph-<digest>.npz               the current graph
     partition-<digest>.npz           the shard of every training node
     aggregator-<digest>.safetensors  what the aggregator holds
-    shards/<digest>.safetensors      one file per shard model
+    shards/<digest>.safetensors      one file per shard model, and per checkpoint inside a shard
     receipts/000001-<digest>.json    one file per change, canonical JSON
 
 Files are named by their content and never change. A save writes the new ones, then replaces the
@@ -49,7 +49,7 @@ from grapheraser.store.files import (
     sync_folder,
     write_atomic,
 )
-from grapheraser.training import ShardWeights
+from grapheraser.training import Checkpoint, ShardWeights
 from grapheraser.versions import versions
 
 __all__ = ["RunLock", "RunState", "load_run", "locked", "save_run"]
@@ -140,8 +140,13 @@ def _write_parts(path: Path, run: RunState, old: Mapping[str, str]) -> dict[str,
 
     shards = {}
     for shard, weights in run.shards.items():
-        tensors = {"columns": weights.columns, **weights.tensors}
-        shards[str(shard)] = put("shards/{}.safetensors", safetensors.numpy.save(tensors))
+        entry: dict[str, Any] = put("shards/{}.safetensors", safetensors.numpy.save(weights.arrays))
+        if weights.checkpoints:
+            entry["checkpoints"] = [
+                put("shards/{}.safetensors", safetensors.numpy.save(checkpoint.arrays))
+                for checkpoint in weights.checkpoints
+            ]
+        shards[str(shard)] = entry
     receipts = [
         put(f"receipts/{receipt.sequence:06}-{{}}.json", receipt.to_json().encode())
         for receipt in run.receipts
@@ -189,7 +194,11 @@ def _read_parts(path: Path, manifest: dict[str, Any]) -> RunState:
     shards = {}
     for shard, entry in sorted(manifest["shards"].items(), key=lambda item: int(item[0])):
         tensors = safetensors.numpy.load(get(entry))
-        shards[int(shard)] = ShardWeights(tensors.pop("columns"), tensors)
+        kept = [safetensors.numpy.load(get(part)) for part in entry.get("checkpoints", ())]
+        checkpoints = tuple(Checkpoint(part.pop("columns"), part) for part in kept)
+        if checkpoints:
+            tensors.pop("checkpoints")
+        shards[int(shard)] = ShardWeights(tensors.pop("columns"), tensors, checkpoints)
     try:
         receipts = tuple(Receipt.from_json(get(e).decode()) for e in manifest["receipts"])
     except VerificationError as error:
@@ -258,6 +267,7 @@ def _tensors(tensors: Mapping[str, NDArray[Any]]) -> bytes:
 def _files_of(manifest: dict[str, Any]) -> dict[str, str]:
     entries = [manifest["graph"], manifest["partition"], manifest["aggregator"]]
     entries += [*manifest["shards"].values(), *manifest["receipts"]]
+    entries += [kept for s in manifest["shards"].values() for kept in s.get("checkpoints", ())]
     return {entry["file"]: entry["sha256"] for entry in entries}
 
 

@@ -3,20 +3,43 @@
 from grapheraser.training.engine import (
     ENGINES,
     Engine,
+    SlicingEngine,
     StackingEngine,
     resolve_engine,
     shard_posteriors,
 )
-from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig, digest_tensors
+from grapheraser.training.slices import (
+    ShardData,
+    SlicedTask,
+    check_slices,
+    train_sliced,
+    valid_checkpoints,
+)
+from grapheraser.training.task import (
+    Checkpoint,
+    Phase,
+    ShardTask,
+    ShardWeights,
+    TrainingConfig,
+    digest_tensors,
+)
 
 __all__ = [
     "ENGINES",
+    "Checkpoint",
     "Engine",
+    "Phase",
+    "ShardData",
     "ShardTask",
     "ShardWeights",
+    "SlicedTask",
+    "SlicingEngine",
     "StackingEngine",
     "TrainingConfig",
+    "check_slices",
     "digest_tensors",
     "resolve_engine",
     "shard_posteriors",
+    "train_sliced",
+    "valid_checkpoints",
 ]

@@ -32,7 +32,8 @@ class Job:
         task: the shard.
         spec: the model.
         epochs: how many.
-        start: initial weights; default those that the task's seed stands for.
+        start: initial weights, zero where it has none; default those that the task's seed stands
+            for.
         dtype: float32, or float64 to check gradients.
     """
 
@@ -64,7 +65,8 @@ class Job:
         self.weights = InputWeights(
             *(aligned(shape[0] * shape[1], dtype).reshape(shape) for _ in range(3))
         )
-        self.plan.inputs.write(start, self.weights.values.reshape(-1))
+        if self.plan.inputs.names[0] in start:
+            self.plan.inputs.write(start, self.weights.values.reshape(-1))
         # Rows: running mean and variance of each norm, as torch starts them.
         self.running = aligned(4 * self.plan.hidden.width, dtype).reshape(4, -1)
         self.running[1::2] = 1.0
