@@ -87,7 +87,7 @@ def run(
     epochs: Annotated[int, typer.Option(help="Training epochs.")] = 100,
     shards: Annotated[int | None, typer.Option(help="k, instead of the paper's.")] = None,
     requests: Annotated[int, typer.Option(help="Timed requests, at most.")] = 100,
-    budget: Annotated[float, typer.Option(help="Seconds of timed requests, at most.")] = 4.0,
+    budget: Annotated[float, typer.Option(help="Seconds of timed requests, at most.")] = 2.0,
     workers: Annotated[int, typer.Option(help="Processes at once; 0 for this one.")] = 2,
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Run nothing; report on what is there.")

@@ -136,7 +136,7 @@ class Options:
     aggregations: tuple[str, ...] = ()
     epochs: int = 100
     requests: int = 100
-    budget: float = 4.0
+    budget: float = 2.0
     num_shards: int | None = None
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from grapheraser.draw.experiments import as_svg
+from grapheraser.draw.experiments import as_svg, smaller
 from grapheraser.draw.figure import as_png
 from grapheraser.experiments.cell import Cell, Result, Results
 from grapheraser.experiments.experiment import EXPERIMENTS, Experiment, Summary
@@ -137,7 +137,7 @@ def _write(
     results: Results,
     out: Path,
 ) -> bytes | None:
-    """The files of one experiment; returns the picture."""
+    """The files of one experiment; returns the picture for the page."""
     folder = out / experiment.name
     write_text(folder / "data.csv", to_csv(summary.rows))
     write_text(folder / "data.json", _json(experiment, options, summary, cells, results))
@@ -149,7 +149,7 @@ def _write(
     png = as_png(figure, dpi=_DPI)
     write_atomic(folder / "figure.png", png)
     write_atomic(folder / "figure.svg", as_svg(figure))
-    return png
+    return smaller(png)
 
 
 def _json(
