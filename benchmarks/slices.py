@@ -19,6 +19,8 @@ from grapheraser.bench import slices
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "slices.json"
 GUIDE = ROOT / "docs" / "slicing.md"
+# F1 is a mean over so many seeds; a shard of Physics takes longer.
+SEEDS = {"cora": 3, "physics": 1}
 
 
 def main() -> None:
@@ -29,9 +31,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     arguments = parser.parse_args()
     if not arguments.docs:
-        report = slices.run(progress=lambda text: print(text, file=sys.stderr))
         RESULT.parent.mkdir(parents=True, exist_ok=True)
-        RESULT.write_text(json.dumps(report, indent=1) + "\n")
+        rows = []
+        for name, seeds in SEEDS.items():
+            report = slices.run(
+                [name], seeds=seeds, progress=lambda text: print(text, file=sys.stderr)
+            )
+            rows += report["rows"]
+            report["rows"] = rows
+            RESULT.write_text(json.dumps(report, indent=1) + "\n")
         print(json.dumps(report, indent=1) if arguments.json else slices.markdown(report))
     write_guide()
 
