@@ -12,7 +12,6 @@ from grapheraser.experiments.communities import communities
 from grapheraser.experiments.grid import requests_cell, utility_cell
 from grapheraser.experiments.measure.data import community_of, graph_of, request_of
 from grapheraser.experiments.measure.ensemble import KeptEnsemble
-from grapheraser.experiments.pretrained import sage_embedding
 from grapheraser.graph import Graph, Nodes
 from grapheraser.models import resolve_model
 
@@ -85,25 +84,6 @@ def test_communities_end_where_everyone_agrees_with_most_neighbours(graph: Graph
 def test_isolated_nodes_are_communities_of_their_own() -> None:
     lonely = Graph.from_arrays(np.eye(4), np.array([[0], [1]]), np.zeros(4, dtype=int))
     assert sorted(np.bincount(communities(lonely, 0)).tolist()) == [1, 1, 2]
-
-
-def test_the_pretrained_embedding_is_the_hidden_layer_of_pyg(graph: Graph) -> None:
-    import torch
-    from torch_geometric.nn import SAGEConv
-
-    from grapheraser.models import ModelSpec
-    from grapheraser.seeding import derive
-    from grapheraser.training import ShardTask, TrainingConfig, resolve_engine
-
-    training, spec = graph.training_graph, ModelSpec("sage", hidden=32)
-    task = ShardTask(0, training, derive(5, "experiment", "embedding"))
-    weights = resolve_engine("auto", spec, "cpu").train(task, TrainingConfig(spec, epochs=100))
-    conv = SAGEConv(len(weights.columns), 32)
-    names = ("lin_l.weight", "lin_l.bias", "lin_r.weight")
-    conv.load_state_dict({n: torch.tensor(weights.tensors[f"conv1.{n}"]) for n in names})
-    x = torch.tensor(training.x.toarray()[:, weights.columns], dtype=torch.float32)
-    expected = torch.relu(conv(x, torch.tensor(training.edge_index))).detach().numpy()
-    np.testing.assert_allclose(sage_embedding(training, 5), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_requests_are_independent_of_each_other(options: Options) -> None:

@@ -17,12 +17,12 @@ from typing import Any
 
 from grapheraser.aggregation import AGGREGATORS, Aggregator, resolve_aggregator
 from grapheraser.errors import ParameterError
-from grapheraser.experiments.pretrained import sage_embedding
 from grapheraser.models import CustomModel, Model, resolve_model
 from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
+from grapheraser.partition.pretrained import pretrained_gnn
 
 _FORM = re.compile(r"([\w.:-]+)(?:\((.*)\))?$")
-EMBEDDINGS: dict[str, Callable[..., Any]] = {"sage": sage_embedding}
+EMBEDDINGS: dict[str, Callable[..., Any]] = {"sage": pretrained_gnn}
 
 
 def parse(text: str) -> tuple[str, dict[str, Any]]:
