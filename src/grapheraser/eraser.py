@@ -6,7 +6,6 @@ import inspect
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grapheraser.accounting import Deed, write_receipt
 from grapheraser.aggregation import (
     Aggregator,
     Explanation,
     FittedAggregator,
     Sample,
     WithExpert,
-    relearned,
     resolve_aggregator,
     wants_expert,
 )
@@ -33,29 +32,26 @@ from grapheraser.errors import (
     NotFittedError,
     ParameterError,
     PartitionError,
-    VerificationError,
 )
 from grapheraser.graph import UNLABELLED, Graph, as_requests, coalesce, request_digest
 from grapheraser.guideline import AUTO, recommend
 from grapheraser.models import Model, ModelSpec, ModuleFactory, resolve_model
-from grapheraser.partition import Partition, Partitioner, partition_graph, resolve_partitioner
+from grapheraser.partition import Partition, Partitioner, partition_graph
 from grapheraser.partition.api import PartitionFunction
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.placement import place_node
-from grapheraser.receipt import Receipt, ShardRecord, check_chain, digest_of
+from grapheraser.receipt import Receipt, digest_of
+from grapheraser.replay import replay
 from grapheraser.requests import Plan, Request, plan_removal
 from grapheraser.state import Settings, State, change_state, ensemble_of, fit_state
-from grapheraser.statement import exactness
 from grapheraser.store import RunLock, RunState, load_run, save_run
 from grapheraser.training import (
     ShardWeights,
     TrainingConfig,
     check_slices,
-    digest_tensors,
     resolve_engine,
 )
-from grapheraser.verification import Verification, compare
-from grapheraser.versions import versions
+from grapheraser.verification import Verification
 from grapheraser.warm import warm_up
 
 # The largest block of posteriors held at once while predicting, in numbers.
@@ -307,17 +303,9 @@ class GraphEraser:
             "features": len(plan.removal.features),
             "untrained": plan.untrained_nodes + plan.cut_edges,
         }
-        receipt = self._receipt(
-            "unlearn",
-            plan.removal.digest,
-            counts,
-            state,
-            (*plan.retrain, *plan.emptied),
-            timings,
-            started,
-        )
-        self._commit(self._settings, state, (*self._receipts, receipt), self._configuration)
-        return receipt
+        shards = (*plan.retrain, *plan.emptied)
+        deed = Deed("unlearn", plan.removal.digest, counts, shards, timings, started)
+        return self._write_down(deed, state)
 
     def insert(
         self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
@@ -345,9 +333,8 @@ class GraphEraser:
         timings = {"graph": changed - started, **timings}
         counts = {"nodes": 1, "edges": len(others), "features": 0, "untrained": 0}
         request = digest_of({"insert": int(node_id), "neighbours": others.tolist()})
-        receipt = self._receipt("insert", request, counts, state, (shard,), timings, started)
-        self._commit(self._settings, state, (*self._receipts, receipt), self._configuration)
-        return receipt
+        deed = Deed("insert", request, counts, (shard,), timings, started)
+        return self._write_down(deed, state)
 
     # -- proof --------------------------------------------------------------------------------
 
@@ -357,39 +344,8 @@ class GraphEraser:
         Under a data-free partition the cut itself is made again too. The receipts are checked for
         their chain.
         """
-        started = time.perf_counter()
-        state, notes = self._fitted, list[str]()
-        differences: list[str] = []
-        if replace(state.graph).fingerprint != state.graph.fingerprint:
-            differences.append("graph: its fingerprint does not follow from its data")
-        try:
-            check_chain(self._receipts, graph=state.graph.fingerprint)
-        except VerificationError as error:
-            differences.append(error.message)
-        partition = state.partition
-        if partition.data_free:
-            method = resolve_partitioner(partition.method)
-            training = state.graph.training_graph
-            assignment = method(
-                training, partition.num_shards, capacity=partition.capacity, seed=partition.seed
-            )
-            if not np.array_equal(assignment.labels, partition.labels):
-                differences.append("partition: a fresh cut gives other shards")
-        fresh = fit_state(self._settings, state.graph, partition)
-        found = state.tensors()
-        differences += compare(found, fresh.tensors())
-        for receipt in self._receipts[-1:]:
-            if receipt.versions != versions(self.device):
-                notes.append("the last receipt was written under other library versions")
-        return Verification(
-            identical=not differences,
-            tensors=len(found),
-            values=sum(array.size for array in found.values()),
-            receipts=len(self._receipts),
-            differences=tuple(differences),
-            notes=tuple(notes),
-            seconds=time.perf_counter() - started,
-        )
+        self._check_fitted()
+        return replay(self._settings, self._state, self._receipts, device=self.device)
 
     # -- keeping ------------------------------------------------------------------------------
 
@@ -476,61 +432,19 @@ class GraphEraser:
             else self.global_expert,
         )
 
-    def _receipt(
-        self,
-        action: str,
-        request: str,
-        counts: dict[str, int],
-        after: State,
-        shard_ids: Sequence[int],
-        timings: dict[str, float],
-        started: float,
-    ) -> Receipt:
-        before, settings = self._state, self._settings
-        hashing = time.perf_counter()
-        sizes = after.partition.sizes
-        records = tuple(
-            ShardRecord(
-                shard=shard,
-                seed=settings.shard_seed(shard),
-                nodes=int(sizes[shard]),
-                before=before.shards[shard].digest if shard in before.shards else None,
-                after=after.shards[shard].digest if shard in after.shards else None,
-            )
-            for shard in sorted(shard_ids)
-        )
-        old, new = (digest_tensors(s.aggregator.tensors) for s in (before, after))
-        aggregation = {
-            "name": settings.aggregator.name,
-            "global_expert": isinstance(settings.aggregator, WithExpert),
-            "before": old,
-            "after": new,
-            "relearned": relearned(before.aggregator, after.aggregator),
-            "seconds": round(timings["aggregation"], 6),
-            # A user's own aggregator need not have any.
-            "notes": list(getattr(after.aggregator, "notes", ())),
-        }
-        fingerprints = before.graph.fingerprint, after.graph.fingerprint
-        now = time.perf_counter()
-        timings = {**timings, "digests": now - hashing, "total": now - started}
-        return Receipt(
-            action=action,
-            sequence=len(self._receipts) + 1,
-            previous=self._receipts[-1].digest if self._receipts else None,
-            request=request,
-            counts=counts,
-            graph_before=fingerprints[0],
-            graph_after=fingerprints[1],
-            shards=records,
-            aggregation=aggregation,
-            configuration=digest_of(self._configuration),
-            engine=settings.engine.name,
+    def _write_down(self, deed: Deed, after: State) -> Receipt:
+        """Make the state after a deed the current one, with its receipt."""
+        receipt = write_receipt(
+            deed,
+            self._state,
+            after,
+            settings=self._settings,
+            configuration=self._configuration,
             device=self.device,
-            versions=versions(self.device),
-            exactness=exactness(after.partition),
-            timings={name: round(seconds, 6) for name, seconds in timings.items()},
-            completed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            earlier=self._receipts,
         )
+        self._commit(self._settings, after, (*self._receipts, receipt), self._configuration)
+        return receipt
 
 
 def _check_trainable(graph: Graph) -> None:
