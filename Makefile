@@ -14,7 +14,7 @@ help:
 	@echo "make demo    fit, forget and verify on the embedded graph"
 	@echo "make test    lint, type check, import contract, all tests"
 	@echo "make lint    only the first three"
-	@echo "make bench   run the benchmarks; JSON on stdout"
+	@echo "make bench   run the benchmarks that need no GPU"
 	@echo "make docs    write the generated parts of the documentation again"
 	@echo "make clean   remove $(VENV) and all caches"
 
@@ -44,16 +44,16 @@ unit: $(READY)
 	$(BIN)/pytest -n $(WORKERS)
 
 bench: $(READY)
-	@for script in benchmarks/*.py; do \
+	@for script in $(filter-out %/guides.py %/cuda_engine.py,$(wildcard benchmarks/*.py)); do \
 	  test -e "$$script" || { echo "no benchmarks yet" >&2; break; }; \
 	  echo "$$script" >&2; $(BIN)/python "$$script" || exit 1; \
 	done
 
 docs: $(READY)
-	@for script in docs/generate/*.py; do \
-	  test -e "$$script" || { echo "nothing is generated yet" >&2; break; }; \
-	  $(BIN)/python "$$script" || exit 1; \
+	@for guide in partition engines slices; do \
+	  $(BIN)/python benchmarks/$$guide.py --docs || exit 1; \
 	done
+	@$(BIN)/python benchmarks/guides.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,40 @@
+"""Write the tables of stored results into the guides that have no script of their own.
+
+python benchmarks/guides.py
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from grapheraser.bench import cuda, unlearn, utility
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+SHOWN = ("scratch", "hash", "metis")
+
+
+def main() -> None:
+    write("engines.md", "unlearn", unlearn.markdown(stored("unlearn")))
+    write("engines.md", "cuda", cuda.markdown(stored("cuda")))
+    cells = [cell for cell in stored("utility")["cells"] if cell["partition"] in SHOWN]
+    write("aggregation.md", "utility", utility.markdown({"cells": cells}))
+
+
+def stored(name: str) -> Any:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def write(guide: str, name: str, table: str) -> None:
+    path = ROOT / "docs" / guide
+    pattern = rf"(<!-- table: {name} -->).*?(<!-- end -->)"
+    # A function, because a table may hold backslashes.
+    text = re.sub(pattern, lambda m: f"{m[1]}\n\n{table}\n\n{m[2]}", path.read_text(), flags=re.S)
+    path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
