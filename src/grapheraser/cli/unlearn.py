@@ -54,7 +54,18 @@ def run(
     if json:
         print_json({"receipt": receipt.to_dict(), "digest": receipt.digest})
         return
-    counts = ", ".join(f"{n} {what}" for what, n in receipt.counts.items() if n)
+    nouns = {
+        "nodes": "node",
+        "edges": "edge",
+        "features": "feature row",
+        "untrained": "in no shard",
+    }
+    plurals = {"nodes": "nodes", "edges": "edges", "features": "feature rows"}
+    counts = ", ".join(
+        f"{n} {nouns[kind] if n == 1 else plurals.get(kind, nouns[kind])}"
+        for kind, n in receipt.counts.items()
+        if n
+    )
     retrained = ", ".join(map(str, receipt.retrained)) or "none"
     print(f"forgotten   {counts}")
     print(f"retrained   shards: {retrained} (of {len(eraser.shards_)})")
