@@ -172,6 +172,7 @@ def test_verify_fails_on_altered_weights(own_run: Path) -> None:
         (("predict", "no-such-run", "--nodes", "1"), "RunNotFoundError"),
         (("unlearn", "no-such-run", "--nodes", "1"), "RunNotFoundError"),
         (("fit", "no-such-graph", "--out", "NEW"), "UnknownDatasetError"),
+        (("partition", "demo", "--draw", "picture.docx"), "ParameterError"),
         (("fit", "demo", "--out", "NEW", "--shards", "0"), "ParameterError"),
         (("fit", "demo", "--out", "NEW", "--shards", "2161"), "ParameterError"),
         (("fit", "demo", "--out", "NEW", "--model", "resnet"), "ParameterError"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import colorsys
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 
 from grapheraser.draw.figure import ACCENT, ALERT, INK, MUTED, dress, new_figure
 from grapheraser.draw.layout import layout
+from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
 from grapheraser.seeding import generator
+from grapheraser.store import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +43,15 @@ def draw_partition(
     metadata = {"Date": None} if target.suffix.lower() == ".svg" else None
     import matplotlib as mpl
 
-    with mpl.rc_context({"svg.hashsalt": "grapheraser"}):
-        figure.savefig(target, dpi=dpi, metadata=metadata)
+    picture = io.BytesIO()
+    try:
+        with mpl.rc_context({"svg.hashsalt": "grapheraser"}):
+            figure.savefig(picture, format=target.suffix[1:], dpi=dpi, metadata=metadata)
+    except ValueError:
+        raise ParameterError.of(
+            "path", "draw_partition", "a .png, .svg or .pdf file", path
+        ) from None
+    write_file(target, picture.getvalue())
     return target
 
 

@@ -88,8 +88,13 @@ def locked(path: Path) -> Iterator[RunLock]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file of its own, e.g. a page, making its folder."""
+    write_file(path, text.encode())
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file of its own, e.g. a picture, making its folder."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"can't make the folder {path.parent}: {error.strerror}.") from error
-    write_atomic(path, text.encode())
+    write_atomic(path, content)
