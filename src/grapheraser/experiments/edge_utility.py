@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.draw.experiments import Bars, draw_bars
 from grapheraser.experiments import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.experiment import (
@@ -21,7 +20,8 @@ from grapheraser.experiments.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.grid import SCRATCH, f1, heights, shown, spreads, utility_cells
+from grapheraser.experiments.f1_bars import draw_f1
+from grapheraser.experiments.grid import SCRATCH, f1, shown, utility_cells
 from grapheraser.experiments.noise import Mean, beyond, entry, tidy
 from grapheraser.experiments.options import Options
 from grapheraser.experiments.table import Entry, Table
@@ -99,27 +99,10 @@ def summarise(options: Options, results: Results) -> Summary:
             f"{counted(same, len(known), 'cases')}; it moves by {apart:.4f} on average.",
         )
     ]
-    return Summary(rows, [table], claims, lambda: _figure(options, found))
-
-
-def _figure(options: Options, found: dict[tuple[str, str, str], Mean | None]) -> Any:
-    panels = []
-    for dataset in options.datasets:
-        got = {p: [found[dataset, m, p] for m in options.models] for p in _methods(options)}
-        told = {
-            p: [paper.EDGE_UTILITY.get(dataset, m, p) for m in options.models]
-            for p in _methods(options)
-        }
-        panels.append(
-            Bars(
-                shown(dataset),
-                [shown(model).upper() for model in options.models],
-                {shown(p): heights(line) for p, line in got.items()},
-                {shown(p): spreads(line) for p, line in got.items()},
-                {shown(p): heights(line) for p, line in told.items() if any(line)},
-            )
-        )
-    return draw_bars(panels, "micro F1", limits=(0, 1))
+    series = {shown(method): (method,) for method in _methods(options)}
+    return Summary(
+        rows, [table], claims, lambda: draw_f1(options, series, found, paper.EDGE_UTILITY.get)
+    )
 
 
 register(

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.draw.experiments import Bars, draw_bars
 from grapheraser.experiments import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.experiment import (
@@ -17,7 +16,8 @@ from grapheraser.experiments.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.grid import f1, heights, shown, spreads, utility_cells
+from grapheraser.experiments.f1_bars import draw_f1
+from grapheraser.experiments.grid import f1, shown, utility_cells
 from grapheraser.experiments.noise import Mean, entry, signed, tidy
 from grapheraser.experiments.options import Options
 from grapheraser.experiments.partition_cost import methods
@@ -67,7 +67,13 @@ def summarise(options: Options, results: Results) -> Summary:
             for key, value in routed.items()
         ]
         tables.append(_table(options, routed, "Micro F1 with routing (ours)", False))
-    return Summary(rows, tables, _claims(options, found), lambda: _figure(options, found))
+    series = {shown(method): (method,) for method in methods(options)}
+    return Summary(
+        rows,
+        tables,
+        _claims(options, found),
+        lambda: draw_f1(options, series, found, paper.PARTITIONERS.get),
+    )
 
 
 def _means(options: Options, results: Results, text: str) -> Found:
@@ -151,26 +157,6 @@ def _claims(options: Options, found: Found) -> list[Claim]:
             )
         )
     return claims
-
-
-def _figure(options: Options, found: Found) -> Any:
-    panels = []
-    for dataset in options.datasets:
-        got = {p: [found.get((dataset, m, p)) for m in options.models] for p in methods(options)}
-        told = {
-            p: [paper.PARTITIONERS.get(dataset, m, p) for m in options.models]
-            for p in methods(options)
-        }
-        panels.append(
-            Bars(
-                shown(dataset),
-                [shown(model).upper() for model in options.models],
-                {shown(p): heights(line) for p, line in got.items()},
-                {shown(p): spreads(line) for p, line in got.items()},
-                {shown(p): heights(line) for p, line in told.items() if any(line)},
-            )
-        )
-    return draw_bars(panels, "micro F1", limits=(0, 1))
 
 
 register(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from grapheraser.draw.experiments import Bars, draw_bars
 from grapheraser.experiments import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.experiment import (
@@ -15,7 +14,8 @@ from grapheraser.experiments.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.grid import f1, heights, shown, spreads, utility_cells
+from grapheraser.experiments.f1_bars import draw_f1
+from grapheraser.experiments.grid import f1, shown, utility_cells
 from grapheraser.experiments.noise import Mean, entry, tidy
 from grapheraser.experiments.options import Options
 from grapheraser.experiments.table import Entry, Table
@@ -96,20 +96,13 @@ def summarise(options: Options, results: Results) -> Summary:
                 f"at most {max(gaps):.3f} apart.",
             )
         )
-    panels = []
-    for dataset in options.datasets:
-        got = {s: [found.get((dataset, m, s)) for m in options.models] for s in SAMPLES}
-        told = {s: [paper.SAMPLES.get((dataset, m, s)) for m in options.models] for s in SAMPLES}
-        panels.append(
-            Bars(
-                shown(dataset),
-                [shown(model).upper() for model in options.models],
-                {s: heights(line) for s, line in got.items()},
-                {s: spreads(line) for s, line in got.items()},
-                {s: heights(line) for s, line in told.items() if any(line)},
-            )
-        )
-    return Summary(rows, [table], claims, lambda: draw_bars(panels, "micro F1", limits=(0, 1)))
+    series = {label: (label,) for label in SAMPLES}
+    return Summary(
+        rows,
+        [table],
+        claims,
+        lambda: draw_f1(options, series, found, lambda *key: paper.SAMPLES.get(key)),
+    )
 
 
 register(

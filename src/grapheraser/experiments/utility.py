@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.draw.experiments import Bars, draw_bars
 from grapheraser.experiments import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.experiment import (
@@ -18,7 +17,8 @@ from grapheraser.experiments.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.grid import SCRATCH, f1, gained, heights, shown, spreads, utility_cells
+from grapheraser.experiments.f1_bars import draw_f1
+from grapheraser.experiments.grid import SCRATCH, f1, gained, shown, utility_cells
 from grapheraser.experiments.noise import Mean, beyond, entry, signed, tidy
 from grapheraser.experiments.options import Options
 from grapheraser.experiments.table import Entry, Table
@@ -115,24 +115,7 @@ def _figure(options: Options, found: dict[Key, Mean]) -> Any:
     where = "metis" if "metis" in options.main_partitions else "blpa"
     for partition in dict.fromkeys((options.main_partitions[0], where)):
         series[f"{last} / {shown(partition)}"] = (partition, last)
-    panels = []
-    for dataset in options.datasets:
-        keys = {
-            name: [(dataset, model, *where) for model in options.models]
-            for name, where in series.items()
-        }
-        got = {name: [found.get(key) for key in line] for name, line in keys.items()}
-        told = {name: [published(*key) for key in line] for name, line in keys.items()}
-        panels.append(
-            Bars(
-                shown(dataset),
-                [shown(model).upper() for model in options.models],
-                {name: heights(line) for name, line in got.items()},
-                {name: spreads(line) for name, line in got.items()},
-                {name: heights(line) for name, line in told.items() if any(line)},
-            )
-        )
-    return draw_bars(panels, "micro F1", limits=(0, 1))
+    return draw_f1(options, series, found, published)
 
 
 def _claims(options: Options, found: dict[Key, Mean]) -> list[Claim]:
