@@ -18,7 +18,6 @@ from grapheraser.audit.shadow import (
     RECUT,
     SCENARIOS,
     Observations,
-    Version,
     fitted,
     observe,
     parameters,
@@ -26,6 +25,7 @@ from grapheraser.audit.shadow import (
     unlearned,
 )
 from grapheraser.audit.statistics import Interval
+from grapheraser.audit.version import Answers, Version
 from grapheraser.errors import MissingExtraError, ParameterError
 from grapheraser.graph import TRAIN
 
@@ -195,6 +195,20 @@ def test_a_version_answers_as_the_run_does_where_candidates_have_no_shard(
     target, graph = runs["target"], runs["graph"]
     nodes = graph.test_nodes[:9]
     assert np.array_equal(Version.of(target).posteriors(graph, nodes), target.predict_proba(nodes))
+
+
+@pytest.mark.parametrize("how", [KEPT, RECUT])
+def test_shards_that_are_not_asked_again_answer_the_same(runs: dict[str, Any], how: str) -> None:
+    target, graph = runs["target"], runs["graph"]
+    taken = target.partition_.members(0)[:3]
+    asked = np.concatenate([taken, graph.test_nodes[:3]])
+    now, after = Version.of(target), unlearned(target, graph, taken, how)
+    known = Answers.of(now, graph, np.concatenate([asked, graph.test_nodes[:20]]))
+    for version in (now, after):
+        anew = version.posteriors(graph, asked)
+        assert np.array_equal(version.posteriors(graph, asked, known), anew)
+    others = graph.test_nodes[20:25]
+    assert np.array_equal(now.posteriors(graph, others, known), now.posteriors(graph, others))
 
 
 def test_a_resplit_keeps_the_share_and_the_graph(demo: ge.Graph) -> None:

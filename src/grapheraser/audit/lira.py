@@ -21,7 +21,6 @@ from grapheraser.audit.shadow import (
     KEPT,
     PLANTED,
     RECUT,
-    Version,
     fitted,
     labelled,
     parameters,
@@ -29,6 +28,7 @@ from grapheraser.audit.shadow import (
     unlearned,
 )
 from grapheraser.audit.statistics import Rates, rates
+from grapheraser.audit.version import Version
 from grapheraser.eraser import GraphEraser
 from grapheraser.graph import TEST, TRAIN, Graph
 from grapheraser.seeding import derive, generator

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -129,15 +130,21 @@ def _trained(
 ) -> NDArray[np.float64]:
     """Belief that each test row is a member, of a model trained on the other rows ``[n]``."""
     classifier = _classifier(model, derive(seed, "audit", model) % 2**32)
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
     # Matrices this small are ten times slower on two threads than on one.
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings(), _controller().limit(limits=1):
         # A small network that has not settled is still an attack model; its AUC tells.
         warnings.simplefilter("ignore")
         classifier.fit(train, member)
     belief: NDArray[np.float64] = classifier.predict_proba(test)[:, 1]
     return belief
+
+
+@cache
+def _controller() -> Any:
+    """The thread pools of this process; finding them takes longer than training a model."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
 
 
 def _classifier(model: str, seed: int) -> Any:

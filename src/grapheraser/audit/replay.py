@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.audit.shadow import Version, fitted, labelled
+from grapheraser.audit.shadow import fitted, labelled
+from grapheraser.audit.version import Version
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TRAIN, Graph, Nodes

@@ -18,18 +18,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from grapheraser.aggregation import Ensemble, FittedAggregator
+from grapheraser.aggregation import Ensemble
 from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.version import Answers, Version
 from grapheraser.cluster import LocalExecutor
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TEST, TRAIN, UNLABELLED, Graph, Nodes
-from grapheraser.models import Model, resolve_model
-from grapheraser.partition import Partition
 from grapheraser.seeding import derive, generator
-from grapheraser.training import ShardWeights
 
 KEPT = "kept"
 KEPT_RESEEDED = "kept, reseeded"
@@ -43,51 +41,6 @@ SCENARIOS = {
     RECUT_RESEEDED: "everything is cut and trained again from another seed",
     PLANTED: "nothing is unlearned: a planted leak",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Version:
-    """A model as it was served at one time: all that its answers depend on, but for the graph."""
-
-    partition: Partition
-    shards: Mapping[int, ShardWeights]
-    aggregator: FittedAggregator
-    model: Model
-    seed: int
-
-    @classmethod
-    def of(cls, eraser: GraphEraser) -> Version:
-        """The version that a fitted eraser serves now."""
-        return cls(
-            partition=eraser.partition_,
-            shards=eraser.shards_,
-            aggregator=eraser.aggregator_,
-            model=resolve_model(eraser.model),
-            seed=int(eraser.seed),
-        )
-
-    def ensemble(self, graph: Graph, candidates: NDArray[np.int64]) -> Ensemble:
-        """The version on a graph in which the candidates have no shard."""
-        role = graph.role.copy()
-        role[graph.positions(candidates)] = TEST
-        others = np.setdiff1d(self.partition.nodes, candidates)
-        return Ensemble(
-            graph=replace(graph, role=role),
-            partition=self.partition.restricted_to(others),
-            shards=self.shards,
-            model=self.model,
-            seed=self.seed,
-        )
-
-    def posteriors(self, graph: Graph, candidates: ArrayLike) -> NDArray[np.float32]:
-        """What it says about candidates that are handed to it with their features and ties.
-
-        Args:
-            graph: the graph to ask on; may hold more nodes than the version was trained on.
-            candidates: ids of nodes of it.
-        """
-        ids = np.asarray(candidates, dtype=np.int64)
-        return self.aggregator.predict_proba(self.ensemble(graph, ids), graph.positions(ids))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,13 +155,14 @@ def observe(
     taken = rng.permutation(train)[: requests * nodes_per_request].reshape(requests, -1)
     others = np.resize(rng.permutation(test), taken.shape)
     now, parts = Version.of(eraser), []
+    known = Answers.of(now, graph, np.concatenate([taken, others], axis=None))
     for number in budget.rounds(requests, least=min(least, requests)):
         after = unlearned(eraser, graph, np.sort(taken[number]), how)
         asked = np.concatenate([taken[number], others[number]])
         parts.append(
             Observations(
-                before=now.posteriors(graph, asked),
-                after=after.posteriors(graph, asked),
+                before=now.posteriors(graph, asked, known),
+                after=after.posteriors(graph, asked, known),
                 member=np.arange(len(asked)) < nodes_per_request,
                 labels=graph.y[graph.positions(asked)],
                 request=np.zeros(len(asked), dtype=np.int64),
