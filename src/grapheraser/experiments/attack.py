@@ -15,9 +15,18 @@ from typing import Any
 import numpy as np
 
 from grapheraser.audit.membership import attack
-from grapheraser.audit.shadow import KEPT, RECUT, RECUT_RESEEDED, fitted, observe, resplit
+from grapheraser.audit.shadow import (
+    KEPT,
+    RECUT,
+    RECUT_RESEEDED,
+    Observations,
+    fitted,
+    observe,
+    resplit,
+)
 from grapheraser.cluster import LocalExecutor
 from grapheraser.draw.experiments import Bars, draw_bars
+from grapheraser.eraser import GraphEraser
 from grapheraser.experiments import paper
 from grapheraser.experiments.cell import KINDS, Cell, Kind, Results
 from grapheraser.experiments.experiment import (
@@ -33,6 +42,7 @@ from grapheraser.experiments.measure.data import graph_of
 from grapheraser.experiments.options import Options
 from grapheraser.experiments.parts import aggregator_of, model_of, partitioner_of
 from grapheraser.experiments.table import ABOVE, Entry, Table
+from grapheraser.graph import Graph
 from grapheraser.seeding import derive
 
 # (scenario, nodes a request, requests) by column; the paper does not say how many it deletes.
@@ -47,7 +57,7 @@ CLOSE = 0.55
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:
-    """One scenario: observe the attacker's run and the run under attack, then attack."""
+    """Every scenario on the same two runs, the attacker's own and the one under attack."""
     graph, seed = graph_of(config), int(config["seed"])
     params = {
         "model": model_of(config["model"]),
@@ -60,33 +70,45 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     }
     own = resplit(graph, derive(seed, "attack", "split"))
     seen = [
-        observe(
-            fitted(params, on, run_seed),
-            on,
-            config["scenario"],
-            requests=config["requests"],
-            nodes_per_request=config["nodes_per_request"],
-            seed=derive(seed, "attack", name),
-        )
+        _looks(config["looks"], fitted(params, on, run_seed), on, derive(seed, "attack", name))
         for name, on, run_seed in (
             ("shadow", own, derive(seed, "attack", "own") >> 1),
             ("target", graph, seed),
         )
     ]
-    result = attack(seen[0], seen[1], seed=seed)
-    moved = np.linalg.norm(seen[1].before - seen[1].after, axis=1)
+    return {column: _attacked(seen[0][column], seen[1][column], seed) for column in seen[0]}
+
+
+def _looks(
+    looks: Mapping[str, Mapping[str, Any]], eraser: GraphEraser, graph: Graph, seed: int
+) -> dict[str, Observations]:
+    """What is seen of one run in each scenario."""
     return {
-        **result.to_dict(),
-        "moved_members": float(moved[seen[1].member].mean()),
-        "moved_others": float(moved[~seen[1].member].mean()),
+        column: observe(
+            eraser,
+            graph,
+            look["scenario"],
+            requests=look["requests"],
+            nodes_per_request=look["nodes_per_request"],
+            seed=seed,
+        )
+        for column, look in looks.items()
+    }
+
+
+def _attacked(shadow: Observations, target: Observations, seed: int) -> dict[str, Any]:
+    moved = np.linalg.norm(target.before - target.after, axis=1)
+    return {
+        **attack(shadow, target, seed=seed).to_dict(),
+        "moved_members": float(moved[target.member].mean()),
+        "moved_others": float(moved[~target.member].mean()),
     }
 
 
 KINDS.add("attack", Kind(measure))
 
 
-def _cell(options: Options, dataset: str, model: str, column: str) -> Cell:
-    scenario, nodes, requests = COLUMNS[column]
+def _cell(options: Options, dataset: str, model: str) -> Cell:
     method = options.how.partition(options.recommended(model))
     aggregation = options.how.aggregations.get("learned", "mean")
     return Cell.of(
@@ -97,20 +119,18 @@ def _cell(options: Options, dataset: str, model: str, column: str) -> Cell:
         num_shards=options.shards(dataset),
         epochs=options.epochs,
         aggregation=aggregation,
-        scenario=scenario,
-        nodes_per_request=nodes,
-        requests=requests,
+        looks={
+            column: {"scenario": scenario, "nodes_per_request": nodes, "requests": requests}
+            for column, (scenario, nodes, requests) in COLUMNS.items()
+        },
         **options.sources(model, method, aggregation),
     )
 
 
 def cells(options: Options) -> list[Cell]:
-    """Every data set, model and scenario."""
+    """Every data set and model; all scenarios of one share its two runs."""
     return [
-        _cell(options, dataset, model, column)
-        for dataset in options.datasets
-        for model in options.models
-        for column in COLUMNS
+        _cell(options, dataset, model) for dataset in options.datasets for model in options.models
     ]
 
 
@@ -120,11 +140,11 @@ Found = dict[tuple[str, str, str], dict[str, Any]]
 def summarise(options: Options, results: Results) -> Summary:
     """AUC by scenario, beside the paper's."""
     found: Found = {
-        (dataset, model, column): value
+        (dataset, model, column): value[column]
         for dataset in options.datasets
         for model in options.models
+        if (value := results.value(_cell(options, dataset, model))) is not None
         for column in COLUMNS
-        if (value := results.value(_cell(options, dataset, model, column))) is not None
     }
     rows = [
         {
