@@ -9,10 +9,10 @@ import numpy as np
 
 from grapheraser.errors import MissingExtraError
 from grapheraser.experiments.cell import KINDS, Kind
+from grapheraser.experiments.measure.cut import partition_of
 from grapheraser.experiments.measure.data import graph_of
 from grapheraser.experiments.measure.utility import measure as measure_utility
-from grapheraser.experiments.parts import EMBEDDINGS, partitioner_of
-from grapheraser.partition import partition_graph
+from grapheraser.experiments.parts import EMBEDDINGS
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,12 +23,7 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
         raise MissingExtraError.of("scikit-learn", "experiments", "the t-SNE picture") from None
     utility = measure_utility(config)
     graph, seed = graph_of(config), int(config["seed"])
-    part = partition_graph(
-        graph,
-        partitioner_of(config["partition"]),
-        num_shards=min(config["num_shards"], len(graph.train_nodes)),
-        seed=seed,
-    )
+    part = partition_of(config)
     points = EMBEDDINGS[config["embedding"]](graph.training_graph, seed)
     shards = np.stack([points[part.labels == s].mean(axis=0) for s in part.shard_ids])
     projection = TSNE(

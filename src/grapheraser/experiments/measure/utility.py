@@ -10,10 +10,10 @@ import numpy as np
 from grapheraser.cluster import LocalExecutor
 from grapheraser.eraser import GraphEraser
 from grapheraser.experiments.cell import KINDS, Kind
+from grapheraser.experiments.measure.cut import partition_of
 from grapheraser.experiments.measure.data import graph_of, request_of
 from grapheraser.experiments.measure.ensemble import KeptEnsemble
-from grapheraser.experiments.parts import aggregator_of, model_of, partitioner_of
-from grapheraser.partition import partition_graph
+from grapheraser.experiments.parts import aggregator_of, model_of
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,13 +23,7 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     carrying the request out afterwards, and takes one training instead of two.
     """
     before, seed, model = graph_of(config), int(config["seed"]), model_of(config["model"])
-    partition = partition_graph(
-        before,
-        partitioner_of(config["partition"]),
-        num_shards=min(config["num_shards"], len(before.train_nodes)),
-        seed=seed,
-        gamma=config.get("gamma", 0.0),
-    )
+    partition = partition_of(config)
     graph = before
     if config.get("forget"):
         request = request_of(config["forget"], before, partition, seed)
