@@ -53,7 +53,7 @@ def _with_neighbours(x: Tensor, edge_index: Tensor) -> Tensor:
 
 
 def small_graph(
-    seed: int = 0, *, n: int = 40, num_features: int = 12, classes: int = 3
+    seed: int = 0, *, n: int = 40, num_features: int = 12, classes: int = 3, ties: int = 2
 ) -> ge.Graph:
     """A graph with gaps in its ids, an isolated node, test nodes and a node without features."""
     rng = np.random.default_rng(seed)
@@ -62,7 +62,7 @@ def small_graph(
     x[0, 0] = 1
     x[n // 2] = 0
     linked = np.delete(np.arange(n), n // 3)
-    pairs = linked[rng.integers(len(linked), size=(2, 2 * n))]
+    pairs = linked[rng.integers(len(linked), size=(2, ties * n))]
     pairs = pairs[:, pairs[0] != pairs[1]]
     shuffled = rng.permutation(ids)
     return ge.Graph.from_arrays(
@@ -79,9 +79,10 @@ def small_graph(
 
 @st.composite
 def small_graphs(draw: st.DrawFn, *, min_nodes: int = 10, max_nodes: int = 40) -> ge.Graph:
-    """Random graphs of the kind of `small_graph`."""
-    n = draw(st.integers(min_nodes, max_nodes))
-    return small_graph(draw(st.integers(0, 2**16)), n=n, num_features=draw(st.integers(2, 12)))
+    """Random graphs of the kind of `small_graph`, some with more ties than an aggregation reads."""
+    n, num_features = draw(st.integers(min_nodes, max_nodes)), draw(st.integers(2, 12))
+    ties = draw(st.sampled_from([2, 12]))
+    return small_graph(draw(st.integers(0, 2**16)), n=n, num_features=num_features, ties=ties)
 
 
 @st.composite

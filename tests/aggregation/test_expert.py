@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.aggregation import Ensemble, Expert, MeanAggregator, WithExpert
 from grapheraser.aggregation.cholesky import solve_positive
 from grapheraser.aggregation.sketch import Sketch
-from grapheraser.aggregation.smoothing import OWN, SCALE, smoothed_rows
+from grapheraser.aggregation.smoothing import FIRST, OWN, SCALE, SECOND, smoothed_rows
 from grapheraser.errors import ParameterError
 from grapheraser.models import PRESETS
+from grapheraser.seeding import derive
 from tests.strategies import small_graph
 
 
@@ -29,21 +29,41 @@ def unit(rows: NDArray[Any]) -> NDArray[Any]:
     return np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
 
 
-def plain_rows(graph: ge.Graph) -> NDArray[Any]:
+def step(graph: ge.Graph, most: int, seed: int) -> NDArray[Any]:
+    """The matrix of one step: a node and its first neighbours by hash, equally weighted."""
+    S = np.eye(graph.num_nodes)
+    key = derive(seed, "smoothing")
+    for row, node in enumerate(graph.ids.tolist()):
+        near = graph.neighbours(node).tolist()
+        own = mixed(key, node)
+        for other in sorted(near, key=lambda other: mixed(own, other))[:most]:
+            S[row, graph.positions([other])] = 1.0
+    return S / S.sum(axis=1, keepdims=True)
+
+
+def mixed(a: int, b: int) -> int:
+    """The hash of `thinning`, in Python's own integers."""
+    whole = 2**64
+    z = (a + b * 0x9E3779B97F4A7C15) % whole
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % whole
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % whole
+    return z ^ (z >> 31)
+
+
+def plain_rows(graph: ge.Graph, seed: int = 0) -> NDArray[Any]:
     """The rows by dense matrices, for features that need no projection."""
-    n = graph.num_nodes
-    A = sp.csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
-    S = A.toarray() + np.eye(n)
-    S /= S.sum(axis=1, keepdims=True)
+    first, second = step(graph, FIRST, seed), step(graph, SECOND, seed)
     x = unit(graph.x.toarray().astype(np.float64))
-    return unit(OWN * x + unit(S @ (S @ x)))
+    return unit(OWN * x + unit(second @ (first @ x)))
 
 
-def test_rows_are_what_dense_matrices_give() -> None:
-    graph = small_graph()
+@pytest.mark.parametrize("ties", [2, 12])
+def test_rows_are_what_dense_matrices_give(ties: int) -> None:
+    graph = small_graph(ties=ties)
+    assert (graph.degree.max() > SECOND) == (ties > 2)
     everywhere = np.ones(graph.num_nodes, dtype=bool)
     sketch = Sketch.of(graph.num_features, 100, 0)
-    rows, _ = smoothed_rows(sketch, graph, np.arange(graph.num_nodes), everywhere)
+    rows, _ = smoothed_rows(sketch, graph, np.arange(graph.num_nodes), everywhere, 0)
     np.testing.assert_allclose(rows / SCALE, plain_rows(graph), atol=1e-4)
     assert np.array_equal(rows, np.rint(rows))
 

@@ -87,13 +87,14 @@ def _update(L: Matrix, first: int, panel: Matrix) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _substitute(L: Matrix, X: Matrix) -> None:
-    """Solve for every row of X ``[c, n]``, in place."""
+    """Solve for every row of X ``[c, n]``, in place; each row of L is read once for all of them."""
     lanes = np.zeros(8)  # eight sums side by side: a fixed order that still vectorises
-    for x in X:
-        for i in range(len(x)):
-            row = L[i]
+    n = len(L)
+    for i in range(n):
+        row = L[i]
+        whole = i - i % 8
+        for x in X:
             lanes[:] = 0.0
-            whole = i - i % 8
             for start in range(0, whole, 8):
                 for lane in range(8):
                     lanes[lane] += row[start + lane] * x[start + lane]
@@ -102,8 +103,9 @@ def _substitute(L: Matrix, X: Matrix) -> None:
             for r in range(whole, i):
                 x[i] -= row[r] * x[r]
             x[i] /= row[i]
-        for i in range(len(x) - 1, -1, -1):
-            row = L[i]
+    for i in range(n - 1, -1, -1):
+        row = L[i]
+        for x in X:
             x[i] /= row[i]
             for r in range(i):
                 x[r] -= row[r] * x[i]

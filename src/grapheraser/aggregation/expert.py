@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.cholesky import solve_positive
 from grapheraser.aggregation.sketch import MOST_COLUMNS, Sketch
-from grapheraser.aggregation.smoothing import SCALE, FirstSteps, smoothed_rows
+from grapheraser.aggregation.smoothing import SCALE, FirstSteps, sees_any, smoothed_rows
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TRAIN, UNLABELLED, Graph
 
@@ -59,7 +59,7 @@ class Expert:
         """Sum over all training nodes."""
         sketch = self.sketch(ensemble)
         graph = ensemble.graph
-        rows, _ = smoothed_rows(sketch, graph, _trained(graph), _visible(graph))
+        rows, _ = smoothed_rows(sketch, graph, _trained(graph), _visible(graph), ensemble.seed)
         gram = np.zeros((sketch.width, sketch.width), dtype=np.int64)
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
@@ -70,13 +70,12 @@ class Expert:
     def refit(self, fitted: FittedExpert, ensemble: Ensemble, change: Change) -> FittedExpert:
         """Exactly what `fit` gives, from the sums before and the rows that changed."""
         sketch, before, graph = self.sketch(ensemble), change.before.graph, ensemble.graph
-        rewritten = change.touched[_other_features(before, graph, change.touched)]
-        ids = _changed_rows(before, graph, change.touched, rewritten)
-        new, new_labels, steps = _rows_of(sketch, graph, ids)
+        seed = ensemble.seed
         # The first steps of most nodes around are what they were.
-        moved = graph.within_hops(graph.positions(rewritten), 1)
-        known = steps.without(np.union1d(change.touched, graph.ids[moved]))
-        old, labels, _ = _rows_of(sketch, before, ids, known)
+        moved = _other_first_steps(before, graph, change.touched)
+        ids = _changed_rows(before, graph, moved, seed)
+        new, new_labels, steps = _rows_of(sketch, graph, ids, seed)
+        old, labels, _ = _rows_of(sketch, before, ids, seed, steps.without(moved))
         labels = np.where(new_labels == UNLABELLED, labels, new_labels)
         difference, total = new - old, new + old
         kept = np.flatnonzero(difference.any(axis=1))
@@ -85,7 +84,7 @@ class Expert:
         for start in range(0, len(kept), _BLOCK):
             # (n'n - o'o) from one product: d's + s'd with d = n - o and s = n + o is twice that.
             half = difference[start : start + _BLOCK].T @ total[start : start + _BLOCK]
-            gram = gram + ((half + half.T) * 0.5).astype(np.int64)
+            gram = _plus_symmetric(gram, half)
         cross = fitted.cross + _by_class(difference, labels[kept], graph.num_classes)
         return self._solve(gram, cross)
 
@@ -96,7 +95,6 @@ class Expert:
         weights = np.asarray(tensors["weights"], dtype=np.float32)
         gram = np.zeros((len(weights), len(weights)), dtype=np.int64)
         gram[np.tril_indices(len(weights))] = lower
-        gram += np.tril(gram, -1).T
         return FittedExpert(self, gram, cross, weights)
 
     def sketch(self, ensemble: Ensemble) -> Sketch:
@@ -116,7 +114,7 @@ class FittedExpert:
 
     Attributes:
         rule: what it was fitted by.
-        gram: H'H, int64 ``[width, width]``.
+        gram: H'H, int64 ``[width, width]``; only its lower half counts.
         cross: H'Y, int64 ``[width, num_classes]``.
         weights: float32 ``[width, num_classes]``.
     """
@@ -128,7 +126,6 @@ class FittedExpert:
 
     @cached_property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
-        """The lower half of the symmetric sum is enough to keep."""
         lower = self.gram[np.tril_indices(len(self.gram))]
         return {"gram": lower, "cross": self.cross, "weights": self.weights}
 
@@ -139,7 +136,7 @@ class FittedExpert:
         sketch, graph = self.rule.sketch(ensemble), ensemble.graph
         everywhere = np.ones(graph.num_nodes, dtype=bool)
         wanted, back = np.unique(np.asarray(positions, dtype=np.int64), return_inverse=True)
-        rows, _ = smoothed_rows(sketch, graph, wanted, everywhere)
+        rows, _ = smoothed_rows(sketch, graph, wanted, everywhere, ensemble.seed)
         return _posteriors(rows, self.weights, self.rule.sharpness)[back]
 
 
@@ -153,7 +150,11 @@ def _visible(graph: Graph) -> NDArray[np.bool_]:
 
 
 def _rows_of(
-    sketch: Sketch, graph: Graph, ids: NDArray[np.int64], known: FirstSteps | None = None
+    sketch: Sketch,
+    graph: Graph,
+    ids: NDArray[np.int64],
+    seed: int,
+    known: FirstSteps | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], FirstSteps]:
     """Rows and labels of these nodes; 0 and unlabelled where the graph doesn't train on one."""
     rows = np.zeros((len(ids), sketch.width))
@@ -162,23 +163,38 @@ def _rows_of(
     positions = graph.positions(ids[there])
     trained = (graph.role[positions] == TRAIN) & (graph.y[positions] != UNLABELLED)
     there, positions = there[trained], positions[trained]
-    rows[there], steps = smoothed_rows(sketch, graph, positions, _visible(graph), known)
+    rows[there], steps = smoothed_rows(sketch, graph, positions, _visible(graph), seed, known)
     labels[there] = graph.y[positions]
     return rows, labels, steps
 
 
+def _other_first_steps(
+    before: Graph, graph: Graph, touched: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Sorted ids of the nodes left whose mean over one step may differ.
+
+    Those with other neighbours, and those next to a node with other features.
+    """
+    rewritten = touched[_other_features(before, graph, touched)]
+    around = graph.ids[graph.within_hops(graph.positions(rewritten), 1)]
+    return np.union1d(touched, around)
+
+
 def _changed_rows(
-    before: Graph, graph: Graph, touched: NDArray[np.int64], rewritten: NDArray[np.int64]
+    before: Graph, graph: Graph, moved: NDArray[np.int64], seed: int
 ) -> NDArray[np.int64]:
     """Sorted ids of the training nodes whose row differs, or that are gone or new.
 
-    Other neighbours change a node's mean, and with it the rows one step away; other features are
-    seen two steps away. Whoever was reached through a node that is gone is touched itself.
+    A row is made of the first steps of the node and of neighbours that count. Whoever was reached
+    through a node that is gone is among the moved ones itself.
     """
     gone = before.train_nodes[~graph.contains(before.train_nodes)]
-    one, two = graph.positions(touched), graph.positions(rewritten)
-    stale = np.union1d(graph.within_hops(one, 1), graph.within_hops(two, 2))
-    stale = stale[graph.role[stale] == TRAIN]
+    at = graph.positions(moved)
+    marked = np.zeros(graph.num_nodes, dtype=bool)
+    marked[at] = True
+    near = graph.within_hops(at, 1)
+    near = near[graph.role[near] == TRAIN]
+    stale = near[sees_any(graph, near, _visible(graph), seed, marked)]
     return np.union1d(graph.ids[stale], gone)
 
 
@@ -199,6 +215,19 @@ def _by_class(rows: NDArray[np.float64], labels: NDArray[np.int64], num_classes:
     for label in range(num_classes):
         sums[label] = rows[labels == label].astype(np.int64).sum(axis=0)
     return np.ascontiguousarray(sums.T)
+
+
+@njit(cache=True, nogil=True)
+def _plus_symmetric(gram: Integers, half: NDArray[np.float64]) -> Integers:
+    """The lower half of ``gram + (half + half') / 2``, tile by tile for the cache's sake."""
+    n, tile = len(gram), 32
+    out = np.zeros_like(gram)
+    for top in range(0, n, tile):
+        for left in range(0, top + 1, tile):
+            for i in range(top, min(top + tile, n)):
+                for j in range(left, min(left + tile, i + 1)):
+                    out[i, j] = gram[i, j] + np.int64((half[i, j] + half[j, i]) * 0.5)
+    return out
 
 
 @njit(cache=True, nogil=True)

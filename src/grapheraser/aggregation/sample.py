@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError
-from grapheraser.graph import UNLABELLED, Graph
+from grapheraser.graph import TRAIN, UNLABELLED, Graph
 from grapheraser.seeding import derive, keyed_hash
 
 Sample: TypeAlias = float | int | str
@@ -35,8 +35,7 @@ def sampled_nodes(graph: Graph, sample: Sample, seed: int) -> NDArray[np.int64]:
         seed: the run's seed.
     """
     share, count = limits(sample)
-    nodes = graph.train_nodes
-    nodes = nodes[graph.y[graph.positions(nodes)] != UNLABELLED]
+    nodes = graph.ids[(graph.role == TRAIN) & (graph.y != UNLABELLED)]
     hashes = keyed_hash(nodes, derive(seed, "sample"))
     if share < 1:
         below = hashes < np.uint64(int(share * 2.0**64))

@@ -2,7 +2,7 @@
 
 Every feature column is sent to a few of the output columns, each with a sign. Where it goes is a
 keyed hash of its number, so nothing in the data has a part in it. Sparse rows stay cheap to
-project: eight additions per non-zero feature instead of one per output column.
+project: four additions per non-zero feature instead of one per output column.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from grapheraser.seeding import derive, keyed_hash
 
-_SPREAD = 8
+_SPREAD = 4
 MOST_COLUMNS = 2**16 - 1
 
 

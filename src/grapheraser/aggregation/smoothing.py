@@ -3,7 +3,8 @@
 The row of a node is its own features plus the mean over two steps of its neighbourhood (itself
 included in each step), at length 1, times `SCALE` and rounded. Means by rows, not GCN's symmetric
 weights: a node's degree then has no part in the rows of others, so that a deletion changes the
-rows within two hops instead of three.
+rows within two hops instead of three. In each step a bounded number of neighbours counts (see
+`thinning`): a hub is described well enough by some of them.
 
 Whole numbers make sums over nodes exact, whatever their order.
 """
@@ -18,11 +19,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.sketch import Sketch
+from grapheraser.aggregation.thinning import chosen_neighbours, room_for
 from grapheraser.graph import Graph
+from grapheraser.seeding import derive
 
 SCALE = 2.0**16
 # How much a node's own features count beside its neighbourhood; chosen on validation nodes.
 OWN = 0.5
+# Neighbours that count in the first step and in the second. On validation nodes nothing is lost;
+# 4 and 8 would cost a quarter of a point on the larger data sets.
+FIRST, SECOND = 8, 16
 
 Rows = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -34,16 +40,26 @@ class FirstSteps:
 
     Attributes:
         nodes: int64 ``[m]``, ids in any order.
-        rows: float32 ``[m, width]``.
+        places: int64 ``[m]``, where each one's row is.
+        rows: float32 ``[at least m, width]``.
     """
 
     nodes: NDArray[np.int64]
+    places: NDArray[np.int64]
     rows: Rows
 
     def without(self, nodes: NDArray[np.int64]) -> FirstSteps:
         """Those of all but the given nodes."""
         keep = ~np.isin(self.nodes, nodes)
-        return FirstSteps(self.nodes[keep], self.rows[keep])
+        return FirstSteps(self.nodes[keep], self.places[keep], self.rows)
+
+    def find(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where each node's row is; -1 where it is not there."""
+        if len(self.nodes) == 0:
+            return np.full(len(nodes), -1, dtype=np.int64)
+        order = np.argsort(self.nodes)
+        at = np.minimum(np.searchsorted(self.nodes, nodes, sorter=order), len(order) - 1)
+        return np.where(self.nodes[order[at]] == nodes, self.places[order[at]], -1)
 
 
 def smoothed_rows(
@@ -51,6 +67,7 @@ def smoothed_rows(
     graph: Graph,
     positions: NDArray[np.int64],
     allowed: Mask,
+    seed: int,
     known: FirstSteps | None = None,
 ) -> tuple[NDArray[np.float64], FirstSteps]:
     """Rows ``[len(positions), sketch.width]`` of whole numbers of at most `SCALE`.
@@ -60,78 +77,87 @@ def smoothed_rows(
         graph: where to walk.
         positions: rows of the graph, all of them allowed.
         allowed: ``[num_nodes]``, the nodes that walks may visit.
+        seed: the run's seed; decides which neighbours count.
         known: first steps that need not be computed again.
 
-    Returns: the rows, and the first steps of all nodes around.
+    Returns: the rows, and the first steps that were computed for them.
     """
-    near, indptr, places = _ring(graph.indptr, graph.indices, positions, allowed)
-    once = np.empty((len(near), sketch.width), dtype=np.float32)
-    unknown = np.flatnonzero(~_copy_known(once, graph.ids[near], known))
-    once[unknown] = _first_steps(
+    if known is None:
+        nothing = np.zeros(0, dtype=np.int64)
+        known = FirstSteps(nothing, nothing, np.zeros((0, sketch.width), dtype=np.float32))
+    x, key = graph.x, _key(seed)
+    near, indptr, places = _ring(graph.indptr, graph.indices, graph.ids, positions, allowed, key)
+    at = known.find(graph.ids[near])
+    unknown = near[at < 0]
+    steps = _first_steps(
         graph.indptr,
         graph.indices,
-        graph.x.indptr,
-        graph.x.indices,
-        graph.x.data,
-        near[unknown],
+        graph.ids,
+        x.indptr,
+        x.indices,
+        x.data,
+        unknown,
         allowed,
+        key,
         sketch.targets,
         sketch.signs,
         graph.num_features,
         sketch.width,
     )
+    at[at < 0] = len(known.rows) + np.arange(len(unknown))
     own = _features(
-        graph.x.indptr,
-        graph.x.indices,
-        graph.x.data,
+        x.indptr,
+        x.indices,
+        x.data,
         positions,
         sketch.targets,
         sketch.signs,
         graph.num_features,
         sketch.width,
     )
-    return _whole_numbers(own, _means(indptr, places, once)), FirstSteps(graph.ids[near], once)
+    rows = _whole_numbers(own, _means(indptr, at[places], known.rows, steps))
+    return rows, FirstSteps(graph.ids[unknown], np.arange(len(unknown)), steps)
 
 
-def _copy_known(
-    rows: Rows, nodes: NDArray[np.int64], known: FirstSteps | None
+def sees_any(
+    graph: Graph, positions: NDArray[np.int64], allowed: Mask, seed: int, marked: Mask
 ) -> NDArray[np.bool_]:
-    """Copy what is known of these nodes into their rows; returns which those are."""
-    if known is None or len(known.nodes) == 0:
-        return np.zeros(len(nodes), dtype=bool)
-    order = np.argsort(known.nodes)
-    at = np.minimum(np.searchsorted(known.nodes, nodes, sorter=order), len(order) - 1)
-    found = known.nodes[order[at]] == nodes
-    rows[found] = known.rows[order[at[found]]]
-    return found
+    """Whether each row is made of the first step of some marked node."""
+    near, indptr, places = _ring(
+        graph.indptr, graph.indices, graph.ids, positions, allowed, _key(seed)
+    )
+    return _any(indptr, places, marked[near])
+
+
+def _key(seed: int) -> np.uint64:
+    return np.uint64(derive(seed, "smoothing"))
 
 
 @njit(cache=True, nogil=True)
 def _ring(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
+    ids: NDArray[np.int64],
     positions: NDArray[np.int64],
     allowed: Mask,
+    key: np.uint64,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """The allowed nodes within one step, and for each position where they are among those.
+    """The nodes that count within one step, and for each position where they are among those.
 
     Returns: their positions; row pointers; places, each row's own node first and then its
     neighbours in order.
     """
-    place = np.full(len(indptr) - 1, -1, dtype=np.int32)
+    hashes, chosen = room_for(SECOND)
+    place = np.full(len(ids), -1, dtype=np.int32)
     rows = np.zeros(len(positions) + 1, dtype=np.int64)
-    bound = len(positions)
-    for r in range(len(positions)):
-        bound += indptr[positions[r] + 1] - indptr[positions[r]]
-    found = np.empty(bound, dtype=np.int64)
-    places = np.empty(bound, dtype=np.int32)
+    found = np.empty(min(len(ids), len(positions) * (SECOND + 1)), dtype=np.int64)
+    places = np.empty(len(positions) * (SECOND + 1), dtype=np.int32)
     count, entries = 0, 0
     for r in range(len(positions)):
         node = positions[r]
-        for e in range(indptr[node] - 1, indptr[node + 1]):
-            other = node if e < indptr[node] else np.int64(indices[e])
-            if not allowed[other]:
-                continue
+        nearby = chosen_neighbours(indptr, indices, ids, node, allowed, key, hashes, chosen)
+        for e in range(-1, nearby):
+            other = node if e < 0 else np.int64(chosen[e])
             if place[other] < 0:
                 place[other] = count
                 found[count] = other
@@ -139,7 +165,16 @@ def _ring(
             places[entries] = place[other]
             entries += 1
         rows[r + 1] = entries
-    return found[:count], rows, places[:entries]
+    return found[:count].copy(), rows, places[:entries].copy()
+
+
+@njit(cache=True, nogil=True)
+def _any(indptr: NDArray[np.int64], places: NDArray[np.int32], marked: Mask) -> NDArray[np.bool_]:
+    out = np.zeros(len(indptr) - 1, dtype=np.bool_)
+    for r in range(len(out)):
+        for e in range(indptr[r], indptr[r + 1]):
+            out[r] |= marked[places[e]]
+    return out
 
 
 @njit(cache=True, nogil=True)
@@ -192,44 +227,46 @@ def _features(
 def _first_steps(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
+    ids: NDArray[np.int64],
     x_indptr: NDArray[np.int32],
     x_indices: NDArray[np.int32],
     x_data: Rows,
     positions: NDArray[np.int64],
     allowed: Mask,
+    key: np.uint64,
     targets: NDArray[np.uint16],
     signs: Rows,
     num_features: int,
     width: int,
 ) -> Rows:
-    """Mean features of each node and its allowed neighbours, itself first, then in order."""
+    """Mean features of each node and its neighbours that count, itself first, then in order."""
     out = np.zeros((len(positions), width), dtype=np.float32)
+    hashes, chosen = room_for(FIRST)
     for r in range(len(positions)):
-        node, row, count = positions[r], out[r], 1
+        node, row = positions[r], out[r]
+        count = chosen_neighbours(indptr, indices, ids, node, allowed, key, hashes, chosen)
         _add_features(row, node, x_indptr, x_indices, x_data, targets, signs, num_features)
-        for e in range(indptr[node], indptr[node + 1]):
-            if allowed[indices[e]]:
-                count += 1
-                _add_features(
-                    row, indices[e], x_indptr, x_indices, x_data, targets, signs, num_features
-                )
-        share = np.float32(1.0 / count)
+        for other in chosen[:count]:
+            _add_features(row, other, x_indptr, x_indices, x_data, targets, signs, num_features)
+        share = np.float32(1.0 / (count + 1))
         for u in range(width):
             row[u] *= share
     return out
 
 
 @njit(cache=True, nogil=True)
-def _means(indptr: NDArray[np.int64], places: NDArray[np.int32], z: Rows) -> Rows:
-    out = np.zeros((len(indptr) - 1, z.shape[1]), dtype=np.float32)
+def _means(indptr: NDArray[np.int64], places: NDArray[np.int64], known: Rows, steps: Rows) -> Rows:
+    """Means of rows; places count through the known ones first."""
+    out = np.zeros((len(indptr) - 1, steps.shape[1]), dtype=np.float32)
     for r in range(len(indptr) - 1):
         row = out[r]
         for e in range(indptr[r], indptr[r + 1]):
-            other = z[places[e]]
-            for u in range(z.shape[1]):
+            at = places[e]
+            other = known[at] if at < len(known) else steps[at - len(known)]
+            for u in range(len(row)):
                 row[u] += other[u]
         share = np.float32(1.0 / max(1, indptr[r + 1] - indptr[r]))
-        for u in range(z.shape[1]):
+        for u in range(len(row)):
             row[u] *= share
     return out
 

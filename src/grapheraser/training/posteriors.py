@@ -7,8 +7,9 @@ other rows are asked for, on their order or on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,8 +17,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
-from grapheraser.graph.csr import slices_of
 from grapheraser.models import ModelSpec, input_parameters
+from grapheraser.training.cpu.simd import LANES, ONE, Tile, fma, load, store, tile_for, zeros
 from grapheraser.training.task import ShardWeights
 
 Matrix = NDArray[np.float32]
@@ -45,265 +46,365 @@ def posteriors(
     wanted, back = np.unique(np.asarray(positions, dtype=np.int64), return_inverse=True)
     out = np.empty((len(weights), len(wanted), graph.num_classes), dtype=np.float32)
     if len(wanted):
-        num_hops = 0 if spec.kind == "mlp" else 2
-        field = _ReceptiveField.around(graph, wanted, num_hops)
+        field = _field(graph, wanted, edges=spec.kind != "mlp")
         for shard, shard_weights in enumerate(weights):
-            out[shard] = _softmax(_logits(spec, shard_weights, field))
+            out[shard] = _posteriors(spec, shard_weights, field)
     return out[:, back]
 
 
-@dataclass(frozen=True)
-class _Hop:
+class _Hop(NamedTuple):
     """Edges from the nodes of one ring of the neighbourhood to those of the next, wider one.
+
+    The wider ring begins with the nodes of the narrower: row r's own node is at place r.
 
     Attributes:
         indptr, indices: CSR; columns are places in the wider ring.
-        own: place of each row's own node in the wider ring.
-        degree_out, degree_in: float32, neighbours in the whole graph of rows and of columns.
+        degree: float32, neighbours in the whole graph of the wider ring's nodes.
     """
 
     indptr: NDArray[np.int64]
-    indices: NDArray[np.int64]
-    own: NDArray[np.int64]
-    degree_out: Matrix
-    degree_in: Matrix
+    indices: NDArray[np.int32]
+    degree: Matrix
 
 
-@dataclass(frozen=True)
-class _ReceptiveField:
+class _Field(NamedTuple):
     """The rows that the wanted posteriors depend on.
 
     Attributes:
-        hops: outer layer first: from two hops away to one, and from one hop to the wanted nodes.
+        outer, inner: from two hops away to one, and from one hop to the wanted nodes.
         rows: positions of the outermost ring, whose features are read.
         x_indptr, x_indices, x_data: CSR features of the whole graph.
+        place: int32 ``[num_features]``, all -1: room for `_project`.
     """
 
-    hops: tuple[_Hop, ...]
+    outer: _Hop
+    inner: _Hop
     rows: NDArray[np.int64]
     x_indptr: NDArray[np.int32]
     x_indices: NDArray[np.int32]
     x_data: Matrix
-    num_features: int
-
-    @classmethod
-    def around(cls, graph: Graph, wanted: NDArray[np.int64], num_hops: int) -> _ReceptiveField:
-        hops: list[_Hop] = []
-        ring = wanted
-        for _ in range(num_hops):
-            wider = graph.within_hops(ring, 1)
-            place = np.full(graph.num_nodes, -1, dtype=np.int64)
-            place[wider] = np.arange(len(wider))
-            counts = graph.indptr[ring + 1] - graph.indptr[ring]
-            hop = _Hop(
-                indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-                indices=place[graph.indices[slices_of(graph.indptr, ring)]],
-                own=place[ring],
-                degree_out=graph.degree[ring].astype(np.float32),
-                degree_in=graph.degree[wider].astype(np.float32),
-            )
-            hops.insert(0, hop)
-            ring = wider
-        x = graph.x
-        return cls(tuple(hops), ring, x.indptr, x.indices, x.data, graph.num_features)
+    place: NDArray[np.int32]
 
 
-_LAYOUTS: WeakKeyDictionary[ShardWeights, dict[str, Matrix]] = WeakKeyDictionary()
+def _field(graph: Graph, wanted: NDArray[np.int64], *, edges: bool) -> _Field:
+    hops, ring = [], wanted
+    for _ in range(2):
+        ring, indptr, indices = _ring(graph.indptr, graph.indices, ring, edges)
+        hops.append(_Hop(indptr, indices, graph.degree[ring].astype(np.float32)))
+    place = np.full(graph.num_features, -1, dtype=np.int32)
+    x = graph.x
+    return _Field(hops[1], hops[0], ring, x.indptr, x.indices, x.data, place)
 
 
-def _row_major(spec: ModelSpec, weights: ShardWeights) -> dict[str, Matrix]:
-    """The weights with matrices as ``[in, out]``: a feature's weights lie side by side.
+@njit(cache=True, nogil=True)
+def _ring(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: NDArray[np.int64], edges: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """The rows and then the nodes next to them, and the CSR between; no edges count if not so."""
+    pointers = np.zeros(len(rows) + 1, dtype=np.int64)
+    place = np.full(len(indptr) - 1, -1, dtype=np.int32)
+    for r in range(len(rows)):
+        place[rows[r]] = r
+        pointers[r + 1] = pointers[r] + (indptr[rows[r] + 1] - indptr[rows[r]] if edges else 0)
+    places = np.empty(pointers[-1], dtype=np.int32)
+    wider = np.empty(len(rows) + len(places), dtype=np.int64)
+    wider[: len(rows)] = rows
+    count = len(rows)
+    for r in range(len(rows)):
+        for e in range(pointers[r], pointers[r + 1]):
+            other = indices[indptr[rows[r]] + e - pointers[r]]
+            if place[other] < 0:
+                place[other] = count
+                wider[count] = other
+                count += 1
+            places[e] = place[other]
+    return wider[:count].copy(), pointers, places
 
-    Kept as long as the weights themselves live, and not a moment longer.
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Weights as the kernels read them.
+
+    Attributes:
+        inputs: the first layer's matrices ``[columns, width]``, a feature's weights side by side.
+        others: all other parameters, matrices as ``[in, out]``.
     """
+
+    inputs: tuple[Matrix, ...]
+    others: Mapping[str, Matrix]
+
+    def named(self, *names: str) -> tuple[Matrix, ...]:
+        """Parameters; no numbers at all where the model has none of that name."""
+        return tuple(self.others.get(name, _NONE) for name in names)
+
+
+_NONE = np.zeros(0, dtype=np.float32)
+_LAYOUTS: WeakKeyDictionary[ShardWeights, _Layout] = WeakKeyDictionary()
+
+
+def _layout_of(spec: ModelSpec, weights: ShardWeights) -> _Layout:
+    """Kept as long as the weights themselves live, and not a moment longer."""
     known = _LAYOUTS.get(weights)
     if known is None:
-        known = {
+        tensors = {
             name: np.ascontiguousarray(np.asarray(tensor, dtype=np.float32).T)
             if tensor.ndim == 2
             else np.ascontiguousarray(tensor, dtype=np.float32).reshape(-1)
             for name, tensor in weights.tensors.items()
         }
-        first = input_parameters(spec)
-        known["input"] = np.ascontiguousarray(np.hstack([known.pop(name) for name in first]))
-        _LAYOUTS[weights] = known
+        inputs = tuple(tensors.pop(name) for name in input_parameters(spec))
+        known = _LAYOUTS[weights] = _Layout(inputs, tensors)
     return known
 
 
-def _logits(spec: ModelSpec, weights: ShardWeights, field: _ReceptiveField) -> Matrix:
-    """Logits of the innermost ring ``[m, num_classes]``."""
-    w = _row_major(spec, weights)
-    place = np.full(field.num_features, -1, dtype=np.int64)
-    place[weights.columns] = np.arange(len(weights.columns))
-    z = _project(field.rows, field.x_indptr, field.x_indices, field.x_data, place, w["input"])
-    act = ACTIVATION_CODES[spec.activation]
+def _posteriors(spec: ModelSpec, weights: ShardWeights, field: _Field) -> Matrix:
+    """What one shard says of the innermost ring ``[m, num_classes]``."""
+    w, columns, act = _layout_of(spec, weights), weights.columns, ACTIVATION_CODES[spec.activation]
+    loops, tile = spec.self_loops, tile_for(w.inputs[0].shape[1])
     match spec.kind:
         case "gcn":
-            return _gcn(spec, w, field, z, act)
+            others = w.named("conv1.bias", "conv2.lin.weight", "conv2.bias")
+            return _gcn(field, columns, w.inputs, others, loops, act, tile)
         case "sage":
-            return _sage(w, field, z, act)
+            parts = ("conv1.lin_l.bias", "conv2.lin_l.weight", "conv2.lin_r.weight")
+            others = w.named(*parts, "conv2.lin_l.bias")
+            return _sage(field, columns, w.inputs, others, act, tile)
         case "gat":
-            return _gat(spec, w, field, z, act)
+            one, two = (
+                w.named(*(f"conv{i}.{part}" for part in ("att_src", "att_dst", "bias")))
+                for i in (1, 2)
+            )
+            others = (*one, *w.named("conv2.lin.weight"), *two)
+            return _gat(field, columns, w.inputs, others, spec.heads, loops, act, tile)
         case "gin":
-            return _gin(spec, w, field, z, act)
+            others = w.named(*(f"conv{i}.nn.{part}" for i in (1, 2) for part in _GIN_LAYER))[1:]
+            one, two = (w.named(*(f"norm{i}.{part}" for part in _NORM)) for i in (1, 2))
+            head = w.named("head.weight", "head.bias") if spec.linear_head else ()
+            return _gin(field, columns, w.inputs, others, one, two, head, act, tile)
         case _:
-            h = _activate(_add(z, w["lin1.bias"]), act)
-            h = _activate(_linear(h, w["lin2.weight"], w["lin2.bias"]), act)
-            return _linear(h, w["lin3.weight"], w["lin3.bias"])
+            others = w.named("lin1.bias", "lin2.weight", "lin2.bias", "lin3.weight", "lin3.bias")
+            return _mlp(field, columns, w.inputs, others, act, tile)
 
 
+_GIN_LAYER = ("0.weight", "0.bias", "2.weight", "2.bias")
+_NORM = ("weight", "bias", "running_mean", "running_var")
+
+
+@njit(cache=True, nogil=True)
 def _gcn(
-    spec: ModelSpec, w: dict[str, Matrix], field: _ReceptiveField, z: Matrix, act: int
+    field: _Field,
+    columns: NDArray[np.int32],
+    inputs: tuple[Matrix, ...],
+    others: tuple[Matrix, ...],
+    self_loops: bool,
+    act: int,
+    tile: Tile,
 ) -> Matrix:
-    outer, inner = field.hops
-    h = _convolve(*_edges(outer), spec.self_loops, z)
-    h = _activate(_add(h, w["conv1.bias"]) if spec.bias else h, act)
-    h = _matmul(h, w["conv2.lin.weight"])
-    out = _convolve(*_edges(inner), spec.self_loops, h)
-    return _add(out, w["conv2.bias"]) if spec.bias else out
+    bias1, weight2, bias2 = others
+    h = _convolve(
+        field.outer, self_loops, _project(field, len(field.rows), columns, inputs[0], tile)
+    )
+    h = _activate(_add(h, bias1), act)
+    z = _convolve(field.inner, self_loops, _matmul(h, weight2))
+    return _softmax(_add(z, bias2))
 
 
-def _sage(w: dict[str, Matrix], field: _ReceptiveField, z: Matrix, act: int) -> Matrix:
-    outer, inner = field.hops
-    h = z.shape[1] // 2
-    left, right = np.ascontiguousarray(z[:, :h]), np.ascontiguousarray(z[:, h:])
-    hidden = _mean(outer.indptr, outer.indices, left) + right[outer.own]
-    hidden = _activate(_add(hidden, w["conv1.lin_l.bias"]), act)
-    left = _matmul(hidden, w["conv2.lin_l.weight"])
-    right = _linear(hidden[inner.own], w["conv2.lin_r.weight"], w["conv2.lin_l.bias"])
-    return _mean(inner.indptr, inner.indices, left) + right
+@njit(cache=True, nogil=True)
+def _sage(
+    field: _Field,
+    columns: NDArray[np.int32],
+    inputs: tuple[Matrix, ...],
+    others: tuple[Matrix, ...],
+    act: int,
+    tile: Tile,
+) -> Matrix:
+    left1, right1 = inputs
+    bias1, left2, right2, bias2 = others
+    h = _mean(field.outer, _project(field, len(field.rows), columns, left1, tile))
+    h += _project(field, len(h), columns, right1, tile)
+    h = _activate(_add(h, bias1), act)
+    z = _mean(field.inner, _matmul(h, left2))
+    z += _matmul(h[: len(z)], right2)
+    return _softmax(_add(z, bias2))
 
 
+@njit(cache=True, nogil=True)
 def _gat(
-    spec: ModelSpec, w: dict[str, Matrix], field: _ReceptiveField, z: Matrix, act: int
+    field: _Field,
+    columns: NDArray[np.int32],
+    inputs: tuple[Matrix, ...],
+    others: tuple[Matrix, ...],
+    heads: int,
+    self_loops: bool,
+    act: int,
+    tile: Tile,
 ) -> Matrix:
-    for layer, heads, hop in zip((1, 2), (spec.heads, 1), field.hops, strict=True):
-        name = f"conv{layer}"
-        if layer == 2:
-            z = _matmul(_activate(z, act), w["conv2.lin.weight"])
-        source, target = w[f"{name}.att_src"], w[f"{name}.att_dst"]
-        z = _attend(hop.indptr, hop.indices, hop.own, spec.self_loops, heads, source, target, z)
-        z = _add(z, w[f"{name}.bias"])
+    source1, target1, bias1, weight2, source2, target2, bias2 = others
+    z = _project(field, len(field.rows), columns, inputs[0], tile)
+    h = _add(_attend(field.outer, self_loops, heads, source1, target1, z), bias1)
+    z = _matmul(_activate(h, act), weight2)
+    return _softmax(_add(_attend(field.inner, self_loops, 1, source2, target2, z), bias2))
+
+
+@njit(cache=True, nogil=True)
+def _gin(
+    field: _Field,
+    columns: NDArray[np.int32],
+    inputs: tuple[Matrix, ...],
+    others: tuple[Matrix, ...],
+    norm1: tuple[Matrix, ...],
+    norm2: tuple[Matrix, ...],
+    head: tuple[Matrix, ...],
+    act: int,
+    tile: Tile,
+) -> Matrix:
+    bias1, inner1, inner_bias1, weight2, bias2, inner2, inner_bias2 = others
+    relu = 1
+    z = _project(field, len(field.rows), columns, inputs[0], tile)
+    h = _activate(_add(_with_own(field.outer, z), bias1), relu)
+    h = _activate(_normalise(_add(_matmul(h, inner1), inner_bias1), norm1), act)
+    h = _activate(_add(_with_own(field.inner, _matmul(h, weight2)), bias2), relu)
+    h = _add(_matmul(h, inner2), inner_bias2)
+    if len(head) == 0:
+        return _softmax(h)
+    h = _activate(_normalise(h, norm2), act)
+    return _softmax(_add(_matmul(h, head[0]), head[1]))
+
+
+@njit(cache=True, nogil=True)
+def _mlp(
+    field: _Field,
+    columns: NDArray[np.int32],
+    inputs: tuple[Matrix, ...],
+    others: tuple[Matrix, ...],
+    act: int,
+    tile: Tile,
+) -> Matrix:
+    bias1, weight2, bias2, weight3, bias3 = others
+    h = _activate(_add(_project(field, len(field.rows), columns, inputs[0], tile), bias1), act)
+    h = _activate(_add(_matmul(h, weight2), bias2), act)
+    return _softmax(_add(_matmul(h, weight3), bias3))
+
+
+@njit(cache=True, nogil=True)
+def _normalise(z: Matrix, norm: tuple[Matrix, ...]) -> Matrix:
+    """Batch norm with running statistics, in place; nothing to do without any."""
+    weight, bias, mean, var = norm
+    for u in range(len(weight)):
+        scale = weight[u] / np.sqrt(var[u] + np.float32(NORM_EPS))
+        for r in range(len(z)):
+            z[r, u] = (z[r, u] - mean[u]) * scale + bias[u]
     return z
 
 
-def _gin(
-    spec: ModelSpec, w: dict[str, Matrix], field: _ReceptiveField, z: Matrix, act: int
-) -> Matrix:
-    relu = ACTIVATION_CODES["relu"]
-    for layer, hop in zip((1, 2), field.hops, strict=True):
-        name = f"conv{layer}.nn"
-        if layer == 2:
-            z = _matmul(z, w[f"{name}.0.weight"])
-        z = _sum(hop.indptr, hop.indices, z) + z[hop.own]
-        z = _activate(_add(z, w[f"{name}.0.bias"]), relu)
-        z = _linear(z, w[f"{name}.2.weight"], w[f"{name}.2.bias"])
-        if layer == 2 and not spec.linear_head:
-            return z
-        if spec.batch_norm:
-            z = _normalise(z, w, f"norm{layer}")
-        z = _activate(z, act)
-    return _linear(z, w["head.weight"], w["head.bias"])
-
-
-def _normalise(z: Matrix, w: dict[str, Matrix], name: str) -> Matrix:
-    """Batch norm with running statistics."""
-    scale = w[f"{name}.weight"] / np.sqrt(w[f"{name}.running_var"] + np.float32(NORM_EPS))
-    return (z - w[f"{name}.running_mean"]) * scale + w[f"{name}.bias"]
-
-
-def _edges(
-    hop: _Hop,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], Matrix, Matrix]:
-    return hop.indptr, hop.indices, hop.own, hop.degree_out, hop.degree_in
-
-
+@njit(cache=True, nogil=True)
 def _add(z: Matrix, bias: Matrix) -> Matrix:
-    return z + bias
-
-
-def _linear(h: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
-    return _matmul(h, weight) + bias
+    """Add a row to all rows, in place; nothing to do without any."""
+    for r in range(len(z)):
+        for u in range(len(bias)):
+            z[r, u] += bias[u]
+    return z
 
 
 @njit(cache=True, nogil=True)
 def _project(
-    rows: NDArray[np.int64],
-    indptr: NDArray[np.int32],
-    indices: NDArray[np.int32],
-    data: Matrix,
-    place: NDArray[np.int64],
-    weight: Matrix,
+    field: _Field, count: int, columns: NDArray[np.int32], weight: Matrix, tile: Tile
 ) -> Matrix:
-    """Rows of X W ``[len(rows), width]``; ``place`` maps a feature to a row of W, or -1."""
-    width = weight.shape[1]
-    out = np.zeros((len(rows), width), dtype=np.float32)
-    for r in range(len(rows)):
-        for k in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            at = place[indices[k]]
-            if at >= 0:
-                for u in range(width):
-                    out[r, u] += data[k] * weight[at, u]
+    """The first rows of X W ``[count, width]``; W has a row for each of the columns."""
+    width, place = weight.shape[1], field.place
+    for i in range(len(columns)):
+        place[columns[i]] = i
+    out = np.zeros((count, width), dtype=np.float32)
+    whole = width - width % (LANES * len(tile))
+    for r in range(count):
+        start, end = field.x_indptr[field.rows[r]], field.x_indptr[field.rows[r] + 1]
+        for t in range(0, whole, LANES * len(tile)):
+            total = zeros(out, tile)
+            for k in range(start, end):
+                at = np.int64(place[field.x_indices[k]])
+                if at >= 0:
+                    total = fma(load(weight, at * width + t, tile), field.x_data[k], total)
+            store(out, r * width + t, total)
+        if whole < width:
+            for k in range(start, end):
+                at = np.int64(place[field.x_indices[k]])
+                if at >= 0:
+                    for u in range(whole, width):
+                        out[r, u] += field.x_data[k] * weight[at, u]
+    for i in range(len(columns)):
+        place[columns[i]] = -1
     return out
 
 
 @njit(cache=True, nogil=True)
 def _matmul(h: Matrix, weight: Matrix) -> Matrix:
     """``h @ weight``, each row by itself: a BLAS may sum differently when there are more rows."""
-    out = np.zeros((h.shape[0], weight.shape[1]), dtype=np.float32)
-    for r in range(h.shape[0]):
-        for k in range(h.shape[1]):
-            for u in range(weight.shape[1]):
-                out[r, u] += h[r, k] * weight[k, u]
+    depth, width = weight.shape
+    lanes = width + -width % LANES
+    wide = np.zeros((depth, lanes), dtype=np.float32)
+    wide[:, :width] = weight
+    out, line = np.empty((len(h), width), dtype=np.float32), np.empty(lanes, dtype=np.float32)
+    for r in range(len(h)):
+        for t in range(0, lanes, LANES):
+            total = zeros(line, ONE)
+            for k in range(depth):
+                total = fma(load(wide, k * lanes + t, ONE), h[r, k], total)
+            store(line, t, total)
+        for u in range(width):
+            out[r, u] = line[u]
     return out
 
 
 @njit(cache=True, nogil=True)
-def _convolve(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    own: NDArray[np.int64],
-    degree_out: Matrix,
-    degree_in: Matrix,
-    self_loops: bool,
-    z: Matrix,
-) -> Matrix:
+def _convolve(hop: _Hop, self_loops: bool, z: Matrix) -> Matrix:
     """GCN's symmetrically normalised sum over neighbours."""
-    out = np.zeros((len(own), z.shape[1]), dtype=np.float32)
+    n = len(hop.indptr) - 1
+    out = np.zeros((n, z.shape[1]), dtype=np.float32)
     loop = np.float32(1.0 if self_loops else 0.0)
-    for r in range(len(own)):
-        degree = degree_out[r] + loop
+    for r in range(n):
+        degree = hop.degree[r] + loop
         if degree == 0:
             continue
-        here = np.float32(1.0) / np.sqrt(degree)
-        for k in range(indptr[r], indptr[r + 1]):
-            j = indices[k]
-            factor = here / np.sqrt(degree_in[j] + loop)
+        here, row = np.float32(1.0) / np.sqrt(degree), out[r]
+        for k in range(hop.indptr[r], hop.indptr[r + 1]):
+            j = hop.indices[k]
+            factor, other = here / np.sqrt(hop.degree[j] + loop), z[j]
             for u in range(z.shape[1]):
-                out[r, u] += factor * z[j, u]
+                row[u] += factor * other[u]
         if self_loops:
             for u in range(z.shape[1]):
-                out[r, u] += here * here * z[own[r], u]
+                row[u] += here * here * z[r, u]
     return out
 
 
 @njit(cache=True, nogil=True)
-def _sum(indptr: NDArray[np.int64], indices: NDArray[np.int64], z: Matrix) -> Matrix:
+def _sum(hop: _Hop, z: Matrix) -> Matrix:
     """Sum over neighbours."""
-    out = np.zeros((len(indptr) - 1, z.shape[1]), dtype=np.float32)
-    for r in range(len(indptr) - 1):
-        for k in range(indptr[r], indptr[r + 1]):
+    n = len(hop.indptr) - 1
+    out = np.zeros((n, z.shape[1]), dtype=np.float32)
+    for r in range(n):
+        row = out[r]
+        for k in range(hop.indptr[r], hop.indptr[r + 1]):
+            other = z[hop.indices[k]]
             for u in range(z.shape[1]):
-                out[r, u] += z[indices[k], u]
+                row[u] += other[u]
     return out
 
 
 @njit(cache=True, nogil=True)
-def _mean(indptr: NDArray[np.int64], indices: NDArray[np.int64], z: Matrix) -> Matrix:
+def _with_own(hop: _Hop, z: Matrix) -> Matrix:
+    """Sum over neighbours and the node itself."""
+    out = _sum(hop, z)
+    out += z[: len(out)]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _mean(hop: _Hop, z: Matrix) -> Matrix:
     """Mean over neighbours; zero where there are none."""
-    out = _sum(indptr, indices, z)
-    for r in range(out.shape[0]):
-        share = np.float32(1.0) / np.float32(max(1, indptr[r + 1] - indptr[r]))
+    out = _sum(hop, z)
+    for r in range(len(out)):
+        share = np.float32(1.0) / np.float32(max(1, hop.indptr[r + 1] - hop.indptr[r]))
         for u in range(z.shape[1]):
             out[r, u] *= share
     return out
@@ -311,17 +412,10 @@ def _mean(indptr: NDArray[np.int64], indices: NDArray[np.int64], z: Matrix) -> M
 
 @njit(cache=True, nogil=True)
 def _attend(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    own: NDArray[np.int64],
-    self_loops: bool,
-    heads: int,
-    att_source: Matrix,
-    att_target: Matrix,
-    z: Matrix,
+    hop: _Hop, self_loops: bool, heads: int, att_source: Matrix, att_target: Matrix, z: Matrix
 ) -> Matrix:
     """GAT's attention-weighted sum over neighbours, heads side by side."""
-    n, width = len(own), z.shape[1] // heads
+    n, width = len(hop.indptr) - 1, z.shape[1] // heads
     score = np.zeros((z.shape[0], heads), dtype=np.float32)
     target = np.zeros((n, heads), dtype=np.float32)
     for j in range(z.shape[0]):
@@ -329,21 +423,20 @@ def _attend(
             score[j, u // width] += z[j, u] * att_source[u]
     for r in range(n):
         for u in range(z.shape[1]):
-            target[r, u // width] += z[own[r], u] * att_target[u]
+            target[r, u // width] += z[r, u] * att_target[u]
 
     out = np.zeros((n, z.shape[1]), dtype=np.float32)
     for r in range(n):
-        count = indptr[r + 1] - indptr[r] + (1 if self_loops else 0)
+        start, end = hop.indptr[r], hop.indptr[r + 1]
+        count = end - start + (1 if self_loops else 0)
         for head in range(heads):
             best = np.float32(-np.inf)
-            for e in range(count):
-                k = indptr[r] + e
-                j = indices[k] if k < indptr[r + 1] else own[r]
+            for k in range(start, start + count):
+                j = hop.indices[k] if k < end else r
                 best = max(best, _leaky(score[j, head] + target[r, head]))
             total = np.float32(0.0)
-            for e in range(count):
-                k = indptr[r] + e
-                j = indices[k] if k < indptr[r + 1] else own[r]
+            for k in range(start, start + count):
+                j = hop.indices[k] if k < end else r
                 share = np.exp(_leaky(score[j, head] + target[r, head]) - best)
                 total += share
                 for u in range(head * width, (head + 1) * width):
@@ -361,14 +454,13 @@ def _leaky(value: np.float32) -> np.float32:
 
 @njit(cache=True, nogil=True)
 def _activate(z: Matrix, code: int) -> Matrix:
-    """Apply an activation of `ACTIVATION_CODES`."""
-    out = z.copy()
+    """Apply an activation of `ACTIVATION_CODES`, in place."""
     if code != 0:
         for r in range(z.shape[0]):
             for u in range(z.shape[1]):
                 if z[r, u] < 0:
-                    out[r, u] = np.float32(0.0) if code == 1 else np.expm1(z[r, u])
-    return out
+                    z[r, u] = np.float32(0.0) if code == 1 else np.expm1(z[r, u])
+    return z
 
 
 @njit(cache=True, nogil=True)
