@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -36,6 +37,15 @@ class Ensemble:
     @property
     def shard_ids(self) -> tuple[int, ...]:
         return tuple(self.shards)
+
+    @cached_property
+    def shard_at(self) -> NDArray[np.int32]:
+        """By position, the place in `shards` of the shard that a node was trained in; else -1."""
+        place = np.full(self.partition.num_shards, -1, dtype=np.int32)
+        place[list(self.shard_ids)] = np.arange(len(self.shards))
+        at = np.full(self.graph.num_nodes, -1, dtype=np.int32)
+        at[self.graph.positions(self.partition.nodes)] = place[self.partition.labels]
+        return at
 
     def posteriors(
         self, positions: NDArray[np.int64], shards: Sequence[int] | None = None

@@ -15,13 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
 from grapheraser.aggregation.explain import explain_shards
 from grapheraser.aggregation.learned import EMPTY_SAMPLE
 from grapheraser.aggregation.routed import weighted_posteriors
-from grapheraser.aggregation.routing import Shares, hop_shares, shard_by_position
+from grapheraser.aggregation.routing import Shares, hop_shares
 from grapheraser.aggregation.sample import DEFAULT, Sample, limits, sampled_nodes
 from grapheraser.aggregation.sampled import SampledPosteriors, collect, refresh
 from grapheraser.aggregation.simplex import mixture_weights
@@ -57,15 +58,16 @@ class RoutedLearnedAggregator:
     def fit(self, ensemble: Ensemble) -> FittedRoutedLearned:
         """See `Aggregator`."""
         nodes = sampled_nodes(ensemble.graph, self.sample, ensemble.seed)
-        return self._learn(ensemble, collect(ensemble, nodes))
+        return self._learn(ensemble, collect(ensemble, nodes), self._walks(ensemble, nodes))
 
     def refit(
         self, fitted: FittedAggregator, ensemble: Ensemble, change: Change
     ) -> FittedRoutedLearned:
         """See `Aggregator`."""
+        assert isinstance(fitted, FittedRoutedLearned)
         nodes = sampled_nodes(ensemble.graph, self.sample, ensemble.seed)
-        old = SampledPosteriors.restore(fitted.tensors)
-        return self._learn(ensemble, refresh(old, ensemble, change, nodes))
+        sampled = refresh(fitted.sampled, ensemble, change, nodes)
+        return self._learn(ensemble, sampled, self._walked(fitted, sampled, ensemble, change))
 
     def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedRoutedLearned:
         """See `Aggregator`."""
@@ -75,26 +77,49 @@ class RoutedLearnedAggregator:
             np.asarray(tensors["ways"], dtype=np.float64),
         )
 
-    def _learn(self, ensemble: Ensemble, sampled: SampledPosteriors) -> FittedRoutedLearned:
+    def _walks(self, ensemble: Ensemble, nodes: NDArray[np.int64]) -> Shares:
+        """One-hop and two-hop shares ``[2, len(nodes), num_shards]``."""
+        positions = ensemble.graph.positions(nodes)
+        return np.stack(hop_shares(ensemble, positions, without_own=self.held_out))
+
+    def _walked(
+        self,
+        fitted: FittedRoutedLearned,
+        sampled: SampledPosteriors,
+        ensemble: Ensemble,
+        change: Change,
+    ) -> Shares:
+        """What `_walks` gives for the sampled nodes, walking only where something has changed."""
+        old, nodes, walks = fitted.sampled, sampled.nodes, fitted.walks
+        if walks is None or change.stale is None or not np.array_equal(old.shards, sampled.shards):
+            return self._walks(ensemble, nodes)
+        again = np.isin(nodes, change.stale) | ~np.isin(nodes, old.nodes)
+        out = np.empty((2, len(nodes), len(sampled.shards)))
+        out[:, ~again] = walks[:, np.searchsorted(old.nodes, nodes[~again])]
+        out[:, again] = self._walks(ensemble, nodes[again])
+        return out
+
+    def _learn(
+        self, ensemble: Ensemble, sampled: SampledPosteriors, walks: Shares
+    ) -> FittedRoutedLearned:
         k, m = sampled.values.shape[:2]
         truth = sampled.true_class(ensemble)  # [k, m]
         if m == 0 or k == 1:
             return FittedRoutedLearned(sampled, np.full(k, 1.0 / k), np.array(_UNLEARNED))
         positions = ensemble.graph.positions(sampled.nodes)
-        own = shard_by_position(ensemble)[positions]
+        own = ensemble.shard_at[positions]
         judged = truth.copy()
         if self.held_out:
             # What the others say on average, so that the node neither helps nor hurts its shard.
             others = (truth.sum(axis=0) - truth[own, np.arange(m)]) / (k - 1)
             judged[own, np.arange(m)] = others
         importance = mixture_weights(judged, penalty=self.penalty)
-        one, two = hop_shares(ensemble, positions, without_own=self.held_out)
         ways = np.empty((3, m))
-        ways[2] = _weighted(judged, np.broadcast_to(importance, (m, k)))
-        for way, shares in enumerate((one, two)):
+        ways[2] = _weighted(judged, np.tile(importance, (m, 1)))
+        for way, shares in enumerate(walks):
             nobody = shares.sum(axis=1) == 0
             ways[way] = np.where(nobody, ways[2], _weighted(judged, shares))
-        return FittedRoutedLearned(sampled, importance, mixture_weights(ways))
+        return FittedRoutedLearned(sampled, importance, mixture_weights(ways), walks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +130,13 @@ class FittedRoutedLearned:
         sampled: posteriors of the sampled nodes.
         importance: float64 ``[k]``, one score per shard, sum 1.
         ways: float64 ``[3]``, how much each of `WAYS` counts, sum 1.
+        walks: shares of the sampled nodes, to save walking again; None after loading.
     """
 
     sampled: SampledPosteriors
     importance: NDArray[np.float64]
     ways: NDArray[np.float64]
+    walks: Shares | None = None
 
     @property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
@@ -148,9 +175,12 @@ class FittedRoutedLearned:
         return explain_shards(ensemble, position, weights, label=label, why=why)
 
 
+@njit(cache=True, nogil=True)
 def _weighted(truth: NDArray[np.float64], shares: Shares) -> NDArray[np.float64]:
     """What shards with these weights ``[m, k]`` give to the true class, ``[m]``, in their order."""
     total = np.zeros(truth.shape[1])
-    for i in range(len(truth)):
-        total += shares[:, i] * truth[i]
+    for start in range(0, len(total), 64):  # so many rows of the weights stay in the cache
+        for i in range(len(truth)):
+            for w in range(start, min(start + 64, len(total))):
+                total[w] += shares[w, i] * truth[i, w]
     return total

@@ -28,7 +28,7 @@ def hop_shares(
         without_own: leave out the shard that a training node itself belongs to.
     """
     graph = ensemble.graph
-    shard_at = shard_by_position(ensemble)
+    shard_at = ensemble.shard_at
     walk_one, walk_two = _walks(
         graph.indptr, graph.indices, np.asarray(positions), shard_at, len(ensemble.shards)
     )
@@ -38,16 +38,6 @@ def hop_shares(
         for shares in (walk_one, walk_two):
             shares[trained, own[trained]] = 0.0
     return _normalised(walk_one), _normalised(walk_two)
-
-
-def shard_by_position(ensemble: Ensemble) -> NDArray[np.int64]:
-    """Place in the ensemble of the shard that each node was trained in; -1 for other nodes."""
-    partition, graph = ensemble.partition, ensemble.graph
-    place = np.full(partition.num_shards, -1, dtype=np.int64)
-    place[list(ensemble.shard_ids)] = np.arange(len(ensemble.shards))
-    at = np.full(graph.num_nodes, -1, dtype=np.int64)
-    at[graph.positions(partition.nodes)] = place[partition.labels]
-    return at
 
 
 def _normalised(shares: Shares) -> Shares:
@@ -61,7 +51,7 @@ def _walks(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     positions: NDArray[np.int64],
-    shard_at: NDArray[np.int64],
+    shard_at: NDArray[np.int32],
     num_shards: int,
 ) -> tuple[Shares, Shares]:
     one = np.zeros((len(positions), num_shards))

@@ -98,14 +98,13 @@ def _copy(
     values: NDArray[np.float32],
 ) -> None:
     """Copy what is still valid: for kept shards, the valid nodes."""
-    same = np.array_equal(nodes, old.nodes)
+    rows = np.searchsorted(old.shards, shards[kept])
+    if np.array_equal(nodes, old.nodes):
+        values[kept] = old.values[rows]  # stale ones too: they are about to be overwritten
+        return
     columns = np.searchsorted(old.nodes, nodes[valid])
-    for row in np.flatnonzero(kept):
-        source = old.values[np.searchsorted(old.shards, shards[row])]
-        if same:
-            values[row] = source  # stale ones too: they are about to be overwritten
-        else:
-            values[row, valid] = source[columns]
+    for row, source in zip(np.flatnonzero(kept), rows, strict=True):
+        values[row, valid] = old.values[source, columns]
 
 
 def _view(ensemble: Ensemble, positions: NDArray[np.int64]) -> Ensemble:

@@ -18,6 +18,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.training.cpu.simd import (
+    LANES,
+    ONE,
+    fma,
+    load,
+    padded,
+    store,
+    zeros,
+)
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -41,8 +51,7 @@ def mixture_weights(A: Matrix, *, penalty: float = 0.0, tolerance: float = 1e-6)
     k = A.shape[0]
     if k == 1 or A.shape[1] == 0:
         return np.full(k, 1.0 / k)
-    floored = np.maximum(np.ascontiguousarray(A, dtype=np.float64), TINY)
-    return _solve(floored, float(penalty), float(tolerance))
+    return _solve(_padded(A), A.shape[1], float(penalty), float(tolerance))
 
 
 def paper_weights(
@@ -57,12 +66,19 @@ def paper_weights(
     alpha = np.full(k, 1.0 / k)
     if A.shape[1] == 0:
         return alpha
-    floored = np.maximum(np.ascontiguousarray(A, dtype=np.float64), TINY)
+    wide, m = _padded(A), A.shape[1]
     for _ in range(steps):
-        alpha = np.maximum(alpha - rate * _gradient(floored, alpha, penalty), 0.0)
+        alpha = np.maximum(alpha - rate * _gradient(wide, alpha, m, penalty), 0.0)
         shares = np.array([math.exp(value - alpha.max()) for value in alpha])
         alpha = shares / shares.sum()
     return alpha
+
+
+def _padded(A: Matrix) -> Matrix:
+    """At least `TINY` everywhere, and columns without meaning up to whole vectors."""
+    out = np.full((A.shape[0], padded(A.shape[1])), TINY)
+    np.maximum(A, TINY, out=out[:, : A.shape[1]])
+    return out
 
 
 def objective(A: Matrix, alpha: Vector, *, penalty: float = 0.0) -> float:
@@ -73,19 +89,13 @@ def objective(A: Matrix, alpha: Vector, *, penalty: float = 0.0) -> float:
 
 @njit(cache=True, nogil=True)
 def _mix(A: Matrix, alpha: Vector) -> Vector:
-    m = A.shape[1]
-    out = np.zeros(m)
+    out = np.empty(A.shape[1])
     heard = np.flatnonzero(alpha)
-    whole = len(heard) - len(heard) % 4
-    for h in range(0, whole, 4):  # four at a time: the sum is loaded and stored a fourth as often
-        i, j, p, q = heard[h], heard[h + 1], heard[h + 2], heard[h + 3]
-        a, b, c, d = alpha[i], alpha[j], alpha[p], alpha[q]
-        first, second, third, fourth = A[i], A[j], A[p], A[q]
-        for w in range(m):
-            out[w] += a * first[w] + b * second[w] + c * third[w] + d * fourth[w]
-    for i in heard[whole:]:
-        for w in range(m):
-            out[w] += alpha[i] * A[i, w]
+    for w in range(0, len(out), LANES):
+        total = zeros(out, ONE)
+        for i in heard:
+            total = fma(load(A, i * len(out) + w, ONE), alpha[i], total)
+        store(out, w, total)
     return out
 
 
@@ -98,70 +108,75 @@ def _norm(alpha: Vector) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _value(mixture: Vector, alpha: Vector, penalty: float) -> float:
+def _value(mixture: Vector, m: int, alpha: Vector, penalty: float) -> float:
     total = 0.0
-    for w in range(len(mixture)):
+    for w in range(m):
         total -= math.log(mixture[w])
-    return total / len(mixture) + penalty * _norm(alpha)
+    return total / m + penalty * _norm(alpha)
 
 
 @njit(cache=True, nogil=True)
-def _shares(A: Matrix, mixture: Vector) -> Vector:
-    """The mean over nodes of ``A[i] / mixture``: minus the gradient without its penalty."""
-    m = A.shape[1]
-    inverse = np.empty(m)
+def _inverse(mixture: Vector, m: int) -> Vector:
+    """One over the mixture of each node; nothing for those that only fill up a vector."""
+    out = np.zeros(len(mixture))
     for w in range(m):
-        inverse[w] = 1.0 / mixture[w]
-    out = np.zeros(A.shape[0])
-    lanes = np.zeros(8)  # eight sums side by side: strict order within each, and vectorised
-    for i in range(A.shape[0]):
-        lanes[:] = 0.0
-        for start in range(0, m - m % 8, 8):
-            for lane in range(8):
-                lanes[lane] += A[i, start + lane] * inverse[start + lane]
-        total = 0.0
-        for lane in range(8):
-            total += lanes[lane]
-        for w in range(m - m % 8, m):
-            total += A[i, w] * inverse[w]
-        out[i] = total / m
+        out[w] = 1.0 / mixture[w]
     return out
 
 
 @njit(cache=True, nogil=True)
-def _gradient(A: Matrix, alpha: Vector, penalty: float) -> Vector:
-    gradient = -_shares(A, _mix(A, alpha))
-    norm = _norm(alpha)
-    for i in range(len(alpha)):
-        gradient[i] += penalty * alpha[i] / norm
-    return gradient
+def _shares(A: Matrix, inverse: Vector, m: int) -> Vector:
+    """The mean over nodes of ``A[i] / mixture``: minus the gradient without its penalty."""
+    out, lanes = np.empty(A.shape[0]), np.empty(LANES)
+    for i in range(len(out)):
+        total = zeros(inverse, ONE)
+        for w in range(0, len(inverse), LANES):
+            total = fma(load(A, i * len(inverse) + w, ONE), load(inverse, w, ONE), total)
+        store(lanes, 0, total)
+        out[i] = lanes.sum() / m
+    return out
 
 
 @njit(cache=True, nogil=True)
-def _hessian(A: Matrix, mixture: Vector, alpha: Vector, penalty: float) -> Matrix:
-    """Of F, plus a whiff of the identity where members are copies of each other."""
-    k, m = A.shape
-    scaled = np.empty((k, m))
-    for i in range(k):
-        for w in range(m):
-            scaled[i, w] = A[i, w] / mixture[w]
-    # Transposed, the inner loop below runs over members and needs no reduction.
-    columns = np.zeros((m + -m % 4, k))
-    columns[:m] = scaled.T
-    H = np.zeros((k, k))
-    for w in range(0, m, 4):  # four nodes at a time, see `_mix`
-        first, second, third, fourth = columns[w], columns[w + 1], columns[w + 2], columns[w + 3]
+def _gradient(A: Matrix, alpha: Vector, m: int, penalty: float) -> Vector:
+    return penalty * alpha / _norm(alpha) - _shares(A, _inverse(_mix(A, alpha), m), m)
+
+
+@njit(cache=True, nogil=True)
+def _hessian(
+    A: Matrix, members: NDArray[np.int64], inverse: Vector, m: int, alpha: Vector, penalty: float
+) -> Matrix:
+    """Of F for some members, plus a whiff of the identity where members are copies of each other.
+
+    ``alpha`` are the weights of these members; ``A`` and ``inverse`` are of all and everything.
+    """
+    k = len(members)
+    wide = k + -k % LANES
+    # A node's members side by side, so that the sums below need no folding.
+    columns = np.zeros((len(inverse), wide))
+    for start in range(0, m, LANES):
         for i in range(k):
-            a, b, c, d = first[i], second[i], third[i], fourth[i]
-            row = H[i]
-            for j in range(i + 1):
-                row[j] += a * first[j] + b * second[j] + c * third[j] + d * fourth[j]
-    norm = _norm(alpha)
+            for w in range(start, start + LANES):
+                columns[w, i] = A[members[i], w] * inverse[w]
+    sums = np.empty((wide, wide))
+    for i in range(0, k, 4):
+        for j in range(0, i + 1, LANES):
+            a, b, c, d = zeros(sums, ONE), zeros(sums, ONE), zeros(sums, ONE), zeros(sums, ONE)
+            for w in range(m):
+                other = load(columns, w * wide + j, ONE)
+                a = fma(other, columns[w, i], a)
+                b = fma(other, columns[w, i + 1], b)
+                c = fma(other, columns[w, i + 2], c)
+                d = fma(other, columns[w, i + 3], d)
+            store(sums, i * wide + j, a)
+            store(sums, (i + 1) * wide + j, b)
+            store(sums, (i + 2) * wide + j, c)
+            store(sums, (i + 3) * wide + j, d)
+    H, norm = np.empty((k, k)), _norm(alpha)
     for i in range(k):
         for j in range(i + 1):
-            H[i, j] = H[i, j] / m - penalty * alpha[i] * alpha[j] / norm**3
+            H[i, j] = sums[i, j] / m - penalty * alpha[i] * alpha[j] / norm**3
         H[i, i] += penalty / norm + 1e-9
-    for i in range(k):
         for j in range(i):
             H[j, i] = H[i, j]
     return H
@@ -255,15 +270,16 @@ def _times(H: Matrix, x: Vector) -> Vector:
 
 
 @njit(cache=True, nogil=True)
-def _solve(A: Matrix, penalty: float, tolerance: float) -> Vector:
+def _solve(A: Matrix, m: int, penalty: float, tolerance: float) -> Vector:
     k = A.shape[0]
     alpha = np.full(k, 1.0 / k)
     for _ in range(_EM_STEPS):
-        alpha = alpha * _shares(A, _mix(A, alpha))
+        alpha = alpha * _shares(A, _inverse(_mix(A, alpha), m), m)
         alpha /= alpha.sum()
     for _ in range(_NEWTON_STEPS):
         mixture = _mix(A, alpha)
-        gradient = -_shares(A, mixture) + penalty * alpha / _norm(alpha)
+        inverse = _inverse(mixture, m)
+        gradient = penalty * alpha / _norm(alpha) - _shares(A, inverse, m)
         mean = 0.0
         for i in range(k):
             mean += alpha[i] * gradient[i]
@@ -273,16 +289,17 @@ def _solve(A: Matrix, penalty: float, tolerance: float) -> Vector:
         some = np.flatnonzero((alpha > _FAINT / k) | (gradient < mean))
         faint = alpha.sum() - alpha[some].sum()
         start = alpha[some] + faint / len(some)
-        H = _hessian(A[some], mixture, alpha[some], penalty)
+        H = _hessian(A, some, inverse, m, alpha[some], penalty)
         y = np.zeros(k)
         y[some] = _quadratic_step(H, gradient[some], start)
         descent = 0.0
         for i in range(k):
             descent += gradient[i] * (y[i] - alpha[i])
-        here, step = _value(mixture, alpha, penalty), 1.0
+        here, step = _value(mixture, m, alpha, penalty), 1.0
         for _ in range(40):
             candidate = alpha + step * (y - alpha)
-            if _value(_mix(A, candidate), candidate, penalty) <= here + 1e-4 * step * descent:
+            value = _value(_mix(A, candidate), m, candidate, penalty)
+            if value <= here + 1e-4 * step * descent:
                 break
             step *= 0.5
         else:

@@ -21,7 +21,7 @@ from grapheraser.aggregation.thinning import chosen_neighbours, room_for
 from grapheraser.graph import Graph
 from grapheraser.seeding import derive
 
-# Between 1 and 8 it makes no difference to F1 that five data sets would show.
+# On validation nodes 2 lose up to 0.3 points of F1 against 4, 8 gain nothing over 4.
 FANOUT = 2
 _HOPS = 2
 

@@ -41,12 +41,12 @@ def run(
     *,
     requests: int = 20,
     partition: str = "hash",
-    epochs: int = 2,
+    epochs: int = 100,
     root: str | Path | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Forget random training nodes one by one; a few epochs of training do for timing this."""
+    """Forget random training nodes one by one."""
     rows = []
     for name in datasets:
         for model in models:

@@ -191,23 +191,19 @@ class Graph:
 
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
         """Whether each id is a node of this graph."""
-        ids = as_ids(nodes)
-        if self.num_nodes == 0:
-            return np.zeros(len(ids), dtype=bool)
-        at = np.minimum(np.searchsorted(self.ids, ids), self.num_nodes - 1)
-        return self.ids[at] == ids
+        return self._found(as_ids(nodes))[1]
 
     def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """Row of each id; unknown ids are an error."""
         ids = as_ids(nodes)
-        known = self.contains(ids)
+        at, known = self._found(ids)
         if not known.all():
             raise UnknownNodeError(
                 f"node {ids[~known][0]} is not in the graph "
                 f"({int((~known).sum())} of {len(ids)} ids are unknown).",
                 hint="it never was in it, or it has been forgotten already.",
             )
-        return np.searchsorted(self.ids, ids)
+        return at
 
     def has_edges(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each pair of (known) ids ``[m, 2]`` is an edge."""
@@ -318,6 +314,13 @@ class Graph:
         role[shuffled[:num_train]] = TRAIN
         role[shuffled[num_train:]] = TEST
         return replace(self, role=role)
+
+    def _found(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where each id is, if it is there, and whether it is."""
+        if self.num_nodes == 0:
+            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=bool)
+        at = np.minimum(np.searchsorted(self.ids, ids), self.num_nodes - 1)
+        return at, self.ids[at] == ids
 
     def _entries(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where in ``indices`` each pair of positions ``[m, 2]`` is; -1 where there is no edge."""
