@@ -203,7 +203,10 @@ def test_shards_that_are_not_asked_again_answer_the_same(runs: dict[str, Any], h
     taken = target.partition_.members(0)[:3]
     asked = np.concatenate([taken, graph.test_nodes[:3]])
     now, after = Version.of(target), unlearned(target, graph, taken, how)
-    known = Answers.of(now, graph, np.concatenate([asked, graph.test_nodes[:20]]))
+    known = Answers(now, graph)
+    known.expect(asked)
+    now.posteriors(graph, asked, known)
+    known.expect(graph.test_nodes[:20])
     for version in (now, after):
         anew = version.posteriors(graph, asked)
         assert np.array_equal(version.posteriors(graph, asked, known), anew)

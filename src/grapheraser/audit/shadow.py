@@ -131,6 +131,7 @@ def observe(
     least: int = 3,
     seed: int = 0,
     budget: Budget = UNLIMITED,
+    known: Answers | None = None,
 ) -> Observations:
     """Carry out requests one at a time, each on the run as it is, and look at both versions.
 
@@ -143,6 +144,7 @@ def observe(
         least: requests that are carried out whatever they take.
         seed: which nodes.
         budget: stops early when it is spent.
+        known: answers of this very run, where it was observed before.
     """
     rng = generator(seed, "audit", "requests")
     train, test = labelled(graph, TRAIN), labelled(graph, TEST)
@@ -154,8 +156,10 @@ def observe(
     requests = min(requests, len(train) // (2 * nodes_per_request))
     taken = rng.permutation(train)[: requests * nodes_per_request].reshape(requests, -1)
     others = np.resize(rng.permutation(test), taken.shape)
-    now, parts = Version.of(eraser), []
-    known = Answers.of(now, graph, np.concatenate([taken, others], axis=None))
+    now = Version.of(eraser) if known is None else known.version
+    parts = []
+    known = Answers(now, graph) if known is None else known
+    known.expect(np.concatenate([taken, others], axis=None))
     for number in budget.rounds(requests, least=min(least, requests)):
         after = unlearned(eraser, graph, np.sort(taken[number]), how)
         asked = np.concatenate([taken[number], others[number]])

@@ -72,7 +72,7 @@ class Version:
         return self.aggregator.predict_proba(ensemble, graph.positions(ids))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Answers:
     """What the shard models of one version say about many candidates, each asked once.
 
@@ -82,19 +82,21 @@ class Answers:
     Attributes:
         version: whose shard models.
         graph: which they are asked on.
-        positions: sorted rows of the graph, of all candidates that there will be.
+        positions: sorted rows of the graph, of all candidates that are expected.
         rows: by shard ``[len(positions), num_classes]``, filled when asked for.
     """
 
     version: Version
     graph: Graph
-    positions: NDArray[np.int64]
+    positions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     rows: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, version: Version, graph: Graph, candidates: NDArray[np.int64]) -> Answers:
-        """Nothing is asked yet."""
-        return cls(version, graph, np.unique(graph.positions(candidates)))
+    def expect(self, candidates: NDArray[np.int64]) -> None:
+        """These are going to be asked about: then all of them are, at once."""
+        wider = np.union1d(self.positions, self.graph.positions(candidates))
+        if len(wider) > len(self.positions):
+            self.positions = wider
+            self.rows.clear()
 
     def holds(self, shard: int, weights: ShardWeights) -> bool:
         """Whether the version has the same weights for that shard."""
@@ -104,9 +106,9 @@ class Answers:
         self, shards: Sequence[int], positions: NDArray[np.int64]
     ) -> NDArray[np.float32] | None:
         """Answers ``[len(shards), len(positions), c]``; None where somebody else is asked about."""
-        at = np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
-        if not (self.positions[at] == positions).all():
+        if not np.isin(positions, self.positions).all():
             return None
+        at = np.searchsorted(self.positions, positions)
         missing = [shard for shard in shards if shard not in self.rows]
         weights = [self.version.shards[shard] for shard in missing]
         if missing:

@@ -31,7 +31,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 # Rough cost of a cell, for the order and the estimate of the time left only.
 _NODES = {"cora": 2.7, "citeseer": 3.3, "pubmed": 20, "cs": 40, "physics": 90}
 _MODELS = {"gcn": 1, "gin": 1.5, "gat": 4, "sage": 3, "mlp": 3, "sage:paper": 30, "mlp:paper": 25}
-_KINDS = {"partition": 0.2, "communities": 0.2}
+_KINDS = {"partition": 0.2, "communities": 0.2, "attack": 40}
 
 
 @dataclass
