@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from grapheraser.bench import cuda, unlearn, utility
+from grapheraser.bench import cuda, fidelity, relearning, unlearn, utility
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -20,6 +20,8 @@ SHOWN = ("scratch", "hash", "metis")
 def main() -> None:
     write("engines.md", "unlearn", unlearn.markdown(stored("unlearn")))
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
+    write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))
+    write("aggregation.md", "relearning", relearning.markdown(stored("relearning")))
     cells = [cell for cell in stored("utility")["cells"] if cell["partition"] in SHOWN]
     write("aggregation.md", "utility", utility.markdown({"cells": cells}))
 

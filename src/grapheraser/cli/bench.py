@@ -17,6 +17,7 @@ BENCHMARKS = {
     "partition": "every partitioner at the paper's k, METIS as the unit",
     "partition-scale": "BLPA and METIS on generated graphs of growing size",
     "engines": "training a shard: the CPU engine against the PyG loop",
+    "fidelity": "F1 of the CPU engine beside the PyG loop's, over ten seeds",
     "unlearn": "request to receipt against PyG from scratch",
     "relearning": "what learning the aggregation again costs after a request",
     "cuda": "the CUDA engine against the PyG loop on one GPU",

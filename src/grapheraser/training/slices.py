@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.csr import slices_of
+from grapheraser.models import ModelSpec
 from grapheraser.seeding import derive, keyed_hash
 from grapheraser.training.engine import Engine, SlicingEngine
 from grapheraser.training.task import Checkpoint, Phase, ShardTask, ShardWeights, TrainingConfig
@@ -47,6 +48,11 @@ def check_slices(slices: int, config: TrainingConfig, engine: Engine) -> None:
     if not whole or not 1 <= slices <= config.epochs:
         constraint = f"an int in [1, {config.epochs}] (at most one slice per epoch)"
         raise ParameterError.of("slices", "GraphEraser", constraint, slices)
+    if slices > 1 and isinstance(config.model, ModelSpec) and config.model.closed_form:
+        raise ParameterError(
+            f"model '{config.model.kind}' is solved for, not trained: there is nothing to slice. "
+            f"'slices' of GraphEraser is {slices}."
+        )
     if slices > 1 and not isinstance(engine, SlicingEngine):
         raise ParameterError(
             f"engine '{engine.name}' can't train in slices. 'slices' of GraphEraser is {slices}.",
