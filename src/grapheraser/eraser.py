@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.accounting import Deed, write_receipt
 from grapheraser.aggregation import (
     Aggregator,
+    BoundAggregator,
     Explanation,
-    FittedAggregator,
     Sample,
     WithExpert,
     resolve_aggregator,
@@ -91,7 +91,7 @@ class GraphEraser:
         graph_: the current graph.
         partition_: the shard of every training node.
         shards_: weights by shard id.
-        aggregator_: the fitted aggregator.
+        aggregator_: the fitted aggregator; ``aggregator_.explain(node)`` says who decides.
         receipts_: one per change since the fit, oldest first.
         engine_: name of the engine that trained the shards, and will train them again.
     """
@@ -174,8 +174,9 @@ class GraphEraser:
         return self._fitted.shards
 
     @property
-    def aggregator_(self) -> FittedAggregator:
-        return self._fitted.aggregator
+    def aggregator_(self) -> BoundAggregator:
+        self._check_fitted()
+        return self._aggregator_now
 
     @property
     def receipts_(self) -> tuple[Receipt, ...]:
@@ -207,6 +208,7 @@ class GraphEraser:
     ) -> None:
         self._settings = settings
         self._state = state
+        self._aggregator_now = BoundAggregator(state.aggregator, ensemble_of(settings, state))
         self._receipts = receipts
         self._configuration = config
 
@@ -233,7 +235,7 @@ class GraphEraser:
         """Posteriors ``[len(nodes), num_classes]`` by node id, on the current graph."""
         state = self._fitted
         positions = state.graph.positions(nodes)
-        ensemble = ensemble_of(self._settings, state)
+        ensemble = self.aggregator_.ensemble
         block = max(1, _PREDICT_BLOCK // (max(1, len(state.shards)) * state.graph.num_classes))
         parts = [
             state.aggregator.predict_proba(ensemble, positions[start : start + block])
@@ -257,9 +259,7 @@ class GraphEraser:
 
     def explain(self, node: int) -> Explanation:
         """Which members of the ensemble decide about one node, with what weight."""
-        state = self._fitted
-        (position,) = state.graph.positions([node])
-        return state.aggregator.explain(ensemble_of(self._settings, state), int(position))
+        return self.aggregator_.explain(node)
 
     # -- forgetting and adding ----------------------------------------------------------------
 

@@ -67,7 +67,7 @@ def test_explanations_add_up_to_the_prediction(name: str, expert: bool) -> None:
     graph = small_graph(6)
     eraser, _ = fitted(graph, aggregation=name, global_expert=expert, sample="all")
     for node in graph.ids[:6].tolist():
-        explanation = eraser.explain(node)
+        explanation = eraser.aggregator_.explain(node)
         weights = [say.weight for say in explanation.members]
         assert explanation.node == node
         assert explanation.label == eraser.predict([node])[0]

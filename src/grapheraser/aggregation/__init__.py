@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from grapheraser.aggregation.base import (
     Aggregator,
+    BoundAggregator,
     Change,
     Ensemble,
     Explanation,
@@ -25,6 +26,7 @@ from grapheraser.registry import Registry
 __all__ = [
     "AGGREGATORS",
     "Aggregator",
+    "BoundAggregator",
     "Change",
     "Ensemble",
     "Expert",

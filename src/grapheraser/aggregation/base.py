@@ -131,6 +131,29 @@ class FittedAggregator(Protocol):
         """What a receipt should say about what was learned, e.g. that the sample is empty."""
 
 
+@dataclass(frozen=True, eq=False)
+class BoundAggregator:
+    """A fitted aggregator with the ensemble that it speaks for: asked by node, not by position."""
+
+    fitted: FittedAggregator
+    ensemble: Ensemble
+
+    @property
+    def tensors(self) -> Mapping[str, NDArray[np.generic]]:
+        """All that was learned or is cached."""
+        return self.fitted.tensors
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a receipt should say about what was learned."""
+        return self.fitted.notes
+
+    def explain(self, node: int) -> Explanation:
+        """Which members decide about one node, with what weight."""
+        (position,) = self.ensemble.graph.positions([node])
+        return self.fitted.explain(self.ensemble, int(position))
+
+
 @runtime_checkable
 class Aggregator(Protocol):
     """A way to combine shards, not yet fitted."""

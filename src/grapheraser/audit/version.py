@@ -36,7 +36,7 @@ class Version:
         return cls(
             partition=eraser.partition_,
             shards=eraser.shards_,
-            aggregator=eraser.aggregator_,
+            aggregator=eraser.aggregator_.fitted,
             model=resolve_model(eraser.model),
             seed=int(eraser.seed),
         )

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec, input_parameters
-from grapheraser.training.cpu.simd import LANES, ONE, Tile, fma, load, store, tile_for, zeros
+from grapheraser.training.cpu.simd import (
+    LANES,
+    ONE,
+    Tile,
+    exponential,
+    fma,
+    load,
+    store,
+    tile_for,
+    zeros,
+)
 from grapheraser.training.task import ShardWeights
 
 Matrix = NDArray[np.float32]
@@ -416,40 +426,58 @@ def _attend(
 ) -> Matrix:
     """GAT's attention-weighted sum over neighbours, heads side by side."""
     n, width = len(hop.indptr) - 1, z.shape[1] // heads
-    score = np.zeros((z.shape[0], heads), dtype=np.float32)
-    target = np.zeros((n, heads), dtype=np.float32)
-    for j in range(z.shape[0]):
-        for u in range(z.shape[1]):
-            score[j, u // width] += z[j, u] * att_source[u]
+    source, target = _scores(z, att_source, heads), _scores(z[:n], att_target, heads)
+    most = 0
     for r in range(n):
-        for u in range(z.shape[1]):
-            target[r, u // width] += z[r, u] * att_target[u]
-
+        most = max(most, hop.indptr[r + 1] - hop.indptr[r] + 1)
+    shares = np.zeros(most * heads + LANES, dtype=np.float32)
+    best, total = np.empty(heads, dtype=np.float32), np.empty(heads, dtype=np.float32)
     out = np.zeros((n, z.shape[1]), dtype=np.float32)
     for r in range(n):
         start, end = hop.indptr[r], hop.indptr[r + 1]
         count = end - start + (1 if self_loops else 0)
-        for head in range(heads):
-            best = np.float32(-np.inf)
-            for k in range(start, start + count):
-                j = hop.indices[k] if k < end else r
-                best = max(best, _leaky(score[j, head] + target[r, head]))
-            total = np.float32(0.0)
-            for k in range(start, start + count):
-                j = hop.indices[k] if k < end else r
-                share = np.exp(_leaky(score[j, head] + target[r, head]) - best)
-                total += share
+        best[:] = -np.inf
+        for e in range(count):
+            j = hop.indices[start + e] if start + e < end else r
+            for head in range(heads):
+                score = source[j, head] + target[r, head]
+                score = score if score > 0 else np.float32(LEAK) * score
+                shares[e * heads + head] = score
+                best[head] = max(best[head], score)
+        for e in range(count):
+            for head in range(heads):
+                shares[e * heads + head] -= best[head]
+        for t in range(0, count * heads, LANES):
+            store(shares, t, exponential(load(shares, t, ONE)))
+        row = out[r]
+        total[:] = 0.0
+        for e in range(count):
+            j = hop.indices[start + e] if start + e < end else r
+            other = z[j]
+            for head in range(heads):
+                share = shares[e * heads + head]
+                total[head] += share
                 for u in range(head * width, (head + 1) * width):
-                    out[r, u] += share * z[j, u]
-            if count:
+                    row[u] += share * other[u]
+        if count:
+            for head in range(heads):
                 for u in range(head * width, (head + 1) * width):
-                    out[r, u] /= total
+                    row[u] /= total[head]
     return out
 
 
 @njit(cache=True, nogil=True)
-def _leaky(value: np.float32) -> np.float32:
-    return value if value > 0 else np.float32(LEAK) * value
+def _scores(z: Matrix, weights: Matrix, heads: int) -> Matrix:
+    """Each row's product with the weights, head by head."""
+    width = z.shape[1] // heads
+    out = np.empty((len(z), heads), dtype=np.float32)
+    for r in range(len(z)):
+        for head in range(heads):
+            total = np.float32(0.0)
+            for u in range(head * width, (head + 1) * width):
+                total += z[r, u] * weights[u]
+            out[r, head] = total
+    return out
 
 
 @njit(cache=True, nogil=True)
