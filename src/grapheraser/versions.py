@@ -6,7 +6,9 @@ import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-_PACKAGES = ("grapheraser", "torch", "torch_geometric", "numpy", "scipy", "numba")
+from grapheraser import __version__
+
+_PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
 @cache
@@ -22,6 +24,7 @@ def versions(device: str = "cpu") -> dict[str, str]:
     found = {
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "grapheraser": __version__,
         **{package: _installed(package) for package in _PACKAGES},
     }
     if device.startswith("cuda"):

@@ -89,6 +89,7 @@ def run(
     requests: Annotated[int, typer.Option(help="Timed requests, at most.")] = 100,
     budget: Annotated[float, typer.Option(help="Seconds of timed requests, at most.")] = 2.0,
     workers: Annotated[int, typer.Option(help="Processes at once; 0 for this one.")] = 2,
+    device: Annotated[str, typer.Option(help="Where to train, but for what is timed.")] = "cpu",
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Run nothing; report on what is there.")
     ] = False,
@@ -125,6 +126,7 @@ def run(
             out,
             given=datasets is not None,
             workers=workers,
+            device=device,
             compute=not report_only,
             say=say,
         )

@@ -75,6 +75,7 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
         "num_shards": config["num_shards"],
         "epochs": config["epochs"],
         "seed": seed,
+        "device": config.get("device", "cpu"),
         "executor": LocalExecutor(workers=1),
     }
     own = resplit(graph, derive(seed, "attack", "split"))

@@ -26,6 +26,7 @@ from grapheraser.store import write_text
 from grapheraser.versions import versions
 
 WORKERS = 2
+CPU = "cpu"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 # Rough cost of a cell, for the order and the estimate of the time left only.
@@ -56,6 +57,7 @@ def run_cells(
     out: Path,
     *,
     workers: int = WORKERS,
+    device: str = CPU,
     compute: bool = True,
     say: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
@@ -65,6 +67,8 @@ def run_cells(
         cells: equal ones count once.
         out: results are kept in its folder ``cells``.
         workers: how many processes at once; timed cells always run alone.
+        device: where shards are trained, but for timed cells. It is no part of a cell's address:
+            like the processor it is written down with the result.
         compute: whether to run what is missing, or only to read what is there.
         say: told about every failure, and now and then where the run stands.
     """
@@ -84,7 +88,8 @@ def run_cells(
     with _meter(missing, say) as tick:
         for timed in (False, True):
             batch = sorted((c for c in missing if c.timed == timed), key=_order)
-            for cell, answer in _run(batch, min(workers, 1) if timed else workers):
+            on = CPU if timed else device
+            for cell, answer in _run(batch, min(workers, 1) if timed else workers, on):
                 if isinstance(answer, Result):
                     keep_result(folder, answer)
                     outcome.results.add(answer)
@@ -115,20 +120,20 @@ def keep_result(folder: Path, result: Result) -> None:
     write_text(folder / f"{result.cell.digest}.json", text + "\n")
 
 
-def measured(cell: Cell) -> Result:
+def measured(cell: Cell, device: str = CPU) -> Result:
     """Measure one cell, here and now."""
     import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
 
     started, spent = time.perf_counter(), time.process_time()
-    value = KINDS.get(cell.kind).measure(cell.config)
+    value = KINDS.get(cell.kind).measure({**cell.config, "device": device})
     seconds, cpu = time.perf_counter() - started, time.process_time() - spent
-    return Result(cell, value, round(seconds, 4), round(cpu, 4), versions(), hardware())
+    return Result(cell, value, round(seconds, 4), round(cpu, 4), versions(device), hardware())
 
 
-def _guarded(cell: Cell) -> Result | str:
+def _guarded(cell: Cell, device: str) -> Result | str:
     """The result, or what went wrong; nothing else has to survive the way back."""
     try:
-        return measured(cell)
+        return measured(cell, device)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
@@ -148,11 +153,11 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _run(cells: Sequence[Cell], workers: int) -> Iterator[tuple[Cell, Result | str]]:
+def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cell, Result | str]]:
     """Every cell with its answer, as they finish; survives the death of a worker."""
     if workers < 1:
         for cell in cells:
-            yield cell, _guarded(cell)
+            yield cell, _guarded(cell, device)
         return
     waiting, suspects = list(reversed(cells)), list[Cell]()
     while waiting:
@@ -162,7 +167,7 @@ def _run(cells: Sequence[Cell], workers: int) -> Iterator[tuple[Cell, Result | s
                 while waiting or in_flight:
                     while waiting and len(in_flight) < workers:
                         cell = waiting.pop()
-                        in_flight[pool.submit(_guarded, cell)] = cell
+                        in_flight[pool.submit(_guarded, cell, device)] = cell
                     done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
                     for future in done:
                         answer = future.result()
@@ -172,7 +177,7 @@ def _run(cells: Sequence[Cell], workers: int) -> Iterator[tuple[Cell, Result | s
     for cell in suspects:
         try:
             with _pool(1) as pool:
-                answer = pool.submit(_guarded, cell).result()
+                answer = pool.submit(_guarded, cell, device).result()
         except BrokenProcessPool:
             answer = "the process that computed it was ended (out of memory?)"
         yield cell, answer

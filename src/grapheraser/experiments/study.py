@@ -15,7 +15,7 @@ from grapheraser.experiments.experiment import EXPERIMENTS, Experiment, Summary
 from grapheraser.experiments.grid import shown
 from grapheraser.experiments.options import Options
 from grapheraser.experiments.report import Made, Section, report_markdown, report_page
-from grapheraser.experiments.runner import WORKERS, Outcome, check_folder, run_cells
+from grapheraser.experiments.runner import CPU, WORKERS, Outcome, check_folder, run_cells
 from grapheraser.experiments.table import to_csv, to_latex, to_markdown
 from grapheraser.store import write_text
 from grapheraser.store.files import write_atomic
@@ -81,6 +81,7 @@ def run_study(
     *,
     given: bool = True,
     workers: int = WORKERS,
+    device: str = CPU,
     compute: bool = True,
     say: Callable[[str], None] = lambda text: None,
 ) -> Study:
@@ -92,6 +93,7 @@ def run_study(
         out: the folder; results that are there already are used.
         given: whether the user named the data sets; else each experiment has its own.
         workers: processes at once; 0 stays in this one.
+        device: where shards are trained, but for what is timed.
         compute: whether to run what is missing; else the report is made of what is there.
         say: told what happens.
     """
@@ -100,7 +102,7 @@ def run_study(
     cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}
     every = list(dict.fromkeys(cell for group in cells.values() for cell in group))
     say(f"{len(plans)} experiments, {len(every)} cells")
-    outcome = run_cells(every, out, workers=workers, compute=compute, say=say)
+    outcome = run_cells(every, out, workers=workers, device=device, compute=compute, say=say)
     if not compute:
         plans = [(e, _at_hand(opts, cells[e.name], outcome.results)) for e, opts in plans]
         cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}
@@ -214,12 +216,19 @@ def _section(
     )
 
 
+def _machine(result: Result) -> str:
+    parts = [result.hardware["processor"], f"{result.hardware['cores']} cores"]
+    if "gpu" in result.versions:
+        parts.append(f"{result.versions['gpu']} for training")
+    return ", ".join(parts)
+
+
 def _made(cells: Sequence[Cell], outcome: Outcome) -> Made:
     found = [r for cell in cells if (r := outcome.results.get(cell)) is not None]
     versions = sorted(
         {", ".join(f"{name} {text}" for name, text in sorted(r.versions.items())) for r in found}
     )
-    hardware = sorted({f"{r.hardware['processor']}, {r.hardware['cores']} cores" for r in found})
+    hardware = sorted({_machine(result) for result in found})
     failures = {str(cell): text for cell, text in outcome.failures.items()}
     spent = sum(r.cpu_seconds for r in found)
     return Made(versions, hardware, len(found), len(cells), spent, failures)

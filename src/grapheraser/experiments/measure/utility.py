@@ -34,6 +34,7 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
         aggregation="mean",
         epochs=config["epochs"],
         seed=seed,
+        device=config.get("device", "cpu"),
         executor=LocalExecutor(workers=1),
     ).fit(graph, partition=partition)
     ensemble = KeptEnsemble.of(eraser, model)
