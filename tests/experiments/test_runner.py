@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from grapheraser.experiments import KINDS, Cell, Kind
+from grapheraser.experiments import KINDS, Cell, Kind, runner
 from grapheraser.experiments.runner import run_cells
 
 CALLS: list[int] = []
@@ -24,8 +24,14 @@ def _count(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"value": config["seed"] * 2}
 
 
+def _where(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {"device": config["device"]}
+
+
 if "count" not in KINDS:
     KINDS.add("count", Kind(_count))
+    KINDS.add("where", Kind(_where))
+    KINDS.add("when", Kind(_where, timed=True))
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +85,17 @@ def test_a_file_under_another_cells_name_is_not_believed(tmp_path: Path) -> None
     folder = tmp_path / "cells"
     (folder / f"{other.digest}.json").write_bytes((folder / f"{one.digest}.json").read_bytes())
     assert run_cells([other], tmp_path, workers=0).results.value(other) == {"value": 2}
+
+
+def test_timed_cells_stay_on_the_processor_and_the_device_is_no_part_of_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "versions", lambda device: {"gpu": device})
+    where, when = (Cell.of(kind, dataset="demo", seed=0) for kind in ("where", "when"))
+    found = run_cells([where, when], tmp_path, workers=0, device="cuda").results
+    assert found.value(where) == {"device": "cuda"}
+    assert found.value(when) == {"device": "cpu"}
+    result = found.get(where)
+    assert result is not None
+    assert result.versions == {"gpu": "cuda"}
+    assert run_cells([where, when], tmp_path, workers=0).computed == 0

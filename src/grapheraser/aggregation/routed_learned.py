@@ -25,7 +25,7 @@ from grapheraser.aggregation.routed import weighted_posteriors
 from grapheraser.aggregation.routing import Shares, hop_shares
 from grapheraser.aggregation.sample import DEFAULT, Sample, limits, sampled_nodes
 from grapheraser.aggregation.sampled import SampledPosteriors, collect, refresh
-from grapheraser.aggregation.simplex import mixture_weights
+from grapheraser.aggregation.simplex import mixture, mixture_weights
 from grapheraser.errors import ParameterError
 
 WAYS = ("one hop", "two hops", "importance")
@@ -115,7 +115,7 @@ class RoutedLearnedAggregator:
             judged[own, np.arange(m)] = others
         importance = mixture_weights(judged, penalty=self.penalty)
         ways = np.empty((3, m))
-        ways[2] = _weighted(judged, np.tile(importance, (m, 1)))
+        ways[2] = mixture(judged, importance)
         for way, shares in enumerate(walks):
             nobody = shares.sum(axis=1) == 0
             ways[way] = np.where(nobody, ways[2], _weighted(judged, shares))

@@ -74,6 +74,11 @@ def paper_weights(
     return alpha
 
 
+def mixture(A: Matrix, alpha: Vector) -> Vector:
+    """What members with these weights give together, ``[m]``."""
+    return _mix(_padded(A), alpha)[: A.shape[1]]
+
+
 def _padded(A: Matrix) -> Matrix:
     """At least `TINY` everywhere, and columns without meaning up to whole vectors."""
     out = np.full((A.shape[0], padded(A.shape[1])), TINY)
