@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -262,8 +263,9 @@ class Last:
 
 
 def test_a_module_factory_works_wherever_a_name_works(small: ge.Graph) -> None:
-    for model in (TwoHops, ge.CustomModel(TwoHops, receptive_field=2, lr=0.1)):
-        eraser = fitted(small, model=model)
+    learning = ("mean", "learned", "routed-learned")
+    for model, aggregation in product((TwoHops, ge.CustomModel(TwoHops, lr=0.1)), learning):
+        eraser = fitted(small, model=model, aggregation=aggregation, sample="all")
         assert eraser.engine_ == "pyg"
         assert eraser.predict(small.test_nodes).shape == (10,)
         eraser.unlearn([ge.Nodes(small.train_nodes[:1]), ge.Edges([tuple(small.edges[-1])])])

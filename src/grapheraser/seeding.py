@@ -52,14 +52,25 @@ def keyed_uniform(rows: NDArray[np.integer], num_columns: int, key: int) -> NDAr
     return _mixed(row_keys, column_keys)
 
 
+@njit(cache=True, nogil=True)
+def mixed(z: np.uint64) -> np.uint64:
+    """One round of splitmix64's finaliser, for compiled code."""
+    z = (z ^ (z >> np.uint64(30))) * _MIX_A
+    z = (z ^ (z >> np.uint64(27))) * _MIX_B
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def paired(a: np.uint64, b: np.uint64) -> np.uint64:
+    """A hash of b under the key a, for compiled code."""
+    return mixed(a + b * _GOLDEN)
+
+
 @njit(cache=True)
 def _mixed(row_keys: NDArray[np.uint64], column_keys: NDArray[np.uint64]) -> NDArray[np.float32]:
     out = np.empty((len(row_keys), len(column_keys)), dtype=np.float32)
     for r in range(len(row_keys)):
         for c in range(len(column_keys)):
-            z = row_keys[r] + column_keys[c]
-            z = (z ^ (z >> np.uint64(30))) * _MIX_A
-            z = (z ^ (z >> np.uint64(27))) * _MIX_B
-            z = z ^ (z >> np.uint64(31))
+            z = mixed(row_keys[r] + column_keys[c])
             out[r, c] = np.float32(z >> np.uint64(40)) * np.float32(2.0**-24)
     return out

@@ -133,7 +133,6 @@ def change_state(
     change = Change(
         before=ensemble_of(settings, state),
         retrained=frozenset(fresh),
-        stale=_stale(settings, graph, touched),
         touched=touched,
     )
     after = _ensemble(settings, graph, partition, shards)
@@ -211,18 +210,3 @@ def _ensemble(
     settings: Settings, graph: Graph, partition: Partition, shards: Mapping[int, ShardWeights]
 ) -> Ensemble:
     return Ensemble(graph, partition, shards, settings.training.model, settings.seed)
-
-
-def _stale(
-    settings: Settings, graph: Graph, touched: NDArray[np.int64]
-) -> NDArray[np.int64] | None:
-    """Nodes whose posterior may differ although the weights are the same.
-
-    A touched node has new neighbours, a new degree or new features; the model carries that as far
-    as its receptive field. The new graph is enough to walk: whoever was reached through what is
-    gone is a touched node itself.
-    """
-    hops = settings.training.model.receptive_field
-    if hops is None:
-        return None
-    return graph.ids[graph.within_hops(graph.positions(touched), hops)]

@@ -17,6 +17,7 @@ from grapheraser.aggregation import (
     RoutedLearnedAggregator,
     WithExpert,
 )
+from grapheraser.aggregation.routed_learned import FittedRoutedLearned
 from tests.strategies import TwoHops, requests_for, small_graph, small_graphs
 
 AGGREGATORS: dict[str, Aggregator] = {
@@ -54,6 +55,28 @@ def test_after_any_requests_the_state_is_that_of_a_fresh_fit(
             continue
         eraser.unlearn(request)
     assert eraser.verify().differences == ()
+
+
+@pytest.mark.parametrize("model", ["gcn", "mlp"])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_what_routing_keeps_between_requests_is_what_a_fresh_fit_walks(
+    model: str, data: st.DataObject
+) -> None:
+    rule = RoutedLearnedAggregator(sample="all")
+    eraser = ge.GraphEraser(model=model, num_shards=3, aggregation=rule, epochs=1)
+    eraser.fit(data.draw(small_graphs(min_nodes=15)))
+    for _ in range(2):
+        request = data.draw(requests_for(eraser.graph_))
+        gone = request.ids if isinstance(request, ge.Nodes) else ()
+        if np.isin(eraser.graph_.train_nodes, gone).all():
+            return
+        eraser.unlearn(request)
+        bound = eraser.aggregator_
+        kept, fresh = bound.fitted, rule.fit(bound.ensemble)
+        assert isinstance(kept, FittedRoutedLearned)
+        if fresh.walks is not None and kept.walks is not None:
+            assert kept.walks.tobytes() == fresh.walks.tobytes()
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)

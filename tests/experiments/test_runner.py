@@ -30,8 +30,8 @@ def _where(config: Mapping[str, Any]) -> dict[str, Any]:
 
 if "count" not in KINDS:
     KINDS.add("count", Kind(_count))
-    KINDS.add("where", Kind(_where))
-    KINDS.add("when", Kind(_where, timed=True))
+    KINDS.add("where", Kind(_where, trains=True))
+    KINDS.add("when", Kind(_where, timed=True, trains=True))
 
 
 @pytest.fixture(autouse=True)

@@ -63,14 +63,11 @@ class Change:
     Attributes:
         before: the ensemble before the request.
         retrained: ids of the shards with new weights; every posterior of theirs is stale.
-        stale: sorted ids of the nodes whose posteriors under *any* model may have changed; None
-            when that can't be told, and then all are.
         touched: sorted ids of the nodes left that have other neighbours or features than before.
     """
 
     before: Ensemble
     retrained: frozenset[int]
-    stale: NDArray[np.int64] | None
     touched: NDArray[np.int64]
 
 
@@ -116,7 +113,10 @@ class FittedAggregator(Protocol):
 
     @property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
-        """All that was learned or is cached: saved, hashed and compared bit for bit."""
+        """All that was learned, and what it was learned from: saved, hashed, compared bit for bit.
+
+        What merely saves time and follows from the graph need not be among it.
+        """
 
     def predict_proba(
         self, ensemble: Ensemble, positions: NDArray[np.int64]

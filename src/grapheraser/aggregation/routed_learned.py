@@ -89,11 +89,16 @@ class RoutedLearnedAggregator:
         ensemble: Ensemble,
         change: Change,
     ) -> Shares:
-        """What `_walks` gives for the sampled nodes, walking only where something has changed."""
+        """What `_walks` gives for the sampled nodes, walking only where something has changed.
+
+        A walk of two steps goes over a touched node if it starts at one or next to one.
+        """
         old, nodes, walks = fitted.sampled, sampled.nodes, fitted.walks
-        if walks is None or change.stale is None or not np.array_equal(old.shards, sampled.shards):
+        if walks is None or not np.array_equal(old.shards, sampled.shards):
             return self._walks(ensemble, nodes)
-        again = np.isin(nodes, change.stale) | ~np.isin(nodes, old.nodes)
+        graph = ensemble.graph
+        near = graph.ids[graph.within_hops(graph.positions(change.touched), 1)]
+        again = np.isin(nodes, near) | ~np.isin(nodes, old.nodes)
         out = np.empty((2, len(nodes), len(sampled.shards)))
         out[:, ~again] = walks[:, np.searchsorted(old.nodes, nodes[~again])]
         out[:, again] = self._walks(ensemble, nodes[again])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.view import stale_nodes, thinned
+from grapheraser.models import ModelSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +65,10 @@ def refresh(
     """What `collect` gives, computing only what the change made stale.
 
     Shards with new weights: all sampled nodes. Other shards: sampled nodes whose (thinned)
-    neighbourhood has changed, and nodes that were not sampled before.
+    neighbourhood has changed, and nodes that were not sampled before. A user's own module may give
+    other bits to a node with other nodes beside it, so all of its posteriors are computed again.
     """
-    if change.stale is None:
+    if not isinstance(ensemble.model, ModelSpec):
         return collect(ensemble, nodes)
     shards = np.array(ensemble.shard_ids, dtype=np.int64)
     positions = ensemble.graph.positions(nodes)
@@ -108,7 +110,10 @@ def _copy(
 
 
 def _view(ensemble: Ensemble, positions: NDArray[np.int64]) -> Ensemble:
-    """The ensemble on thinned neighbourhoods; a model of unknown reach sees all there is."""
-    if ensemble.model.receptive_field is None:
+    """The ensemble on thinned neighbourhoods; a user's own module sees the graph as it is.
+
+    Thinned edges have a direction, which such a module may read the other way round.
+    """
+    if not isinstance(ensemble.model, ModelSpec):
         return ensemble
     return replace(ensemble, graph=thinned(ensemble.graph, positions, ensemble.seed))

@@ -11,9 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_B = np.uint64(0x94D049BB133111EB)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+from grapheraser.seeding import paired
 
 
 @njit(cache=True, nogil=True)
@@ -34,13 +32,13 @@ def chosen_neighbours(
     chosen: NDArray[np.int32],
 ) -> int:
     """Write the allowed neighbours that count, as many as there is room, by position; how many."""
-    own = _hash(key, np.uint64(ids[row]))
+    own = paired(key, np.uint64(ids[row]))
     most, count = len(chosen), 0
     for e in range(indptr[row], indptr[row + 1]):
         other = indices[e]
         if not allowed[other]:
             continue
-        value = _hash(own, np.uint64(ids[other]))
+        value = paired(own, np.uint64(ids[other]))
         if count == most and value >= hashes[most - 1]:
             continue
         at = min(count, most - 1)
@@ -54,11 +52,3 @@ def chosen_neighbours(
             if chosen[at - 1] > chosen[at]:
                 chosen[at - 1], chosen[at] = chosen[at], chosen[at - 1]
     return count
-
-
-@njit(cache=True, nogil=True)
-def _hash(a: np.uint64, b: np.uint64) -> np.uint64:
-    z = a + b * _GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * _MIX_A
-    z = (z ^ (z >> np.uint64(27))) * _MIX_B
-    return z ^ (z >> np.uint64(31))

@@ -103,9 +103,8 @@ def _forget(settings: Any, state: State, node: int) -> tuple[State, Change]:
     graph = state.graph.without(removal)
     cut = state.partition.restricted_to(graph.train_nodes)
     after, _ = change_state(settings, state, graph, cut, retrain=plan.retrain, touched=plan.touched)
-    stale = graph.ids[graph.within_hops(graph.positions(plan.touched), 2)]
     before = ensemble_of(settings, state)
-    return after, Change(before, frozenset(plan.retrain), stale, plan.touched)
+    return after, Change(before, frozenset(plan.retrain), plan.touched)
 
 
 def markdown(report: dict[str, Any]) -> str:

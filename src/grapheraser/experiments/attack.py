@@ -4,7 +4,8 @@ The paper's two scenarios, and what lies between them. The attack is that of Che
 Machine Unlearning Jeopardizes Privacy"), in `grapheraser.audit.membership`; the attacker's own run
 is on the same graph with another split, so they know everything but who was trained on.
 
-One run, whatever ``runs`` says: the intervals are over the requests of that run.
+One run, whatever ``runs`` says: the intervals are over the requests of that run, or over the nodes
+where there are but a few requests.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _attacked(shadow: Observations, target: Observations, seed: int) -> dict[str
     }
 
 
-KINDS.add("attack", Kind(measure))
+KINDS.add("attack", Kind(measure, trains=True))
 
 
 def _cell(options: Options, dataset: str, model: str) -> Cell:

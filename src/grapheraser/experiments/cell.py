@@ -27,10 +27,12 @@ class Kind:
     Attributes:
         measure: from a cell's configuration to its result, both ready for JSON.
         timed: whether the result is a duration; such cells run alone, one at a time.
+        trains: whether it trains shards, which another device may do.
     """
 
     measure: Measure
     timed: bool = False
+    trains: bool = False
 
 
 KINDS: Registry[Kind] = Registry("kind of cell")

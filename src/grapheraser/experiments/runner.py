@@ -88,8 +88,7 @@ def run_cells(
     with _meter(missing, say) as tick:
         for timed in (False, True):
             batch = sorted((c for c in missing if c.timed == timed), key=_order)
-            on = CPU if timed else device
-            for cell, answer in _run(batch, min(workers, 1) if timed else workers, on):
+            for cell, answer in _run(batch, min(workers, 1) if timed else workers, device):
                 if isinstance(answer, Result):
                     keep_result(folder, answer)
                     outcome.results.add(answer)
@@ -124,8 +123,10 @@ def measured(cell: Cell, device: str = CPU) -> Result:
     """Measure one cell, here and now."""
     import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
 
+    kind = KINDS.get(cell.kind)
+    device = device if kind.trains and not kind.timed else CPU
     started, spent = time.perf_counter(), time.process_time()
-    value = KINDS.get(cell.kind).measure({**cell.config, "device": device})
+    value = kind.measure({**cell.config, "device": device})
     seconds, cpu = time.perf_counter() - started, time.process_time() - spent
     return Result(cell, value, round(seconds, 4), round(cpu, 4), versions(device), hardware())
 

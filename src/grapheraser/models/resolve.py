@@ -21,13 +21,10 @@ class CustomModel:
 
     Attributes:
         factory: a class or function; importable by name if the run is to be saved and loaded.
-        receptive_field: how many hops away a node can still change another node's logits; None
-            when that is not known, and then every posterior counts as stale after every request.
         lr, weight_decay: of Adam.
     """
 
     factory: ModuleFactory
-    receptive_field: int | None = None
     lr: float = 0.01
     weight_decay: float = 0.001
 
@@ -40,7 +37,6 @@ class CustomModel:
     def to_dict(self) -> dict[str, Any]:
         return {
             "factory": self.name,
-            "receptive_field": self.receptive_field,
             "lr": self.lr,
             "weight_decay": self.weight_decay,
         }

@@ -74,11 +74,6 @@ class ModelSpec:
         return self.kind == SGC
 
     @property
-    def receptive_field(self) -> int:
-        """How many hops away a node can still change another node's posterior."""
-        return 0 if self.kind == "mlp" else 2
-
-    @property
     def name(self) -> str:
         """The preset's name, or the kind and what differs from its default."""
         for preset, spec in PRESETS.items():

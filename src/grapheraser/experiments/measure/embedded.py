@@ -43,4 +43,4 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-KINDS.add("tsne", Kind(measure))
+KINDS.add("tsne", Kind(measure, trains=True))

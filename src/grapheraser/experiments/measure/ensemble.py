@@ -16,9 +16,9 @@ from grapheraser.models import Model
 
 @dataclass(frozen=True, eq=False)
 class KeptEnsemble(Ensemble):
-    """Keeps every row that was ever asked for."""
+    """Keeps every row that was ever asked for; on another graph it starts afresh."""
 
-    kept: dict[str, NDArray[Any]] = field(default_factory=dict)
+    kept: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, eraser: GraphEraser, model: Model) -> KeptEnsemble:

@@ -60,4 +60,4 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-KINDS.add("utility", Kind(measure))
+KINDS.add("utility", Kind(measure, trains=True))

@@ -40,7 +40,7 @@ def _intrinsic(build: Callable[..., Any]) -> Any:
 
 
 def tile_for(width: int) -> tuple[int, ...]:
-    """The widest tile that a row of this many units (a multiple of 16) splits into."""
+    """The widest tile that the whole vectors of a row of this many units split into."""
     vectors = width // LANES
     return (0,) * next(count for count in (4, 2, 1) if vectors % count == 0)
 
