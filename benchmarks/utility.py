@@ -1,7 +1,6 @@
-"""F1 of every partition and aggregation beside training from scratch, and the cost of relearning.
+"""F1 of every partition and aggregation beside training from scratch.
 
     GRAPHERASER_DATA=... PYTHONPATH=src python benchmarks/utility.py --out utility.json
-    GRAPHERASER_DATA=... PYTHONPATH=src python benchmarks/utility.py --relearning
 
 Finished cells are kept under ``--folder``; a stopped run goes on where it was.
 """
@@ -13,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from grapheraser.bench import relearning, utility
+from grapheraser.bench import utility
 
 
 def main() -> None:
@@ -26,25 +25,20 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(utility.GNNS))
     parser.add_argument("--partitions", default=",".join(utility.PARTITIONS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--relearning", action="store_true", help="time relearning instead")
     arguments = parser.parse_args()
 
     def progress(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    if arguments.relearning:
-        report = relearning.run(progress=progress)
-        print(relearning.markdown(report))
-    else:
-        report = utility.run(
-            arguments.datasets.split(","),
-            arguments.models.split(","),
-            partitions=arguments.partitions.split(","),
-            seeds=arguments.seeds,
-            folder=arguments.folder,
-            progress=progress,
-        )
-        print(utility.markdown(report))
+    report = utility.run(
+        arguments.datasets.split(","),
+        arguments.models.split(","),
+        partitions=arguments.partitions.split(","),
+        seeds=arguments.seeds,
+        folder=arguments.folder,
+        progress=progress,
+    )
+    print(utility.markdown(report))
     if arguments.out is not None:
         arguments.out.write_text(json.dumps(report, indent=1) + "\n")
 

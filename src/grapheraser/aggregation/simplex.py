@@ -35,10 +35,10 @@ Matrix = NDArray[np.float64]
 TINY = 1e-12
 _EM_STEPS = 8
 _NEWTON_STEPS = 60
-_PIVOTS = 200
-_PATIENCE = 3
-_SUPPORT = 1e-9
-_FAINT = 1e-2
+# Pivots of one Newton step; how many in a row may get nowhere before they go one at a time.
+_PIVOTS, _PATIENCE = 200, 3
+# A weight below the first is 0; one below the second share of the mean may sit out a Newton step.
+_SUPPORT, _FAINT = 1e-9, 1e-2
 
 
 def mixture_weights(A: Matrix, *, penalty: float = 0.0, tolerance: float = 1e-6) -> Vector:

@@ -15,7 +15,7 @@ from grapheraser.registry import Registry
 from grapheraser.versions import versions
 
 # Raise it when a kind's meaning changes, so that older results are not taken for new ones.
-FORMAT = 1
+FORMAT = 2
 
 Measure = Callable[[Mapping[str, Any]], dict[str, Any]]
 

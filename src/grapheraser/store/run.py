@@ -55,7 +55,8 @@ from grapheraser.versions import versions
 __all__ = ["RunLock", "RunState", "load_run", "locked", "save_run"]
 
 MANIFEST = "run.json"
-FORMAT, VERSION = "grapheraser-run", 1
+# Raise it when what is kept changes its meaning, not only its shape.
+FORMAT, VERSION = "grapheraser-run", 2
 _FILES = ("graph-*", "partition-*", "aggregator-*")
 
 
