@@ -111,10 +111,14 @@ def draw_bars(
         names = list(panel.heights)
         width = 0.84 / max(1, len(names))
         spots = np.arange(len(panel.groups), dtype=float)
+        tints = [colour(name) for name in names]
         for number, name in enumerate(names):
             at = spots + (number - (len(names) - 1) / 2) * width
             heights = _numbers(panel.heights[name])
-            axes.bar(at, heights, width * 0.92, color=colour(name), label=name, zorder=2)
+            # Two variants of one method share its colour; the later one is hatched.
+            hatch = "////" if tints[number] in tints[:number] else None
+            look: dict[str, Any] = {"color": tints[number], "edgecolor": "white", "hatch": hatch}
+            axes.bar(at, heights, width * 0.92, label=name, zorder=2, linewidth=0, **look)
             if name in panel.errors:
                 errors = np.nan_to_num(_numbers(panel.errors[name]))
                 axes.errorbar(

@@ -296,7 +296,7 @@ def _bars(options: Options, found: Found, dataset: str) -> Bars:
 
     return Bars(
         shown(dataset),
-        [shown(model) for model in options.models],
+        [shown(model).upper() for model in options.models],
         {column: line(column) for column in COLUMNS},
         paper={
             column: [_published(dataset, model, column) for model in options.models]
