@@ -310,7 +310,7 @@ register(
         "attack",
         "Membership inference against unlearning",
         "table:attack_unlearning",
-        "Cora and Citeseer 6 min, all five about an hour",
+        "Cora and Citeseer 12 min, all five about an hour; minutes with a GPU",
         cells,
         summarise,
     )
