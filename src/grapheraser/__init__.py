@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from grapheraser.versions import VERSION
+
 if TYPE_CHECKING:
     from grapheraser.cluster import LocalExecutor, ProcessExecutor
     from grapheraser.datasets import load_dataset
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from grapheraser.partition import Partition, partition_graph
     from grapheraser.receipt import Receipt
 
-__version__ = "0.1.0"
 __all__ = [
     "CustomModel",
     "Edges",
@@ -41,6 +42,7 @@ __all__ = [
     "load_dataset",
     "partition_graph",
 ]
+__version__ = VERSION
 
 _HOMES = {
     "cluster": ("LocalExecutor", "ProcessExecutor"),

@@ -6,8 +6,7 @@ import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from grapheraser import __version__
-
+VERSION = "0.1.0"  # as in pyproject.toml
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
@@ -24,7 +23,7 @@ def versions(device: str = "cpu") -> dict[str, str]:
     found = {
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "grapheraser": __version__,
+        "grapheraser": VERSION,
         **{package: _installed(package) for package in _PACKAGES},
     }
     if device.startswith("cuda"):
