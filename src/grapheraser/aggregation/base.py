@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.graph import Graph
+from grapheraser.graph import TRAIN, Graph
 from grapheraser.models import Model
 from grapheraser.partition import Partition
 from grapheraser.training import ShardWeights, shard_posteriors
@@ -44,7 +44,10 @@ class Ensemble:
         place = np.full(self.partition.num_shards, -1, dtype=np.int32)
         place[list(self.shard_ids)] = np.arange(len(self.shards))
         at = np.full(self.graph.num_nodes, -1, dtype=np.int32)
-        at[self.graph.positions(self.partition.nodes)] = place[self.partition.labels]
+        trained = np.flatnonzero(self.graph.role == TRAIN)
+        if not np.array_equal(self.graph.ids[trained], self.partition.nodes):
+            trained = self.graph.positions(self.partition.nodes)
+        at[trained] = place[self.partition.labels]
         return at
 
     def posteriors(

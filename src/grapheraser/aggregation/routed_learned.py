@@ -98,9 +98,12 @@ class RoutedLearnedAggregator:
             return self._walks(ensemble, nodes)
         graph = ensemble.graph
         near = graph.ids[graph.within_hops(graph.positions(change.touched), 1)]
-        again = np.isin(nodes, near) | ~np.isin(nodes, old.nodes)
-        out = np.empty((2, len(nodes), len(sampled.shards)))
-        out[:, ~again] = walks[:, np.searchsorted(old.nodes, nodes[~again])]
+        if np.array_equal(nodes, old.nodes):
+            again, out = np.isin(nodes, near), walks.copy()
+        else:
+            again = np.isin(nodes, near) | ~np.isin(nodes, old.nodes)
+            out = np.empty((2, len(nodes), len(sampled.shards)))
+            out[:, ~again] = walks[:, np.searchsorted(old.nodes, nodes[~again])]
         out[:, again] = self._walks(ensemble, nodes[again])
         return out
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
@@ -48,7 +49,16 @@ class SampledPosteriors:
     def true_class(self, ensemble: Ensemble) -> NDArray[np.float64]:
         """What each shard gives to each node's true class, ``[k, m]``."""
         labels = ensemble.graph.y[ensemble.graph.positions(self.nodes)]
-        return self.values[:, np.arange(len(self.nodes)), labels].astype(np.float64)
+        return _picked(self.values, labels)
+
+
+@njit(cache=True, nogil=True)
+def _picked(values: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    out = np.empty(values.shape[:2])
+    for i in range(values.shape[0]):
+        for w in range(values.shape[1]):
+            out[i, w] = values[i, w, labels[w]]
+    return out
 
 
 def collect(ensemble: Ensemble, nodes: NDArray[np.int64]) -> SampledPosteriors:
