@@ -50,9 +50,6 @@ bench: $(READY)
 	done
 
 docs: $(READY)
-	@for guide in partition engines slices; do \
-	  $(BIN)/python benchmarks/$$guide.py --docs || exit 1; \
-	done
 	@$(BIN)/python benchmarks/guides.py
 
 clean:

@@ -1,16 +1,14 @@
 """The CPU engine against the PyG loop, on one core.
 
-    OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/engines.py            measure, write the guide
-    python benchmarks/engines.py --docs                                    only the guide's table
+    OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/engines.py
 
-Results go to benchmarks/results; ``--json`` prints them as well.
+Results go to benchmarks/results (``--json`` prints them too), with `make docs` into the guide.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -18,30 +16,18 @@ from grapheraser.bench import engines
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "engines.json"
-GUIDE = ROOT / "docs" / "engines.md"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--docs", action="store_true", help="only write the table of the guide")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     arguments = parser.parse_args()
-    if not arguments.docs:
-        report = engines.run(progress=lambda text: print(text, file=sys.stderr))
-        RESULT.parent.mkdir(parents=True, exist_ok=True)
-        RESULT.write_text(json.dumps(report, indent=1) + "\n")
-        print(json.dumps(report, indent=1) if arguments.json else engines.markdown(report))
-    write_guide()
-
-
-def write_guide() -> None:
-    """Put the table of the stored result between the guide's markers."""
-    table = engines.markdown(json.loads(RESULT.read_text()))
-    pattern = r"(<!-- table: engines -->).*?(<!-- end -->)"
-    text = re.sub(pattern, rf"\1\n\n{table}\n\n\2", GUIDE.read_text(), flags=re.DOTALL)
-    GUIDE.write_text(text)
+    report = engines.run(progress=lambda text: print(text, file=sys.stderr))
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    RESULT.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1) if arguments.json else engines.markdown(report))
 
 
 if __name__ == "__main__":

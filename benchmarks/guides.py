@@ -1,4 +1,4 @@
-"""Write the tables of stored results into the guides that have no script of their own.
+"""Write the tables of all stored results into the guides.
 
 python benchmarks/guides.py
 """
@@ -10,7 +10,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-from grapheraser.bench import cuda, fidelity, relearning, unlearn, utility
+from grapheraser.bench import (
+    cuda,
+    engines,
+    fidelity,
+    partition,
+    relearning,
+    slices,
+    unlearn,
+    utility,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -18,6 +27,12 @@ SHOWN = ("scratch", "hash", "metis")
 
 
 def main() -> None:
+    cuts = stored("partition")
+    write("partitioning.md", "partition", partition.markdown(cuts))
+    write("partitioning.md", "partition-convergence", partition.convergence_markdown(cuts))
+    write("partitioning.md", "partition-scale", partition.markdown(stored("partition-scale")))
+    write("engines.md", "engines", engines.markdown(stored("engines")))
+    write("slicing.md", "slices", slices.markdown(stored("slices")))
     write("engines.md", "unlearn", unlearn.markdown(stored("unlearn")))
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))

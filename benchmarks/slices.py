@@ -1,16 +1,14 @@
 """Training in slices: time of a request, storage of checkpoints, F1, by the number of slices.
 
-    OMP_NUM_THREADS=1 python benchmarks/slices.py            measure, write the guide
-    python benchmarks/slices.py --docs                       only the guide's table
+    OMP_NUM_THREADS=1 python benchmarks/slices.py
 
-Results go to benchmarks/results; ``--json`` prints them as well.
+Results go to benchmarks/results (``--json`` prints them too), with `make docs` into the guide.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -18,7 +16,6 @@ from grapheraser.bench import slices
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "slices.json"
-GUIDE = ROOT / "docs" / "slicing.md"
 # F1 is a mean over so many seeds; a shard of Physics takes longer.
 SEEDS = {"cora": 3, "physics": 1}
 
@@ -27,29 +24,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--docs", action="store_true", help="only write the table of the guide")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     arguments = parser.parse_args()
-    if not arguments.docs:
-        RESULT.parent.mkdir(parents=True, exist_ok=True)
-        rows = []
-        for name, seeds in SEEDS.items():
-            report = slices.run(
-                [name], seeds=seeds, progress=lambda text: print(text, file=sys.stderr)
-            )
-            rows += report["rows"]
-            report["rows"] = rows
-            RESULT.write_text(json.dumps(report, indent=1) + "\n")
-        print(json.dumps(report, indent=1) if arguments.json else slices.markdown(report))
-    write_guide()
-
-
-def write_guide() -> None:
-    """Put the table of the stored result between the guide's markers."""
-    table = slices.markdown(json.loads(RESULT.read_text()))
-    pattern = r"(<!-- table: slices -->).*?(<!-- end -->)"
-    text = re.sub(pattern, rf"\1\n\n{table}\n\n\2", GUIDE.read_text(), flags=re.DOTALL)
-    GUIDE.write_text(text)
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name, seeds in SEEDS.items():
+        report = slices.run([name], seeds=seeds, progress=lambda text: print(text, file=sys.stderr))
+        rows += report["rows"]
+        report["rows"] = rows
+        RESULT.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1) if arguments.json else slices.markdown(report))
 
 
 if __name__ == "__main__":

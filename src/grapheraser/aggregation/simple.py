@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -14,7 +15,7 @@ from grapheraser.aggregation.explain import explain_shards
 
 
 @dataclass(frozen=True)
-class Stateless:
+class Stateless(ABC):
     """Fitted from the start."""
 
     def fit(self, ensemble: Ensemble) -> Self:
@@ -40,11 +41,11 @@ class Stateless:
     def notes(self) -> tuple[str, ...]:
         return ()
 
+    @abstractmethod
     def predict_proba(
         self, ensemble: Ensemble, positions: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """See `FittedAggregator`."""
-        raise NotImplementedError
 
     def explain(self, ensemble: Ensemble, position: int) -> Explanation:
         """See `FittedAggregator`."""

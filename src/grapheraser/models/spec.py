@@ -11,6 +11,10 @@ KINDS = ("gcn", "sage", "gat", "gin", "mlp")
 SGC = "sgc"
 
 
+# What compiled kernels of every engine call them.
+ACTIVATION_CODES = {"none": 0, "relu": 1, "elu": 2}
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """A built-in model: two message-passing layers (``mlp``: three linear ones).
@@ -57,7 +61,7 @@ class ModelSpec:
             ("kind", self.kind in (*KINDS, SGC), f"one of {', '.join((*KINDS, SGC))}"),
             ("hidden", self.hidden >= 1, "at least 1"),
             ("heads", self.heads >= 1, "at least 1"),
-            ("activation", self.activation in ("relu", "elu", "none"), "relu, elu or none"),
+            ("activation", self.activation in ACTIVATION_CODES, "relu, elu or none"),
             ("dropout", 0 <= self.dropout < 1, "in [0, 1)"),
             ("input_dropout", 0 <= self.input_dropout < 1, "in [0, 1)"),
             ("attention_dropout", 0 <= self.attention_dropout < 1, "in [0, 1)"),

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec, input_parameters
+from grapheraser.models.spec import ACTIVATION_CODES
 from grapheraser.training import forward
 from grapheraser.training.cpu.simd import tile_for
 from grapheraser.training.forward import Field, Hop, Matrix
 from grapheraser.training.task import ShardWeights
-
-ACTIVATION_CODES = {"none": 0, "relu": 1, "elu": 2}
 
 
 def posteriors(

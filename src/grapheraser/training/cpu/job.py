@@ -10,9 +10,9 @@ from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
 from grapheraser.models import ModelSpec, initial_weights, parameter_shapes
+from grapheraser.models.spec import ACTIVATION_CODES
 from grapheraser.training.cpu import gat, gcn, gin, mlp, sage
 from grapheraser.training.cpu.adam import Parameters, schedule_of
-from grapheraser.training.cpu.dense import ELU, NO_ACTIVATION, RELU
 from grapheraser.training.cpu.edges import edges_of
 from grapheraser.training.cpu.epoch import Shard
 from grapheraser.training.cpu.layout import Tensors, aligned, offsets_of
@@ -21,8 +21,6 @@ from grapheraser.training.cpu.plan import plan_of
 from grapheraser.training.cpu.simd import tile_for
 from grapheraser.training.cpu.sparse import Features, InputWeights
 from grapheraser.training.task import ShardTask
-
-_ACTIVATIONS = {"none": NO_ACTIVATION, "relu": RELU, "elu": ELU}
 
 
 class Job:
@@ -78,7 +76,7 @@ class Job:
             num_classes=graph.num_classes,
             noise=noise_of(task.seed, graph.ids, *values),
             schedule=schedule_of(spec.lr, spec.weight_decay, epochs),
-            activation=_ACTIVATIONS[spec.activation],
+            activation=ACTIVATION_CODES[spec.activation],
         )
 
     def run(self) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from grapheraser.errors import ParameterError
 from grapheraser.models import ModelSpec
+from grapheraser.models.spec import ACTIVATION_CODES
 from grapheraser.training.cpu.layout import Axis, Segment
 
-ACTIVATION_CODES = {"none": 0, "relu": 1, "elu": 2}
 NARROWEST = 16
 # A product of one row with a matrix keeps the whole matrix in registers.
 LARGEST_MATRIX = 32768
