@@ -1,4 +1,4 @@
-"""Write the tables of all stored results into the guides.
+"""Write the tables and pictures of all stored results into the guides.
 
 python benchmarks/guides.py
 """
@@ -20,10 +20,12 @@ from grapheraser.bench import (
     unlearn,
     utility,
 )
+from grapheraser.draw.experiments import smaller
+from grapheraser.draw.figure import as_png
+from grapheraser.draw.kept import draw_kept
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-SHOWN = ("scratch", "hash", "metis")
 
 
 def main() -> None:
@@ -37,8 +39,16 @@ def main() -> None:
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))
     write("aggregation.md", "relearning", relearning.markdown(stored("relearning")))
-    cells = [cell for cell in stored("utility")["cells"] if cell["partition"] in SHOWN]
-    write("aggregation.md", "utility", utility.markdown({"cells": cells}))
+    f1 = stored("utility")
+    write("aggregation.md", "utility", utility.summary(f1))
+    write("results/aggregations.md", "utility", utility.table(f1))
+    kept = {
+        f"{part}, {label}": utility.ratios(f1, part, label)
+        for part in utility.PARTITIONS
+        for label in utility.AGGREGATIONS
+    }
+    picture = as_png(draw_kept(kept, groups=len(utility.PARTITIONS)), dpi=110)
+    (ROOT / "docs" / "images" / "utility.png").write_bytes(smaller(picture, colours=256))
 
 
 def stored(name: str) -> Any:

@@ -12,7 +12,9 @@ import json
 import sys
 from pathlib import Path
 
+from grapheraser import paper
 from grapheraser.bench import utility
+from grapheraser.models import GNNS
 
 
 def main() -> None:
@@ -21,8 +23,8 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, help="where the JSON goes")
     parser.add_argument("--folder", type=Path, default=Path("runs/utility"), help="finished cells")
-    parser.add_argument("--datasets", default=",".join(utility.DATASETS))
-    parser.add_argument("--models", default=",".join(utility.GNNS))
+    parser.add_argument("--datasets", default=",".join(paper.DATASETS))
+    parser.add_argument("--models", default=",".join(GNNS))
     parser.add_argument("--partitions", default=",".join(utility.PARTITIONS))
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()

@@ -9,8 +9,8 @@ import pytest
 
 from grapheraser.experiments.experiment import FAILS, HOLDS, OPEN, PARTLY, judged
 from grapheraser.experiments.noise import Mean, beyond, entry, mean_of, pearson, tidy
-from grapheraser.experiments.paper import Published
 from grapheraser.experiments.table import Entry, Table, to_csv, to_html, to_latex, to_markdown
+from grapheraser.paper import Published
 
 TABLE = Table(
     "Share & loss <1>",

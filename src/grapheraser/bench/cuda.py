@@ -21,14 +21,13 @@ import torch.nn.functional as F
 
 from grapheraser.datasets import load_dataset
 from grapheraser.graph import Graph, Nodes
-from grapheraser.models import PRESETS, ModelSpec
+from grapheraser.models import GNNS, PRESETS, ModelSpec
 from grapheraser.models.modules import build_module
 from grapheraser.partition import partition_graph
 from grapheraser.seeding import derive, generator
 from grapheraser.training import cpu, cuda
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
-GNNS = ("gcn", "sage", "gat", "gin")
 BARS = {"one_shard": 15.0, "all_shards": 100.0, "unlearning": 20.0}
 EPOCHS = 100
 STACKS = (2, 7, 31)

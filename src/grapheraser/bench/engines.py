@@ -17,7 +17,7 @@ import numpy as np
 
 from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.graph import Graph
-from grapheraser.models import PRESETS, ModelSpec
+from grapheraser.models import GNNS, PRESETS, ModelSpec
 from grapheraser.partition import partition_graph
 from grapheraser.seeding import derive
 from grapheraser.training.cpu import train_shard, warm_up
@@ -25,7 +25,6 @@ from grapheraser.training.cpu.job import Job
 from grapheraser.training.task import ShardTask, TrainingConfig
 from grapheraser.versions import versions
 
-GNNS = ("gcn", "sage", "gat", "gin")
 BAR, LEAST, BAR_ALL = 12.0, 5.0, 12.0
 EPOCHS = 100
 _ALL_SHARDS_OF = "physics"

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from grapheraser.datasets import load_dataset
+from grapheraser import paper
+from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.graph import TRAIN, Graph
 from grapheraser.partition import (
     PARTITIONERS,
@@ -36,7 +37,6 @@ from grapheraser.partition import (
 from grapheraser.partition.quality import measure_labels
 from grapheraser.seeding import generator
 
-PAPER_SHARDS = {"cora": 20, "citeseer": 20, "pubmed": 50, "cs": 30, "physics": 100}
 UNIT = "metis (k-way)"
 BARS = {"blpa": 1.5, "bekm": 10.0, "blpa-lp": 300.0, "bekm-hungarian": 1000.0}
 SCALE_SIZES = (10_000, 100_000, 1_000_000)
@@ -55,7 +55,7 @@ class _Given:
 
 
 def run(
-    datasets: Iterable[str] = PAPER_SHARDS,
+    datasets: Iterable[str] = paper.DATASETS,
     *,
     root: str | Path | None = None,
     repeats: int = 3,
@@ -71,7 +71,7 @@ def run(
     for name in datasets:
         progress(name)
         training = load_dataset(name, root).training_graph
-        num_shards = PAPER_SHARDS[name]
+        num_shards = default_shards(name)
         started = time.process_time()
         points = smoothed_features(training, seed)
         embedding_seconds = time.process_time() - started
@@ -169,7 +169,7 @@ def markdown(report: dict[str, Any]) -> str:
     names = list(dict.fromkeys(r["dataset"] for r in report["rows"]))
     methods = list(dict.fromkeys(r["method"] for r in report["rows"]))
     by_key = {(r["dataset"], r["method"]): r for r in report["rows"]}
-    lines = ["| method | " + " | ".join(f"{n}, k = {PAPER_SHARDS[n]}" for n in names) + " |"]
+    lines = ["| method | " + " | ".join(f"{n}, k = {default_shards(n)}" for n in names) + " |"]
     lines.append("|---|" + "---:|" * len(names))
     for method in methods:
         cells = [by_key[name, method] for name in names]

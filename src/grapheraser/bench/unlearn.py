@@ -15,17 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser import paper
 from grapheraser.cluster import LocalExecutor
 from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.eraser import GraphEraser
 from grapheraser.graph import Edges, Graph, Nodes, Request
-from grapheraser.models import PRESETS
+from grapheraser.models import GNNS, PRESETS
 from grapheraser.seeding import generator
 from grapheraser.versions import versions
 
-GNNS = ("gcn", "sage", "gat", "gin")
 BARS = {"cora": 100.0, "physics": 1000.0}
-PAPER = {"cora": 4.16, "physics": 35.9}
 _EPOCHS = 100
 _MOST_DENSE_EPOCHS = {"physics": 1, "cs": 4}
 
@@ -157,7 +156,8 @@ def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     summary = []
     for name in dict.fromkeys(row["dataset"] for row in rows):
         of_name = [row for row in rows if row["dataset"] == name]
-        entry: dict[str, Any] = {"dataset": name, "bar": BARS.get(name), "paper": PAPER.get(name)}
+        bar, published = BARS.get(name), paper.SPEEDUP.get(name)
+        entry: dict[str, Any] = {"dataset": name, "bar": bar, "paper": published}
         for kind in ("node", "edge"):
             logs = np.log([row[f"{kind}_speedup"] for row in of_name])
             entry[f"{kind}_speedup"] = float(np.exp(logs.mean()))

@@ -97,7 +97,7 @@ def run(
 ) -> None:
     """Run a table or figure of the paper; what is finished is kept, so it can be stopped."""
     from grapheraser.experiments import EXPERIMENTS, Options, run_study
-    from grapheraser.experiments.paper import DATASETS, MODELS
+    from grapheraser.paper import DATASETS, MODELS
 
     if names == [LIST]:
         _list(as_json=json)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser import paper
 from grapheraser.audit.membership import attack
 from grapheraser.audit.shadow import (
     KEPT,
@@ -29,7 +30,6 @@ from grapheraser.audit.version import Answers, Version
 from grapheraser.cluster import LocalExecutor
 from grapheraser.draw.experiments import Bars, draw_bars
 from grapheraser.eraser import GraphEraser
-from grapheraser.experiments import paper
 from grapheraser.experiments.cell import KINDS, Cell, Kind, Results
 from grapheraser.experiments.experiment import (
     Claim,

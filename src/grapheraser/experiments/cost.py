@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser import paper
 from grapheraser.draw.experiments import Bars, draw_bars
-from grapheraser.experiments import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.experiment import (
     Claim,

@@ -9,7 +9,7 @@ from grapheraser.draw.experiments import Bars, draw_bars
 from grapheraser.experiments.grid import heights, shown, spreads
 from grapheraser.experiments.noise import Mean
 from grapheraser.experiments.options import Options
-from grapheraser.experiments.paper import Published
+from grapheraser.paper import Published
 
 
 def draw_f1(

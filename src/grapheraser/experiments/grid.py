@@ -9,8 +9,8 @@ from typing import Any
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.noise import Mean, mean_of
 from grapheraser.experiments.options import Options
-from grapheraser.experiments.paper import Published
 from grapheraser.experiments.parts import is_own
+from grapheraser.paper import Published
 
 SCRATCH = "scratch"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.experiments.paper import Published
 from grapheraser.experiments.table import ABOVE, BELOW, Entry
+from grapheraser.paper import Published
 
 # Two figures of F1 nearer than this are never called different.
 LEAST = 0.01

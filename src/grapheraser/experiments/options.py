@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from grapheraser import paper
 from grapheraser.aggregation import AGGREGATORS, wants_expert
 from grapheraser.datasets import PUBLIC
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import ParameterError
-from grapheraser.experiments import paper
 from grapheraser.experiments.parts import is_own, parse, sources_of
 from grapheraser.partition import PARTITIONERS
 

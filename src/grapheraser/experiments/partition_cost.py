@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from grapheraser import paper
 from grapheraser.draw.experiments import Bars, draw_bars
-from grapheraser.experiments import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.experiment import (
     Claim,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grapheraser.experiments import paper
+from grapheraser import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.curves import along, curve_figure, curve_rows, curve_table, percent
 from grapheraser.experiments.experiment import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grapheraser.experiments import paper
+from grapheraser import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.experiment import (
     Claim,

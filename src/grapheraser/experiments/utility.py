@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.experiments import paper
+from grapheraser import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.experiment import (
     Claim,

@@ -5,9 +5,10 @@ Nothing here imports torch, so that a trained run can predict without waiting fo
 
 from grapheraser.models.initial import initial_weights, input_parameters, parameter_shapes
 from grapheraser.models.resolve import CustomModel, Model, ModuleFactory, resolve_model
-from grapheraser.models.spec import KINDS, PRESETS, ModelSpec
+from grapheraser.models.spec import GNNS, KINDS, PRESETS, ModelSpec
 
 __all__ = [
+    "GNNS",
     "KINDS",
     "PRESETS",
     "CustomModel",

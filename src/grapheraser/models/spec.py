@@ -7,7 +7,8 @@ from typing import Any
 
 from grapheraser.errors import ParameterError
 
-KINDS = ("gcn", "sage", "gat", "gin", "mlp")
+GNNS = ("gcn", "sage", "gat", "gin")
+KINDS = (*GNNS, "mlp")
 SGC = "sgc"
 
 

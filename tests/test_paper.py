@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grapheraser.experiments import paper
+from grapheraser import paper
 
 
 def test_every_table_is_complete() -> None:
