@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from grapheraser.aggregation import (
     AGGREGATORS,
+    WIDE,
     Aggregator,
     Expert,
     WithExpert,
+    named_expert,
     resolve_aggregator,
 )
 from grapheraser.aggregation.sample import DEFAULT
@@ -73,16 +75,19 @@ def parameters_of(
 def _aggregation(aggregator: Aggregator) -> dict[str, Any]:
     """The shards' aggregation, and beside it the expert, as it would be if asked for by name."""
     inner: Aggregator | None = aggregator
-    expert: dict[str, Any] | None = None
+    named: bool | str = False
+    options: dict[str, Any] = {}
     if isinstance(aggregator, WithExpert):
         inner = aggregator.inner
-        options = {**_options(aggregator), **_options(aggregator.expert)}
-        expert = {name: value for name, value in options.items() if name != "inner"}
+        named = WIDE if aggregator.expert == Expert.wide() else True
+        own = {} if named == WIDE else _options(aggregator.expert)
+        options = {name: value for name, value in _options(aggregator).items() if name != "inner"}
+        options |= own
     return {
         "aggregation": {"name": aggregator.name, "options": _options(inner)},
         "sample": getattr(inner, "sample", DEFAULT),
-        "global_expert": expert is not None,
-        "expert": expert or {},
+        "global_expert": named,
+        "expert": options,
     }
 
 
@@ -92,7 +97,8 @@ def _aggregator_of(configuration: dict[str, Any]) -> Any:
     if not options:
         return aggregation
     weight = {"weight": options.pop("weight")} if "weight" in options else {}
-    return WithExpert(resolve_aggregator(aggregation), Expert(**options), **weight)
+    expert = replace(named_expert(configuration["global_expert"]) or Expert(), **options)
+    return WithExpert(resolve_aggregator(aggregation), expert, **weight)
 
 
 def _described(partition: Any) -> dict[str, Any]:

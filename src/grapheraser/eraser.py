@@ -17,9 +17,11 @@ from grapheraser.accounting import Deed, write_receipt
 from grapheraser.aggregation import (
     Aggregator,
     BoundAggregator,
+    Expert,
     Explanation,
     Sample,
     WithExpert,
+    named_expert,
     resolve_aggregator,
     wants_expert,
 )
@@ -80,8 +82,9 @@ class GraphEraser:
         sample: the training nodes that an aggregation learns from, where it learns: a share in
             (0, 1], a count, ``"all"``, or ``"auto"`` (10 %, but 1000 at the most).
         global_expert: add a closed-form model of the whole training graph to the ensemble; it
-            forgets as exactly as the shards do. None: where several shards are routed, but not
-            with the paper's own aggregations (mean, majority, learned).
+            forgets as exactly as the shards do. ``"wide"``: one that tells more features apart and
+            takes longer to forget. None: where several shards are routed, but not with the
+            paper's own aggregations (mean, majority, learned).
         engine: auto, pyg, cpu or cuda.
         slices: train every shard in so many phases, each on one slice of its nodes more, and keep
             a checkpoint between them: a request then trains the phases from the first that it
@@ -109,7 +112,7 @@ class GraphEraser:
         gamma: float = 0.0,
         delta: int | None = None,
         sample: Sample = "auto",
-        global_expert: bool | None = None,
+        global_expert: bool | str | None = None,
         engine: str = "auto",
         slices: int = 1,
     ) -> None:
@@ -423,7 +426,7 @@ class GraphEraser:
                     f"GraphEraser must be 1. Got {self.num_shards!r}.",
                     hint="or keep the shards of another model and add global_expert=True.",
                 )
-            return WithExpert(None)
+            return WithExpert(None, named_expert(self.global_expert or True) or Expert())
         return resolve_aggregator(
             self.aggregation,
             sample=self.sample,

@@ -27,6 +27,8 @@ AGGREGATORS: dict[str, Aggregator] = {
     "routed": RoutedAggregator(),
     "routed-learned": RoutedLearnedAggregator(sample=0.5),
     "mean + expert": WithExpert(MeanAggregator()),
+    "mean + wide expert": WithExpert(MeanAggregator(), Expert.wide()),
+    "expert, own features apart, projected": WithExpert(None, Expert(columns=7, apart=True)),
     "routed-learned + narrow expert": WithExpert(
         RoutedLearnedAggregator(sample=9), Expert(columns=5)
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import grapheraser as ge
 from grapheraser.aggregation import Ensemble, Expert, MeanAggregator, WithExpert
 from grapheraser.aggregation.cholesky import solve_positive
 from grapheraser.aggregation.sketch import Sketch
-from grapheraser.aggregation.smoothing import FIRST, OWN, SCALE, SECOND, smoothed_rows
+from grapheraser.aggregation.smoothing import FIRST, OWN, OWN_APART, SCALE, SECOND, smoothed_rows
+from grapheraser.aggregation.with_expert import FittedWithExpert
 from grapheraser.errors import ParameterError
 from grapheraser.models import PRESETS
 from grapheraser.seeding import derive
@@ -57,14 +59,24 @@ def plain_rows(graph: ge.Graph, seed: int = 0) -> NDArray[Any]:
     return unit(OWN * x + unit(second @ (first @ x)))
 
 
+def rows_apart(graph: ge.Graph, seed: int = 0) -> NDArray[Any]:
+    """The same with a node's own features in columns of their own."""
+    first, second = step(graph, FIRST, seed), step(graph, SECOND, seed)
+    x = unit(graph.x.toarray().astype(np.float64))
+    return unit(np.hstack([unit(second @ (first @ x)), OWN_APART * x]))
+
+
+@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("ties", [2, 12])
-def test_rows_are_what_dense_matrices_give(ties: int) -> None:
+def test_rows_are_what_dense_matrices_give(ties: int, apart: bool) -> None:
     graph = small_graph(ties=ties)
     assert (graph.degree.max() > SECOND) == (ties > 2)
     everywhere = np.ones(graph.num_nodes, dtype=bool)
-    sketch = Sketch.of(graph.num_features, 100, 0)
+    sketch = Sketch.of(graph.num_features, 100, 0, apart=apart)
+    assert sketch.width == graph.num_features * (1 + apart)
     rows, _ = smoothed_rows(sketch, graph, np.arange(graph.num_nodes), everywhere, 0)
-    np.testing.assert_allclose(rows / SCALE, plain_rows(graph), atol=1e-4)
+    expected = rows_apart(graph) if apart else plain_rows(graph)
+    np.testing.assert_allclose(rows / SCALE, expected, atol=1e-4)
     assert np.array_equal(rows, np.rint(rows))
 
 
@@ -90,10 +102,16 @@ def test_test_nodes_have_no_part_in_it() -> None:
 def test_the_projection_depends_on_the_seed_and_nothing_else() -> None:
     first, again, other = (Sketch.of(50, 10, seed) for seed in (3, 3, 4))
     assert first.width == 10
-    assert np.array_equal(first.targets, again.targets)
-    assert not np.array_equal(first.targets, other.targets)
+    targets = first.around.targets
+    assert np.array_equal(targets, again.around.targets)
+    assert not np.array_equal(targets, other.around.targets)
     # A wider table of features starts with the same columns.
-    assert np.array_equal(Sketch.of(80, 10, 3).targets[: len(first.targets)], first.targets)
+    assert np.array_equal(Sketch.of(80, 10, 3).around.targets[: len(targets)], targets)
+    # A node's own features go their own way only where they are kept apart.
+    assert first.own is first.around
+    apart = Sketch.of(50, 10, 3, apart=True)
+    assert np.array_equal(apart.around.targets, targets)
+    assert not np.array_equal(apart.own.targets, targets)
 
 
 def test_fewer_nodes_than_columns_are_enough() -> None:
@@ -146,3 +164,26 @@ def test_options_of_the_expert_survive_saving(tmp_path: Any) -> None:
     assert loaded.predict_proba(graph.ids).tobytes() == eraser.predict_proba(graph.ids).tobytes()
     loaded.unlearn(ge.Nodes([int(graph.train_nodes[0])]))
     assert loaded.verify().differences == ()
+
+
+@pytest.mark.parametrize(("model", "shards"), [("gcn", 2), ("sgc", 1)])
+def test_a_wide_expert_is_asked_for_by_name_and_comes_back(
+    model: str, shards: int, tmp_path: Path
+) -> None:
+    graph = small_graph()
+    eraser = ge.GraphEraser(model=model, num_shards=shards, epochs=1, global_expert="wide")
+    eraser.fit(graph).save(tmp_path / "run")
+    again = ge.GraphEraser.load(tmp_path / "run")
+    for one in (eraser, again):
+        fitted = one.aggregator_.fitted
+        assert isinstance(fitted, FittedWithExpert)
+        assert fitted.rule.expert == Expert.wide()
+        one.unlearn(ge.Nodes(graph.train_nodes[:1]))
+        assert one.verify().identical
+    probabilities = eraser.predict_proba(graph.test_nodes)
+    assert probabilities.tobytes() == again.predict_proba(graph.test_nodes).tobytes()
+
+
+def test_other_names_of_an_expert_are_refused() -> None:
+    with pytest.raises(ParameterError, match="a bool, 'wide' or None"):
+        ge.GraphEraser(global_expert="narrow").fit(small_graph())

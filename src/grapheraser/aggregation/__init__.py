@@ -25,6 +25,7 @@ from grapheraser.registry import Registry
 
 __all__ = [
     "AGGREGATORS",
+    "WIDE",
     "Aggregator",
     "BoundAggregator",
     "Change",
@@ -40,6 +41,7 @@ __all__ = [
     "Sample",
     "Say",
     "WithExpert",
+    "named_expert",
     "relearned",
     "resolve_aggregator",
     "wants_expert",
@@ -52,6 +54,8 @@ AGGREGATORS.add("learned", LearnedAggregator)
 AGGREGATORS.add("routed", RoutedAggregator)
 AGGREGATORS.add("routed-learned", RoutedLearnedAggregator)
 
+WIDE = "wide"
+_EXPERTS: dict[bool | str, Expert | None] = {False: None, True: Expert(), WIDE: Expert.wide()}
 _LEARNING = (LearnedAggregator, RoutedLearnedAggregator)
 
 
@@ -59,14 +63,15 @@ def resolve_aggregator(
     aggregation: str | Aggregator,
     *,
     sample: Sample | None = None,
-    global_expert: bool = False,
+    global_expert: bool | str = False,
 ) -> Aggregator:
     """An aggregator from its name or itself.
 
     Args:
         aggregation: a registered name or an `Aggregator`.
         sample: which training nodes an aggregator given by name learns from, where it learns.
-        global_expert: add the closed-form model of the whole training graph as one more member.
+        global_expert: add the closed-form model of the whole training graph as one more member;
+            ``"wide"`` for one with more columns.
     """
     if isinstance(aggregation, str):
         resolved = AGGREGATORS.get(aggregation)()
@@ -79,15 +84,22 @@ def resolve_aggregator(
         raise ParameterError.of(
             "aggregation", "GraphEraser", "a name or an Aggregator", aggregation
         )
-    if global_expert not in (True, False):
-        raise ParameterError.of("global_expert", "GraphEraser", "a bool or None", global_expert)
     if sample is not None:
         limits(sample)
         if isinstance(aggregation, str) and isinstance(resolved, _LEARNING):
             resolved = replace(resolved, sample=sample)
-    if isinstance(resolved, WithExpert) or not global_expert:
+    expert = named_expert(global_expert)
+    if isinstance(resolved, WithExpert) or expert is None:
         return resolved
-    return WithExpert(resolved)
+    return WithExpert(resolved, expert)
+
+
+def named_expert(global_expert: bool | str) -> Expert | None:
+    """The global expert that is meant by True or ``"wide"``."""
+    if global_expert not in _EXPERTS:
+        allowed = f"a bool, '{WIDE}' or None"
+        raise ParameterError.of("global_expert", "GraphEraser", allowed, global_expert)
+    return _EXPERTS[global_expert]
 
 
 def wants_expert(aggregation: str | Aggregator, num_shards: int) -> bool:

@@ -37,6 +37,8 @@ class Expert:
 
     Attributes:
         columns: features are projected to so many columns where there are more.
+        apart: project a node's own features by themselves, so that they can be told from those
+            around it; worth it where there are columns to spare.
         ridge: added to the diagonal of H'H; makes the regression solvable with fewer nodes than
             columns.
         sharpness: the softmax is taken of so many times the regression's output (the inverse of a
@@ -44,6 +46,7 @@ class Expert:
     """
 
     columns: int = 768
+    apart: bool = False
     ridge: float = 1.0
     sharpness: float = 8.0
 
@@ -54,6 +57,11 @@ class Expert:
         for name in ("ridge", "sharpness"):
             if not getattr(self, name) > 0:
                 raise ParameterError.of(name, "Expert", "positive", getattr(self, name))
+
+    @classmethod
+    def wide(cls) -> Expert:
+        """For wide features of which single columns matter: much better there, slower to forget."""
+        return cls(columns=3072, apart=True)
 
     def fit(self, ensemble: Ensemble) -> FittedExpert:
         """Sum over all training nodes."""
@@ -99,7 +107,8 @@ class Expert:
 
     def sketch(self, ensemble: Ensemble) -> Sketch:
         """The projection of the features; a function of the run's seed."""
-        return Sketch.of(ensemble.graph.num_features, self.columns, ensemble.seed)
+        features = ensemble.graph.num_features
+        return Sketch.of(features, self.columns, ensemble.seed, apart=self.apart)
 
     def _solve(self, gram: Integers, cross: Integers) -> FittedExpert:
         left = gram / SCALE**2

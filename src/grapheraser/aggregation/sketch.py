@@ -21,29 +21,58 @@ MOST_COLUMNS = 2**16 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class Projection:
     """Where each feature column goes.
 
     Attributes:
         targets: uint16 ``[num_features * spread]``, output columns, feature after feature; small
             integers, because the projection lives on the cache.
         signs: float32, likewise.
-        width: number of output columns.
     """
 
     targets: NDArray[np.uint16]
     signs: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """How a row is made of features.
+
+    Attributes:
+        own: of a node's own features.
+        around: of the features around it; the same one, unless the two are kept apart.
+        width: number of output columns.
+    """
+
+    own: Projection
+    around: Projection
     width: int
+
+    @property
+    def apart(self) -> bool:
+        """Whether a node's own features can be told from those around it."""
+        return self.own is not self.around
 
     @classmethod
     @lru_cache(maxsize=8)
-    def of(cls, num_features: int, columns: int, seed: int) -> Sketch:
+    def of(cls, num_features: int, columns: int, seed: int, *, apart: bool = False) -> Sketch:
         """Features as they are, or projected to ``columns`` of them where there are more."""
-        if num_features <= columns:
-            own = np.arange(num_features, dtype=np.uint16)
-            return cls(own, np.ones(num_features, dtype=np.float32), num_features)
-        slots = np.arange(num_features * _SPREAD)
-        hashes = keyed_hash(slots, derive(seed, "sketch"))
-        targets = (hashes >> np.uint64(1)) % np.uint64(columns)
-        signs = np.where(hashes & np.uint64(1), 1.0, -1.0) / math.sqrt(_SPREAD)
-        return cls(targets.astype(np.uint16), signs.astype(np.float32), columns)
+        width = num_features * (1 + apart)
+        if width <= columns:
+            around = _placed(num_features, 0)
+            return cls(_placed(num_features, num_features) if apart else around, around, width)
+        around = _projected(num_features, columns, derive(seed, "sketch"))
+        key = derive(seed, "sketch", "own")
+        return cls(_projected(num_features, columns, key) if apart else around, around, columns)
+
+
+def _placed(num_features: int, first: int) -> Projection:
+    targets = np.arange(first, first + num_features, dtype=np.uint16)
+    return Projection(targets, np.ones(num_features, dtype=np.float32))
+
+
+def _projected(num_features: int, columns: int, key: int) -> Projection:
+    hashes = keyed_hash(np.arange(num_features * _SPREAD), key)
+    targets = (hashes >> np.uint64(1)) % np.uint64(columns)
+    signs = np.where(hashes & np.uint64(1), 1.0, -1.0) / math.sqrt(_SPREAD)
+    return Projection(targets.astype(np.uint16), signs.astype(np.float32))

@@ -1,10 +1,10 @@
 """Features smoothed over two hops, as whole numbers.
 
 The row of a node is its own features plus the mean over two steps of its neighbourhood (itself
-included in each step), at length 1, times `SCALE` and rounded. Means by rows, not GCN's symmetric
-weights: a node's degree then has no part in the rows of others, so that a deletion changes the
-rows within two hops instead of three. In each step a bounded number of neighbours counts (see
-`thinning`): a hub is described well enough by some of them.
+included in each step), both as the sketch projects them, at length 1, times `SCALE` and rounded.
+Means by rows, not GCN's symmetric weights: a node's degree then has no part in the rows of others,
+so that a deletion changes the rows within two hops instead of three. In each step a bounded number
+of neighbours counts (see `thinning`): a hub is described well enough by some of them.
 
 Whole numbers make sums over nodes exact, whatever their order.
 """
@@ -24,8 +24,9 @@ from grapheraser.graph import Graph
 from grapheraser.seeding import derive
 
 SCALE = 2.0**16
-# How much a node's own features count beside its neighbourhood; chosen on validation nodes.
-OWN = 0.5
+# How much a node's own features count beside its neighbourhood, added to it and apart from it;
+# chosen on validation nodes.
+OWN, OWN_APART = 0.5, 0.7
 # Neighbours that count in the first step and in the second. On validation nodes nothing is lost;
 # 4 and 8 would cost a quarter of a point on the larger data sets.
 FIRST, SECOND = 8, 16
@@ -99,8 +100,8 @@ def smoothed_rows(
         unknown,
         allowed,
         key,
-        sketch.targets,
-        sketch.signs,
+        sketch.around.targets,
+        sketch.around.signs,
         graph.num_features,
         sketch.width,
     )
@@ -110,12 +111,13 @@ def smoothed_rows(
         x.indices,
         x.data,
         positions,
-        sketch.targets,
-        sketch.signs,
+        sketch.own.targets,
+        sketch.own.signs,
         graph.num_features,
         sketch.width,
     )
-    rows = _whole_numbers(own, _means(indptr, at[places], known.rows, steps))
+    weight = OWN_APART if sketch.apart else OWN
+    rows = _whole_numbers(own, weight, _means(indptr, at[places], known.rows, steps))
     return rows, FirstSteps(graph.ids[unknown], np.arange(len(unknown)), steps)
 
 
@@ -272,10 +274,10 @@ def _means(indptr: NDArray[np.int64], places: NDArray[np.int64], known: Rows, st
 
 
 @njit(cache=True, nogil=True)
-def _whole_numbers(own: Rows, twice: Rows) -> NDArray[np.float64]:
+def _whole_numbers(own: Rows, weight: float, twice: Rows) -> NDArray[np.float64]:
     out = np.zeros(twice.shape)
     for r in range(len(twice)):
-        a, b = _inverse_length(own[r]) * OWN, _inverse_length(twice[r])
+        a, b = _inverse_length(own[r]) * weight, _inverse_length(twice[r])
         square = 0.0
         for u in range(twice.shape[1]):
             value = a * own[r, u] + b * twice[r, u]

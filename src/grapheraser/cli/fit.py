@@ -28,6 +28,9 @@ def run(
     global_expert: Annotated[
         bool | None, typer.Option(help="A closed-form member that sees the whole training graph.")
     ] = None,
+    wide_expert: Annotated[
+        bool, typer.Option("--wide-expert", help="The same with more columns; slower to forget.")
+    ] = False,
     epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
     seed: Annotated[int, typer.Option(help="Every random number follows from it.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
@@ -42,6 +45,7 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Cut a graph into shards, train them, and keep the run in a folder."""
+    from grapheraser.aggregation import WIDE
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.eraser import GraphEraser
 
@@ -61,7 +65,7 @@ def run(
         gamma=gamma,
         delta=delta,
         sample=_sample(sample),
-        global_expert=global_expert,
+        global_expert=WIDE if wide_expert else global_expert,
         slices=slices,
     )
     started = time.perf_counter()

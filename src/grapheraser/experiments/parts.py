@@ -95,11 +95,12 @@ def partitioner_of(text: str) -> Partitioner:
 def aggregator_of(text: str) -> Aggregator:
     """A registered aggregation with options, or a user's aggregator.
 
-    ``global_expert=True`` adds the closed-form model of the whole graph, as `GraphEraser` does.
+    ``global_expert=True`` (or ``wide``) adds the closed-form model of the whole graph, as
+    `GraphEraser` does.
     """
     name, options = parse(text)
-    if options == {"global_expert": True}:
-        return resolve_aggregator(name, global_expert=True)
+    if list(options) == ["global_expert"]:
+        return resolve_aggregator(name, global_expert=options["global_expert"])
     if is_own(name):
         found = load_own(name)
         return resolve_aggregator(found(**options) if isinstance(found, type) else found)
