@@ -29,7 +29,8 @@ def _graph(*, informative: str, n: int = 400) -> Graph:
 def test_where_features_say_it_all_the_partition_reads_nothing() -> None:
     advice = recommend(_graph(informative="x"), "gcn", epochs=60)
     assert advice.partition == "hash"
-    assert advice.aggregation == "mean"
+    assert advice.aggregation == "routed"
+    assert advice.global_expert is True
     assert advice.mlp_f1 > 0.95
 
 
@@ -39,12 +40,27 @@ def test_where_edges_matter_the_best_cut_is_taken() -> None:
     assert advice.partition == max(CANDIDATES, key=lambda name: advice.neighbours_kept[name])
 
 
+def test_a_wide_expert_is_advised_where_single_words_matter() -> None:
+    """Every class has 150 words, a node three of them: through 768 columns they run together."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    n, classes, words = 3000, 40, 150
+    y = np.arange(n) % classes
+    x = np.zeros((n, classes * words), dtype=np.float32)
+    for node in range(n):
+        x[node, y[node] * words + rng.integers(0, words, 3)] = 1.0
+        x[node, rng.integers(0, classes * words, 3)] = 1.0
+    graph = Graph.from_arrays(x, np.zeros((2, 0), int), y)
+    advice = recommend(graph, "mlp", epochs=2)
+    assert advice.wide_f1 > advice.expert_f1 + advice.margin
+    assert advice.global_expert == "wide"
+
+
 def test_advice_is_deterministic_and_ready_for_json() -> None:
     graph = _graph(informative="x")
     first = recommend(graph, "sage", num_shards=7, epochs=5, seed=2)
     assert first == recommend(graph, "sage", num_shards=7, epochs=5, seed=2)
     assert first.num_shards == 7
-    assert len(json.loads(json.dumps(first.report()))["reasons"]) == 3
+    assert len(json.loads(json.dumps(first.report()))["reasons"]) == 4
 
 
 def test_test_nodes_have_no_part_in_it() -> None:

@@ -27,6 +27,7 @@ PUBLIC = [
     "Receipt",
     "load_dataset",
     "partition_graph",
+    "recommend",
 ]
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from grapheraser.datasets import load_dataset
     from grapheraser.eraser import GraphEraser
     from grapheraser.graph import Edges, Features, Graph, Nodes
+    from grapheraser.guideline import recommend
     from grapheraser.models import CustomModel, ModelSpec
     from grapheraser.partition import Partition, partition_graph
     from grapheraser.receipt import Receipt
@@ -41,6 +42,7 @@ __all__ = [
     "Receipt",
     "load_dataset",
     "partition_graph",
+    "recommend",
 ]
 __version__ = VERSION
 
@@ -49,6 +51,7 @@ _HOMES = {
     "datasets": ("load_dataset",),
     "eraser": ("GraphEraser",),
     "graph": ("Edges", "Features", "Graph", "Nodes"),
+    "guideline": ("recommend",),
     "models": ("CustomModel", "ModelSpec"),
     "partition": ("Partition", "partition_graph"),
     "receipt": ("Receipt",),

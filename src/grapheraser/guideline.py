@@ -1,4 +1,4 @@
-"""Which partition, how many shards, and which aggregation: measured advice, with its reasons.
+"""Which partition, how many shards, which aggregation and expert: measured advice, with reasons.
 
 In the spirit of the paper's guideline: where a network that sees the graph is hardly better than
 one that doesn't, edges need not be kept, and nothing of the data need go into the partition.
@@ -8,15 +8,15 @@ Otherwise the cut matters, and the method that keeps most of it is taken.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation import AGGREGATORS
+from grapheraser.aggregation import WIDE, Ensemble, Expert
 from grapheraser.errors import PartitionError
-from grapheraser.graph import Graph
+from grapheraser.graph import TEST, Graph
 from grapheraser.models import Model, ModuleFactory, resolve_model
 from grapheraser.partition import partition_graph
 from grapheraser.seeding import derive, generator
@@ -33,10 +33,11 @@ class Recommendation:
     """What to use, what was measured, and why.
 
     Attributes:
-        partition, num_shards, aggregation: arguments of `GraphEraser`.
+        partition, num_shards, aggregation, global_expert: arguments of `GraphEraser`.
         mlp_f1: micro F1 on held-out training nodes of a network that doesn't see the graph.
         model_f1: the same of the model in question.
-        margin: the gap between the two that chance alone could make (two standard errors).
+        expert_f1, wide_f1: the same of the two kinds of global expert.
+        margin: the gap between two of these that chance alone could make (two standard errors).
         neighbours_kept: the share that each candidate partition keeps, where it was measured.
         reasons: one sentence for each choice.
     """
@@ -44,8 +45,11 @@ class Recommendation:
     partition: str
     num_shards: int
     aggregation: str
+    global_expert: bool | str
     mlp_f1: float
     model_f1: float
+    expert_f1: float
+    wide_f1: float
     margin: float
     neighbours_kept: dict[str, float]
     reasons: tuple[str, ...]
@@ -67,9 +71,9 @@ def recommend(
 ) -> Recommendation:
     """Measure a graph and a model, and recommend how to shard them.
 
-    One MLP and one model are trained on four fifths of the training nodes and compared on the
-    rest; test nodes are never looked at. With that the advice has read features, edges and labels,
-    also where it is to use a partition that reads nothing.
+    One MLP, one model and both kinds of global expert learn from four fifths of the training nodes
+    and are compared on the rest; test nodes are never looked at. With that the advice has read
+    features, edges and labels, also where it is to use a partition that reads nothing.
 
     Args:
         graph: only its training nodes and the edges between them are looked at.
@@ -89,37 +93,44 @@ def recommend(
     held_out = _held_out(training, seed)
     mlp_f1 = _f1(training, held_out, resolve_model("mlp"), epochs, seed, engine, device)
     model_f1 = _f1(training, held_out, resolved, epochs, seed, engine, device)
+    expert_f1 = _expert_f1(training, held_out, Expert(), seed)
+    wide_f1 = _expert_f1(training, held_out, Expert.wide(), seed)
     margin = 2 * math.sqrt(2 * max(model_f1 * (1 - model_f1), 0.01) / len(held_out))
     shards, shards_reason = _shards(training, num_shards)
     gap = model_f1 - mlp_f1
     gap_text = f"F1 on held-out nodes is {model_f1:.3f} with the graph and {mlp_f1:.3f} without"
     if gap <= margin or training.num_edges == 0:
         kept: dict[str, float] = {}
-        partition, aggregation = "hash", "mean"
+        partition = "hash"
         reason = f"{gap_text}: edges need not be kept, so the shard can follow from the id alone"
-        aggregation_reason = "every shard is a fair sample of the whole, so their mean will do"
     else:
         kept = _neighbours_kept(training, shards, seed)
         partition = max(kept, key=lambda name: kept[name])
-        aggregation = next(a for a in ("routed", "learned", "mean") if a in AGGREGATORS)
         figures = ", ".join(f"{name} {share:.2f}" for name, share in kept.items())
         reason = (
             f"{gap_text}: the graph matters, and {partition} keeps the largest share of each "
             f"node's neighbours ({figures})"
         )
-        aggregation_reason = "shards that follow the graph are experts on their own part of it"
+    needs_wide = wide_f1 - expert_f1 > margin
+    expert_text = f"alone it has {expert_f1:.3f} on the held-out nodes, a wide one {wide_f1:.3f}"
+    if needs_wide:
+        expert_text = f"alone it has {wide_f1:.3f} on the held-out nodes, the usual {expert_f1:.3f}"
     return Recommendation(
         partition=partition,
         num_shards=shards,
-        aggregation=aggregation,
+        aggregation="routed",
+        global_expert=WIDE if needs_wide else True,
         mlp_f1=mlp_f1,
         model_f1=model_f1,
+        expert_f1=expert_f1,
+        wide_f1=wide_f1,
         margin=margin,
         neighbours_kept=kept,
         reasons=(
             f"partition '{partition}': {reason}.",
             f"{shards} shards: {shards_reason}.",
-            f"aggregation '{aggregation}': {aggregation_reason}.",
+            "aggregation 'routed': the shards with a node's neighbours know most about it.",
+            f"{'a wide' if needs_wide else 'the usual'} global expert: {expert_text}.",
         ),
     )
 
@@ -154,6 +165,16 @@ def _f1(
     task = ShardTask(0, training.subgraph(training.ids[rest]), derive(seed, "guideline", "train"))
     weights = resolve_engine(engine, model, device).train(task, TrainingConfig(model, epochs))
     posteriors = shard_posteriors(model, [weights], training, held_out)[0]
+    return float((posteriors.argmax(axis=1) == training.y[held_out]).mean())
+
+
+def _expert_f1(training: Graph, held_out: NDArray[np.int64], expert: Expert, seed: int) -> float:
+    role = training.role.copy()
+    role[held_out] = TEST
+    graph = replace(training, role=role)
+    cut = partition_graph(graph, "hash", num_shards=1, seed=seed)
+    ensemble = Ensemble(graph, cut, {}, resolve_model("mlp"), derive(seed, "guideline", "expert"))
+    posteriors = expert.fit(ensemble).predict_proba(ensemble, held_out)
     return float((posteriors.argmax(axis=1) == training.y[held_out]).mean())
 
 

@@ -20,13 +20,14 @@ def test_finished_cells_are_not_measured_again(tmp_path: Path) -> None:
 def test_one_table_has_every_partition_and_aggregation_beside_scratch_and_the_paper() -> None:
     both = {"mean": 0.5, "routed + expert": 0.9}
     report = {
+        "benchmark": "utility",
         "cells": [
             _cell("scratch", 0, {"scratch": 0.8}),
             _cell("scratch", 1, {"scratch": 0.9}),
             _cell("hash", 0, dict.fromkeys(utility.AGGREGATIONS, 0.6) | both),
             _cell("hash", 1, dict.fromkeys(utility.AGGREGATIONS, 0.7) | both),
             _cell("blpa", 0, dict.fromkeys(utility.AGGREGATIONS, 0.4)),
-        ]
+        ],
     }
     table = utility.markdown(report).split("\n")
     assert table[0] == "| data | model | aggregation | scratch | hash | blpa | paper's best |"

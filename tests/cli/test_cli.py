@@ -78,7 +78,16 @@ def snapshot(path: Path) -> dict[str, bytes]:
 
 def test_every_verb_explains_itself() -> None:
     listing = run("--help").stdout
-    for verb in ("demo", "datasets", "fit", "predict", "evaluate", "unlearn", "verify"):
+    for verb in (
+        "demo",
+        "datasets",
+        "recommend",
+        "fit",
+        "predict",
+        "evaluate",
+        "unlearn",
+        "verify",
+    ):
         assert verb in listing
         assert run(verb, "--help").returncode == 0
 
@@ -86,6 +95,16 @@ def test_every_verb_explains_itself() -> None:
 def test_datasets_lists_the_demo_and_the_papers_five() -> None:
     names = {info["name"] for info in data("datasets")["datasets"]}
     assert {"demo", "cora", "citeseer", "pubmed", "cs", "physics"} <= names
+
+
+def test_recommend_ends_with_a_command_that_follows_its_advice() -> None:
+    options = ("--model", "mlp", "--shards", 4, "--epochs", 2)
+    advice = data("recommend", "demo", *options)
+    assert advice["num_shards"] == 4
+    assert len(advice["reasons"]) == 4
+    *_, command = run("recommend", "demo", *options).stdout.strip().split("\n")
+    assert command.startswith(f"grapheraser fit demo --model mlp --partition {advice['partition']}")
+    assert ("--wide-expert" in command) == (advice["global_expert"] == "wide")
 
 
 def test_predict_says_what_the_library_says(fitted: Path) -> None:

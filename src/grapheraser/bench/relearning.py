@@ -16,6 +16,7 @@ import numpy as np
 from grapheraser.aggregation import (
     Aggregator,
     Change,
+    Expert,
     LearnedAggregator,
     RoutedLearnedAggregator,
     WithExpert,
@@ -32,6 +33,7 @@ AGGREGATORS: dict[str, Aggregator] = {
     "learned": LearnedAggregator(),
     "routed-learned": RoutedLearnedAggregator(),
     "expert": WithExpert(None),
+    "wide expert": WithExpert(None, Expert.wide()),
 }
 
 

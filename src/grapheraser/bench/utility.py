@@ -19,7 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser import paper
-from grapheraser.aggregation import Aggregator, Ensemble, WithExpert, resolve_aggregator
+from grapheraser.aggregation import (
+    WIDE,
+    Aggregator,
+    Ensemble,
+    WithExpert,
+    resolve_aggregator,
+)
 from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.eraser import GraphEraser
 from grapheraser.graph import Graph
@@ -30,7 +36,8 @@ from grapheraser.versions import versions
 
 SCRATCH = "scratch"
 PARTITIONS = ("hash", "metis", "random", "blpa", "bekm")
-AGGREGATIONS: dict[str, tuple[str, bool]] = {
+Aggregations = Mapping[str, tuple[str, bool | str]]
+AGGREGATIONS: Aggregations = {
     "mean": ("mean", False),
     "majority": ("majority", False),
     "learned": ("learned", False),
@@ -43,6 +50,14 @@ AGGREGATIONS: dict[str, tuple[str, bool]] = {
     "routed-learned + expert": ("routed-learned", True),
 }
 BEST = "routed + expert"
+# The defaults with each kind of expert, on more graphs than the paper has. How many shards those
+# are cut into.
+EXPERTS: Aggregations = {
+    "routed": ("routed", False),
+    BEST: ("routed", True),
+    "routed + wide expert": ("routed", WIDE),
+}
+OTHERS = {"amazon_computers": 20, "flickr": 20, "facebook_pages": 50, "debian": 100, "wordnet": 100}
 
 DEFAULT = "hash"
 # What must be kept of scratch's F1, on average and at least, by the package's defaults, which
@@ -61,6 +76,8 @@ def run(
     folder: str | Path = "runs/utility",
     root: str | Path | None = None,
     epochs: int = 100,
+    aggregations: Aggregations = AGGREGATIONS,
+    device: str = "cpu",
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Measure what is not measured yet, and report on everything.
@@ -73,6 +90,8 @@ def run(
         folder: where finished cells are kept.
         root: the data folder.
         epochs: of training.
+        aggregations: the shards' aggregation and the expert for each label.
+        device: where shards are trained.
         progress: told about every cell.
 
     Returns: a JSON-able report; ``cells`` is what the files hold.
@@ -87,7 +106,8 @@ def run(
             if not file.exists():
                 graph = load_dataset(name, root, split_seed=seed) if graph is None else graph
                 progress(f"{name} {model} {partition} seed {seed}")
-                result = measure(graph, name, model, partition, seed, epochs=epochs)
+                eraser = GraphEraser(model=model, seed=seed, epochs=epochs, device=device)
+                result = measure(graph, name, partition, eraser, aggregations)
                 partial = file.with_suffix(".partial")
                 partial.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
                 partial.replace(file)
@@ -99,29 +119,43 @@ def _pairs(models: Iterable[str], partitions: Sequence[str]) -> Iterator[tuple[s
     return ((model, part) for model in models for part in (SCRATCH, *partitions))
 
 
+def experts(
+    datasets: Iterable[str] = (*paper.DATASETS, *OTHERS),
+    models: Iterable[str] = GNNS,
+    *,
+    folder: str | Path = "runs/experts",
+    **options: Any,
+) -> dict[str, Any]:
+    """The defaults with the expert as it comes and with a wide one; options as for `run`."""
+    options |= {"partitions": [DEFAULT], "aggregations": EXPERTS, "folder": folder}
+    return run(datasets, models, **options) | {"benchmark": "utility-experts"}
+
+
 def measure(
-    graph: Graph, name: str, model: str, partition: str, seed: int, *, epochs: int = 100
+    graph: Graph,
+    name: str,
+    partition: str,
+    eraser: GraphEraser,
+    aggregations: Aggregations = AGGREGATIONS,
 ) -> dict[str, Any]:
     """One cell: train the shards once, and score every aggregation on the test nodes."""
     started = time.perf_counter()
-    shards = 1 if partition == SCRATCH else default_shards(name)
+    seed = eraser.seed
+    shards = 1 if partition == SCRATCH else OTHERS.get(name) or default_shards(name)
     method = "hash" if partition == SCRATCH else partition
     cut = partition_graph(graph, method, num_shards=shards, seed=seed)
-    eraser = GraphEraser(
-        model=model, num_shards=shards, aggregation="mean", seed=seed, epochs=epochs
-    )
-    settings = eraser._resolve()
+    settings = eraser.set_params(num_shards=shards, aggregation="mean")._resolve()
     state = fit_state(settings, graph, cut)
     trained = time.perf_counter()
     ensemble = _remembering(settings, graph, cut, state.shards)
     truth = graph.y[ensemble.positions]
     scores = {}
-    for label, aggregator in _aggregators(partition).items():
+    for label, aggregator in _aggregators(partition, aggregations).items():
         posteriors = aggregator.fit(ensemble).predict_proba(ensemble, ensemble.positions)
         scores[label] = float((posteriors.argmax(axis=1) == truth).mean())
     return {
         "dataset": name,
-        "model": model,
+        "model": eraser.model,
         "partition": partition,
         "seed": seed,
         "shards": len(state.shards),
@@ -130,12 +164,12 @@ def measure(
     }
 
 
-def _aggregators(partition: str) -> dict[str, Aggregator]:
+def _aggregators(partition: str, aggregations: Aggregations) -> dict[str, Aggregator]:
     if partition == SCRATCH:
         return {SCRATCH: resolve_aggregator("mean")}
     return {
         label: WithExpert(None) if name == "expert" else resolve_aggregator(name, global_expert=on)
-        for label, (name, on) in AGGREGATIONS.items()
+        for label, (name, on) in aggregations.items()
     }
 
 
@@ -208,6 +242,8 @@ def paper_best(dataset: str, model: str) -> float | None:
 
 def markdown(report: Report) -> str:
     """The whole table, then the summary."""
+    if report["benchmark"] == "utility-experts":
+        return _experts_table(report)
     return f"{table(report)}\n\n{summary(report)}"
 
 
@@ -240,6 +276,21 @@ def summary(report: Report) -> str:
         kept = [list(ratios(report, part, label).values()) for part in parts]
         lines.append(_row(label, *(f"{np.mean(v):.3f} ({min(v):.3f})" if v else "" for v in kept)))
     return "\n".join([*lines, *_verdict(report)])
+
+
+def _experts_table(report: Report) -> str:
+    """How much of F1 from scratch each kind of expert keeps, on every graph."""
+    found = means(report)
+    lines = _header("data", "model", SCRATCH, *EXPERTS)
+    kept = {label: ratios(report, DEFAULT, label) for label in EXPERTS}
+    for name, model in dict.fromkeys((key[0], key[1]) for key in found):
+        scratch = _decimals(found.get((name, model, SCRATCH, SCRATCH)))
+        texts = [
+            f"{found[name, model, DEFAULT, label]:.3f}, {kept[label][name, model]:.3f}x"
+            for label in EXPERTS
+        ]
+        lines.append(_row(name, model, scratch, *texts))
+    return "\n".join(lines)
 
 
 def _verdict(report: Report) -> list[str]:

@@ -18,6 +18,7 @@ from grapheraser.cli import (
     fit,
     partition,
     predict,
+    recommend,
     unlearn,
     verify,
 )
@@ -32,7 +33,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, datasets, fit, predict, evaluate, unlearn, verify, audit, partition, bench):
+_VERBS = (
+    *(demo, datasets, recommend, fit, predict, evaluate),
+    *(unlearn, verify, audit, partition, bench),
+)
+for verb in _VERBS:
     app.command(verb.NAME)(verb.run)
 app.command(experiment.NAME, cls=experiment.COMMAND)(experiment.run)
 

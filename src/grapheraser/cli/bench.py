@@ -23,6 +23,7 @@ BENCHMARKS = {
     "cuda": "the CUDA engine against the PyG loop on one GPU",
     "slices": "training in slices: time of a request, storage and F1",
     "utility": "F1 of every partition and aggregation against training from scratch",
+    "utility-experts": "F1 with a standard and with a wide expert, on ten graphs",
 }
 
 

@@ -1,0 +1,41 @@
+"""grapheraser recommend: how to shard a graph, measured, with reasons."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from grapheraser.cli.output import JsonOption, print_json
+
+NAME = "recommend"
+
+
+def run(
+    dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
+    model: Annotated[str, typer.Option(help="gcn, sage, gat, gin, mlp, or NAME:paper.")] = "gcn",
+    shards: Annotated[
+        int | None, typer.Option(help="Number of shards, where it is given already.")
+    ] = None,
+    epochs: Annotated[int, typer.Option(help="Epochs of the trainings.")] = 100,
+    seed: Annotated[int, typer.Option(help="Every random number follows from it.")] = 0,
+    split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Measure a graph and a model on held-out training nodes, and say how to fit them."""
+    from grapheraser.aggregation import WIDE
+    from grapheraser.datasets import load_dataset
+    from grapheraser.guideline import recommend
+
+    graph = load_dataset(dataset, split_seed=split_seed)
+    advice = recommend(graph, model, num_shards=shards, epochs=epochs, seed=seed)
+    if json:
+        print_json({"dataset": graph.name, "model": model, **advice.report()})
+        return
+    for reason in advice.reasons:
+        print(reason)
+    wide = " --wide-expert" if advice.global_expert == WIDE else ""
+    print(
+        f"\ngrapheraser fit {dataset} --model {model} --partition {advice.partition} "
+        f"--shards {advice.num_shards} --aggregation {advice.aggregation}{wide} --out RUN"
+    )
