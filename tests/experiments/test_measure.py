@@ -7,11 +7,11 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.aggregation import Ensemble
+from grapheraser.aggregation.kept import KeptEnsemble
 from grapheraser.experiments import KINDS, Options
 from grapheraser.experiments.communities import communities
 from grapheraser.experiments.grid import requests_cell, utility_cell
 from grapheraser.experiments.measure.data import community_of, graph_of, request_of
-from grapheraser.experiments.measure.ensemble import KeptEnsemble
 from grapheraser.graph import Graph, Nodes
 from grapheraser.models import resolve_model
 
@@ -24,8 +24,8 @@ def graph(tiny: str) -> Graph:
 def test_kept_posteriors_are_the_ensembles_own(graph: Graph) -> None:
     eraser = ge.GraphEraser(num_shards=4, epochs=2).fit(graph)
     model = resolve_model("gcn")
-    kept = KeptEnsemble.of(eraser, model)
     plain = Ensemble(eraser.graph_, eraser.partition_, eraser.shards_, model, 0)
+    kept = KeptEnsemble.of(plain)
     for positions, shards in (([5, 2, 5], None), ([2, 9], [3, 1]), ([], None)):
         rows = np.array(positions, dtype=np.int64)
         assert np.array_equal(kept.posteriors(rows, shards), plain.posteriors(rows, shards))

@@ -10,28 +10,24 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grapheraser import paper
 from grapheraser.aggregation import (
     WIDE,
     Aggregator,
-    Ensemble,
     WithExpert,
     resolve_aggregator,
 )
+from grapheraser.aggregation.kept import KeptEnsemble
 from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.eraser import GraphEraser
 from grapheraser.graph import Graph
 from grapheraser.models import GNNS
 from grapheraser.partition import partition_graph
-from grapheraser.state import Settings, fit_state
 from grapheraser.versions import versions
 
 SCRATCH = "scratch"
@@ -144,21 +140,21 @@ def measure(
     shards = 1 if partition == SCRATCH else OTHERS.get(name) or default_shards(name)
     method = "hash" if partition == SCRATCH else partition
     cut = partition_graph(graph, method, num_shards=shards, seed=seed)
-    settings = eraser.set_params(num_shards=shards, aggregation="mean")._resolve()
-    state = fit_state(settings, graph, cut)
+    eraser.set_params(num_shards=shards, aggregation="mean").fit(graph, partition=cut)
     trained = time.perf_counter()
-    ensemble = _remembering(settings, graph, cut, state.shards)
-    truth = graph.y[ensemble.positions]
+    ensemble = KeptEnsemble.of(eraser.aggregator_.ensemble)
+    positions = graph.positions(graph.test_nodes)
+    truth = graph.y[positions]
     scores = {}
     for label, aggregator in _aggregators(partition, aggregations).items():
-        posteriors = aggregator.fit(ensemble).predict_proba(ensemble, ensemble.positions)
+        posteriors = aggregator.fit(ensemble).predict_proba(ensemble, positions)
         scores[label] = float((posteriors.argmax(axis=1) == truth).mean())
     return {
         "dataset": name,
         "model": eraser.model,
         "partition": partition,
         "seed": seed,
-        "shards": len(state.shards),
+        "shards": len(ensemble.shards),
         "f1": scores,
         "seconds": {"training": trained - started, "scoring": time.perf_counter() - trained},
     }
@@ -171,34 +167,6 @@ def _aggregators(partition: str, aggregations: Aggregations) -> dict[str, Aggreg
         label: WithExpert(None) if name == "expert" else resolve_aggregator(name, global_expert=on)
         for label, (name, on) in aggregations.items()
     }
-
-
-@dataclass(frozen=True, eq=False)
-class _Remembering(Ensemble):
-    """An ensemble that computes the posteriors of the test nodes once for all aggregations."""
-
-    positions: NDArray[np.int64]
-
-    @cached_property
-    def _known(self) -> NDArray[np.float32]:
-        return super().posteriors(self.positions)
-
-    def posteriors(
-        self, positions: NDArray[np.int64], shards: Sequence[int] | None = None
-    ) -> NDArray[np.float32]:
-        """See `Ensemble`."""
-        at = np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
-        if not np.array_equal(self.positions[at], positions):
-            return super().posteriors(positions, shards)
-        wanted = self.shard_ids if shards is None else shards
-        rows = np.searchsorted(np.array(self.shard_ids), np.array(wanted, dtype=np.int64))
-        return self._known[np.ix_(rows, at)]
-
-
-def _remembering(settings: Settings, graph: Graph, cut: Any, shards: Any) -> _Remembering:
-    positions = graph.positions(graph.test_nodes)
-    model = settings.training.model
-    return _Remembering(graph, cut, shards, model, settings.seed, positions)
 
 
 # -- reading the cells ------------------------------------------------------------------------

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser.aggregation.kept import KeptEnsemble
 from grapheraser.cluster import LocalExecutor
 from grapheraser.eraser import GraphEraser
 from grapheraser.experiments.cell import KINDS, Kind
 from grapheraser.experiments.measure.cut import partition_of
 from grapheraser.experiments.measure.data import graph_of
-from grapheraser.experiments.measure.ensemble import KeptEnsemble
 from grapheraser.experiments.parts import aggregator_of, model_of
 from grapheraser.graph import Edges, Graph, Nodes, Request
 from grapheraser.seeding import generator
@@ -51,7 +51,7 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     found["predict_seconds"] = _median(lambda: eraser.predict(nodes), config["budget"])
     found["test_nodes"] = len(nodes)
     found["learn_seconds"] = _median(
-        lambda: aggregator.fit(KeptEnsemble.of(eraser, model)), config["budget"]
+        lambda: aggregator.fit(KeptEnsemble.of(eraser.aggregator_.ensemble)), config["budget"]
     )
     return found
 

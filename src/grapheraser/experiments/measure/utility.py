@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser.aggregation.kept import KeptEnsemble
 from grapheraser.cluster import LocalExecutor
 from grapheraser.eraser import GraphEraser
 from grapheraser.experiments.cell import KINDS, Kind
 from grapheraser.experiments.measure.cut import partition_of
 from grapheraser.experiments.measure.data import graph_of, request_of
-from grapheraser.experiments.measure.ensemble import KeptEnsemble
 from grapheraser.experiments.parts import aggregator_of, model_of
 
 
@@ -37,7 +37,7 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
         device=config.get("device", "cpu"),
         executor=LocalExecutor(workers=1),
     ).fit(graph, partition=partition)
-    ensemble = KeptEnsemble.of(eraser, model)
+    ensemble = KeptEnsemble.of(eraser.aggregator_.ensemble)
     positions = graph.positions(graph.test_nodes)
     truth = graph.y[positions]
     f1, importance = {}, {}

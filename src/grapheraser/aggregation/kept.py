@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation import Ensemble
-from grapheraser.eraser import GraphEraser
-from grapheraser.models import Model
+from grapheraser.aggregation.base import Ensemble
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +19,10 @@ class KeptEnsemble(Ensemble):
     kept: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(cls, eraser: GraphEraser, model: Model) -> KeptEnsemble:
-        """The ensemble of a fitted eraser."""
-        return cls(eraser.graph_, eraser.partition_, eraser.shards_, model, int(eraser.seed))
+    def of(cls, ensemble: Ensemble) -> KeptEnsemble:
+        """The same shards on the same graph."""
+        parts = ensemble.graph, ensemble.partition, ensemble.shards, ensemble.model, ensemble.seed
+        return cls(*parts)
 
     def posteriors(
         self, positions: NDArray[np.int64], shards: Sequence[int] | None = None
