@@ -16,8 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grapheraser as ge
+from grapheraser.audit.budget import Budget
 from grapheraser.audit.findings import findings
-from grapheraser.audit.report import audit_run
+from grapheraser.audit.partition_leak import partition_leak
+from grapheraser.audit.report import _Work, audit_run
 from grapheraser.cli import main
 from grapheraser.draw.audit_page import audit_page
 
@@ -116,6 +118,21 @@ def test_only_a_model_that_tells_more_than_starting_over_leaks(kept: float, leve
     after = {"kept": _figure(kept - 0.1, kept, kept + 0.1), "recut": _figure(0.4, 0.5, 0.6)}
     section = {"runs": 8, "forgotten": 3, "before": _figure(0.6, 0.7, 0.8), "after": after}
     assert findings({"forgetting": section})[0].level == level
+
+
+@pytest.mark.parametrize("room", [{"delta": 60}, {"gamma": 0.3}])
+def test_the_cut_is_attacked_with_the_runs_own_capacity(
+    demo: ge.Graph, room: dict[str, Any]
+) -> None:
+    graph = demo.subgraph(demo.ids[:200])
+    eraser = ge.GraphEraser(partition="blpa", num_shards=4, epochs=1, **room).fit(graph)
+    found = _Work(eraser, 0, Budget(0)).partition()["methods"]["blpa"]
+    own, other = (
+        partition_leak(graph, "blpa", num_shards=4, budget=Budget(0), **options).to_dict()
+        for options in (room, {})
+    )
+    assert found == own
+    assert found != other
 
 
 def test_a_residue_fails_the_audit(path: Path, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
     judges = {
         "verification": _verification,
         "search": _search,
-        "replay": _replay,
+        "planted": _planted,
         "forgetting": _forgetting,
         "membership": _membership,
         "edges": _edges,
@@ -52,7 +52,7 @@ def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
 _QUESTIONS = {
     "verification": "Is the model what training without the forgotten data gives?",
     "search": "Is anything of the forgotten data left in the run's files?",
-    "replay": "If the model is taught something wrong and then forgets it, is it gone?",
+    "planted": "If the model is taught something wrong and then forgets it, is it gone?",
     "forgetting": "Can the model as it is now be used to tell who was forgotten?",
     "membership": "Can someone who kept answers from before a deletion tell who was deleted?",
     "edges": "Can the same be done for ties?",
@@ -104,7 +104,7 @@ def _search(section: Mapping[str, Any]) -> Finding:
     return Finding(_QUESTIONS["search"], FAILED, measured + ".", f"Found: {listed}.")
 
 
-def _replay(section: Mapping[str, Any]) -> Finding:
+def _planted(section: Mapping[str, Any]) -> Finding:
     measured = (
         f"{section['planted']} records of a copy were given a class that does not exist. The model "
         f"trained on them predicted it {section['before']} times; after forgetting exactly those "
@@ -112,11 +112,11 @@ def _replay(section: Mapping[str, Any]) -> Finding:
     )
     if not section["passed"]:
         meaning = "Forgetting is not the same as never having seen."
-        return Finding(_QUESTIONS["replay"], FAILED, measured, meaning)
+        return Finding(_QUESTIONS["planted"], FAILED, measured, meaning)
     meaning = "It is gone, and the weights are bit for bit those of the model that never saw them."
     if section["before"] == 0:
         meaning += " (The class was not learned to begin with, so this shows little.)"
-    return Finding(_QUESTIONS["replay"], PASSED, measured, meaning)
+    return Finding(_QUESTIONS["planted"], PASSED, measured, meaning)
 
 
 def _forgetting(section: Mapping[str, Any]) -> Finding:
