@@ -13,7 +13,7 @@ from grapheraser.experiments.table import Entry, Table
 
 # By data set, model, series and place on the axis.
 Line = Mapping[tuple[str, str, str, float], Mean]
-# F1 that is hardly any.
+# A loss of F1 up to here is called hardly any.
 DROP = 0.02
 
 
