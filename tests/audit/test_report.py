@@ -104,7 +104,7 @@ _FIGURES = st.tuples(*[st.floats(0, 1)] * 3).map(lambda ends: _figure(*sorted(en
 def test_what_is_measured_is_never_a_failed_proof(
     before: dict[str, Any], after: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    sections = {
+    sections: dict[str, dict[str, Any]] = {
         "edges": {"before": before, "after": after, "drop": other},
         "forgetting": {
             "runs": 8, "forgotten": 3, "before": before, "after": {"kept": after, "recut": other},

@@ -130,8 +130,8 @@ def _gather(
 ) -> list[R]:
     try:
         futures = [pool.submit(function, task) for task in tasks]
-    except BrokenExecutor as error:  # a process died before it was given all of them
-        raise TrainingError(dict.fromkeys(names, error)) from error
+    except BrokenExecutor as broken:  # a process died before all of them were handed over
+        raise TrainingError(dict.fromkeys(names, broken)) from broken
     failures: dict[int, BaseException] = {}
     place = dict(zip(futures, names, strict=True))
     for future in as_completed(futures):
