@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -101,6 +102,25 @@ def test_timed_cells_stay_on_the_processor_and_the_device_is_no_part_of_the_addr
     assert result is not None
     assert result.versions == {"gpu": "cuda"}
     assert run_cells([where, when], tmp_path, workers=0).computed == 0
+
+
+def test_two_runs_on_one_folder_do_not_stop_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second run keeps the same cell while the first is writing it."""
+    (cell,) = _cells(1)
+    sync = os.fsync
+
+    def meanwhile(handle: int) -> None:
+        monkeypatch.setattr(os, "fsync", sync)
+        assert run_cells([cell], tmp_path, workers=0).computed == 1
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    outcome = run_cells([cell], tmp_path, workers=0)
+    assert outcome.computed == 1
+    assert run_cells([cell], tmp_path, workers=0).results.value(cell) == {"value": 0}
+    assert [file.suffix for file in (tmp_path / "cells").iterdir()] == [".json"]
 
 
 @pytest.mark.slow
