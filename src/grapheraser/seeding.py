@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_B = np.uint64(0x94D049BB133111EB)
 
@@ -33,12 +33,12 @@ def generator(seed: int, *path: str | int) -> np.random.Generator:
 def keyed_hash(ids: NDArray[np.integer], key: int) -> NDArray[np.uint64]:
     """A 64-bit hash of every id under a key (splitmix64); each depends on its own id alone."""
     with np.errstate(over="ignore"):
-        z = np.asarray(ids).astype(np.uint64) * _GOLDEN + np.uint64(key)
+        z = np.asarray(ids).astype(np.uint64) * GOLDEN + np.uint64(key)
         # Two rounds: consecutive ids under related keys must not show a pattern.
         for _ in range(2):
             z = (z ^ (z >> np.uint64(30))) * _MIX_A
             z = (z ^ (z >> np.uint64(27))) * _MIX_B
-            z = (z ^ (z >> np.uint64(31))) + _GOLDEN
+            z = (z ^ (z >> np.uint64(31))) + GOLDEN
     return z
 
 
@@ -63,7 +63,7 @@ def mixed(z: np.uint64) -> np.uint64:
 @njit(cache=True, nogil=True)
 def paired(a: np.uint64, b: np.uint64) -> np.uint64:
     """A hash of b under the key a, for compiled code."""
-    return mixed(a + b * _GOLDEN)
+    return mixed(a + b * GOLDEN)
 
 
 @njit(cache=True)

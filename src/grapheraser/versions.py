@@ -1,4 +1,4 @@
-"""What the numbers depend on: versions of the libraries and the kind of processor."""
+"""What the numbers depend on: versions of the libraries, and the machine by its type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _installed(package: str) -> str:
 
 
 def versions(device: str = "cpu") -> dict[str, str]:
-    """Version of Python and of every package that bits could depend on, and the kind of GPU."""
+    """Of Python and of all packages that bits could depend on; the types of machine and GPU."""
     found = {
         "python": platform.python_version(),
         "machine": platform.machine(),

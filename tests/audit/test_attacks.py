@@ -1,4 +1,4 @@
-"""Likelihood ratios, ties, replay and the cut: each can win, and is silent where it should be."""
+"""Likelihood ratios, ties, a planted class and the cut: each can win, and be silent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grapheraser.audit.lira import (
     log_odds,
 )
 from grapheraser.audit.partition_leak import partition_leak
-from grapheraser.audit.replay import replay
+from grapheraser.audit.planted import plant_and_forget
 from grapheraser.audit.shadow import KEPT, PLANTED, RECUT, fitted, parameters
 from grapheraser.audit.statistics import auc
 from grapheraser.errors import ParameterError
@@ -131,7 +131,7 @@ def test_a_graph_without_edges_is_refused(small: ge.Graph) -> None:
 
 def test_a_planted_class_is_learned_and_then_gone(demo: ge.Graph) -> None:
     params = parameters(ge.GraphEraser(partition="hash", num_shards=4, epochs=20))
-    result = replay(demo, params, share=0.4)
+    result = plant_and_forget(demo, params, share=0.4)
     assert result.before > 0
     assert result.passed
     assert result.after == result.never == 0
@@ -139,14 +139,14 @@ def test_a_planted_class_is_learned_and_then_gone(demo: ge.Graph) -> None:
 
 @pytest.mark.parametrize("share", [0, 1, -0.1])
 def test_a_share_that_leaves_nobody_is_refused(small: ge.Graph, share: float) -> None:
-    with pytest.raises(ParameterError, match="'share' of replay"):
-        replay(small, parameters(ge.GraphEraser()), share=share)
+    with pytest.raises(ParameterError, match="'share' of plant_and_forget"):
+        plant_and_forget(small, parameters(ge.GraphEraser()), share=share)
 
 
 @pytest.mark.data
 def test_on_cora_the_planted_class_is_predicted_no_more(data_root: Path) -> None:
     graph = ge.load_dataset("cora", root=data_root)
-    result = replay(graph, parameters(ge.GraphEraser(partition="hash")))
+    result = plant_and_forget(graph, parameters(ge.GraphEraser(partition="hash")))
     assert result.before > 100
     assert (result.after, result.never, result.identical) == (0, 0, True)
 

@@ -24,7 +24,6 @@ from grapheraser.audit.shadow import (
     resplit,
     unlearned,
 )
-from grapheraser.audit.statistics import Interval
 from grapheraser.audit.version import Answers, Version
 from grapheraser.errors import MissingExtraError, ParameterError
 from grapheraser.graph import TRAIN
@@ -161,7 +160,8 @@ def test_the_later_version_alone_knows_nothing_once_unlearned(runs: dict[str, An
     )
     assert leak.rates.auc.low > 0.6
     assert leak.rates.auc.low > clean.rates.auc.high
-    assert Interval(0.5, 0.4, 0.6).overlaps(clean.rates.auc)
+    assert clean.rates.auc.low <= 0.6
+    assert clean.rates.auc.high >= 0.4
 
 
 @pytest.mark.parametrize("how", SCENARIOS)

@@ -68,6 +68,23 @@ def test_processes_return_results_and_failures_whole() -> None:
     assert failure.hint == "add one"
 
 
+def ends_its_process(value: int) -> int:
+    os._exit(value)
+
+
+@pytest.mark.slow
+def test_a_block_keeps_its_processes_until_one_dies() -> None:
+    executor = ProcessExecutor(1)
+    with executor:
+        first, again = (executor.map(process_id, [0], names=[0]) for _ in range(2))
+        assert first == again
+        for function in (ends_its_process, square):
+            with pytest.raises(TrainingError) as caught:
+                executor.map(function, [3, 4], names=[7, 8])
+            assert list(caught.value.failures) == [7, 8]
+    assert executor.map(process_id, [0], names=[0]) != first
+
+
 def test_names_and_objects_are_resolved() -> None:
     assert set(EXECUTORS) >= {"local", "process"}
     assert resolve("local") == LocalExecutor()

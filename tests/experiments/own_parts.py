@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,9 @@ from torch import Tensor, nn
 
 from grapheraser.aggregation import MeanAggregator
 from grapheraser.graph import Graph
+
+# Environment variable with the folder in which two cells meet.
+MEETING = "GRAPHERASER_TEST_MEETING"
 
 
 def in_turn(graph: Graph, num_shards: int, seed: int) -> NDArray[np.int64]:
@@ -30,6 +36,24 @@ class Linear(nn.Module):
 
 class Average(MeanAggregator):
     pass
+
+
+def at_work(graph: Graph, num_shards: int, seed: int) -> NDArray[np.int64]:
+    """Hangs until its process is ended because of `dies`; when asked again it cuts at once."""
+    meeting = Path(os.environ[MEETING])
+    if not (meeting / "died").exists():
+        (meeting / "at work").touch()
+        time.sleep(600)
+    return in_turn(graph, num_shards, seed)
+
+
+def dies(graph: Graph, num_shards: int, seed: int) -> Any:
+    """Ends its process, whenever it is asked, once `at_work` is at work."""
+    meeting = Path(os.environ[MEETING])
+    while not (meeting / "at work").exists():
+        time.sleep(0.01)
+    (meeting / "died").touch()
+    os._exit(3)
 
 
 def broken(graph: Graph, num_shards: int, seed: int) -> Any:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grapheraser.experiments import KINDS, Cell, Kind, runner
+from grapheraser.experiments import KINDS, Cell, Kind, Options, runner
+from grapheraser.experiments.grid import utility_cell
 from grapheraser.experiments.runner import run_cells
+from tests.experiments.own_parts import MEETING
 
 CALLS: list[int] = []
 
@@ -19,8 +24,6 @@ def _count(config: Mapping[str, Any]) -> dict[str, Any]:
     CALLS.append(config["seed"])
     if config.get("bad"):
         raise ValueError("bad cell")
-    if config.get("dies"):
-        os._exit(3)
     return {"value": config["seed"] * 2}
 
 
@@ -99,3 +102,69 @@ def test_timed_cells_stay_on_the_processor_and_the_device_is_no_part_of_the_addr
     assert result is not None
     assert result.versions == {"gpu": "cuda"}
     assert run_cells([where, when], tmp_path, workers=0).computed == 0
+
+
+def test_two_runs_on_one_folder_do_not_stop_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second run keeps the same cell while the first is writing it."""
+    (cell,) = _cells(1)
+    sync = os.fsync
+
+    def meanwhile(handle: int) -> None:
+        monkeypatch.setattr(os, "fsync", sync)
+        assert run_cells([cell], tmp_path, workers=0).computed == 1
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    outcome = run_cells([cell], tmp_path, workers=0)
+    assert outcome.computed == 1
+    assert run_cells([cell], tmp_path, workers=0).results.value(cell) == {"value": 0}
+    assert [file.suffix for file in (tmp_path / "cells").iterdir()] == [".json"]
+
+
+@pytest.mark.slow
+def test_a_dying_worker_costs_only_the_cell_that_killed_it(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MEETING, str(tmp_path))
+    deadly, beside, later = (
+        utility_cell(options, options.datasets[0], "gcn", run, f"tests.experiments.own_parts:{own}")
+        for run, own in ((0, "dies"), (0, "at_work"), (1, "in_turn"))
+    )
+    outcome = run_cells([deadly, beside, later], tmp_path, workers=2)
+    assert list(outcome.failures) == [deadly]
+    assert "was ended" in outcome.failures[deadly]
+    assert outcome.computed == 2
+    here = run_cells([beside, later], tmp_path / "here", workers=0).results
+    for cell in (beside, later):
+        assert outcome.results.value(cell) == here.value(cell)
+    assert run_cells([beside, later], tmp_path, workers=2).computed == 0
+
+
+class _Refusing:
+    """A pool that breaks between two cells: the third that it is given it does not take."""
+
+    calls = 0
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        _Refusing.calls += 1
+        if _Refusing.calls == 3:
+            raise BrokenProcessPool("a worker died in between")
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+def test_a_cell_that_a_broken_pool_refuses_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def pool(workers: int) -> Iterator[_Refusing]:
+        yield _Refusing()
+
+    monkeypatch.setattr(runner, "_pool", pool)
+    monkeypatch.setattr(_Refusing, "calls", 0)
+    outcome = run_cells(_cells(6), tmp_path, workers=1)
+    assert outcome.computed == 6
+    assert sorted(CALLS) == list(range(6))

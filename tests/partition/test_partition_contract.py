@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import count
 
 import numpy as np
@@ -100,6 +101,30 @@ def test_a_partitioner_that_is_not_deterministic_is_caught() -> None:
     calls = count()
     with pytest.raises(BrokenContractError, match="two partitions for one seed"):
         check_partitioner(lambda graph, k, seed: good(graph, k, next(calls)))
+
+
+def _overwrite(array: NDArray[np.generic]) -> None:
+    array.flags.writeable = True
+    array[:] = 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda graph: _overwrite(graph.y),
+        lambda graph: _overwrite(graph.x.data),
+        lambda graph: _overwrite(graph.indices),
+        lambda graph: object.__setattr__(graph, "y", 0 * graph.y),
+    ],
+    ids=["labels", "features", "edges", "attribute"],
+)
+def test_a_partitioner_that_changes_its_graph_is_caught(change: Callable[[Graph], None]) -> None:
+    def careless(graph: Graph, num_shards: int, seed: int) -> NDArray[np.int64]:
+        change(graph)
+        return good(graph, num_shards, seed)
+
+    with pytest.raises(BrokenContractError, match="changed the graph that it was given"):
+        check_partitioner(careless)
 
 
 def test_a_partitioner_that_leaves_the_range_is_caught() -> None:

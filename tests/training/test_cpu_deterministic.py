@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grapheraser.cluster import LocalExecutor
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import PRESETS, CustomModel
-from grapheraser.training import ShardTask, TrainingConfig
-from grapheraser.training.cpu import train_shard, train_shards, warm_up
+from grapheraser.training import ShardTask, TrainingConfig, resolve_engine
+from grapheraser.training.cpu import train_shard, warm_up
 
 
 def random_task(n: int, seed: int, *, num_edges: int = 60, density: float = 0.1) -> ShardTask:
@@ -28,8 +31,11 @@ def test_threads_and_company_do_not_change_a_bit(name: str) -> None:
     config = TrainingConfig(PRESETS[name], epochs=5)
     tasks = [random_task(10 + seed, seed) for seed in range(6)]
     alone = [train_shard(task, config).digest for task in tasks]
-    assert [w.digest for w in train_shards(tasks, config, workers=4)] == alone
-    assert [w.digest for w in train_shards(tasks[::-1], config)] == alone[::-1]
+    train = partial(resolve_engine("cpu", config.model, "cpu").train, config=config)
+    for executor in (LocalExecutor(1), LocalExecutor(4)):
+        for order in (range(6), range(6)[::-1]):
+            found = executor.map(train, [tasks[i] for i in order], names=order)
+            assert [w.digest for w in found] == [alone[i] for i in order]
     assert len(set(alone)) == len(tasks)
 
 

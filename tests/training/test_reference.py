@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch_geometric.nn import GINConv
 
 import grapheraser as ge
 from grapheraser.models import KINDS, PRESETS, Model, resolve_model
-from grapheraser.training import ShardTask, ShardWeights, TrainingConfig, reference
+from grapheraser.training import (
+    ShardTask,
+    ShardWeights,
+    TrainingConfig,
+    reference,
+    shard_posteriors,
+)
 from tests.strategies import TwoHops, engines, torch_state_kept
 
 MODELS = [*KINDS, "custom"]
@@ -152,6 +161,66 @@ def test_other_processes_give_the_same_bits(small: ge.Graph, engine: str) -> Non
         for executor in (ge.LocalExecutor(1), ge.ProcessExecutor(1))
     )
     assert [w.digest for w in here.shards_.values()] == [w.digest for w in there.shards_.values()]
+
+
+class Averages(torch.nn.Module):
+    """A user's own module with everything that can be learned beside a matrix."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.conv = GINConv(torch.nn.Linear(in_channels, out_channels), train_eps=True)
+        self.norm = torch.nn.BatchNorm1d(out_channels)
+        self.scale = torch.nn.Parameter(torch.tensor(1.0))
+        self.inner = torch.nn.Module()
+        self.inner.register_buffer("eps", torch.zeros(out_channels))
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        h = self.norm(self.conv(x, edge_index))
+        seen = self.inner.get_buffer("eps")
+        if self.training:
+            seen += h.detach().mean(dim=0) + 1
+        logits: torch.Tensor = self.scale * h + seen
+        return logits
+
+
+def test_all_that_a_users_module_learns_is_kept(small: ge.Graph) -> None:
+    modules: list[torch.nn.Module] = []
+
+    def remembered(in_channels: int, out_channels: int) -> torch.nn.Module:
+        modules.append(Averages(in_channels, out_channels))
+        return modules[-1]
+
+    graph, model = small.training_graph, resolve_model(remembered)
+    weights = trained(graph, model, 5)
+    state = modules[0].state_dict()
+    assert weights.tensors.keys() == state.keys()
+    for name, value in state.items():
+        np.testing.assert_array_equal(weights.tensors[name], value.numpy())
+    assert weights.tensors["conv.eps"] != 0
+    assert weights.tensors["inner.eps"].all()
+    modules[0].eval()
+    with torch.no_grad():
+        logits = modules[0](*reference.shard_tensors(graph, weights.columns))
+    found = shard_posteriors(model, [weights], graph, np.arange(graph.num_nodes))
+    np.testing.assert_array_equal(found[0], torch.softmax(logits, dim=1).numpy())
+
+
+@pytest.mark.parametrize("name", ["conv.eps", "norm.running_mean", "scale"])
+def test_all_that_a_users_module_learns_is_in_the_digest(small: ge.Graph, name: str) -> None:
+    weights = trained(small.training_graph, resolve_model(Averages), 2)
+    changed = np.asarray(weights.tensors[name].astype(np.float32) + 1)
+    other = ShardWeights(weights.columns, {**weights.tensors, name: changed})
+    assert other.digest != weights.digest
+
+
+def test_all_that_a_users_module_learns_survives_the_disk(small: ge.Graph, tmp_path: Path) -> None:
+    eraser = ge.GraphEraser(model=Averages, num_shards=2, epochs=3).fit(small)
+    eraser.save(tmp_path)
+    loaded = ge.GraphEraser.load(tmp_path, model=Averages)
+    assert [w.digest for w in loaded.shards_.values()] == [
+        w.digest for w in eraser.shards_.values()
+    ]
+    assert loaded.verify().identical
 
 
 def test_columns_that_the_shard_never_saw_have_no_weights(small: ge.Graph) -> None:

@@ -87,7 +87,7 @@ def test_without_dropout_it_is_one_adam_in_pytorch_on_growing_graphs(model: str)
                 adam.zero_grad()
                 F.cross_entropy(module(x, edge_index), y).backward()  # type: ignore[no-untyped-call]
                 adam.step()
-    expected = tensors_of(module)
+    expected = tensors_of(module, spec)
     assert expected.keys() == found.tensors.keys()
     for name, tensor in expected.items():
         difference = np.subtract(found.tensors[name], tensor, dtype=np.float64)

@@ -86,12 +86,6 @@ def _padded(A: Matrix) -> Matrix:
     return out
 
 
-def objective(A: Matrix, alpha: Vector, *, penalty: float = 0.0) -> float:
-    """F(alpha)."""
-    mixture = np.maximum(np.asarray(A, dtype=np.float64), TINY).T @ alpha
-    return float(-np.log(mixture).mean() + penalty * np.linalg.norm(alpha))
-
-
 @njit(cache=True, nogil=True)
 def _mix(A: Matrix, alpha: Vector) -> Vector:
     out = np.empty(A.shape[1])

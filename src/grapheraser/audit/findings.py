@@ -31,7 +31,7 @@ def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
     judges = {
         "verification": _verification,
         "search": _search,
-        "replay": _replay,
+        "planted": _planted,
         "forgetting": _forgetting,
         "membership": _membership,
         "edges": _edges,
@@ -52,7 +52,7 @@ def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
 _QUESTIONS = {
     "verification": "Is the model what training without the forgotten data gives?",
     "search": "Is anything of the forgotten data left in the run's files?",
-    "replay": "If the model is taught something wrong and then forgets it, is it gone?",
+    "planted": "If the model is taught something wrong and then forgets it, is it gone?",
     "forgetting": "Can the model as it is now be used to tell who was forgotten?",
     "membership": "Can someone who kept answers from before a deletion tell who was deleted?",
     "edges": "Can the same be done for ties?",
@@ -70,8 +70,8 @@ def _above_chance(figure: Mapping[str, Any]) -> bool:
     return bool(figure["auc"]["low"] > 0.5)
 
 
-def _overlap(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    return bool(a["auc"]["low"] <= b["auc"]["high"] and b["auc"]["low"] <= a["auc"]["high"])
+def _clearly_above(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    return bool(a["auc"]["low"] > b["auc"]["high"])
 
 
 def _verification(section: Mapping[str, Any]) -> Finding:
@@ -104,7 +104,7 @@ def _search(section: Mapping[str, Any]) -> Finding:
     return Finding(_QUESTIONS["search"], FAILED, measured + ".", f"Found: {listed}.")
 
 
-def _replay(section: Mapping[str, Any]) -> Finding:
+def _planted(section: Mapping[str, Any]) -> Finding:
     measured = (
         f"{section['planted']} records of a copy were given a class that does not exist. The model "
         f"trained on them predicted it {section['before']} times; after forgetting exactly those "
@@ -112,11 +112,11 @@ def _replay(section: Mapping[str, Any]) -> Finding:
     )
     if not section["passed"]:
         meaning = "Forgetting is not the same as never having seen."
-        return Finding(_QUESTIONS["replay"], FAILED, measured, meaning)
+        return Finding(_QUESTIONS["planted"], FAILED, measured, meaning)
     meaning = "It is gone, and the weights are bit for bit those of the model that never saw them."
     if section["before"] == 0:
         meaning += " (The class was not learned to begin with, so this shows little.)"
-    return Finding(_QUESTIONS["replay"], PASSED, measured, meaning)
+    return Finding(_QUESTIONS["planted"], PASSED, measured, meaning)
 
 
 def _forgetting(section: Mapping[str, Any]) -> Finding:
@@ -127,13 +127,16 @@ def _forgetting(section: Mapping[str, Any]) -> Finding:
         f"{auc_text(kept)} once they were forgotten; {auc_text(recut)} if instead everything is "
         "cut and trained again without them."
     )
-    if _overlap(kept, recut):
-        meaning = "Forgetting leaves no more to see than starting over does."
-        if not _above_chance(section["before"]):
-            meaning += " (There was little to see even before.)"
-        return Finding(_QUESTIONS["forgetting"], PASSED, measured, meaning)
-    meaning = "The model after forgetting tells more than starting over would."
-    return Finding(_QUESTIONS["forgetting"], FAILED, measured, meaning)
+    if _clearly_above(kept, recut):
+        meaning = (
+            "The model after forgetting told more than starting over would. Where the proofs above "
+            "hold, that is the kept cut, or chance."
+        )
+        return Finding(_QUESTIONS["forgetting"], LEAK, measured, meaning)
+    meaning = "Forgetting leaves no more to see than starting over does."
+    if not _above_chance(section["before"]):
+        meaning += " (There was little to see even before.)"
+    return Finding(_QUESTIONS["forgetting"], NOTED, measured, meaning)
 
 
 def _membership(section: Mapping[str, Any]) -> Finding:
@@ -172,10 +175,12 @@ def _edges(section: Mapping[str, Any]) -> Finding:
         f"tie was just deleted, from answers before and after: {auc_text(section['drop'])}."
     )
     after, before = section["after"], section["before"]
-    silent = after["auc"]["low"] <= 0.5 or after["auc"]["value"] < before["auc"]["low"]
-    if not silent:
-        meaning = "A forgotten tie can still be told from a pair that was never tied."
-        return Finding(_QUESTIONS["edges"], FAILED, measured, meaning)
+    if _above_chance(after) and after["auc"]["value"] >= before["auc"]["low"]:
+        meaning = (
+            "A forgotten tie was still told from a pair that was never tied. Where the proofs "
+            "above hold, that is the kept cut, or chance."
+        )
+        return Finding(_QUESTIONS["edges"], LEAK, measured, meaning)
     meaning = "A forgotten tie is silent in the current model."
     if _above_chance(section["drop"]):
         meaning += " Who kept answers from before can see where a tie went."
@@ -200,6 +205,6 @@ def _partition(section: Mapping[str, Any]) -> Finding:
         "receipts of this run say 'exact given partition'. It matters only to who can see the cut; "
         "the method 'hash' has nothing to remember."
     )
-    leaks = _above_chance(own["tie"]) and own["tie"]["auc"]["low"] > own["tie_recut"]["auc"]["high"]
+    leaks = _above_chance(own["tie"]) and _clearly_above(own["tie"], own["tie_recut"])
     node = own["node"] is not None and _above_chance(own["node"])
     return Finding(_QUESTIONS["partition"], LEAK if leaks or node else NOTED, measured, meaning)

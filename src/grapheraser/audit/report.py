@@ -18,7 +18,7 @@ from grapheraser.audit.lira import lira
 from grapheraser.audit.membership import attack
 from grapheraser.audit.mitigations import CANDIDATES
 from grapheraser.audit.partition_leak import partition_leak
-from grapheraser.audit.replay import replay
+from grapheraser.audit.planted import plant_and_forget
 from grapheraser.audit.residue import search_run
 from grapheraser.audit.shadow import (
     KEPT,
@@ -104,7 +104,6 @@ def audit_run(
     """
     budget = Budget(60 * minutes, clock)
     eraser = GraphEraser.load(path)
-    eraser.set_params(executor=parameters(eraser)["executor"])
     sections: dict[str, dict[str, Any]] = {}
     say("training again from what is left, comparing bit for bit")
     sections["verification"] = eraser.verify().to_dict()
@@ -113,7 +112,7 @@ def audit_run(
     work = _Work(eraser, seed, budget)
     # (section, words, step, how many times the whole run is trained at the least)
     steps: list[tuple[str, str, Callable[[], dict[str, Any]], int]] = [
-        ("replay", "planting a class and forgetting it", work.replay, 3),
+        ("planted", "planting a class and forgetting it", work.planted, 3),
         ("forgetting", "attacking: the model as it is now", work.forgetting, 10),
         ("edges", "attacking: ties", work.edges, 9),
         ("partition", "attacking: the cut into shards", work.partition, 0),
@@ -151,10 +150,10 @@ class _Work:
     one_fit: float = 0.0
     seen: tuple[Observations, Observations] | None = None
 
-    def replay(self) -> dict[str, Any]:
+    def planted(self) -> dict[str, Any]:
         """The planted class; also tells how long the run takes to train."""
         watch = Budget(clock=self.budget.clock)
-        result = replay(self.eraser.graph_, parameters(self.eraser), seed=self.seed)
+        result = plant_and_forget(self.eraser.graph_, parameters(self.eraser), seed=self.seed)
         self.one_fit = watch.spent / 3
         return result.to_dict()
 
@@ -239,6 +238,7 @@ class _Work:
                 method,
                 num_shards=eraser.partition_.num_shards,
                 gamma=eraser.gamma,
+                delta=eraser.delta,
                 seed=eraser.partition_.seed,
                 budget=self.budget.share(0.1),
             ).to_dict()

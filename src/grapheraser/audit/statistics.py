@@ -34,10 +34,6 @@ class Interval:
         """Whether ``value`` lies in the interval."""
         return self.low <= value <= self.high
 
-    def overlaps(self, other: Interval) -> bool:
-        """Whether the two intervals have a point in common."""
-        return self.low <= other.high and other.low <= self.high
-
     def to_dict(self) -> dict[str, float]:
         return {"value": self.value, "low": self.low, "high": self.high}
 
@@ -70,11 +66,6 @@ class Rates:
 def auc(scores: NDArray[np.floating], member: NDArray[np.bool_]) -> float:
     """Area under the ROC curve; ties count half. 0.5 where one of the groups is empty."""
     return _Ranked.of(scores, member).figures(np.ones(len(scores)), ())[0]
-
-
-def tpr_at(scores: NDArray[np.floating], member: NDArray[np.bool_], fpr: float) -> float:
-    """The largest true-positive rate of a threshold whose false-positive rate is at most fpr."""
-    return _Ranked.of(scores, member).figures(np.ones(len(scores)), (fpr,))[1]
 
 
 def rates(

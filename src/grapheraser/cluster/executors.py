@@ -5,10 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures import Executor as Pool
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
-from typing import Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from grapheraser.errors import ParameterError, TrainingError
 from grapheraser.registry import Registry
@@ -79,10 +79,22 @@ class LocalExecutor:
 
 @dataclass(frozen=True)
 class ProcessExecutor:
-    """In ``workers`` fresh processes (default: one per core); tasks must survive pickling."""
+    """In ``workers`` fresh processes (default: one per core); tasks must survive pickling.
+
+    Starting them takes seconds. In a block, ``with ProcessExecutor() as executor: ...``, they stay
+    from one call to the next.
+    """
 
     workers: int | None = None
     name: str = "process"
+    _kept: list[Pool] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __enter__(self) -> Self:
+        self._kept.append(_processes(_workers(self.workers)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kept.pop().shutdown()
 
     def map(
         self,
@@ -95,10 +107,14 @@ class ProcessExecutor:
         """See `Executor`."""
         if not tasks:
             return []
-        workers = min(_workers(self.workers), len(tasks))
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        if self._kept:
+            return _gather(self._kept[-1], function, tasks, names, tick)
+        with _processes(min(_workers(self.workers), len(tasks))) as pool:
             return _gather(pool, function, tasks, names, tick)
+
+
+def _processes(workers: int) -> Pool:
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
 
 
 def _workers(asked: int | None) -> int:
@@ -112,7 +128,10 @@ def _workers(asked: int | None) -> int:
 def _gather(
     pool: Pool, function: Callable[[T], R], tasks: Sequence[T], names: Sequence[int], tick: Tick
 ) -> list[R]:
-    futures = [pool.submit(function, task) for task in tasks]
+    try:
+        futures = [pool.submit(function, task) for task in tasks]
+    except BrokenExecutor as broken:  # a process died before all of them were handed over
+        raise TrainingError(dict.fromkeys(names, broken)) from broken
     failures: dict[int, BaseException] = {}
     place = dict(zip(futures, names, strict=True))
     for future in as_completed(futures):

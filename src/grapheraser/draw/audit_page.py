@@ -133,8 +133,8 @@ def _verdict(report: Mapping[str, Any]) -> str:
     if leaks:
         noun = "thing" if leaks == 1 else "things"
         return (
-            f"Forgetting holds: every proof passed. But {leaks} {noun} can be seen by an attacker "
-            "who has more than the current model to look at; see below."
+            f"Forgetting holds: every proof passed. But {leaks} {noun} can be seen by an attacker; "
+            "see below."
         )
     return "Forgetting holds: every proof passed, and no attack did better than chance."
 

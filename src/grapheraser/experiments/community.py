@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from grapheraser.experiments.cell import Cell, Results
-from grapheraser.experiments.curves import along, curve_figure, curve_rows, curve_table, percent
-from grapheraser.experiments.experiment import (
-    Claim,
-    Experiment,
-    Summary,
-    counted,
-    judged,
-    register,
+from grapheraser.experiments.curves import (
+    along,
+    curve_figure,
+    curve_rows,
+    curve_table,
+    little_lost,
+    percent,
 )
+from grapheraser.experiments.experiment import Claim, Experiment, Summary, judged, register
 from grapheraser.experiments.grid import f1, utility_cells
 from grapheraser.experiments.noise import Mean
 from grapheraser.experiments.options import Options
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-DROP = 0.02
 
 
 def _cells(options: Options, dataset: str, model: str, share: float) -> list[Cell]:
@@ -58,17 +57,7 @@ def summarise(options: Options, results: Results) -> Summary:
             curve = dict(along(found, dataset, model, options.recommended(model)))
             if SHARES[0] in curve and SHARES[-1] in curve:
                 drops.append(curve[SHARES[0]].mean - curve[SHARES[-1]].mean)
-    claims = []
-    if drops:
-        good = sum(drop <= DROP for drop in drops)
-        claims.append(
-            Claim(
-                "Forgetting a whole community hardly changes F1.",
-                judged(good, len(drops)),
-                f"It drops by at most {DROP} in {counted(good, len(drops), 'cases')}; "
-                f"by {max(drops):.3f} at the worst.",
-            )
-        )
+    claims = little_lost("Forgetting a whole community hardly changes F1.", drops)
     if touched:
         share = sum(touched) / sum(shards)
         claims.append(

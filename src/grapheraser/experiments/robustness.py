@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from grapheraser import paper
 from grapheraser.experiments.cell import Cell, Results
-from grapheraser.experiments.curves import along, curve_figure, curve_rows, curve_table, percent
+from grapheraser.experiments.curves import (
+    DROP,
+    along,
+    curve_figure,
+    curve_rows,
+    curve_table,
+    little_lost,
+    percent,
+)
 from grapheraser.experiments.experiment import (
     Claim,
     Experiment,
@@ -19,7 +27,6 @@ from grapheraser.experiments.options import Options
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 NAMES = {"uniform": "uniform", "large": "non-uniform"}
-DROP = 0.02
 
 
 def _cells(options: Options, dataset: str, model: str, where: str, share: float) -> list[Cell]:
@@ -78,17 +85,7 @@ def _claims(options: Options, found: dict[tuple[str, str, str, float], Mean]) ->
                 both = [found.get((dataset, model, name, share)) for name in NAMES.values()]
                 if both[0] is not None and both[1] is not None:
                     apart.append(both[0].mean - both[1].mean)
-    claims = []
-    if drops:
-        good = sum(drop <= DROP for drop in drops)
-        claims.append(
-            Claim(
-                "Forgetting up to 10 % of the nodes hardly changes F1.",
-                judged(good, len(drops)),
-                f"It drops by at most {DROP} in {counted(good, len(drops), 'cases')}; "
-                f"by {max(drops):.3f} at the worst.",
-            )
-        )
+    claims = little_lost("Forgetting up to 10 % of the nodes hardly changes F1.", drops)
     start, end = (found.get(("pubmed", "gcn", "uniform", share)) for share in (0.0, 0.5))
     if start is not None and end is not None:
         was, became = paper.ROBUSTNESS_PUBMED_GCN

@@ -167,8 +167,9 @@ def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cel
             with _pool(min(workers, len(waiting))) as pool:
                 while waiting or in_flight:
                     while waiting and len(in_flight) < workers:
-                        cell = waiting.pop()
-                        in_flight[pool.submit(_guarded, cell, device)] = cell
+                        # A broken pool may refuse the cell: only then is it no longer waiting.
+                        in_flight[pool.submit(_guarded, waiting[-1], device)] = waiting[-1]
+                        waiting.pop()
                     done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
                     for future in done:
                         answer = future.result()

@@ -24,7 +24,7 @@ from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
 # PyTorch draws dropout masks from one generator per process: one shard at a time may own it.
 _torch_generator = threading.RLock()
-# Counters and constants in a state dict that say nothing about the data.
+# Counters and constants of the built-in modules; they say nothing about the data.
 _NO_WEIGHTS = ("num_batches_tracked", ".eps")
 
 
@@ -44,7 +44,7 @@ def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu")
             loss = F.cross_entropy(module(x, edge_index), y)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-    return ShardWeights(columns, tensors_of(module))
+    return ShardWeights(columns, tensors_of(module, config.model))
 
 
 def initial_module(task: ShardTask, model: Model, columns: NDArray[np.int32]) -> nn.Module:
@@ -72,12 +72,13 @@ def shard_tensors(
     )
 
 
-def tensors_of(module: nn.Module) -> dict[str, NDArray[np.generic]]:
-    """All that the module has learned, by state-dict name."""
+def tensors_of(module: nn.Module, model: Model) -> dict[str, NDArray[np.generic]]:
+    """All that the module has learned, by state-dict name; of a user's module all that there is."""
+    skipped = () if isinstance(model, CustomModel) else _NO_WEIGHTS
     return {
-        name: np.ascontiguousarray(value.detach().cpu().numpy())
+        name: np.asarray(value.detach().cpu().numpy(), order="C")
         for name, value in module.state_dict().items()
-        if not name.endswith(_NO_WEIGHTS)
+        if not name.endswith(skipped)
     }
 
 

@@ -12,14 +12,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.seeding import keyed_hash
+from grapheraser.seeding import GOLDEN, keyed_hash, mixed
 
 INPUT, HIDDEN_1, HIDDEN_2, ATTENTION_1, ATTENTION_2 = range(5)
 EVERY_UNIT = 2**31
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_B = np.uint64(0x94D049BB133111EB)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
@@ -50,7 +47,7 @@ def noise_of(
 def later(noise: Noise, epochs: int) -> Noise:
     """The noise whose epoch 0 is that of ``noise`` after so many epochs."""
     # `row_keys` adds the epoch, times a constant, to the seed.
-    shift = int(_GOLDEN) * 8 * epochs
+    shift = int(GOLDEN) * 8 * epochs
     return noise._replace(seed=np.uint64((int(noise.seed) + shift) % 2**64))
 
 
@@ -61,17 +58,9 @@ def scale_of(limit: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def mixed(z: np.uint64) -> np.uint64:
-    """The finaliser of splitmix64."""
-    z = (z ^ (z >> np.uint64(30))) * _MIX_A
-    z = (z ^ (z >> np.uint64(27))) * _MIX_B
-    return z ^ (z >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
 def row_keys(noise: Noise, epoch: int, layer: int, keys: NDArray[np.uint32]) -> None:
     """Write a key per node ``[n]`` for one layer in one epoch."""
-    place = mixed(noise.seed + _GOLDEN * np.uint64(epoch * 8 + layer + 1))
+    place = mixed(noise.seed + GOLDEN * np.uint64(epoch * 8 + layer + 1))
     id_keys = noise.id_keys
     for r in range(len(keys)):
         keys[r] = np.uint32(mixed(id_keys[r] + place) >> np.uint64(32))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -36,16 +35,6 @@ def train_shard(
     job = Job(task, config.model, config.epochs, start=start)
     job.run()
     return ShardWeights(job.columns, job.tensors())
-
-
-def train_shards(
-    tasks: Sequence[ShardTask], config: TrainingConfig, *, workers: int = 1
-) -> list[ShardWeights]:
-    """Train every task, ``workers`` of them at a time; the result does not depend on that."""
-    if workers <= 1 or len(tasks) <= 1:
-        return [train_shard(task, config) for task in tasks]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda task: train_shard(task, config), tasks))
 
 
 def warm_up(spec: ModelSpec) -> None:

@@ -1,4 +1,4 @@
-"""Replay: plant a class that does not exist, forget it, and see whether it is still predicted."""
+"""Plant a class that does not exist, forget it, and see whether it is still predicted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grapheraser.training import digest_tensors
 
 
 @dataclass(frozen=True)
-class ReplayResult:
+class PlantedResult:
     """How often the planted class was predicted.
 
     Attributes:
@@ -47,9 +47,9 @@ class ReplayResult:
         return {**self.__dict__, "passed": self.passed}
 
 
-def replay(
+def plant_and_forget(
     graph: Graph, params: Mapping[str, Any], *, share: float = 0.3, seed: int = 0
-) -> ReplayResult:
+) -> PlantedResult:
     """Relabel a share of the training nodes with a class of their own, train, forget them.
 
     Args:
@@ -60,9 +60,10 @@ def replay(
         seed: which nodes.
     """
     if not 0 < share < 1:
-        raise ParameterError.of("share", "replay", "between 0 and 1", share)
+        raise ParameterError.of("share", "plant_and_forget", "between 0 and 1", share)
     train = labelled(graph, TRAIN)
     count = max(1, int(share * len(train)))
+    # The stream keeps the name that it had when the figures of the guide were measured.
     chosen = np.sort(generator(seed, "audit", "replay").permutation(train)[:count])
     planted = graph.num_classes
     y = graph.y.copy()
@@ -80,7 +81,7 @@ def replay(
         run.shards_[shard].digest == never.shards_[shard].digest for shard in run.shards_
     )
     same &= digest_tensors(run.aggregator_.tensors) == digest_tensors(never.aggregator_.tensors)
-    return ReplayResult(
+    return PlantedResult(
         planted=count,
         nodes=graph.num_nodes,
         before=before,
