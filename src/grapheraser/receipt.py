@@ -21,9 +21,11 @@ FORMAT = "grapheraser-receipt-1"
 # add to it: those that are stored keep their spelling, and with it their digests.
 _FIELDS = {
     FORMAT: (
-        ("action", "sequence", "previous", "request", "counts", "graph_before", "graph_after")
-        + ("shards", "aggregation", "configuration", "engine", "device", "versions", "exactness")
-        + ("timings", "completed_at", "format"),
+        (
+            *("action", "sequence", "previous", "request", "counts", "graph_before", "graph_after"),
+            *("shards", "aggregation", "configuration", "engine", "device", "versions"),
+            *("exactness", "timings", "completed_at", "format"),
+        ),
         ("shard", "seed", "nodes", "before", "after"),
     )
 }

@@ -27,8 +27,9 @@ def warm_up(settings: Settings) -> None:
     ours = all(_is_ours(part) for part in (aggregator, inner, settings.engine))
     if ours and not isinstance(settings.training.model, CustomModel):
         training = replace(settings.training, epochs=1)
-        # A user's executor need not be hashable, and has no part in what is compiled.
-        _rehearse(replace(settings, training=training, executor=LocalExecutor(workers=1)))
+        # A user's parts need not be hashable, and these have no part in what is compiled.
+        executor = LocalExecutor(workers=1)
+        _rehearse(replace(settings, training=training, executor=executor, partitioner=None))
 
 
 def _is_ours(part: object) -> bool:
