@@ -33,7 +33,7 @@ from grapheraser.registry import Registry
 from grapheraser.state import Settings
 
 # Beside the settings in a saved run, and no part of their digest.
-_ENDS = "receipts"
+_ENDS = "history"
 _PLAIN = str | int | float | bool | None
 
 

@@ -78,6 +78,7 @@ def _wrong_receipts(fitted: Fitted) -> Iterator[str]:
         check_chain(receipts, graph=graph.fingerprint, ends=fitted.ends)
     except VerificationError as error:
         yield error.message
+        return  # what a receipt says that does not belong here is of no interest
     for shard in stale_shards(receipts, state.shards):
         yield f"receipts: shard {shard} is not what its last receipt left"
     if stale_aggregator(receipts, state.aggregator.tensors):
