@@ -215,8 +215,8 @@ def test_a_given_cut_that_nobody_here_can_make_again_is_not_claimed_to_be_data_f
         {"gamma": np.float32(0.5)},
         {"aggregation": "learned", "sample": np.int64(20)},
         {"aggregation": "learned", "sample": np.float32(0.5)},
-        {"aggregation": LearnedAggregator(sample=np.int64(7))},
-        {"model": ge.ModelSpec("gcn", hidden=np.int64(4))},
+        {"aggregation": LearnedAggregator(sample=np.int64(7))},  # type: ignore[arg-type]
+        {"model": ge.ModelSpec("gcn", hidden=np.int64(4))},  # type: ignore[arg-type]
         {"model": ge.CustomModel(TwoHops, lr=np.float32(0.1))},  # type: ignore[arg-type]
     ],
     ids=repr,
@@ -227,7 +227,9 @@ def test_numbers_of_numpy_are_as_good_as_pythons(
     eraser = fitted(small, **changes)
     eraser.unlearn(ge.Nodes(small.train_nodes[:1]))
     eraser.save(tmp_path / "run")
-    own = {"model": TwoHops} if isinstance(changes.get("model"), ge.CustomModel) else {}
+    own: dict[str, Any] = (
+        {"model": TwoHops} if isinstance(changes.get("model"), ge.CustomModel) else {}
+    )
     back = ge.GraphEraser.load(tmp_path / "run", **own)
     assert back.verify().identical
     receipts = [run.unlearn(ge.Nodes(small.train_nodes[1:2])) for run in (eraser, back)]
@@ -252,10 +254,11 @@ def test_receipts_that_the_manifest_lost_are_missed(tmp_path: Path, small: ge.Gr
     settings = manifest["configuration"]
     without = {key: value for key, value in settings.items() if key != "history"}
     reset = {**settings, "history": {**settings["history"], "receipts": 0, "head": None}}
-    for changes in (
+    tampered: list[dict[str, Any]] = [
         {"receipts": []},
         {"receipts": manifest["receipts"][:1]},
         {"receipts": [], "configuration": without},
         {"receipts": [], "configuration": reset},
-    ):
+    ]
+    for changes in tampered:
         assert not verified({**manifest, **changes}).identical

@@ -20,7 +20,7 @@ def test_predictions_during_a_request_are_of_one_state(
     nodes, gone = small.ids[20:30], small.ids[:3]
     before = eraser.predict_proba(nodes)
     look_up = ge.Graph.positions
-    started = []
+    started: list[bool] = []
 
     def interrupted(graph: ge.Graph, wanted: Any) -> Any:
         found = look_up(graph, wanted)

@@ -182,7 +182,7 @@ def test_a_last_receipt_forged_with_its_digest_still_has_to_fit_the_state(
             forged = dataclasses.replace(forged, shards=shards)
         else:
             old = getattr(last, field)
-            new = {**old, **values} if isinstance(values, dict) else values
+            new: Any = {**old, **values} if isinstance(values, dict) else values
             forged = dataclasses.replace(forged, **{field: new})
     copied = with_last(eraser, forged)
     ends = dataclasses.replace(eraser._fitted.ends, head=forged.digest)  # type: ignore[type-var]

@@ -165,6 +165,8 @@ class Partition:
         Even where all of them are, ties between them may be gone.
         """
         keep = np.isin(self.nodes, as_ids(nodes))
+        if keep.all():
+            return replace(self, quality=None)
         return replace(self, nodes=self.nodes[keep], labels=self.labels[keep], quality=None)
 
     def with_node(self, node: int, shard: int, *, inputs: frozenset[str]) -> Partition:
