@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -471,7 +472,7 @@ def test_verify_notices_a_weight_that_is_off_by_one_bit(eraser: ge.GraphEraser) 
 def test_verify_notices_a_broken_chain(eraser: ge.GraphEraser, small: ge.Graph) -> None:
     for node in small.train_nodes[:2]:
         eraser.unlearn(ge.Nodes([node]))
-    eraser._receipts = eraser._receipts[1:]
+    eraser._fitted = replace(eraser._fitted, receipts=eraser.receipts_[1:])
     found = eraser.verify()
     assert not found.identical
     assert "receipt 1" in found.differences[0]

@@ -21,6 +21,13 @@ def cut(labels: list[int], *, num_shards: int = 3, capacity: int = 10) -> Partit
     )
 
 
+def joined(neighbours: list[int]) -> ge.Graph:
+    """Some nodes, and node 100 next to these."""
+    ids = [*range(80), 100]
+    edges = [[100] * len(neighbours), neighbours]
+    return ge.Graph.from_arrays(np.ones((81, 1)), edges, [0] * 81, ids=ids)
+
+
 @pytest.mark.parametrize(
     ("labels", "capacity", "neighbours", "shard"),
     [
@@ -35,16 +42,14 @@ def cut(labels: list[int], *, num_shards: int = 3, capacity: int = 10) -> Partit
 def test_most_neighbours_or_the_smallest(
     labels: list[int], capacity: int, neighbours: list[int], shard: int
 ) -> None:
-    found, inputs = place_node(
-        cut(labels, capacity=capacity), 100, np.array(neighbours, dtype=np.int64)
-    )
+    found, inputs = place_node(cut(labels, capacity=capacity), joined(neighbours), 100)
     assert found == shard
     assert inputs == {"nodes", "edges"}
 
 
 def test_a_full_cut_grows_with_its_nodes() -> None:
     """Strictly balanced shards are all full, yet one more node must go somewhere."""
-    found, _ = place_node(cut([0, 0, 1, 1, 2, 2], capacity=2), 100, np.array([2]))
+    found, _ = place_node(cut([0, 0, 1, 1, 2, 2], capacity=2), joined([2]), 100)
     assert found == 1
 
 
@@ -52,7 +57,7 @@ def test_under_hash_the_id_decides_as_in_a_fresh_fit(small: ge.Graph) -> None:
     partition = ge.partition_graph(small, "hash", num_shards=3, seed=5)
     for node in range(200, 230):
         longer = small.with_node(node, np.ones(small.num_features), 0, small.ids[:3])
-        shard, inputs = place_node(partition, node, longer.neighbours(node))
+        shard, inputs = place_node(partition, longer, node)
         fresh = ge.partition_graph(longer, "hash", num_shards=3, seed=5)
         assert shard == fresh.shard_of([node])[0]
         assert inputs == frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import json
@@ -21,6 +22,7 @@ from grapheraser.graph import request_digest
 from grapheraser.receipt import (
     EXACT,
     EXACT_GIVEN_PARTITION,
+    Ends,
     Receipt,
     ShardRecord,
     canonical_json,
@@ -97,6 +99,9 @@ def test_a_chain_that_holds_is_accepted() -> None:
     check_chain([])
 
 
+FIELDS = [field.name for field in dataclasses.fields(Receipt)]
+
+
 def altered(value: Any) -> Any:
     match value:
         case bool():
@@ -124,12 +129,96 @@ def test_a_change_of_any_field_of_any_receipt_with_a_successor_is_noticed(
 ) -> None:
     receipts = chain()
     at = data.draw(st.integers(0, len(receipts) - 2))
-    field = data.draw(st.sampled_from([f.name for f in dataclasses.fields(Receipt)]))
+    field = data.draw(st.sampled_from(FIELDS))
     changed = dataclasses.replace(receipts[at], **{field: altered(getattr(receipts[at], field))})
     assert changed != receipts[at]
     receipts[at] = changed
     with pytest.raises(VerificationError):
         check_chain(receipts)
+
+
+def with_last(eraser: ge.GraphEraser, forged: Receipt) -> ge.GraphEraser:
+    """The same run with another last receipt; it still says which one was written."""
+    copied = copy.copy(eraser)
+    receipts = (*eraser.receipts_[:-1], forged)
+    copied._fitted = dataclasses.replace(eraser._fitted, receipts=receipts)
+    return copied
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_change_of_any_field_of_the_last_receipt_is_noticed(
+    run: tuple[ge.GraphEraser, list[Receipt]], field: str
+) -> None:
+    eraser, (*_, last) = run
+    assert eraser.verify().identical
+    forged = dataclasses.replace(last, **{field: altered(getattr(last, field))})
+    found = with_last(eraser, forged).verify()
+    assert not found.identical
+    assert found.receipts == 3
+
+
+FORGED: dict[str, tuple[dict[str, Any], str]] = {
+    "statement": ({"exactness": {"statement": EXACT_GIVEN_PARTITION}}, "another exactness"),
+    "configuration": ({"configuration": "f" * 64}, "another configuration"),
+    "engine": ({"engine": "abacus"}, "another engine"),
+    "aggregation": ({"aggregation": {"name": "mean", "after": "0" * 64}}, "another aggregation"),
+    "aggregator": ({"aggregation": {"after": "0" * 64}}, "what the aggregator holds"),
+    "weights": ({"shards": {"after": "0" * 64}}, "is not what its last receipt left"),
+    "nodes": ({"shards": {"nodes": 3000}}, "of other nodes or another seed"),
+    "seed": ({"shards": {"seed": 1}}, "of other nodes or another seed"),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_last_receipt_forged_with_its_digest_still_has_to_fit_the_state(
+    run: tuple[ge.GraphEraser, list[Receipt]], case: str
+) -> None:
+    eraser, (*_, last) = run
+    changes, message = FORGED[case]
+    forged = last
+    for field, values in changes.items():
+        if field == "shards":
+            shards = tuple(dataclasses.replace(record, **values) for record in last.shards)
+            forged = dataclasses.replace(forged, shards=shards)
+        else:
+            old = getattr(last, field)
+            new: Any = {**old, **values} if isinstance(values, dict) else values
+            forged = dataclasses.replace(forged, **{field: new})
+    copied = with_last(eraser, forged)
+    ends = dataclasses.replace(eraser._fitted.ends, head=forged.digest)  # type: ignore[type-var]
+    copied._fitted = dataclasses.replace(copied._fitted, ends=ends)
+    found = copied.verify()
+    assert not found.identical
+    assert any(message in difference for difference in found.differences)
+
+
+def test_the_ends_of_a_chain_tell_what_is_missing() -> None:
+    receipts = chain()
+    ends = Ends("graph 0")
+    check_chain([], graph="graph 0", ends=ends)
+    for receipt in receipts:
+        ends = ends.then(receipt)
+    check_chain(receipts, graph="graph 4", ends=ends)
+    with pytest.raises(VerificationError, match=r"4 receipts \(found 0\)"):
+        check_chain([], ends=ends)
+    with pytest.raises(VerificationError, match=r"4 receipts \(found 3\)"):
+        check_chain(receipts[:-1], ends=ends)
+    with pytest.raises(VerificationError, match="graph that was fitted"):
+        check_chain([], graph="graph 1", ends=Ends("graph 0"))
+    with pytest.raises(VerificationError, match="graph that was fitted"):
+        check_chain(receipts, ends=dataclasses.replace(ends, fitted="another"))
+
+
+def test_fields_of_a_later_format_leave_the_digests_of_stored_receipts_alone() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Later(Receipt):
+        signature: str | None = None
+
+    stored = chain(1)[0]
+    read = Later.from_json(stored.to_json())
+    assert isinstance(read, Later)
+    assert read.digest == stored.digest
+    assert dataclasses.replace(read, signature="x").to_json() == stored.to_json()
 
 
 @given(st.data())
@@ -227,6 +316,25 @@ def test_an_insertion_next_to_others_is_an_input_of_the_cut(small: ge.Graph) -> 
     eraser = ge.GraphEraser(num_shards=2, epochs=1, partition="random").fit(small)
     receipt = eraser.insert(1000, [1.0] * small.num_features, 0, small.ids[:2])
     assert receipt.exactness["partition_inputs"] == ["edges", "nodes"]
+
+
+def test_the_digest_of_an_insertion_covers_all_that_was_handed_in(small: ge.Graph) -> None:
+    def digest(**changes: Any) -> str:
+        eraser = ge.GraphEraser(num_shards=2, epochs=1).fit(small)
+        row = [0.5] + [0.0] * (small.num_features - 1)
+        asked = {"features": row, "label": 0, "neighbours": small.ids[:2], **changes}
+        return eraser.insert(1000, **asked).request
+
+    plain = digest()
+    asked = {"insert": 1000, "label": 0, "neighbours": small.ids[:2].tolist()}
+    assert plain == digest_of({**asked, "columns": [0], "values": [0.5]})
+    others: list[dict[str, Any]] = [
+        {"label": 1},
+        {"neighbours": small.ids[:1]},
+        {"features": [1.5] + [0.0] * (small.num_features - 1)},
+        {"features": [0.0] * (small.num_features - 1) + [0.5]},
+    ]
+    assert len({plain, *(digest(**changes) for changes in others)}) == 5
 
 
 CHECK = """

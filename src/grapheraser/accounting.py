@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from grapheraser.aggregation import WithExpert, relearned
+from grapheraser.fitted import Fitted
 from grapheraser.receipt import Receipt, ShardRecord, digest_of
-from grapheraser.state import Settings, State
+from grapheraser.state import State
 from grapheraser.statement import exactness
 from grapheraser.training import digest_tensors
 from grapheraser.versions import versions
@@ -39,16 +39,12 @@ class Deed:
 
 def write_receipt(
     deed: Deed,
-    before: State,
+    fitted: Fitted,
     after: State,
-    *,
-    settings: Settings,
-    configuration: dict[str, Any],
-    device: str,
-    earlier: Sequence[Receipt],
 ) -> Receipt:
-    """The receipt of a deed, following from the ``earlier`` ones."""
+    """The receipt of a deed that led from what was ``fitted`` to the state after it."""
     hashing = time.perf_counter()
+    settings, before, earlier = fitted.settings, fitted.state, fitted.receipts
     sizes = after.partition.sizes
     records = tuple(
         ShardRecord(
@@ -83,10 +79,10 @@ def write_receipt(
         graph_after=fingerprints[1],
         shards=records,
         aggregation=aggregation,
-        configuration=digest_of(configuration),
+        configuration=digest_of(fitted.configuration),
         engine=settings.engine.name,
-        device=device,
-        versions=versions(device),
+        device=settings.device,
+        versions=versions(settings.device),
         exactness=exactness(after.partition),
         timings={name: round(seconds, 6) for name, seconds in timings.items()},
         completed_at=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grapheraser.absent import engine_again
 from grapheraser.accounting import Deed, write_receipt
 from grapheraser.aggregation import (
     Aggregator,
@@ -26,26 +27,31 @@ from grapheraser.aggregation import (
     wants_expert,
 )
 from grapheraser.cluster import Executor, resolve_executor
-from grapheraser.configuration import describe, parameters_of
-from grapheraser.errors import (
-    AlreadyForgottenError,
-    GraphError,
-    InputError,
-    NotFittedError,
-    ParameterError,
-    PartitionError,
+from grapheraser.configuration import (
+    OwnParts,
+    describe,
+    parameters_of,
+    with_ends,
+    without_ends,
 )
-from grapheraser.graph import UNLABELLED, Graph, as_requests, coalesce, request_digest
+from grapheraser.errors import GraphError, NotFittedError, ParameterError
+from grapheraser.fitted import Fitted
+from grapheraser.graph import Graph
 from grapheraser.guideline import AUTO, recommend
 from grapheraser.models import Model, ModelSpec, ModuleFactory, resolve_model
-from grapheraser.partition import Partition, Partitioner, partition_graph
+from grapheraser.partition import (
+    Partition,
+    Partitioner,
+    partition_graph,
+    resolve_partitioner,
+)
 from grapheraser.partition.api import PartitionFunction
 from grapheraser.partition.base import EVERYTHING
-from grapheraser.placement import place_node
-from grapheraser.receipt import Receipt, digest_of
+from grapheraser.placement import given, place_node
+from grapheraser.receipt import Ends, Receipt
 from grapheraser.replay import replay
-from grapheraser.requests import Plan, Request, plan_removal
-from grapheraser.state import Settings, State, change_state, ensemble_of, fit_state
+from grapheraser.requests import Plan, Request, insertion_digest
+from grapheraser.state import Settings, State, change_state, fit_state
 from grapheraser.store import RunLock, RunState, load_run, save_run
 from grapheraser.training import (
     ShardWeights,
@@ -55,9 +61,6 @@ from grapheraser.training import (
 )
 from grapheraser.verification import Verification
 from grapheraser.warm import warm_up
-
-# The largest block of posteriors held at once while predicting, in numbers.
-_PREDICT_BLOCK = 32_000_000
 
 
 class GraphEraser:
@@ -166,54 +169,45 @@ class GraphEraser:
 
     @property
     def graph_(self) -> Graph:
-        return self._fitted.graph
+        return self._state.graph
 
     @property
     def partition_(self) -> Partition:
-        return self._fitted.partition
+        return self._state.partition
 
     @property
     def shards_(self) -> Mapping[int, ShardWeights]:
-        return self._fitted.shards
+        return self._state.shards
 
     @property
     def aggregator_(self) -> BoundAggregator:
-        self._check_fitted()
-        return self._aggregator_now
+        return self._now.aggregator
 
     @property
     def receipts_(self) -> tuple[Receipt, ...]:
-        self._check_fitted()
-        return self._receipts
+        return self._now.receipts
 
     @property
     def engine_(self) -> str:
-        self._check_fitted()
         return self._settings.engine.name
 
     @property
-    def _fitted(self) -> State:
-        self._check_fitted()
-        return self._state
+    def _settings(self) -> Settings:
+        return self._now.settings
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "_state"):
+    @property
+    def _state(self) -> State:
+        return self._now.state
+
+    @property
+    def _now(self) -> Fitted:
+        """What the last fit or request left. Read it once per call: the next time it may differ."""
+        fitted: Fitted | None = self.__dict__.get("_fitted")
+        if fitted is None:
             raise NotFittedError(
                 "this GraphEraser is not fitted yet.", hint="call fit(graph) first, or load a run."
             )
-
-    def _commit(
-        self,
-        settings: Settings,
-        state: State,
-        receipts: tuple[Receipt, ...],
-        config: dict[str, Any],
-    ) -> None:
-        self._settings = settings
-        self._state = state
-        self._aggregator_now = BoundAggregator(state.aggregator, ensemble_of(settings, state))
-        self._receipts = receipts
-        self._configuration = config
+        return fitted
 
     # -- fitting and predicting ---------------------------------------------------------------
 
@@ -228,24 +222,19 @@ class GraphEraser:
         _check_trainable(graph)
         settings = self._resolve()
         warm_up(settings)
-        partition = self._cut(graph) if partition is None else _fitting(partition, graph)
+        if partition is None:
+            partition = self._cut(graph)
+        else:
+            partition = given(partition, graph, settings.partitioner)
+        configuration = describe(self.get_params(), settings)
         state = fit_state(settings, graph, partition)
-        _ = graph.fingerprint  # hashed now, so that no request has to wait for it
-        self._commit(settings, state, (), describe(self.get_params(), settings))
+        # The fingerprint is worked out now, so that no request has to wait for it.
+        self._fitted = Fitted(settings, state, configuration, (), Ends(graph.fingerprint))
         return self
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
         """Posteriors ``[len(nodes), num_classes]`` by node id, on the current graph."""
-        state = self._fitted
-        positions = state.graph.positions(nodes)
-        ensemble = self.aggregator_.ensemble
-        block = max(1, _PREDICT_BLOCK // (max(1, len(state.shards)) * state.graph.num_classes))
-        parts = [
-            state.aggregator.predict_proba(ensemble, positions[start : start + block])
-            for start in range(0, len(positions), block)
-        ]
-        empty = np.zeros((0, state.graph.num_classes), dtype=np.float32)
-        return np.concatenate(parts) if parts else empty
+        return self._now.predict_proba(nodes)
 
     def predict(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """The class of each node, by id."""
@@ -253,12 +242,7 @@ class GraphEraser:
 
     def score(self, nodes: ArrayLike) -> float:
         """Micro F1 (with one label per node: accuracy) on labelled nodes, by id."""
-        labels = self.graph_.y[self.graph_.positions(nodes)]
-        if len(labels) == 0:
-            raise GraphError("there are no nodes to score.")
-        if (labels == UNLABELLED).any():
-            raise GraphError(f"{int((labels == UNLABELLED).sum())} of the nodes have no label.")
-        return float((self.predict(nodes) == labels).mean())
+        return self._now.score(nodes)
 
     def explain(self, node: int) -> Explanation:
         """Which members of the ensemble decide about one node, with what weight."""
@@ -268,20 +252,7 @@ class GraphEraser:
 
     def plan(self, request: Request | Sequence[Request]) -> Plan:
         """What `unlearn` would do, without doing it."""
-        state = self._fitted
-        requests = as_requests(request)
-        try:
-            removal = coalesce(state.graph, requests)
-        except InputError as error:
-            digest = request_digest(requests)
-            for receipt in self._receipts:
-                if receipt.request == digest:
-                    raise AlreadyForgottenError(
-                        f"this request was carried out on {receipt.completed_at} "
-                        f"(receipt {receipt.sequence})."
-                    ) from error
-            raise
-        return plan_removal(state.graph, state.partition, removal)
+        return self._now.plan(request)
 
     def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
         """Forget nodes, edges or features, and everything that was learned from them.
@@ -290,14 +261,14 @@ class GraphEraser:
         nothing has changed.
         """
         started = time.perf_counter()
-        plan = self.plan(request)
+        now = self._now
+        plan = now.plan(request)
         planned = time.perf_counter()
-        before = self._fitted
-        graph = before.graph.without(plan.removal)
-        partition = before.partition.restricted_to(graph.train_nodes)
+        graph = now.state.graph.without(plan.removal)
+        partition = now.state.partition.restricted_to(graph.train_nodes)
         changed = time.perf_counter()
         state, timings = change_state(
-            self._settings, before, graph, partition, retrain=plan.retrain, touched=plan.touched
+            now.settings, now.state, graph, partition, retrain=plan.retrain, touched=plan.touched
         )
         timings = {"planning": planned - started, "graph": changed - planned, **timings}
         counts = {
@@ -308,7 +279,7 @@ class GraphEraser:
         }
         shards = (*plan.retrain, *plan.emptied)
         deed = Deed("unlearn", plan.removal.digest, counts, shards, timings, started)
-        return self._write_down(deed, state)
+        return self._write_down(deed, now, state)
 
     def insert(
         self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
@@ -316,18 +287,20 @@ class GraphEraser:
         """Add one training node with its edges, and train the shard that it joins again.
 
         It joins the shard that holds most of its neighbours; if it has none there, or that shard
-        is full, the smallest one (under ``hash``, the one that its id says).
+        is full, the smallest one (under ``hash`` and any other data-free cut, the one that its id
+        says).
         """
         started = time.perf_counter()
-        before = self._fitted
-        graph = before.graph.with_node(node_id, features, label, neighbours)
+        now = self._now
+        graph = now.state.graph.with_node(node_id, features, label, neighbours)
         others = graph.neighbours(node_id)
-        shard, inputs = place_node(before.partition, node_id, others)
-        partition = before.partition.with_node(node_id, shard, inputs=inputs)
+        cut = now.state.partition
+        shard, inputs = place_node(cut, graph, node_id, now.settings.partitioner)
+        partition = cut.with_node(node_id, shard, inputs=inputs)
         changed = time.perf_counter()
         state, timings = change_state(
-            self._settings,
-            before,
+            now.settings,
+            now.state,
             graph,
             partition,
             retrain=(shard,),
@@ -335,62 +308,89 @@ class GraphEraser:
         )
         timings = {"graph": changed - started, **timings}
         counts = {"nodes": 1, "edges": len(others), "features": 0, "untrained": 0}
-        request = digest_of({"insert": int(node_id), "neighbours": others.tolist()})
+        request = insertion_digest(graph, node_id)
         deed = Deed("insert", request, counts, (shard,), timings, started)
-        return self._write_down(deed, state)
+        return self._write_down(deed, now, state)
 
     # -- proof --------------------------------------------------------------------------------
 
     def verify(self) -> Verification:
         """Train again from the remaining data alone and compare every tensor bit for bit.
 
-        Under a data-free partition the cut itself is made again too. The receipts are checked for
-        their chain.
+        Under a data-free partition the cut itself is made again too. The receipts must follow one
+        another from the graph that was fitted to this one, and say what is so of this state.
         """
-        self._check_fitted()
-        return replay(self._settings, self._state, self._receipts, device=self.device)
+        return replay(self._now)
 
     # -- keeping ------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, lock: RunLock | None = None) -> None:
         """Write the run to a folder, all or nothing; what was forgotten leaves it."""
-        state = self._fitted
+        now = self._now
+        state = now.state
         run = RunState(
-            configuration=self._configuration,
+            configuration=with_ends(now),
             graph=state.graph,
             partition=state.partition,
             shards=state.shards,
             aggregator=dict(state.aggregator.tensors),
-            receipts=self._receipts,
+            receipts=now.receipts,
         )
         save_run(Path(path), run, lock=lock)
 
     @classmethod
-    def load(cls, path: str | Path, *, model: Model | ModuleFactory | None = None) -> GraphEraser:
-        """Read a run back; a run of a user's own module needs its factory again."""
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        model: Model | ModuleFactory | None = None,
+        partition: Partitioner | PartitionFunction | None = None,
+        aggregation: Aggregator | None = None,
+        executor: str | Executor = "local",
+        device: str | None = None,
+    ) -> GraphEraser:
+        """Read a run back.
+
+        Args:
+            path: its folder.
+            model: again, where the run was fitted with the user's own module.
+            aggregation: again, where it was the user's own.
+            partition: likewise; needed only to cut, or to place nodes under a data-free cut.
+            executor: as in the constructor; it has no part in the results.
+            device: where to train, instead of where the run was fitted; of another kind, or on a
+                machine without that one, the run can predict, but not train a shard again.
+        """
         run = load_run(Path(path))
-        eraser = cls(**parameters_of(run.configuration, model))
-        settings = eraser._resolve(engine=run.configuration["engine"])
+        configuration, ends = without_ends(run.configuration)
+        params = parameters_of(configuration, OwnParts(model, partition, aggregation))
+        eraser = cls(**{**params, "executor": executor, "device": device or params["device"]})
+        settings = eraser._resolve(fitted_as=configuration)
         aggregator = settings.aggregator.restore(run.aggregator)
         state = State(run.graph, run.partition, run.shards, aggregator)
-        eraser._commit(settings, state, run.receipts, run.configuration)
+        eraser._fitted = Fitted(settings, state, configuration, run.receipts, ends)
         return eraser
 
     # -- inside -------------------------------------------------------------------------------
 
-    def _resolve(self, engine: str | None = None) -> Settings:
+    def _resolve(self, fitted_as: dict[str, Any] | None = None) -> Settings:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
             raise ParameterError.of("seed", "GraphEraser", "an int", self.seed)
         model = resolve_model(self.model)
         training = TrainingConfig(model=model, epochs=self.epochs)
-        resolved = resolve_engine(engine or self.engine, model, self.device)
-        check_slices(self.slices, training, resolved)
+        device = str(self.device)
+        if fitted_as is None:
+            engine = resolve_engine(self.engine, model, device)
+        else:
+            engine = engine_again(fitted_as, model, device)
+        check_slices(self.slices, training, engine)
         return Settings(
             training=training,
+            partitioner=None if self.partition == AUTO else resolve_partitioner(self.partition),
             aggregator=self._aggregator(model),
-            engine=resolved,
+            engine=engine,
             executor=resolve_executor(self.executor),
             seed=int(self.seed),
+            device=device,
             slices=int(self.slices),
         )
 
@@ -435,18 +435,10 @@ class GraphEraser:
             else self.global_expert,
         )
 
-    def _write_down(self, deed: Deed, after: State) -> Receipt:
+    def _write_down(self, deed: Deed, before: Fitted, after: State) -> Receipt:
         """Make the state after a deed the current one, with its receipt."""
-        receipt = write_receipt(
-            deed,
-            self._state,
-            after,
-            settings=self._settings,
-            configuration=self._configuration,
-            device=self.device,
-            earlier=self._receipts,
-        )
-        self._commit(self._settings, after, (*self._receipts, receipt), self._configuration)
+        receipt = write_receipt(deed, before, after)
+        self._fitted = before.then(after, receipt)
         return receipt
 
 
@@ -457,14 +449,3 @@ def _check_trainable(graph: Graph) -> None:
         raise GraphError(f"graph '{graph.name}' has no training nodes.")
     if graph.num_features == 0:
         raise GraphError(f"graph '{graph.name}' has no feature columns.")
-
-
-def _fitting(partition: Partition, graph: Graph) -> Partition:
-    restricted = partition.restricted_to(graph.train_nodes)
-    missing = np.setdiff1d(graph.train_nodes, restricted.nodes)
-    if len(missing):
-        raise PartitionError(
-            f"the given partition has no shard for {len(missing)} training nodes "
-            f"(the first is {missing[0]})."
-        )
-    return restricted

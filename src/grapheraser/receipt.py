@@ -1,20 +1,34 @@
 """Receipts: what was done, in a form that anyone can check.
 
 This module needs the standard library alone, so that an auditor can check receipts without torch.
-A receipt holds digests, counts, versions and timings; no features, labels, edges or node ids.
+A receipt holds digests, counts, versions and timings; no features, labels, edges or node ids in
+the clear. But a digest hides only what can't be guessed: whoever holds the receipt of a request for
+one node and tries every possible id finds the one whose digest it carries.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from grapheraser.errors import VerificationError
 
 FORMAT = "grapheraser-receipt-1"
+# What the receipts of a format consist of, and the records of shards in them. A later format may
+# add to it: those that are stored keep their spelling, and with it their digests.
+_FIELDS = {
+    FORMAT: (
+        (
+            *("action", "sequence", "previous", "request", "counts", "graph_before", "graph_after"),
+            *("shards", "aggregation", "configuration", "engine", "device", "versions"),
+            *("exactness", "timings", "completed_at", "format"),
+        ),
+        ("shard", "seed", "nodes", "before", "after"),
+    )
+}
 EXACT = "exact"
 EXACT_GIVEN_PARTITION = "exact given partition"
 
@@ -45,7 +59,7 @@ class Receipt:
         action: "unlearn" or "insert".
         sequence: 1, 2, 3, ... within the run.
         previous: digest of the receipt before, None for the first.
-        request: SHA-256 of the request in canonical form.
+        request: SHA-256 of the request in canonical form; of an insertion, with its data.
         counts: how many nodes, edges and feature rows it named (after merging), and how many of
             them no shard was trained on.
         graph_before, graph_after: fingerprints.
@@ -57,6 +71,7 @@ class Receipt:
         exactness: the statement, the partition's method and which data went into it, in words.
         timings: seconds per step, and in total.
         completed_at: UTC, ISO 8601.
+        format: says which fields a receipt has when it is written down.
     """
 
     action: str
@@ -93,7 +108,11 @@ class Receipt:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields of its format."""
+        names, of_shards = _fields_of(self.format)
+        values = asdict(self)
+        values["shards"] = [{name: s[name] for name in of_shards} for s in values["shards"]]
+        return {name: values[name] for name in names}
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, ASCII."""
@@ -104,14 +123,33 @@ class Receipt:
         """Read a receipt back; anything else is a `VerificationError`."""
         try:
             fields = json.loads(text)
-            if fields.get("format") != FORMAT:
-                raise VerificationError(
-                    f"not a receipt of this version (found format {fields.get('format')!r})."
-                )
+            names, of_shards = _fields_of(fields.get("format"))
+            _check_names(fields, names)
+            for record in fields["shards"]:
+                _check_names(record, of_shards)
             fields["shards"] = tuple(ShardRecord(**record) for record in fields["shards"])
             return cls(**fields)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise VerificationError(f"not a readable receipt ({error}).") from error
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where a run's receipts begin and how far they have come; kept apart from them.
+
+    Attributes:
+        fitted: fingerprint of the graph that the run was fitted on.
+        receipts: how many there are.
+        head: digest of the last, None where there is none.
+    """
+
+    fitted: str
+    receipts: int = 0
+    head: str | None = None
+
+    def then(self, receipt: Receipt) -> Ends:
+        """The ends with one receipt more."""
+        return Ends(self.fitted, receipt.sequence, receipt.digest)
 
 
 def canonical_json(value: object) -> str:
@@ -124,12 +162,15 @@ def digest_of(value: object) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def check_chain(receipts: Sequence[Receipt], *, graph: str | None = None) -> None:
+def check_chain(
+    receipts: Sequence[Receipt], *, graph: str | None = None, ends: Ends | None = None
+) -> None:
     """Check that the receipts follow one another without a gap.
 
     Args:
         receipts: in order.
         graph: fingerprint of the run's current graph, which the last receipt must have led to.
+        ends: what the run says of them; else nothing is known of the last receipt but its graph.
     """
     previous: Receipt | None = None
     for number, receipt in enumerate(receipts, start=1):
@@ -142,3 +183,31 @@ def check_chain(receipts: Sequence[Receipt], *, graph: str | None = None) -> Non
         previous = receipt
     if previous is not None and graph is not None and previous.graph_after != graph:
         raise VerificationError("the last receipt did not lead to the run's current graph.")
+    if ends is None:
+        return
+    if len(receipts) != ends.receipts:
+        raise VerificationError(
+            f"there should be {ends.receipts} receipts (found {len(receipts)})."
+        )
+    if (previous.digest if previous else None) != ends.head:
+        raise VerificationError("the last receipt is not the one that was written.")
+    first = receipts[0].graph_before if receipts else graph
+    if first is not None and first != ends.fitted:
+        raise VerificationError("the receipts do not start from the graph that was fitted.")
+
+
+def last_records(receipts: Iterable[Receipt]) -> dict[int, ShardRecord]:
+    """What the receipts say last about each shard that they name."""
+    return {record.shard: record for receipt in receipts for record in receipt.shards}
+
+
+def _fields_of(found: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if found not in _FIELDS:
+        raise VerificationError(f"not a receipt of this version (found format {found!r}).")
+    return _FIELDS[str(found)]
+
+
+def _check_names(fields: dict[str, Any], names: Sequence[str]) -> None:
+    if fields.keys() != set(names):
+        odd = ", ".join(sorted(fields.keys() ^ set(names)))
+        raise VerificationError(f"not a readable receipt (missing or unknown: {odd}).")

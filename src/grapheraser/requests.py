@@ -12,8 +12,18 @@ from grapheraser.errors import EmptyEnsembleError
 from grapheraser.graph import TRAIN, Edges, Features, Graph, Nodes, Removal, Request
 from grapheraser.graph.csr import slices_of
 from grapheraser.partition import Partition
+from grapheraser.receipt import digest_of
 
-__all__ = ["Edges", "Features", "Nodes", "Plan", "Request", "ShardPlan", "plan_removal"]
+__all__ = [
+    "Edges",
+    "Features",
+    "Nodes",
+    "Plan",
+    "Request",
+    "ShardPlan",
+    "insertion_digest",
+    "plan_removal",
+]
 
 
 @dataclass(frozen=True)
@@ -120,6 +130,24 @@ def plan_removal(graph: Graph, partition: Partition, removal: Removal) -> Plan:
         cut_edges=int((~inside).sum()),
         untrained_nodes=len(removal.nodes) + len(removal.features) - len(trained) - len(cleared),
         touched=_touched(graph, removal),
+    )
+
+
+def insertion_digest(graph: Graph, node: int) -> str:
+    """SHA-256 of an insertion, from the graph that it led to; who asked can compute it.
+
+    It covers all that was handed in: id, label, neighbours, and the features that are not 0.
+    """
+    (at,) = graph.positions([node])
+    row = slice(graph.x.indptr[at], graph.x.indptr[at + 1])
+    return digest_of(
+        {
+            "insert": int(node),
+            "label": int(graph.y[at]),
+            "neighbours": graph.neighbours(node).tolist(),
+            "columns": graph.x.indices[row].tolist(),
+            "values": graph.x.data[row].tolist(),
+        }
     )
 
 

@@ -19,7 +19,7 @@ from grapheraser.aggregation import Aggregator, Change, Ensemble, FittedAggregat
 from grapheraser.cluster import Executor
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec
-from grapheraser.partition import Partition
+from grapheraser.partition import Partition, Partitioner
 from grapheraser.progress import progress
 from grapheraser.seeding import derive
 from grapheraser.training import (
@@ -39,13 +39,20 @@ from grapheraser.training import (
 
 @dataclass(frozen=True)
 class Settings:
-    """A `GraphEraser`'s arguments, resolved: everything but the data."""
+    """A `GraphEraser`'s arguments, resolved: everything but the data.
+
+    Attributes:
+        partitioner: what cuts the graph; None where that depends on the graph (``auto``).
+        device: where the engine trains.
+    """
 
     training: TrainingConfig
+    partitioner: Partitioner | None
     aggregator: Aggregator
     engine: Engine
     executor: Executor
     seed: int
+    device: str = "cpu"
     slices: int = 1
 
     def shard_seed(self, shard: int) -> int:

@@ -14,7 +14,7 @@ class Verification:
     """What a replay from the remaining data found.
 
     Attributes:
-        identical: whether every tensor, and the chain of receipts, is what it should be.
+        identical: whether every tensor, and what the receipts say, is what it should be.
         tensors: how many tensors were compared.
         values: how many numbers that is.
         receipts: how many receipts were checked.

@@ -29,5 +29,6 @@ def versions(device: str = "cpu") -> dict[str, str]:
     if device.startswith("cuda"):
         import torch
 
-        found |= {"triton": _installed("triton"), "gpu": torch.cuda.get_device_name(device)}
+        gpu = torch.cuda.get_device_name(device) if torch.cuda.is_available() else "none"
+        found |= {"triton": _installed("triton"), "gpu": gpu}
     return found

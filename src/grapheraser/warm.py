@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from grapheraser.aggregation import WithExpert
 from grapheraser.cluster import LocalExecutor
 from grapheraser.graph import Edges, Features, Graph, Nodes, coalesce
 from grapheraser.models import CustomModel
@@ -21,19 +22,23 @@ def warm_up(settings: Settings) -> None:
     The first time ever this compiles (and numba keeps the result on disk); the first time in a
     process it loads what was kept; after that it does nothing.
     """
-    ours = type(settings.aggregator).__module__.startswith("grapheraser.")
+    aggregator = settings.aggregator
+    inner = aggregator.inner if isinstance(aggregator, WithExpert) else None
+    ours = all(_is_ours(part) for part in (aggregator, inner, settings.engine))
     if ours and not isinstance(settings.training.model, CustomModel):
-        _rehearse(settings)
+        training = replace(settings.training, epochs=1)
+        # A user's parts need not be hashable, and these have no part in what is compiled.
+        executor = LocalExecutor(workers=1)
+        _rehearse(replace(settings, training=training, executor=executor, partitioner=None))
+
+
+def _is_ours(part: object) -> bool:
+    return part is None or type(part).__module__.startswith("grapheraser.")
 
 
 @lru_cache(maxsize=64)
-def _rehearse(settings: Settings) -> None:
+def _rehearse(tiny: Settings) -> None:
     """Fit, ask and change a graph of a dozen nodes."""
-    tiny = replace(
-        settings,
-        training=replace(settings.training, epochs=1),
-        executor=LocalExecutor(workers=1),
-    )
     graph = _tiny_graph()
     state = fit_state(tiny, graph, partition_graph(graph, "random", num_shards=3))
     _ = graph.fingerprint

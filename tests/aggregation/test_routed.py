@@ -17,7 +17,7 @@ from tests.strategies import small_graph
 def fitted(graph: ge.Graph, **options: object) -> tuple[ge.GraphEraser, Ensemble]:
     arguments = {"num_shards": 4, "epochs": 2, "partition": "random", **options}
     eraser = ge.GraphEraser(**arguments).fit(graph)  # type: ignore[arg-type]
-    return eraser, ensemble_of(eraser._settings, eraser._fitted)
+    return eraser, ensemble_of(eraser._settings, eraser._state)
 
 
 def test_shares_are_what_dense_matrices_give() -> None:

@@ -6,6 +6,7 @@ import gzip
 import io
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -97,9 +98,8 @@ def test_old_weights_in_place_of_the_new_ones_are_found(before: Path, run: Path)
     old = ge.GraphEraser.load(before)
     shard = receipts[0].retrained[0]
     state = eraser._state
-    eraser._state = type(state)(
-        state.graph, state.partition, {**state.shards, shard: old.shards_[shard]}, state.aggregator
-    )
+    shards = {**state.shards, shard: old.shards_[shard]}
+    eraser._fitted = replace(eraser._fitted, state=replace(state, shards=shards))
     eraser.save(run)
     assert "old weights" in kinds(search_run(run))
 
@@ -193,9 +193,8 @@ def test_a_column_that_no_node_of_the_shard_has_is_found(run: Path) -> None:
     columns = np.append(weights.columns, unused).astype(np.int32)
     state = eraser._state
     fake = type(weights)(columns, dict(weights.tensors))
-    eraser._state = type(state)(
-        state.graph, state.partition, {**state.shards, shard: fake}, state.aggregator
-    )
+    shards = {**state.shards, shard: fake}
+    eraser._fitted = replace(eraser._fitted, state=replace(state, shards=shards))
     eraser.save(run)
     assert "feature column" in kinds(search_run(run))
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grapheraser as ge
-from grapheraser.errors import ParameterError
+from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.graph import Request, as_requests, coalesce, request_digest
 from tests.strategies import small_graphs
 
@@ -47,6 +47,26 @@ def test_ids_that_are_none_are_refused(bad: Any) -> None:
     for request in (ge.Nodes, ge.Features):
         with pytest.raises(ParameterError, match=f"'ids' of {request.__name__}"):
             request(bad)
+
+
+@pytest.mark.parametrize("bad", [2**63, 2**70, -(2**70)])
+def test_ids_beyond_64_bits_are_refused(bad: int) -> None:
+    for request in (
+        lambda: ge.Nodes([bad]),
+        lambda: ge.Features(bad),
+        lambda: ge.Edges([(1, bad)]),
+    ):
+        with pytest.raises(ParameterError, match="64-bit integers"):
+            request()
+
+
+def test_a_node_that_goes_needs_no_features_to_forget(small: ge.Graph) -> None:
+    bare = small.ids[np.diff(small.x.indptr) == 0].tolist()
+    removal = coalesce(small, [ge.Nodes(bare), ge.Features(bare)])
+    assert removal.nodes.tolist() == bare
+    assert len(removal.features) == 0
+    with pytest.raises(NothingToForgetError, match="no features to forget"):
+        coalesce(small, ge.Features(bare))
 
 
 @pytest.mark.parametrize("bad", [[1, 2], [(1, 2, 3)], [(1,)], [("a", "b")], [(1, 2.5)]])

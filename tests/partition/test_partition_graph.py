@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grapheraser.errors import ParameterError, PartitionError, UnknownNodeError
-from grapheraser.graph import Graph, Nodes
+from grapheraser.graph import Edges, Graph, Nodes
 from grapheraser.partition import PARTITIONERS, measure, partition_graph, shard_capacity
 from grapheraser.partition.quality import measure_labels
 
@@ -108,6 +108,21 @@ def test_removing_nodes_keeps_the_shards_of_the_others() -> None:
     with pytest.raises(PartitionError):
         _ = smaller.edge_cut
     assert measure(rest, smaller).edges == 5
+
+
+def test_a_partition_of_the_same_nodes_may_have_lost_ties() -> None:
+    graph = _graph()
+    partition = partition_graph(graph, "hash", num_shards=2)
+    edges = graph.training_graph.edges
+    labels = partition.shard_of(edges.ravel()).reshape(-1, 2)
+    u, v = edges[labels[:, 0] != labels[:, 1]][0].tolist()
+    rest = graph.without(Edges([(u, v)]))
+    kept = partition.restricted_to(rest.train_nodes)
+    np.testing.assert_array_equal(kept.labels, partition.labels)
+    assert kept.quality is None
+    with pytest.raises(PartitionError, match="may have changed"):
+        _ = kept.edge_cut
+    assert measure(rest, kept).edge_cut == partition.edge_cut - 1
 
 
 def test_the_input_is_not_changed() -> None:

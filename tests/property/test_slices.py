@@ -159,7 +159,8 @@ def test_verify_notices_an_altered_checkpoint(small: ge.Graph) -> None:
     altered = (Checkpoint(first.columns, {**first.tensors, **moments}), *others)
     other = ShardWeights(weights.columns, weights.tensors, altered)
     assert other.digest != weights.digest
-    eraser._state = replace(eraser._state, shards={**eraser.shards_, 1: other})
+    state = replace(eraser._state, shards={**eraser.shards_, 1: other})
+    eraser._fitted = replace(eraser._fitted, state=state)
     found = eraser.verify()
     assert not found.identical
     assert found.differences[0].startswith("shard 1/checkpoint 0/inputs: ")
@@ -185,7 +186,7 @@ def test_one_slice_is_plain_training(small: ge.Graph) -> None:
     assert digests(one) == digests(plain)
     assert all(weights.checkpoints == () for weights in one.shards_.values())
     assert all("checkpoints" not in weights.arrays for weights in one.shards_.values())
-    assert "slices" not in one._configuration
+    assert "slices" not in one._fitted.configuration
     assert not any("checkpoint" in name for name in one._state.tensors())
 
 

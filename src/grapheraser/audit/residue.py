@@ -32,6 +32,7 @@ from grapheraser.audit.traces import (
 from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec
+from grapheraser.replay import stale_aggregator, stale_shards
 from grapheraser.store import RunState, load_run
 from grapheraser.training import ShardTask, digest_tensors
 
@@ -210,17 +211,10 @@ def _in_graph(graph: Graph, sought: Forgotten, run: RunState) -> Iterator[Residu
 
 def _in_state(run: RunState) -> Iterator[Residue]:
     """Weights, columns and caches that do not belong to the current graph."""
-    last_shard: dict[int, str | None] = {}
-    aggregator = None
-    for receipt in run.receipts:
-        last_shard |= {record.shard: record.after for record in receipt.shards}
-        aggregator = receipt.aggregation["after"]
-    for shard, digest in sorted(last_shard.items()):
-        found = run.shards[shard].digest if shard in run.shards else None
-        if found != digest:
-            what = f"shard {shard} is not what its last receipt left"
-            yield Residue("old weights", "shards", what)
-    if aggregator is not None and digest_tensors(run.aggregator) != aggregator:
+    for shard in stale_shards(run.receipts, run.shards):
+        what = f"shard {shard} is not what its last receipt left"
+        yield Residue("old weights", "shards", what)
+    if stale_aggregator(run.receipts, run.aggregator):
         what = "what the aggregator holds is not what the last receipt left"
         yield Residue("stale posterior", "aggregator", what)
     strangers = np.setdiff1d(run.partition.nodes, run.graph.train_nodes)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.aggregation import Ensemble, FittedAggregator
 from grapheraser.eraser import GraphEraser
 from grapheraser.graph import TEST, Graph
-from grapheraser.models import Model, resolve_model
+from grapheraser.models import Model
 from grapheraser.partition import Partition
 from grapheraser.training import ShardWeights, shard_posteriors
 
@@ -33,12 +33,14 @@ class Version:
     @classmethod
     def of(cls, eraser: GraphEraser) -> Version:
         """The version that a fitted eraser serves now."""
+        bound = eraser.aggregator_
+        ensemble = bound.ensemble
         return cls(
-            partition=eraser.partition_,
-            shards=eraser.shards_,
-            aggregator=eraser.aggregator_.fitted,
-            model=resolve_model(eraser.model),
-            seed=int(eraser.seed),
+            partition=ensemble.partition,
+            shards=ensemble.shards,
+            aggregator=bound.fitted,
+            model=ensemble.model,
+            seed=ensemble.seed,
         )
 
     def ensemble(

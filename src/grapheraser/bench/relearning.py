@@ -62,7 +62,7 @@ def _measure(
     graph: Any, model: str, epochs: int, requests: int, options: dict[str, Any]
 ) -> list[dict[str, Any]]:
     eraser = GraphEraser(model=model, aggregation="mean", epochs=epochs, **options).fit(graph)
-    settings, state = eraser._settings, eraser._fitted
+    settings, state = eraser._settings, eraser._state
     fitted = {name: rule.fit(ensemble_of(settings, state)) for name, rule in AGGREGATORS.items()}
     spent: dict[str, list[float]] = {name: [] for name in AGGREGATORS}
     order = generator(options["seed"], "bench", "relearning").permutation(graph.train_nodes)

@@ -129,8 +129,8 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
     edges = np.array(form["edges"], dtype=np.int64).reshape(-1, 2)
     features = np.array(form["features"], dtype=np.int64)
 
-    graph.positions(nodes)
-    graph.positions(edges.ravel())
+    for named in (nodes, edges.ravel(), features):
+        graph.positions(named)
     missing = ~graph.has_edges(edges)
     if missing.any():
         u, v = edges[missing][0]
@@ -139,15 +139,15 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
             "requested edges do not exist).",
             hint="it never existed, or it has been forgotten already.",
         )
-    rows = graph.positions(features)
-    empty = np.diff(graph.x.indptr)[rows] == 0
+    # Nodes that go take their edges and features along: nothing further is asked of those.
+    edges = edges[~np.isin(edges, nodes).any(axis=1)]
+    features = features[~np.isin(features, nodes)]
+    empty = np.diff(graph.x.indptr)[graph.positions(features)] == 0
     if empty.any():
         raise NothingToForgetError(
             f"node {features[empty][0]} has no features to forget "
             f"({int(empty.sum())} of {len(features)} requested rows are empty)."
         )
-    edges = edges[~np.isin(edges, nodes).any(axis=1)]
-    features = features[~np.isin(features, nodes)]
     return Removal(nodes, edges, features, request_digest(requests))
 
 
@@ -162,4 +162,6 @@ def _canonical_ids(owner: str, ids: Iterable[int] | int) -> tuple[int, ...]:
 def _as_id(owner: str, item: object) -> int:
     if isinstance(item, bool) or not isinstance(item, int | np.integer):
         raise ParameterError.of("ids", owner, "made of integers", item)
+    if not -(2**63) <= item < 2**63:
+        raise ParameterError.of("ids", owner, "made of 64-bit integers", item)
     return int(item)

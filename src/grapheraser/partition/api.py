@@ -146,7 +146,7 @@ def partition_graph(
         method=partitioner.name,
         capacity=capacity,
         inputs=partitioner.inputs,
-        seed=seed,
+        seed=int(seed),
         moved=assignment.moved,
         converged=assignment.converged,
         notes=assignment.notes,

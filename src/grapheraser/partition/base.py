@@ -73,7 +73,7 @@ class Partition:
         seed: the seed it was computed with.
         moved, converged, notes: see `Assignment`.
         seconds: how long it took.
-        quality: measured on the graph that was cut; None once nodes have been removed or added.
+        quality: measured on the graph that was cut; None once it may have changed.
     """
 
     nodes: NDArray[np.int64]
@@ -110,7 +110,7 @@ class Partition:
         """Edges between shards, in the graph that was cut."""
         if self.quality is None:
             raise PartitionError(
-                "nodes were removed or added since this partition was measured.",
+                "the graph may have changed since this partition was measured.",
                 hint="grapheraser.partition.measure(graph, partition) measures it again.",
             )
         return self.quality.edge_cut
@@ -160,10 +160,13 @@ class Partition:
         return self.nodes[self.labels == shard]
 
     def restricted_to(self, nodes: ArrayLike) -> Partition:
-        """The same partition on those of its nodes that are left."""
+        """The same partition on those of its nodes that are left, not measured any more.
+
+        Even where all of them are, ties between them may be gone.
+        """
         keep = np.isin(self.nodes, as_ids(nodes))
         if keep.all():
-            return self
+            return replace(self, quality=None)
         return replace(self, nodes=self.nodes[keep], labels=self.labels[keep], quality=None)
 
     def with_node(self, node: int, shard: int, *, inputs: frozenset[str]) -> Partition:
