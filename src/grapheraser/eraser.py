@@ -349,8 +349,11 @@ class GraphEraser:
 
     # -- keeping ------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, *, lock: RunLock | None = None) -> None:
-        """Write the run to a folder, all or nothing; what was forgotten leaves it."""
+    def save(self, path: str | Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
+        """Write the run to a folder, all or nothing; what was forgotten leaves it.
+
+        A run that is there already may have no receipts that this one lacks, unless ``replace``.
+        """
         state = self._fitted
         run = RunState(
             configuration=self._configuration,
@@ -360,7 +363,7 @@ class GraphEraser:
             aggregator=dict(state.aggregator.tensors),
             receipts=self._receipts,
         )
-        save_run(Path(path), run, lock=lock)
+        save_run(Path(path), run, lock=lock, replace=replace)
 
     @classmethod
     def load(cls, path: str | Path, *, model: Model | ModuleFactory | None = None) -> GraphEraser:
