@@ -324,8 +324,11 @@ class GraphEraser:
 
     # -- keeping ------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, *, lock: RunLock | None = None) -> None:
-        """Write the run to a folder, all or nothing; what was forgotten leaves it."""
+    def save(self, path: str | Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
+        """Write the run to a folder, all or nothing; what was forgotten leaves it.
+
+        A run that is there already may have no receipts that this one lacks, unless ``replace``.
+        """
         now = self._now
         state = now.state
         run = RunState(
@@ -336,7 +339,7 @@ class GraphEraser:
             aggregator=dict(state.aggregator.tensors),
             receipts=now.receipts,
         )
-        save_run(Path(path), run, lock=lock)
+        save_run(Path(path), run, lock=lock, replace=replace)
 
     @classmethod
     def load(

@@ -21,6 +21,7 @@
     │   ├── CorruptRunError         a file is missing, truncated, altered or foreign
     │   ├── RunVersionError         written by another version of the format
     │   ├── RunBusyError            another process is changing this run
+    │   ├── ReceiptLossError        a save would lose receipts of the run that is there
     │   └── StorageFullError        the disk is full; the run is as it was
     └── VerificationError           a receipt, chain or tensor is not what it should be
 
@@ -151,6 +152,10 @@ class RunVersionError(StoreError):
 
 class RunBusyError(StoreError):
     """Another process is changing this run."""
+
+
+class ReceiptLossError(StoreError):
+    """A save would lose receipts of the run that is there."""
 
 
 class StorageFullError(StoreError):

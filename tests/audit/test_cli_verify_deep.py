@@ -52,10 +52,11 @@ def test_json_holds_both_results(fitted: Path) -> None:
     assert (code, report["identical"], report["deep"]["clean"]) == (0, True, True)
 
 
-def test_without_deep_nothing_is_searched(fitted: Path) -> None:
+def test_without_deep_files_are_named_but_not_searched(fitted: Path) -> None:
     (fitted / "left.tmp").write_text("x")
     code, out, _ = run("verify", fitted, "--json")
-    assert code == 0
+    assert code == 1
+    assert json.loads(out)["strays"] == ["left.tmp"]
     assert "deep" not in json.loads(out)
 
 

@@ -190,6 +190,7 @@ def test_verify_fails_on_altered_weights(own_run: Path) -> None:
         (("predict", "RUN", "--nodes", "999999"), "UnknownNodeError"),
         (("predict", "no-such-run", "--nodes", "1"), "RunNotFoundError"),
         (("unlearn", "no-such-run", "--nodes", "1"), "RunNotFoundError"),
+        (("unlearn", "EMPTY", "--nodes", "1"), "RunNotFoundError"),
         (("fit", "no-such-graph", "--out", "NEW"), "UnknownDatasetError"),
         (("partition", "demo", "--draw", "picture.docx"), "ParameterError"),
         (("fit", "demo", "--out", "NEW", "--shards", "0"), "ParameterError"),
@@ -204,7 +205,8 @@ def test_bad_input_is_named_and_changes_nothing(
     own_run: Path, tmp_path: Path, arguments: tuple[str, ...], error: str
 ) -> None:
     before = snapshot(own_run)
-    places = {"RUN": own_run, "NEW": tmp_path / "new"}
+    places = {"RUN": own_run, "NEW": tmp_path / "new", "EMPTY": tmp_path / "empty"}
+    places["EMPTY"].mkdir()
     done = run(*(places.get(word, word) for word in arguments), "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["error"]["type"] == error
@@ -212,6 +214,50 @@ def test_bad_input_is_named_and_changes_nothing(
     assert "Traceback" not in done.stderr
     assert snapshot(own_run) == before
     assert not (tmp_path / "new").exists()
+    assert not snapshot(tmp_path / "empty")
+
+
+def test_fit_finds_out_about_its_folder_before_it_trains(
+    own_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "letter").write_text("dear")
+    data("unlearn", own_run, "--nodes", int(ge.GraphEraser.load(own_run).graph_.train_nodes[0]))
+    before = snapshot(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(ge.GraphEraser, "fit", lambda *_: pytest.fail("it trained"))
+        for out, error in (
+            (tmp_path, "StoreError"),
+            (tmp_path / "letter" / "run", "StoreError"),
+            (own_run, "ReceiptLossError"),
+        ):
+            done = run("fit", "demo", "--out", out, "--json")
+            assert done.returncode == 1
+            assert json.loads(done.stdout)["error"]["type"] == error
+    assert "--replace" in done.stderr
+    assert snapshot(tmp_path) == before
+    data("fit", "demo", "--shards", 2, "--epochs", 1, "--out", own_run, "--replace")
+    assert ge.GraphEraser.load(own_run).receipts_ == ()
+
+
+def test_verify_fails_on_files_that_the_run_does_not_name(own_run: Path) -> None:
+    assert data("verify", own_run)["strays"] == []
+    old = next(own_run.glob("graph-*")).read_bytes()
+    node = int(ge.GraphEraser.load(own_run).graph_.train_nodes[0])
+    data("unlearn", own_run, "--nodes", node)
+    left = "graph-0123456789abcdef0123.npz"
+    (own_run / left).write_bytes(old)
+    done = run("verify", own_run)
+    assert done.returncode == 1
+    assert "verified: bit-identical" in done.stdout
+    assert f"stray: {left}" in done.stderr
+    assert "hint: delete them" in done.stderr
+    done = run("verify", own_run, "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["strays"] == [left]
+    assert (own_run / left).exists()
+    run("unlearn", own_run, "--nodes", 999999)
+    assert not (own_run / left).exists(), "also a request that fails clears away"
+    assert run("verify", own_run).returncode == 0
 
 
 def test_a_repeated_request_is_told_so(own_run: Path) -> None:
@@ -232,7 +278,10 @@ def test_it_runs_as_a_module_of_its_own(fitted: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_ends_in_its_verdict(tmp_path: Path) -> None:
+def test_the_demo_ends_in_its_verdict(tmp_path: Path, small: ge.Graph) -> None:
+    earlier = ge.GraphEraser(num_shards=2, epochs=1).fit(small)
+    earlier.unlearn(ge.Nodes(small.train_nodes[:1]))
+    earlier.save(tmp_path / "report" / "run")
     done = run("demo", "--out", tmp_path / "report", "--requests", 3)
     assert done.returncode == 0, done.stderr
     assert "verified: bit-identical" in done.stdout.splitlines()[-1]

@@ -1,12 +1,9 @@
-"""A run as a folder: what was saved comes back, damage is refused, a crash costs nothing."""
+"""A run as a folder: what was saved comes back, what was forgotten does not, damage is refused."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,55 +16,12 @@ import grapheraser as ge
 from grapheraser.errors import (
     CorruptRunError,
     ParameterError,
-    RunBusyError,
     RunNotFoundError,
     RunVersionError,
     StoreError,
 )
-from grapheraser.store import locked
-from grapheraser.store import run as store
-from grapheraser.store.files import write_atomic
-from tests.strategies import TwoHops, small_graph
-
-MARK = np.float32(1234.5678)
-Contents = dict[str, bytes]
-
-
-def marked_graph() -> ge.Graph:
-    """A graph with one feature value that can be found again among bytes."""
-    graph = small_graph()
-    x = graph.x.toarray()
-    x[np.flatnonzero(graph.role == 1)[0], 0] = MARK
-    return ge.Graph.from_arrays(
-        x, graph.edges.T, graph.y, ids=graph.ids, test=graph.test_nodes, each_edge_once=True
-    )
-
-
-@pytest.fixture
-def eraser() -> ge.GraphEraser:
-    fitted = ge.GraphEraser(num_shards=3, epochs=2, partition="hash").fit(marked_graph())
-    fitted.unlearn(ge.Nodes(fitted.graph_.train_nodes[-1:]))
-    return fitted
-
-
-@pytest.fixture
-def saved(eraser: ge.GraphEraser, tmp_path: Path) -> Path:
-    eraser.save(tmp_path / "run")
-    return tmp_path / "run"
-
-
-def contents(folder: Path) -> Contents:
-    """Every file of the run, byte for byte; the lock is no part of it."""
-    return {
-        file.relative_to(folder).as_posix(): file.read_bytes()
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and file.name != ".lock"
-    }
-
-
-def bits(eraser: ge.GraphEraser) -> dict[str, bytes]:
-    tensors = {name: array.tobytes() for name, array in eraser._state.tensors().items()}
-    return {**tensors, "posteriors": eraser.predict_proba(eraser.graph_.ids).tobytes()}
+from tests.store.runs import MARK, bits, contents
+from tests.strategies import TwoHops
 
 
 def test_what_was_saved_comes_back_bit_for_bit(eraser: ge.GraphEraser, saved: Path) -> None:
@@ -268,131 +222,3 @@ def test_a_folder_that_holds_something_else_is_left_alone(
         eraser.save(tmp_path / "letter.txt")
     with pytest.raises(StoreError, match="can't make the folder"):
         eraser.save(tmp_path / "letter.txt" / "run")
-
-
-# -- crashes, full disks, two at once -------------------------------------------------------------
-
-
-class Crash(BaseException):
-    """Nothing may catch it, as nothing catches a power cut."""
-
-
-def save_and_crash(eraser: ge.GraphEraser, path: Path, number: int) -> None:
-    """Stop dead before the given write of a save, and clean up nothing."""
-    count = 0
-
-    def write_or_crash(path: Path, content: bytes) -> None:
-        nonlocal count
-        if count == number:
-            raise Crash
-        count += 1
-        write_atomic(path, content)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "write_atomic", write_or_crash)
-        patch.setattr(store, "_remove_strangers", lambda *_: None)
-        with pytest.raises(Crash):
-            eraser.save(path)
-
-
-@pytest.mark.parametrize("number", range(5))
-def test_a_crash_at_any_write_leaves_the_old_run(
-    eraser: ge.GraphEraser, saved: Path, number: int
-) -> None:
-    """A deletion writes a shard, a receipt, the graph, the partition, then the manifest."""
-    before, old = contents(saved), bits(eraser)
-    eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
-    save_and_crash(eraser, saved, number)
-    assert before.items() <= contents(saved).items()
-    assert bits(ge.GraphEraser.load(saved)) == old
-    eraser.save(saved)
-    manifest = json.loads((saved / "run.json").read_text())
-    named = {"run.json", *store._files_of(manifest)}
-    assert contents(saved).keys() == named, "what the crash left behind is gone"
-    assert bits(ge.GraphEraser.load(saved)) == bits(eraser)
-
-
-def test_a_crash_after_the_manifest_leaves_the_new_run_and_the_next_save_cleans_up(
-    eraser: ge.GraphEraser, saved: Path
-) -> None:
-    before = contents(saved)
-    eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "_remove_strangers", lambda *_: None)
-        eraser.save(saved)
-    assert bits(ge.GraphEraser.load(saved)) == bits(eraser)
-    old_graph = json.loads(before["run.json"])["graph"]["file"]
-    assert (saved / old_graph).exists()
-    ge.GraphEraser.load(saved).save(saved)
-    assert not (saved / old_graph).exists()
-
-
-@pytest.mark.parametrize("number", [0, 2])
-def test_a_first_save_that_crashed_can_be_tried_again(
-    eraser: ge.GraphEraser, tmp_path: Path, number: int
-) -> None:
-    save_and_crash(eraser, tmp_path / "run", number)
-    with pytest.raises(RunNotFoundError):
-        ge.GraphEraser.load(tmp_path / "run")
-    eraser.save(tmp_path / "run")
-    assert bits(ge.GraphEraser.load(tmp_path / "run")) == bits(eraser)
-
-
-def test_another_history_does_not_overwrite_the_old_receipts_before_its_time(
-    eraser: ge.GraphEraser, saved: Path
-) -> None:
-    other = ge.GraphEraser(num_shards=2, epochs=1).fit(small_graph(5))
-    other.unlearn(ge.Nodes(other.graph_.train_nodes[:1]))
-    save_and_crash(other, saved, 5)  # before the manifest
-    assert bits(ge.GraphEraser.load(saved)) == bits(eraser)
-
-
-FULL = """
-import resource, sys
-import grapheraser as ge
-from grapheraser.errors import StorageFullError
-eraser = ge.GraphEraser.load(sys.argv[1])
-eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-try:
-    eraser.save(sys.argv[1])
-except StorageFullError as error:
-    print(error.message)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="limits the size of files with setrlimit")
-@pytest.mark.parametrize("limit", [100, 3000])
-def test_a_full_disk_leaves_the_run_as_it_was(saved: Path, limit: int) -> None:
-    before = contents(saved)
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(saved), str(limit)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(ge.__file__).parents[1])},
-        check=True,
-    )
-    assert "the disk is full" in done.stdout
-    assert "the run is as it was" in done.stdout
-    assert contents(saved) == before
-
-
-def test_a_run_that_is_being_changed_is_busy(eraser: ge.GraphEraser, saved: Path) -> None:
-    before = contents(saved)
-    eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
-    with locked(saved), pytest.raises(RunBusyError, match="another process"):
-        eraser.save(saved)
-    assert contents(saved) == before
-    with locked(saved) as lock:
-        eraser.save(saved, lock=lock)
-    assert contents(saved) != before
-
-
-def test_a_busy_run_can_be_read(eraser: ge.GraphEraser, saved: Path) -> None:
-    with locked(saved):
-        assert bits(ge.GraphEraser.load(saved)) == bits(eraser)
-
-
-def test_there_is_no_lock_without_a_run(tmp_path: Path) -> None:
-    with pytest.raises(RunNotFoundError), locked(tmp_path / "nothing"):
-        pass

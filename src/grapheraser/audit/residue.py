@@ -33,11 +33,10 @@ from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec
 from grapheraser.replay import stale_aggregator, stale_shards
-from grapheraser.store import RunState, load_run
+from grapheraser.store import LOCK, MANIFEST, TEMPORARY, RunState, load_run, named_files
 from grapheraser.training import ShardTask, digest_tensors
 
-_MANIFEST, _LOCK = "run.json", ".lock"
-_TEMPORARY = (".partial", ".tmp", ".temp", ".swp", ".swo", ".bak", ".old", ".orig", "~")
+_TEMPORARY = (TEMPORARY, ".tmp", ".temp", ".swp", ".swo", ".bak", ".old", ".orig", "~")
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def search_run(path: Path, forgotten: Forgotten | None = None) -> Search:
     """
     started = time.perf_counter()
     run = load_run(path)
-    named = _named_files(json.loads((path / _MANIFEST).read_text()))
+    named = named_files(json.loads((path / MANIFEST).read_text()))
     sought = forgotten or Forgotten()
     known = _Known.of(run, sought)
     residues = [*_in_graph(run.graph, sought, run), *_in_state(run)]
@@ -156,9 +155,9 @@ class _Known:
 
 def _in_file(name: str, raw: bytes, named: dict[str, str], known: _Known) -> Iterator[Residue]:
     own = name in named
-    if name == _LOCK and not raw:
+    if name == LOCK and not raw:
         return
-    if name != _MANIFEST and not own:
+    if name != MANIFEST and not own:
         if name.endswith(_TEMPORARY) or Path(name).name.startswith((".#", "#")):
             yield Residue("temporary file", name, "left behind by something that did not finish")
         else:
@@ -166,7 +165,7 @@ def _in_file(name: str, raw: bytes, named: dict[str, str], known: _Known) -> Ite
     elif own and hashlib.sha256(raw).hexdigest() != named[name]:
         yield Residue("altered file", name, "its digest is not the manifest's")
     for piece in pieces(name, raw):
-        for trace in _in_piece(piece, own or name == _MANIFEST, name, known):
+        for trace in _in_piece(piece, own or name == MANIFEST, name, known):
             yield Residue(trace.kind, piece.name, trace.what)
 
 
@@ -300,20 +299,6 @@ def row_is_shared(graph: Graph, columns: tuple[int, ...]) -> bool:
         if tuple(graph.x.indices[graph.x.indptr[at] : graph.x.indptr[at + 1]].tolist()) == columns:
             return True
     return False
-
-
-def _named_files(value: Any) -> dict[str, str]:
-    """Every file that the manifest names, with its digest, wherever in the manifest it does."""
-    if isinstance(value, dict):
-        found = {}
-        if isinstance(value.get("file"), str) and isinstance(value.get("sha256"), str):
-            found[value["file"]] = value["sha256"]
-        for part in value.values():
-            found |= _named_files(part)
-        return found
-    if isinstance(value, list):
-        return {name: digest for part in value for name, digest in _named_files(part).items()}
-    return {}
 
 
 def _read(file: Path) -> bytes:

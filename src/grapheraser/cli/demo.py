@@ -13,9 +13,9 @@ NAME = "demo"
 
 
 def run(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the run and the page.")] = Path(
-        "demo-report"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the run and the page, replaced.")
+    ] = Path("demo-report"),
     model: Annotated[str, typer.Option(help="gcn, sage, gat, gin or mlp.")] = "gcn",
     partition: Annotated[str, typer.Option(help="Partition method.")] = "hash",
     aggregation: Annotated[str, typer.Option(help="How shards are combined.")] = "routed",
@@ -37,7 +37,7 @@ def run(
         model=model, partition=partition, num_shards=shards, aggregation=aggregation, seed=seed
     )
     result = run_demo(graph, eraser, requests=requests, seed=seed)
-    eraser.save(out / "run")
+    eraser.save(out / "run", replace=True)
     page = out / "index.html"
     write_text(page, demo_page(result))
     f1, seconds = result.f1, result.seconds

@@ -42,13 +42,18 @@ def run(
     ] = 1,
     gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, 0 to 1.")] = 0.0,
     delta: Annotated[int | None, typer.Option(help="Shard capacity itself.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Overwrite a run there, its receipts too.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Cut a graph into shards, train them, and keep the run in a folder."""
     from grapheraser.aggregation import WIDE
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.eraser import GraphEraser
+    from grapheraser.store import check_target
 
+    check_target(out, replace=replace)
     graph = load_dataset(dataset, split_seed=split_seed)
     for note in graph.notes:
         say(f"note: {note}")
@@ -72,7 +77,7 @@ def run(
     eraser.fit(graph)
     seconds = time.perf_counter() - started
     f1 = eraser.score(graph.test_nodes) if len(graph.test_nodes) else None
-    eraser.save(out)
+    eraser.save(out, replace=replace)
     sizes = eraser.partition_.sizes
     if json:
         print_json(

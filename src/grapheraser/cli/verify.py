@@ -28,16 +28,22 @@ def run(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Replay the run from its remaining data and compare every tensor bit for bit."""
+    """Replay the run from its remaining data and compare every tensor bit for bit.
+
+    A file in the folder that the run doesn't name fails too: it may hold forgotten data.
+    """
     from grapheraser.eraser import GraphEraser
+    from grapheraser.store import stray_files
 
     if forgotten is not None and not deep:
         raise ParameterError("--forgotten says what --deep searches for.", hint="add --deep.")
-    result = GraphEraser.load(path).verify()
+    eraser = GraphEraser.load(path)
+    strays = stray_files(path)
+    result = eraser.verify()
     search = _searched(path, forgotten) if deep else None
     if json:
         found = {} if search is None else {"deep": search.to_dict()}
-        print_json({"run": str(path), **result.to_dict(), **found})
+        print_json({"run": str(path), **result.to_dict(), "strays": strays, **found})
     else:
         for note in result.notes:
             say(f"note: {note}")
@@ -50,8 +56,17 @@ def run(
         print(f"verified: {'bit-identical' if result.identical else 'NOT identical'}")
         if search is not None:
             _print_search(search)
-    if not result.identical or (search is not None and not search.clean):
+        elif strays:
+            _print_strays(strays)
+    if not result.identical or strays or (search is not None and not search.clean):
         raise typer.Exit(1)
+
+
+def _print_strays(strays: list[str]) -> None:
+    for name in strays:
+        say(f"stray: {name}: the run does not name it; forgotten data may be in it")
+    print(f"strays: {len(strays)} FILES")
+    say("\nhint: delete them and verify again; the next change deletes what a crash has left, too.")
 
 
 def _searched(path: Path, forgotten: Path | None) -> Search:

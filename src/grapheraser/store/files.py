@@ -5,40 +5,44 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
-from grapheraser.errors import (
-    CorruptRunError,
-    RunBusyError,
-    RunNotFoundError,
-    StorageFullError,
-    StoreError,
-)
+from grapheraser.errors import CorruptRunError, StorageFullError, StoreError
 
 TEMPORARY = ".partial"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file under another name, flush it to the disk, then give it its name."""
-    partial = path.with_name(path.name + TEMPORARY)
+    """Write a file under a name of its own, flush it to the disk, then give it its name."""
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         with open(partial, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink()
+        if not isinstance(error, OSError):
+            raise
         if error.errno in _FULL:
             raise StorageFullError(
                 f"the disk is full: {path.name} could not be written; the run is as it was.",
                 hint="free some space and try again.",
             ) from error
         raise StoreError(f"can't write {path}: {error.strerror}.") from error
+
+
+def holds(path: Path, content: bytes) -> bool:
+    """Whether a file is there with exactly these bytes."""
+    try:
+        return path.read_bytes() == content
+    except OSError:
+        return False
 
 
 def read_checked(path: Path, sha256: str) -> bytes:
@@ -53,37 +57,13 @@ def read_checked(path: Path, sha256: str) -> bytes:
 
 
 def sync_folder(path: Path) -> None:
-    """Make renames in a folder durable, where the system can."""
-    if os.name == "posix":
+    """Make what was renamed or removed in a folder durable, where the system can."""
+    if os.name == "posix" and os.access(path, os.R_OK):
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-@dataclass(frozen=True)
-class RunLock:
-    """The right to change the run in ``path``, while `locked` holds it."""
-
-    path: Path
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[RunLock]:
-    """Hold the only right to change a run; a second process is told so at once."""
-    import fcntl
-
-    if not path.is_dir():
-        raise RunNotFoundError(f"{path}: there is no run here.")
-    with open(path / ".lock", "w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunBusyError(
-                f"{path}: another process is changing this run.", hint="try again when it is done."
-            ) from None
-        yield RunLock(path)
 
 
 def write_text(path: Path, text: str) -> None:

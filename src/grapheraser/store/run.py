@@ -20,7 +20,6 @@ import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -31,33 +30,36 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from grapheraser.errors import (
-    CorruptRunError,
-    RunNotFoundError,
-    RunVersionError,
-    StoreError,
-    VerificationError,
-)
+from grapheraser.errors import CorruptRunError, RunBusyError, StoreError, VerificationError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
 from grapheraser.receipt import Receipt
-from grapheraser.store.files import (
-    TEMPORARY,
+from grapheraser.store.files import holds, read_checked, sync_folder, write_atomic
+from grapheraser.store.folder import (
+    FOLDERS,
+    FORMAT,
+    MANIFEST,
+    VERSION,
     RunLock,
-    locked,
-    read_checked,
-    sync_folder,
-    write_atomic,
+    check_target,
+    hold,
+    is_part,
+    read_manifest,
+    sweep,
 )
 from grapheraser.training import Checkpoint, ShardWeights
 from grapheraser.versions import versions
 
-__all__ = ["RunLock", "RunState", "load_run", "locked", "save_run"]
-
-MANIFEST = "run.json"
-# Raise it when what is kept changes its meaning, not only its shape.
-FORMAT, VERSION = "grapheraser-run", 2
-_FILES = ("graph-*", "partition-*", "aggregator-*")
+_TRIES = 10
+_UNREADABLE = (
+    CorruptRunError,
+    KeyError,
+    TypeError,
+    ValueError,
+    EOFError,
+    SafetensorError,
+    BadZipFile,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,70 +74,60 @@ class RunState:
     receipts: tuple[Receipt, ...]
 
 
-def save_run(path: Path, run: RunState, *, lock: RunLock | None = None) -> None:
-    """Write a run; an existing run in that folder is replaced, anything else is refused.
+def save_run(
+    path: Path, run: RunState, *, lock: RunLock | None = None, replace: bool = False
+) -> None:
+    """Write a run, where `check_target` allows it.
 
     ``lock`` says that the caller holds the run already, from reading it on.
     """
-    if path.exists() and not (path / MANIFEST).exists() and _occupied(path):
-        raise StoreError(f"{path} holds something that is not a run; choose another folder.")
+    if lock is not None:
+        lock.check(path)
+    check_target(path, run.receipts, replace=replace)
+    folders = [path / name for name in FOLDERS]
     try:
-        for folder in (path, path / "shards", path / "receipts"):
+        for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(path.parent)
     except OSError as error:
         raise StoreError(f"can't make the folder {path}: {error.strerror}.") from error
-    with locked(path) if lock is None else nullcontext():
-        old = _files_of(_manifest(path)) if (path / MANIFEST).exists() else {}
+    with hold(path) if lock is None else nullcontext():
+        check_target(path, run.receipts, replace=replace)  # again: now nobody changes it
+        sweep(path)
         try:
-            manifest = _write_parts(path, run, old)
+            manifest = _write_parts(path, run)
+            for folder in (*folders, path):
+                sync_folder(folder)
             content = json.dumps(manifest, indent=1, sort_keys=True).encode()
             write_atomic(path / MANIFEST, content)
-        except BaseException:
-            _remove_strangers(path, old)
-            raise
-        sync_folder(path)
-        _remove_strangers(path, _files_of(manifest))
+            sync_folder(path)
+        finally:
+            sweep(path)  # by the manifest that is there, the old one or the new one
 
 
 def load_run(path: Path) -> RunState:
     """Read a run back, checking every byte of it."""
-    manifest = _manifest(path)
-    try:
-        return _read_parts(path, manifest)
-    except (KeyError, TypeError, ValueError, EOFError, SafetensorError, BadZipFile) as error:
-        if isinstance(error, StoreError):
-            raise
-        raise CorruptRunError(f"{path}: not a readable run ({error!r}).") from error
+    manifest = read_manifest(path)
+    for _ in range(_TRIES):
+        try:
+            return _read_parts(path, manifest)
+        except _UNREADABLE as error:
+            known, manifest = manifest, read_manifest(path)
+            if manifest != known:
+                continue  # a save has removed what the old manifest names
+            if isinstance(error, StoreError):
+                raise
+            raise CorruptRunError(f"{path}: not a readable run ({error!r}).") from error
+    raise RunBusyError(f"{path}: changes faster than it can be read.", hint="try again later.")
 
 
-def _manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((path / MANIFEST).read_text())
-    except (FileNotFoundError, NotADirectoryError):
-        raise RunNotFoundError(
-            f"{path}: there is no run here ({MANIFEST} is missing).",
-            hint="grapheraser fit DATASET --out RUN makes one.",
-        ) from None
-    except (OSError, ValueError) as error:
-        raise CorruptRunError(f"{path / MANIFEST}: not readable ({error}).") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise CorruptRunError(f"{path / MANIFEST}: not the manifest of a run.")
-    if manifest.get("version") != VERSION:
-        raise RunVersionError(
-            f"{path}: written in version {manifest.get('version')} of the format; this is version "
-            f"{VERSION}.",
-            hint="use the release of grapheraser that wrote it, or fit again.",
-        )
-    return manifest
-
-
-def _write_parts(path: Path, run: RunState, old: Mapping[str, str]) -> dict[str, Any]:
-    """Write all files that are not there yet; returns the manifest that names them."""
+def _write_parts(path: Path, run: RunState) -> dict[str, Any]:
+    """Write all files that are not there yet, or damaged; returns the manifest that names them."""
 
     def put(pattern: str, content: bytes) -> dict[str, str]:
         digest = hashlib.sha256(content).hexdigest()
         name = pattern.format(digest[:20])
-        if old.get(name) != digest:
+        if not holds(path / name, content):
             write_atomic(path / name, content)
         return {"file": name, "sha256": digest}
 
@@ -179,6 +171,8 @@ def _write_parts(path: Path, run: RunState, old: Mapping[str, str]) -> dict[str,
 
 def _read_parts(path: Path, manifest: dict[str, Any]) -> RunState:
     def get(entry: dict[str, Any]) -> bytes:
+        if not is_part(entry["file"]):
+            raise CorruptRunError(f"{path / MANIFEST}: {entry['file']!r} is no file of a run.")
         return read_checked(path / entry["file"], entry["sha256"])
 
     cut = manifest["partition"]
@@ -263,27 +257,3 @@ def _npz(arrays: dict[str, NDArray[Any]]) -> bytes:
 
 def _tensors(tensors: Mapping[str, NDArray[Any]]) -> bytes:
     return safetensors.numpy.save({name: np.ascontiguousarray(t) for name, t in tensors.items()})
-
-
-def _files_of(manifest: dict[str, Any]) -> dict[str, str]:
-    entries = [manifest["graph"], manifest["partition"], manifest["aggregator"]]
-    entries += [*manifest["shards"].values(), *manifest["receipts"]]
-    entries += [kept for s in manifest["shards"].values() for kept in s.get("checkpoints", ())]
-    return {entry["file"]: entry["sha256"] for entry in entries}
-
-
-def _remove_strangers(path: Path, named: Mapping[str, str]) -> None:
-    """Remove what the manifest doesn't name: forgotten data, and leftovers of a crash."""
-    for pattern in (*_FILES, "shards/*", "receipts/*"):
-        for file in path.glob(pattern):
-            if file.relative_to(path).as_posix() not in named:
-                file.unlink(missing_ok=True)
-    (path / (MANIFEST + TEMPORARY)).unlink(missing_ok=True)
-
-
-def _occupied(path: Path) -> bool:
-    """Whether a path without a manifest holds anything else than a first save that crashed."""
-    own = (*_FILES, "shards", "receipts", ".lock", MANIFEST + TEMPORARY)
-    return not path.is_dir() or any(
-        not any(fnmatch(file.name, pattern) for pattern in own) for file in path.iterdir()
-    )

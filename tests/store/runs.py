@@ -1,0 +1,43 @@
+"""Small runs, and what is in their folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import grapheraser as ge
+from tests.strategies import small_graph
+
+MARK = np.float32(1234.5678)
+
+
+def marked_graph() -> ge.Graph:
+    """A graph with one feature value that can be found again among bytes."""
+    graph = small_graph()
+    x = graph.x.toarray()
+    x[np.flatnonzero(graph.role == 1)[0], 0] = MARK
+    return ge.Graph.from_arrays(
+        x, graph.edges.T, graph.y, ids=graph.ids, test=graph.test_nodes, each_edge_once=True
+    )
+
+
+def fitted() -> ge.GraphEraser:
+    """An eraser with one receipt, that still knows the marked node: its first one."""
+    eraser = ge.GraphEraser(num_shards=3, epochs=2, partition="hash").fit(marked_graph())
+    eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[-1:]))
+    return eraser
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of the run, byte for byte; the lock is no part of it."""
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name != ".lock"
+    }
+
+
+def bits(eraser: ge.GraphEraser) -> dict[str, bytes]:
+    tensors = {name: array.tobytes() for name, array in eraser._state.tensors().items()}
+    return {**tensors, "posteriors": eraser.predict_proba(eraser.graph_.ids).tobytes()}

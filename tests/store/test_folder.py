@@ -1,0 +1,232 @@
+"""The folder of a run: what is ours in it, who may write, and what may be overwritten."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import grapheraser as ge
+from grapheraser.errors import CorruptRunError, RunBusyError, RunNotFoundError, StoreError
+from grapheraser.store import check_target, locked, stray_files, write_file
+from tests.store.runs import bits, contents
+
+HEX = "0123456789abcdef0123"
+NOT_OURS = [
+    "shards/thesis.csv",
+    "graph-notes.txt",
+    "graph-final.npz",
+    "receipts/2024.json",
+    "aggregator-v2.safetensors",
+    f"backup/graph-{HEX}.npz",
+    f"shards/{HEX}.safetensors.bak",
+]
+OURS = [
+    f"graph-{HEX}.npz",
+    f"partition-{HEX}.npz",
+    f"aggregator-{HEX}.safetensors",
+    f"shards/{HEX}.safetensors",
+    f"receipts/000001-{HEX}.json",
+    f"receipts/1000001-{HEX}.json",
+    f"graph-{HEX}.npz.0a1b2c3d.partial",
+    f"shards/{HEX}.safetensors.0a1b2c3d.partial",
+    "run.json.0a1b2c3d.partial",
+    "run.json.partial",
+]
+
+
+def plant(folder: Path, name: str) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("x")
+    return file
+
+
+@pytest.mark.parametrize("name", NOT_OURS)
+def test_other_peoples_files_stay(eraser: ge.GraphEraser, tmp_path: Path, name: str) -> None:
+    occupied = plant(tmp_path / "folder", name)
+    for replace in (False, True):
+        with pytest.raises(StoreError, match="not a run"):
+            eraser.save(tmp_path / "folder", replace=replace)
+    assert contents(tmp_path / "folder").keys() == {name}
+    eraser.save(tmp_path / "run")
+    beside = plant(tmp_path / "run", name)
+    eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
+    eraser.save(tmp_path / "run")
+    assert occupied.exists()
+    assert stray_files(tmp_path / "run") == [name]
+    assert beside.exists()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_a_crash_leaves_is_no_obstacle_and_goes(
+    eraser: ge.GraphEraser, tmp_path: Path, name: str
+) -> None:
+    plant(tmp_path / "run", name)
+    eraser.save(tmp_path / "run")
+    assert stray_files(tmp_path / "run") == []
+    plant(tmp_path / "run", name)
+    assert stray_files(tmp_path / "run") == [name], "looking changes nothing"
+    with locked(tmp_path / "run"):
+        assert not (tmp_path / "run" / name).exists()
+
+
+def test_nothing_is_cleared_away_where_the_manifest_names_a_missing_file(saved: Path) -> None:
+    """A flipped letter in a name must not cost the file that it named."""
+    manifest = (saved / "run.json").read_text()
+    name = json.loads(manifest)["graph"]["file"]
+    (saved / "run.json").write_text(manifest.replace(name, f"graph-{HEX}.npz"))
+    with locked(saved):
+        pass
+    assert (saved / name).exists()
+
+
+def test_files_of_a_save_that_is_under_way_are_no_strays(saved: Path) -> None:
+    plant(saved, OURS[0])
+    with locked(saved):
+        plant(saved, OURS[0])
+        with pytest.raises(RunBusyError):
+            stray_files(saved)
+
+
+@pytest.mark.parametrize("name", ["../outside.npz", "/etc/hostname", "graph-notes.txt"])
+def test_a_manifest_leads_to_no_file_but_the_runs(saved: Path, name: str) -> None:
+    manifest = json.loads((saved / "run.json").read_text())
+    manifest["graph"]["file"] = name
+    (saved / "run.json").write_text(json.dumps(manifest))
+    with pytest.raises(CorruptRunError, match="is no file of a run"):
+        ge.GraphEraser.load(saved)
+
+
+@pytest.mark.parametrize("part", ["graph-*", "partition-*", "aggregator-*", "shards/*", "rec*/*"])
+@pytest.mark.parametrize("damage", [lambda f: f.unlink(), lambda f: f.write_bytes(b"?")])
+def test_saving_heals_a_damaged_file(
+    eraser: ge.GraphEraser, saved: Path, part: str, damage: Any
+) -> None:
+    before = contents(saved)
+    damage(sorted(saved.glob(part))[0])
+    eraser.save(saved)
+    assert contents(saved) == before
+
+
+@pytest.mark.parametrize("change", [{"version": 1}, {"version": 3}, "torn"])
+def test_another_version_or_a_torn_manifest_is_overwritten_only_on_request(
+    eraser: ge.GraphEraser, saved: Path, change: Any
+) -> None:
+    text = (saved / "run.json").read_text()
+    torn = text[:99] if change == "torn" else json.dumps({**json.loads(text), **change})
+    (saved / "run.json").write_text(torn)
+    with pytest.raises(StoreError, match=r"version|not readable") as caught:
+        eraser.save(saved)
+    assert "--replace" in str(caught.value.hint)
+    assert (saved / "run.json").read_text() == torn
+    eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
+    eraser.save(saved, replace=True)
+    assert bits(ge.GraphEraser.load(saved)) == bits(eraser)
+    assert not stray_files(saved)
+
+
+@pytest.mark.parametrize("manifest", ["[]", '{"format": "other"}'])
+def test_a_manifest_of_something_else_is_never_overwritten(
+    eraser: ge.GraphEraser, tmp_path: Path, manifest: str
+) -> None:
+    (tmp_path / "run.json").write_text(manifest)
+    with pytest.raises(StoreError, match="not a run"):
+        eraser.save(tmp_path, replace=True)
+    assert (tmp_path / "run.json").read_text() == manifest
+
+
+def test_a_bad_target_is_found_before_anything_is_made(tmp_path: Path) -> None:
+    plant(tmp_path, "file")
+    for bad in (tmp_path / "file", tmp_path / "file" / "run", tmp_path):
+        with pytest.raises(StoreError):
+            check_target(bad)
+    check_target(tmp_path / "new" / "run")
+    check_target(Path("new"))
+    assert contents(tmp_path).keys() == {"file"}
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_can_not_be_written_to_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    with pytest.raises(StoreError, match="can't write to"):
+        check_target(tmp_path / "closed" / "run")
+
+
+# -- locks ----------------------------------------------------------------------------------------
+
+
+def test_a_run_that_is_being_changed_is_busy(eraser: ge.GraphEraser, saved: Path) -> None:
+    before = contents(saved)
+    eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
+    with locked(saved), pytest.raises(RunBusyError, match="another process"):
+        eraser.save(saved)
+    assert contents(saved) == before
+    with locked(saved) as lock:
+        eraser.save(saved, lock=lock)
+    assert contents(saved) != before
+
+
+def test_a_busy_run_can_be_read(eraser: ge.GraphEraser, saved: Path) -> None:
+    with locked(saved):
+        assert bits(ge.GraphEraser.load(saved)) == bits(eraser)
+
+
+def test_a_lock_is_good_for_its_own_run_and_while_it_is_held(
+    eraser: ge.GraphEraser, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = saved.with_name("other")
+    eraser.save(other)
+    with locked(saved) as lock:
+        with locked(other), pytest.raises(StoreError, match="lock"):
+            eraser.save(other, lock=lock)
+        with pytest.raises(StoreError, match="lock"):
+            eraser.save(saved.with_name("new"), lock=lock)
+        monkeypatch.chdir(saved.parent)
+        eraser.save("run", lock=lock)
+    with pytest.raises(StoreError, match="no longer held"):
+        eraser.save(saved, lock=lock)
+    assert not saved.with_name("new").exists()
+
+
+def test_there_is_no_lock_without_a_run(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("nothing", "empty"):
+        with pytest.raises(RunNotFoundError), locked(tmp_path / name):
+            pass
+    assert not list((tmp_path / "empty").iterdir())
+
+
+# -- single files ---------------------------------------------------------------------------------
+
+
+def test_two_writers_of_one_file_do_not_stop_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "page.html"
+    replace = os.replace
+
+    def replace_late(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "replace", replace)
+        write_file(file, b"second")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replace_late)
+    write_file(file, b"first")
+    assert contents(tmp_path) == {"page.html": b"first"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "full")])
+def test_a_writer_that_is_stopped_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Any
+) -> None:
+    def stop(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "replace", stop)
+    with pytest.raises((KeyboardInterrupt, StoreError)):
+        write_file(tmp_path / "page.html", b"x")
+    assert contents(tmp_path) == {}
