@@ -19,7 +19,7 @@ from grapheraser.aggregation import (
     RoutedAggregator,
     WithExpert,
 )
-from grapheraser.errors import ParameterError, PartitionError
+from grapheraser.errors import GraphEraserError, ParameterError, PartitionError
 from grapheraser.partition import Assignment, HashPartitioner
 from tests.strategies import TwoHops
 
@@ -108,6 +108,8 @@ def test_another_aggregation_than_the_runs_is_refused(tmp_path: Path, small: ge.
     [
         "mean",
         RoutedAggregator(floor=0.2),
+        WithExpert(RoutedAggregator()),
+        WithExpert(RoutedAggregator(), Expert.wide(), weight=0.5),
         LearnedAggregator(sample=0.5),
         WithExpert(MeanAggregator(), Expert(ridge=2.0), weight=0.3),
         WithExpert(None),
@@ -234,6 +236,49 @@ def test_numbers_of_numpy_are_as_good_as_pythons(
     assert back.verify().identical
     receipts = [run.unlearn(ge.Nodes(small.train_nodes[1:2])) for run in (eraser, back)]
     assert receipts[0].shards == receipts[1].shards
+
+
+# -- settings that were altered ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("receipts", [0, 1])
+def test_settings_that_the_run_was_not_fitted_with_are_noticed(
+    tmp_path: Path, small: ge.Graph, receipts: int
+) -> None:
+    eraser = fitted(small)
+    for node in small.train_nodes[:receipts]:
+        eraser.unlearn(ge.Nodes([node]))
+    eraser.save(tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    manifest = json.loads(file.read_text())
+    manifest["configuration"]["expert"] = {"weight": 0.0}
+    file.write_text(json.dumps(manifest))
+    found = ge.GraphEraser.load(tmp_path / "run").verify()
+    assert any("settings" in difference for difference in found.differences)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": {"kind": "gcn", "layers": 3}},
+        {"partition": None},
+        {"aggregation": {"name": "mean"}},
+        {"expert": {"colour": 3}},
+        {"num_shards": "4"},
+        {"device": 0},
+    ],
+    ids=repr,
+)
+def test_settings_that_make_no_sense_are_an_error_of_ours(
+    tmp_path: Path, small: ge.Graph, changes: dict[str, Any]
+) -> None:
+    fitted(small).save(tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    manifest = json.loads(file.read_text())
+    manifest["configuration"] |= changes
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(GraphEraserError):
+        ge.GraphEraser.load(tmp_path / "run")
 
 
 # -- the ends of the receipts ---------------------------------------------------------------------

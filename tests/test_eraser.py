@@ -19,6 +19,7 @@ from grapheraser.errors import (
     NotFittedError,
     ParameterError,
     PartitionError,
+    TrainingError,
     UnknownNodeError,
 )
 from grapheraser.graph import TRAIN, Request
@@ -46,7 +47,7 @@ def test_the_constructor_only_stores_its_arguments() -> None:
     eraser = ge.GraphEraser(**nonsense)
     for name, value in nonsense.items():
         assert getattr(eraser, name) is value
-    assert set(vars(eraser)) == set(eraser.get_params())
+    assert set(vars(eraser)) - {"_turn"} == set(eraser.get_params())
 
 
 def test_get_and_set_params() -> None:
@@ -271,6 +272,16 @@ def test_a_module_factory_works_wherever_a_name_works(small: ge.Graph) -> None:
         assert eraser.predict(small.test_nodes).shape == (10,)
         eraser.unlearn([ge.Nodes(small.train_nodes[:1]), ge.Edges([tuple(small.edges[-1])])])
         assert eraser.verify().identical
+
+
+def test_a_module_that_does_not_fit_is_refused(small: ge.Graph, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match=r"must return \[nodes, classes\]"):
+        fitted(small, model=lambda inputs, classes: TwoHops(inputs, classes + 2))
+    fitted(small, model=TwoHops).save(tmp_path / "run")
+    with pytest.raises(ParameterError, match="not the one that was trained"):
+        ge.GraphEraser.load(
+            tmp_path / "run", model=lambda inputs, classes: TwoHops(inputs, classes + 2)
+        )
 
 
 def test_a_partition_function_works_wherever_a_name_works(small: ge.Graph) -> None:

@@ -73,3 +73,8 @@ def test_a_graph_too_small_to_hold_nodes_out_is_refused() -> None:
     graph = Graph.from_arrays(np.ones((4, 1)), np.zeros((2, 0), int), np.zeros(4, int))
     with pytest.raises(PartitionError, match="found 4"):
         recommend(graph)
+
+
+def test_a_closed_form_model_can_be_asked_about_too() -> None:
+    advice = recommend(_graph(informative="x"), "sgc", num_shards=1, epochs=2)
+    assert advice.model_f1 == advice.expert_f1

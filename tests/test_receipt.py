@@ -194,7 +194,7 @@ def test_a_last_receipt_forged_with_its_digest_still_has_to_fit_the_state(
 
 def test_the_ends_of_a_chain_tell_what_is_missing() -> None:
     receipts = chain()
-    ends = Ends("graph 0")
+    ends = Ends("graph 0", "settings")
     check_chain([], graph="graph 0", ends=ends)
     for receipt in receipts:
         ends = ends.then(receipt)
@@ -204,7 +204,7 @@ def test_the_ends_of_a_chain_tell_what_is_missing() -> None:
     with pytest.raises(VerificationError, match=r"4 receipts \(found 3\)"):
         check_chain(receipts[:-1], ends=ends)
     with pytest.raises(VerificationError, match="graph that was fitted"):
-        check_chain([], graph="graph 1", ends=Ends("graph 0"))
+        check_chain([], graph="graph 1", ends=Ends("graph 0", "settings"))
     with pytest.raises(VerificationError, match="graph that was fitted"):
         check_chain(receipts, ends=dataclasses.replace(ends, fitted="another"))
 

@@ -175,7 +175,13 @@ def _aggregator_of(configuration: dict[str, Any], own: Aggregator | None) -> str
         )
     alone = own is None and configuration["global_expert"] and described["name"] not in AGGREGATORS
     inner = None if alone else own or _registered(AGGREGATORS, described)
-    if inner is not None and not options:
+    if isinstance(inner, str):
+        named = {"sample": configuration["sample"], "global_expert": configuration["global_expert"]}
+        again = _aggregation(resolve_aggregator(inner, **named))
+        if all(again[key] == configuration[key] for key in again):
+            return inner
+        inner = AGGREGATORS.get(inner)()
+    if not configuration["global_expert"] and inner is not None:
         return inner
     weight = {"weight": options.pop("weight")} if "weight" in options else {}
     expert = replace(named_expert(configuration["global_expert"]) or Expert(), **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +33,14 @@ from grapheraser.configuration import (
     with_ends,
     without_ends,
 )
-from grapheraser.errors import GraphError, NotFittedError, ParameterError
+from grapheraser.errors import (
+    CorruptRunError,
+    GraphEraserError,
+    GraphError,
+    NotFittedError,
+    ParameterError,
+)
+from grapheraser.estimator import Estimator, Turn
 from grapheraser.fitted import Fitted
 from grapheraser.graph import Graph
 from grapheraser.guideline import AUTO, recommend
@@ -48,7 +54,7 @@ from grapheraser.partition import (
 from grapheraser.partition.api import PartitionFunction
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.placement import given, place_node
-from grapheraser.receipt import Ends, Receipt
+from grapheraser.receipt import Ends, Receipt, digest_of
 from grapheraser.replay import replay
 from grapheraser.requests import Plan, Request, insertion_digest
 from grapheraser.state import Settings, State, change_state, fit_state
@@ -56,6 +62,7 @@ from grapheraser.store import RunLock, RunState, load_run, save_run
 from grapheraser.training import (
     ShardWeights,
     TrainingConfig,
+    check_module,
     check_slices,
     resolve_engine,
 )
@@ -63,7 +70,7 @@ from grapheraser.verification import Verification
 from grapheraser.warm import warm_up
 
 
-class GraphEraser:
+class GraphEraser(Estimator):
     """An ensemble of isolated shard models that forgets nodes and edges exactly.
 
     The constructor only stores its arguments; `fit` checks them.
@@ -133,37 +140,7 @@ class GraphEraser:
         self.global_expert = global_expert
         self.engine = engine
         self.slices = slices
-
-    # -- scikit-learn's conventions -----------------------------------------------------------
-
-    @classmethod
-    def _parameter_names(cls) -> tuple[str, ...]:
-        return tuple(inspect.signature(cls.__init__).parameters)[1:]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments as they are now."""
-        del deep
-        return {name: getattr(self, name) for name in self._parameter_names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change constructor arguments; they count from the next `fit` on."""
-        for name, value in params.items():
-            if name not in self._parameter_names():
-                raise ParameterError(
-                    f"GraphEraser has no parameter '{name}'. "
-                    f"Choose from: {', '.join(self._parameter_names())}."
-                )
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if value != defaults[name].default
-        ]
-        return f"GraphEraser({', '.join(changed)})"
+        self._turn = Turn()  # requests from several threads are carried out one by one
 
     # -- fitted state -------------------------------------------------------------------------
 
@@ -190,6 +167,9 @@ class GraphEraser:
     @property
     def engine_(self) -> str:
         return self._settings.engine.name
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fitted" in self.__dict__
 
     @property
     def _settings(self) -> Settings:
@@ -229,7 +209,9 @@ class GraphEraser:
         configuration = describe(self.get_params(), settings)
         state = fit_state(settings, graph, partition)
         # The fingerprint is worked out now, so that no request has to wait for it.
-        self._fitted = Fitted(settings, state, configuration, (), Ends(graph.fingerprint))
+        ends = Ends(graph.fingerprint, digest_of(configuration))
+        with self._turn:
+            self._fitted = Fitted(settings, state, configuration, (), ends)
         return self
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
@@ -260,26 +242,8 @@ class GraphEraser:
         A list of requests is one batch: each touched shard is trained once. If anything fails,
         nothing has changed.
         """
-        started = time.perf_counter()
-        now = self._now
-        plan = now.plan(request)
-        planned = time.perf_counter()
-        graph = now.state.graph.without(plan.removal)
-        partition = now.state.partition.restricted_to(graph.train_nodes)
-        changed = time.perf_counter()
-        state, timings = change_state(
-            now.settings, now.state, graph, partition, retrain=plan.retrain, touched=plan.touched
-        )
-        timings = {"planning": planned - started, "graph": changed - planned, **timings}
-        counts = {
-            "nodes": len(plan.removal.nodes),
-            "edges": len(plan.removal.edges),
-            "features": len(plan.removal.features),
-            "untrained": plan.untrained_nodes + plan.cut_edges,
-        }
-        shards = (*plan.retrain, *plan.emptied)
-        deed = Deed("unlearn", plan.removal.digest, counts, shards, timings, started)
-        return self._write_down(deed, now, state)
+        with self._turn:
+            return self._unlearn(request)
 
     def insert(
         self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
@@ -290,27 +254,8 @@ class GraphEraser:
         is full, the smallest one (under ``hash`` and any other data-free cut, the one that its id
         says).
         """
-        started = time.perf_counter()
-        now = self._now
-        graph = now.state.graph.with_node(node_id, features, label, neighbours)
-        others = graph.neighbours(node_id)
-        cut = now.state.partition
-        shard, inputs = place_node(cut, graph, node_id, now.settings.partitioner)
-        partition = cut.with_node(node_id, shard, inputs=inputs)
-        changed = time.perf_counter()
-        state, timings = change_state(
-            now.settings,
-            now.state,
-            graph,
-            partition,
-            retrain=(shard,),
-            touched=np.union1d(others, [node_id]),
-        )
-        timings = {"graph": changed - started, **timings}
-        counts = {"nodes": 1, "edges": len(others), "features": 0, "untrained": 0}
-        request = insertion_digest(graph, node_id)
-        deed = Deed("insert", request, counts, (shard,), timings, started)
-        return self._write_down(deed, now, state)
+        with self._turn:
+            return self._insert(node_id, features, label, neighbours)
 
     # -- proof --------------------------------------------------------------------------------
 
@@ -365,10 +310,16 @@ class GraphEraser:
         """
         run = load_run(Path(path))
         configuration, ends = without_ends(run.configuration)
-        params = parameters_of(configuration, OwnParts(model, partition, aggregation))
-        eraser = cls(**{**params, "executor": executor, "device": device or params["device"]})
-        settings = eraser._resolve(fitted_as=configuration)
-        aggregator = settings.aggregator.restore(run.aggregator)
+        try:
+            params = parameters_of(configuration, OwnParts(model, partition, aggregation))
+            eraser = cls(**{**params, "executor": executor, "device": device or params["device"]})
+            settings = eraser._resolve(fitted_as=configuration)
+            aggregator = settings.aggregator.restore(run.aggregator)
+            check_module(settings.training.model, run.shards.values(), run.graph)
+        except GraphEraserError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
         state = State(run.graph, run.partition, run.shards, aggregator)
         eraser._fitted = Fitted(settings, state, configuration, run.receipts, ends)
         return eraser
@@ -376,10 +327,12 @@ class GraphEraser:
     # -- inside -------------------------------------------------------------------------------
 
     def _resolve(self, fitted_as: dict[str, Any] | None = None) -> Settings:
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
-            raise ParameterError.of("seed", "GraphEraser", "an int", self.seed)
         model = resolve_model(self.model)
-        training = TrainingConfig(model=model, epochs=self.epochs)
+        for name in ("seed", "num_shards", "epochs", "slices"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise ParameterError.of(name, "GraphEraser", "an int", value)
+        training = TrainingConfig(model=model, epochs=int(self.epochs))
         device = str(self.device)
         if fitted_as is None:
             engine = resolve_engine(self.engine, model, device)
@@ -437,6 +390,53 @@ class GraphEraser:
             if self.global_expert is None
             else self.global_expert,
         )
+
+    def _unlearn(self, request: Request | Sequence[Request]) -> Receipt:
+        started = time.perf_counter()
+        now = self._now
+        plan = now.plan(request)
+        planned = time.perf_counter()
+        graph = now.state.graph.without(plan.removal)
+        partition = now.state.partition.restricted_to(graph.train_nodes)
+        changed = time.perf_counter()
+        state, timings = change_state(
+            now.settings, now.state, graph, partition, retrain=plan.retrain, touched=plan.touched
+        )
+        timings = {"planning": planned - started, "graph": changed - planned, **timings}
+        counts = {
+            "nodes": len(plan.removal.nodes),
+            "edges": len(plan.removal.edges),
+            "features": len(plan.removal.features),
+            "untrained": plan.untrained_nodes + plan.cut_edges,
+        }
+        shards = (*plan.retrain, *plan.emptied)
+        deed = Deed("unlearn", plan.removal.digest, counts, shards, timings, started)
+        return self._write_down(deed, now, state)
+
+    def _insert(
+        self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
+    ) -> Receipt:
+        started = time.perf_counter()
+        now = self._now
+        graph = now.state.graph.with_node(node_id, features, label, neighbours)
+        others = graph.neighbours(node_id)
+        cut = now.state.partition
+        shard, inputs = place_node(cut, graph, node_id, now.settings.partitioner)
+        partition = cut.with_node(node_id, shard, inputs=inputs)
+        changed = time.perf_counter()
+        state, timings = change_state(
+            now.settings,
+            now.state,
+            graph,
+            partition,
+            retrain=(shard,),
+            touched=np.union1d(others, [node_id]),
+        )
+        timings = {"graph": changed - started, **timings}
+        counts = {"nodes": 1, "edges": len(others), "features": 0, "untrained": 0}
+        request = insertion_digest(graph, node_id)
+        deed = Deed("insert", request, counts, (shard,), timings, started)
+        return self._write_down(deed, now, state)
 
     def _write_down(self, deed: Deed, before: Fitted, after: State) -> Receipt:
         """Make the state after a deed the current one, with its receipt."""

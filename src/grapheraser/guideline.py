@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from grapheraser.aggregation import WIDE, Ensemble, Expert
 from grapheraser.errors import PartitionError
 from grapheraser.graph import TEST, Graph
-from grapheraser.models import Model, ModuleFactory, resolve_model
+from grapheraser.models import Model, ModelSpec, ModuleFactory, resolve_model
 from grapheraser.partition import partition_graph
 from grapheraser.seeding import derive, generator
 from grapheraser.training import ShardTask, TrainingConfig, resolve_engine, shard_posteriors
@@ -92,8 +92,13 @@ def recommend(
     resolved = resolve_model(model)
     held_out = _held_out(training, seed)
     mlp_f1 = _f1(training, held_out, resolve_model("mlp"), epochs, seed, engine, device)
-    model_f1 = _f1(training, held_out, resolved, epochs, seed, engine, device)
     expert_f1 = _expert_f1(training, held_out, Expert(), seed)
+    closed_form = isinstance(resolved, ModelSpec) and resolved.closed_form
+    model_f1 = (
+        expert_f1
+        if closed_form
+        else _f1(training, held_out, resolved, epochs, seed, engine, device)
+    )
     wide_f1 = _expert_f1(training, held_out, Expert.wide(), seed)
     margin = 2 * math.sqrt(2 * max(model_f1 * (1 - model_f1), 0.01) / len(held_out))
     shards, shards_reason = _shards(training, num_shards)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.errors import PartitionError
+from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.graph import Graph
 from grapheraser.partition import (
     PARTITIONERS,
@@ -65,6 +65,11 @@ def given(partition: Partition, graph: Graph, partitioner: Partitioner | None) -
 
     It counts as data-free only where its partitioner is at hand and cuts the same shards again.
     """
+    if not isinstance(partition, Partition):
+        raise ParameterError(
+            f"'partition' of fit must be a Partition. Got {partition!r}.",
+            hint="a method is named in the constructor: GraphEraser(partition=...).",
+        )
     restricted = partition.restricted_to(graph.train_nodes)
     missing = np.setdiff1d(graph.train_nodes, restricted.nodes)
     if len(missing):

@@ -139,17 +139,19 @@ class Ends:
 
     Attributes:
         fitted: fingerprint of the graph that the run was fitted on.
+        configuration: digest of the settings that it was fitted with.
         receipts: how many there are.
         head: digest of the last, None where there is none.
     """
 
     fitted: str
+    configuration: str
     receipts: int = 0
     head: str | None = None
 
     def then(self, receipt: Receipt) -> Ends:
         """The ends with one receipt more."""
-        return Ends(self.fitted, receipt.sequence, receipt.digest)
+        return Ends(self.fitted, self.configuration, receipt.sequence, receipt.digest)
 
 
 def canonical_json(value: object) -> str:

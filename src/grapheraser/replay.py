@@ -74,6 +74,8 @@ def _wrong_receipts(fitted: Fitted) -> Iterator[str]:
         yield "graph: its fingerprint does not follow from its data"
     if fitted.ends is None:
         yield "receipts: the run does not say what it was fitted on, nor how many there are"
+    elif fitted.ends.configuration != digest_of(fitted.configuration):
+        yield "configuration: not the settings that the run was fitted with"
     try:
         check_chain(receipts, graph=graph.fingerprint, ends=fitted.ends)
     except VerificationError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -93,11 +94,32 @@ def test_names_and_objects_are_resolved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"), [("cloud", "Choose from: local, process"), (3, "a name or an Executor")]
+    ("bad", "message"),
+    [
+        ("cloud", "Choose from: local, process"),
+        (3, "a name or an Executor"),
+        (LocalExecutor, "a name or an Executor"),
+    ],
 )
 def test_anything_else_is_refused(bad: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         resolve(bad)
+
+
+def test_an_interrupt_leaves_what_has_not_begun() -> None:
+    begun = []
+
+    def work(task: int) -> int:
+        begun.append(task)
+        time.sleep(0.01)
+        return task
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LocalExecutor(workers=2).map(work, range(200), names=range(200), tick=interrupt)
+    assert len(begun) < 100
 
 
 def test_workers_must_be_positive() -> None:

@@ -78,7 +78,7 @@ def resolve_aggregator(
         if isinstance(resolved, RoutedAggregator) and global_expert:
             # The expert knows every node, which is what the floor is for; see docs/aggregation.md.
             resolved = replace(resolved, floor=0.0)
-    elif isinstance(aggregation, Aggregator):
+    elif isinstance(aggregation, Aggregator) and not isinstance(aggregation, type):
         resolved = aggregation
     else:
         raise ParameterError.of(

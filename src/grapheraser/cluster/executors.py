@@ -134,11 +134,16 @@ def _gather(
         raise TrainingError(dict.fromkeys(names, broken)) from broken
     failures: dict[int, BaseException] = {}
     place = dict(zip(futures, names, strict=True))
-    for future in as_completed(futures):
-        error = future.exception()
-        if error is not None:
-            failures[place[future]] = error
-        tick()
+    try:
+        for future in as_completed(futures):
+            error = future.exception()
+            if error is not None:
+                failures[place[future]] = error
+            tick()
+    except BaseException:  # interrupted: what has not begun need not begin
+        for future in futures:
+            future.cancel()
+        raise
     if failures:
         raise TrainingError(dict(sorted(failures.items())))
     return [future.result() for future in futures]
@@ -153,6 +158,6 @@ def resolve_executor(executor: str | Executor) -> Executor:
     """An executor from its name or itself."""
     if isinstance(executor, str):
         return EXECUTORS.get(executor)()
-    if isinstance(executor, Executor):
+    if isinstance(executor, Executor) and not isinstance(executor, type):
         return executor
     raise ParameterError.of("executor", "GraphEraser", "a name or an Executor", executor)

@@ -5,6 +5,7 @@ from grapheraser.training.engine import (
     Engine,
     SlicingEngine,
     StackingEngine,
+    check_module,
     resolve_engine,
     shard_posteriors,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "SlicingEngine",
     "StackingEngine",
     "TrainingConfig",
+    "check_module",
     "check_slices",
     "digest_tensors",
     "resolve_engine",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -162,6 +163,17 @@ def shard_posteriors(
     if isinstance(model, CustomModel):
         return _module_posteriors(model, weights, graph, positions)
     return posteriors(model, weights, graph, positions)
+
+
+def check_module(model: Model, weights: Iterable[ShardWeights], graph: Graph) -> None:
+    """Refuse a user's module that the weights of a shard don't go into."""
+    if isinstance(model, CustomModel):
+        from grapheraser.training import reference
+
+        with reference.reproducible(0):
+            module = model.factory(graph.num_features, graph.num_classes)
+            for shard in islice(weights, 1):
+                reference.load_tensors(module, shard.tensors)
 
 
 def _module_posteriors(

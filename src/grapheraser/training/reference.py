@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model, initial_weights
 from grapheraser.models.modules import build_module
@@ -41,10 +42,20 @@ def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu")
         module.train()
         for _ in range(config.epochs):
             optimizer.zero_grad()
-            loss = F.cross_entropy(module(x, edge_index), y)
+            loss = F.cross_entropy(_scores(module, x, edge_index, task.graph.num_classes), y)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     return ShardWeights(columns, tensors_of(module, config.model))
+
+
+def _scores(module: nn.Module, x: Tensor, edge_index: Tensor, num_classes: int) -> Tensor:
+    scores: Tensor = module(x, edge_index)
+    found = tuple(getattr(scores, "shape", ()))
+    if found != (len(x), num_classes):
+        raise ParameterError(
+            f"the model must return [nodes, classes] = {(len(x), num_classes)}. Got {found}."
+        )
+    return scores
 
 
 def initial_module(task: ShardTask, model: Model, columns: NDArray[np.int32]) -> nn.Module:
@@ -86,7 +97,13 @@ def load_tensors(module: nn.Module, tensors: Mapping[str, NDArray[Any]]) -> nn.M
     """Put learned weights back into a module; counters and constants stay as they are."""
     state = module.state_dict()
     state.update({name: torch.from_numpy(np.array(value)) for name, value in tensors.items()})
-    module.load_state_dict(state)
+    try:
+        module.load_state_dict(state)
+    except RuntimeError as error:
+        raise ParameterError(
+            f"the module ({type(module).__name__}) is not the one that was trained: {error}",
+            hint="pass the factory that the run was fitted with.",
+        ) from None
     return module
 
 
