@@ -90,7 +90,7 @@ class Forgotten:
                 entry = json.loads(line)
                 if not isinstance(entry, dict) or not entry.keys() <= set(_KEYS):
                     raise ValueError(f"the keys are {', '.join(_KEYS)}")
-                nodes.update(Nodes(entry.get("nodes", ())).ids)
+                nodes.update(Nodes(list(entry.get("nodes", ()))).ids)
                 edges += Edges(entry.get("edges", ())).pairs
                 for node, row in entry.get("rows", {}).items():
                     rows[Nodes(int(node)).ids[0]] = _row(row)
