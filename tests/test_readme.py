@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import grapheraser as ge
 from grapheraser.aggregation import AGGREGATORS
 from grapheraser.cluster import EXECUTORS
 from grapheraser.datasets import PUBLIC
@@ -48,6 +50,25 @@ def test_the_readme_has_six_lines_that_end_in_a_proof(capsys: pytest.CaptureFixt
     score, proof = capsys.readouterr().out.splitlines()
     assert 0 < float(score) <= 1
     assert proof == "exact True"
+
+
+def test_what_the_readme_forgets_was_trained_on() -> None:
+    names: dict[str, Any] = {}
+    for block in blocks(ROOT / "README.md"):
+        if "tempfile" not in block:
+            exec(compile(block, "README.md", "exec"), names)
+    assert len(names["receipt"].retrained) == 2
+    assert names["receipt"].counts["untrained"] == 1, "the edge that crosses shards"
+    assert names["mine"].receipts_[-1].retrained
+
+
+@pytest.mark.data
+def test_what_the_readmes_commands_forget_was_trained_on(data_root: Path) -> None:
+    asked = re.findall(r"unlearn runs/cora --nodes (\S+)", (ROOT / "README.md").read_text())
+    graph = ge.load_dataset("cora", data_root)
+    assert asked
+    for text in asked:
+        assert np.isin([int(node) for node in text.split(",")], graph.train_nodes).all()
 
 
 @pytest.mark.parametrize(

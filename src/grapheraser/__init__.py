@@ -5,7 +5,7 @@
     graph = ge.load_dataset("demo")
     eraser = ge.GraphEraser(model="gcn", num_shards=20).fit(graph)
     eraser.score(graph.test_nodes)
-    receipt = eraser.unlearn(ge.Nodes([12, 99]))
+    receipt = eraser.unlearn(ge.Nodes([10, 101]))
 
 Names are loaded when they are first used, so that `grapheraser.receipt` can check receipts where
 torch is not installed.

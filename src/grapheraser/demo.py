@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.eraser import GraphEraser
+from grapheraser.errors import ParameterError
 from grapheraser.graph import Edges, Graph, Nodes
 from grapheraser.receipt import Receipt
 from grapheraser.seeding import generator
@@ -70,6 +71,7 @@ def run_demo(graph: Graph, eraser: GraphEraser, *, requests: int = 10, seed: int
         requests: how many node requests, and how many edge requests.
         seed: which nodes and edges are forgotten.
     """
+    nodes, edges = _chosen(graph, requests, seed)
     scratch = GraphEraser(
         **{
             **eraser.get_params(),
@@ -87,7 +89,6 @@ def run_demo(graph: Graph, eraser: GraphEraser, *, requests: int = 10, seed: int
     f1["before"] = eraser.score(graph.test_nodes)
     labels = eraser.partition_.labels.copy()
 
-    nodes, edges = _chosen(graph, requests, seed)
     receipts = [eraser.unlearn(Nodes([node])) for node in nodes]
     receipts += [eraser.unlearn(Edges([tuple(pair)])) for pair in edges.tolist()]
     seconds["request"] = float(np.mean([receipt.timings["total"] for receipt in receipts]))
@@ -112,7 +113,15 @@ def _timed(function: Any, *args: Any) -> float:
 
 def _chosen(graph: Graph, count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Random training nodes, and random edges that touch none of them."""
+    most = len(graph.train_nodes) - 1
+    if not isinstance(count, int) or not 1 <= count <= most:
+        raise ParameterError.of("requests", "the demonstration", f"an int in [1, {most}]", count)
     rng = generator(seed, "demo", "requests")
     nodes = np.sort(rng.choice(graph.train_nodes, size=count, replace=False))
     edges = graph.edges[~np.isin(graph.edges, nodes).any(axis=1)]
+    if len(edges) < count:
+        raise ParameterError(
+            f"{count} requests for nodes leave {len(edges)} edges for as many requests for edges.",
+            hint="ask for fewer.",
+        )
     return nodes, edges[np.sort(rng.choice(len(edges), size=count, replace=False))]

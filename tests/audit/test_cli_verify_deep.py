@@ -64,3 +64,22 @@ def test_forgotten_data_without_deep_is_refused(fitted: Path) -> None:
     code, _, err = run("verify", fitted, "--forgotten", fitted.parent / "forgotten")
     assert code == 1
     assert "--deep" in err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"nodes": [9223372036854775808]}',
+        '{"nodes": "12"}',
+        '{"edges": [[1, 1e400]]}',
+        '{"edges": null}',
+        '{"rows": {"9223372036854775808": {"1": 1.0}}}',
+        '{"rows": {"1": {"9223372036854775808": 1.0}}}',
+    ],
+)
+def test_a_line_that_is_no_forgotten_data_is_named(fitted: Path, line: str) -> None:
+    file = fitted.parent / "forgotten"
+    file.write_text(f"{line}\n")
+    code, _, err = run("verify", fitted, "--deep", "--forgotten", file)
+    assert code == 1
+    assert err.startswith(f"error: {file}:1: not a line of forgotten data")

@@ -55,7 +55,15 @@ def test_mitigations_are_applied_one_after_another() -> None:
     assert len({str(candidate) for candidate in CANDIDATES}) == len(CANDIDATES)
 
 
-@pytest.mark.parametrize("bad", [{"temperature": 0}, {"labels": 0}, {"top": 1.5}, {"decimals": -1}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *({"temperature": heat} for heat in (0, float("nan"), float("inf"), "a")),
+        *({"decimals": count} for count in (-1, 16, 400, 2.0)),
+        {"labels": 0},
+        {"top": 1.5},
+    ],
+)
 def test_a_bad_option_is_named(bad: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=f"'{next(iter(bad))}' of Mitigation"):
         Mitigation(**bad)

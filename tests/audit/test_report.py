@@ -152,7 +152,9 @@ def test_a_residue_fails_the_audit(path: Path, tmp_path: Path) -> None:
     assert "--minutes" in skipped[0]["measured"]
 
 
-@pytest.mark.parametrize("words", [["--minutes", "0"], ["--out", "{run}/report"]])
+@pytest.mark.parametrize(
+    "words", [["--minutes", "0"], ["--minutes", "nan"], ["--minutes", "inf"], ["--out", "{run}/r"]]
+)
 def test_bad_options_are_refused(path: Path, words: list[str]) -> None:
     err = io.StringIO()
     with redirect_stderr(err), pytest.raises(SystemExit) as stop:

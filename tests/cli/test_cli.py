@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -115,16 +116,33 @@ def test_predict_says_what_the_library_says(fitted: Path) -> None:
     assert [entry["class"] for entry in predictions] == eraser.predict(nodes).tolist()
 
 
-def test_predict_can_say_less_and_say_why(fitted: Path) -> None:
+def test_predict_can_say_less(fitted: Path) -> None:
     node = int(ge.GraphEraser.load(fitted).graph_.test_nodes[0])
-    options = ("--nodes", node, "--top", 2, "--decimals", 1, "--explain")
+    options = ("--nodes", node, "--top", 2, "--decimals", 1)
     (entry,) = data("predict", fitted, *options)["predictions"]
     kept = [p for p in entry["posterior"] if p > 0]
     assert len(kept) <= 2
     assert all(round(p, 1) == pytest.approx(p, abs=1e-6) for p in kept)
+
+
+def test_predict_can_say_why(fitted: Path) -> None:
+    node = int(ge.GraphEraser.load(fitted).graph_.test_nodes[0])
+    (entry,) = data("predict", fitted, "--nodes", node, "--explain")["predictions"]
     weights = [member["weight"] for member in entry["explanation"]["members"]]
     assert sum(weights) == pytest.approx(1.0, abs=1e-6)
     assert "shard" in run("predict", fitted, "--nodes", node, "--explain").stdout
+
+
+@pytest.mark.parametrize(
+    "less", [("--labels", 1), ("--top", 1), ("--decimals", 1), ("--temperature", 2)]
+)
+def test_saying_why_never_says_more_than_the_answer_may(
+    fitted: Path, less: tuple[str, int]
+) -> None:
+    done = run("predict", fitted, "--nodes", 1, "--explain", *less)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: --explain says what every member answers")
 
 
 def test_evaluate_says_what_the_library_says(fitted: Path) -> None:
@@ -187,6 +205,16 @@ def test_verify_fails_on_altered_weights(own_run: Path) -> None:
         (("unlearn", "RUN", "--nodes", "one"), "ParameterError"),
         (("unlearn", "RUN"), "NothingToForgetError"),
         (("unlearn", "RUN", "--file", "no-such-file"), "ParameterError"),
+        (("unlearn", "RUN", "--nodes", "9223372036854775808"), "ParameterError"),
+        (("unlearn", "RUN", "--edges", "1-9223372036854775808"), "ParameterError"),
+        (("predict", "RUN", "--nodes", "1,9223372036854775808"), "ParameterError"),
+        (("predict", "RUN", "--nodes", "1", "--decimals", "400"), "ParameterError"),
+        (("bench", "engines", "--models", "nope"), "ParameterError"),
+        (("bench", "unlearn", "--models", "sgc"), "ParameterError"),
+        (("demo", "--out", "NEW", "--requests", "0"), "ParameterError"),
+        (("demo", "--out", "NEW", "--requests", "-1"), "ParameterError"),
+        (("demo", "--out", "NEW", "--requests", "2000"), "ParameterError"),
+        (("demo", "--out", "NEW", "--requests", "5000"), "ParameterError"),
         (("predict", "RUN", "--nodes", "999999"), "UnknownNodeError"),
         (("predict", "no-such-run", "--nodes", "1"), "RunNotFoundError"),
         (("unlearn", "no-such-run", "--nodes", "1"), "RunNotFoundError"),
@@ -210,11 +238,62 @@ def test_bad_input_is_named_and_changes_nothing(
     done = run(*(places.get(word, word) for word in arguments), "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["error"]["type"] == error
-    assert done.stderr.startswith("error: ")
+    assert "error: " in done.stderr
     assert "Traceback" not in done.stderr
     assert snapshot(own_run) == before
     assert not (tmp_path / "new").exists()
     assert not snapshot(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"edges": 5}', '{"edges": null}', '{"nodes": [9223372036854775808]}', "[" * 100_000],
+)
+def test_a_bad_line_of_a_file_is_named_by_its_number(
+    own_run: Path, tmp_path: Path, line: str
+) -> None:
+    before = snapshot(own_run)
+    file = tmp_path / "requests.jsonl"
+    file.write_text(f"\n{line}\n")
+    done = run("unlearn", own_run, "--file", file)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {file}:2: ")
+    assert snapshot(own_run) == before
+
+
+def test_the_gpu_benchmark_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    done = run("bench", "cuda")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: benchmark 'cuda' needs a GPU")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words", [("datasets",), ("predict", "no-such-run", "--nodes", "1", "--json")]
+)
+def test_output_that_nobody_takes_ends_without_a_traceback(
+    words: tuple[str, ...], unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    command = [sys.executable, "-m", "grapheraser", *words]
+    closed, writing = os.pipe()
+    os.close(closed)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_under_the_output_is_said() -> None:
+    command = [sys.executable, "-m", "grapheraser", "datasets"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "error: the output could not be written: No space left on device." in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_fit_finds_out_about_its_folder_before_it_trains(

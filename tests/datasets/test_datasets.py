@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -14,7 +15,12 @@ import grapheraser as ge
 from grapheraser.datasets import PUBLIC, data_root, dataset_info
 from grapheraser.datasets.demo import demo_graph
 from grapheraser.datasets.public import load_public
-from grapheraser.errors import DatasetNotFoundError, GraphError, UnknownDatasetError
+from grapheraser.errors import (
+    DatasetNotFoundError,
+    GraphError,
+    ParameterError,
+    UnknownDatasetError,
+)
 
 DEMO = "bd19644eb25b5148c7f79d37a26cbf53a62cc87e9fd6c1756570c6a8950ac55c"
 SIZES = {
@@ -72,6 +78,20 @@ def write_npz(path: Path) -> None:
         edge_index=np.array([[0, 1], [1, 2]]),
         y=np.arange(10) % 2,
     )
+
+
+def test_a_path_names_a_file(tmp_path: Path) -> None:
+    write_npz(tmp_path / "mine.npz")
+    assert ge.load_dataset(tmp_path / "mine.npz") == ge.load_dataset("mine", root=tmp_path)
+    for path in (tmp_path / "nothing.npz", tmp_path, Path("cora")):
+        with pytest.raises(GraphError, match=str(path)):
+            ge.load_dataset(path)
+
+
+@pytest.mark.parametrize("changes", [{"name": None}, {"name": 5}, {"root": 5}, {"split_seed": "a"}])
+def test_what_names_nothing_is_an_error(changes: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        ge.load_dataset(**{"name": "demo", **changes})
 
 
 def test_any_compact_file_is_found_by_its_name(tmp_path: Path) -> None:

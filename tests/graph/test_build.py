@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 import grapheraser as ge
 from grapheraser.errors import GraphError, InputError, ParameterError
@@ -54,6 +55,23 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "train and test": ({"train": [0, 1], "test": [1]}, "node 1 is both"),
     "unknown train node": ({"train": [7]}, "train node 7 is not a node id"),
     "unknown test node": ({"test": [7]}, "test node 7 is not a node id"),
+    "more columns than can be counted": (
+        {"x": sp.csr_array((3, 2**31))},
+        "at most 2147483647 feature columns",
+    ),
+    "complex features": ({"x": sp.csr_array(1j * X)}, "numeric matrix .*complex128"),
+    "ragged features": ({"x": [[1.0], [2.0, 3.0], [4.0]]}, "features must be a plain array"),
+    "ragged edges": ({"edge_index": [[0], [1, 2]]}, "edge_index must be a plain array"),
+    "ragged labels": ({"y": [0, [1], 0]}, "labels must be a plain array"),
+    "end point beyond int64": (
+        {"edge_index": np.array([[0], [2**64 - 1]], dtype=np.uint64)},
+        r"below 2\*\*63 \(found 18446744073709551615\)",
+    ),
+    "label that int64 would wrap to none": (
+        {"y": np.array([0, 1, 2**64 - 1], dtype=np.uint64)},
+        r"below 2\*\*63 \(found 18446744073709551615\)",
+    ),
+    "label beyond counting": ({"y": [0, 1, 2**62]}, "at most 2147483647 classes"),
     "train node without label": ({"y": [0, -1, 1], "train": [0, 1]}, "node 1 has none"),
 }
 
@@ -68,6 +86,23 @@ def test_each_kind_of_bad_input_has_its_own_error(case: str) -> None:
 def test_ids_that_are_not_integers_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"integers\. Got dtype float64"):
         build(ids=[0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize("ids", [np.array([0, 1, 2**63], dtype=np.uint64), [0, 1, 2**64]])
+def test_ids_beyond_int64_are_refused_not_wrapped(ids: Any) -> None:
+    for changes in ({"ids": ids}, {"train": ids}, {"test": ids}):
+        with pytest.raises(ParameterError, match=r"node ids must be (below 2\*\*63|64-bit)"):
+            build(**changes)
+
+
+@pytest.mark.parametrize("classes", ["2", 2.5, True])
+def test_a_number_of_classes_is_an_int(classes: Any) -> None:
+    with pytest.raises(ParameterError, match="'num_classes' of Graph must be an int"):
+        build(num_classes=classes)
+
+
+def test_tensors_of_half_precision_are_taken_as_they_are() -> None:
+    assert build(x=torch.tensor(X).bfloat16()) == build()
 
 
 def test_columns_outside_of_a_sparse_matrix_are_refused() -> None:

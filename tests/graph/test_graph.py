@@ -166,9 +166,11 @@ def test_every_array_is_read_only(small: ge.Graph) -> None:
         small.without(ge.Features(small.ids[:1])),
         small.with_node(1000, np.ones(small.num_features), 0, small.ids[:2]),
         small.with_split(seed=1),
+        small.training_graph,
     ):
         parts: list[Any] = [graph.ids, graph.indptr, graph.indices, graph.y, graph.role]
         parts += [graph.x.data, graph.x.indices, graph.x.indptr]
+        parts += [graph.train_nodes, graph.test_nodes, graph.degree, graph.sources, graph.leaves]
         for array in parts:
             with pytest.raises(ValueError, match="read-only"):
                 array[:1] = 0
@@ -252,6 +254,8 @@ def test_an_empty_request_is_refused(small: ge.Graph) -> None:
 NEW: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "id taken": ({"node": None}, GraphError, "in the graph already"),
     "negative id": ({"node": -1}, GraphError, "non-negative"),
+    "several ids": ({"node": [1000, 1001]}, ParameterError, "one node id"),
+    "id beyond int64": ({"node": 2**63}, ParameterError, "below 2"),
     "short row": ({"features": [1.0]}, GraphError, r"needs 12 features \(found shape \(1, 1\)\)"),
     "NaN": ({"features": [np.nan] * 12}, GraphError, "finite"),
     "class out of range": ({"label": 3}, GraphError, r"\(found 3\)"),
@@ -283,8 +287,12 @@ def test_the_split_has_the_share_and_leaves_unlabelled_nodes_out(small: ge.Graph
 def test_the_split_is_a_function_of_its_seed(small: ge.Graph) -> None:
     assert small.with_split(seed=1) == small.with_split(seed=1)
     assert small.with_split(seed=1) != small.with_split(seed=2)
-    with pytest.raises(ParameterError, match="'test_share'"):
-        small.with_split(test_share=1.0)
+    for share in (1.0, "a", None):
+        with pytest.raises(ParameterError, match="'test_share'"):
+            small.with_split(test_share=share)  # type: ignore[arg-type]
+    for seed in ("a", None, 1.5):
+        with pytest.raises(ParameterError, match="'seed'"):
+            small.with_split(seed=seed)  # type: ignore[arg-type]
 
 
 def test_repr_says_what_is_in_it(small: ge.Graph) -> None:

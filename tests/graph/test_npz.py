@@ -50,6 +50,16 @@ def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
 
 BAD: dict[str, dict[str, Any]] = {
     "column out of range": {"x_indices": np.array([0, 7, 0])},
+    "column that int32 would wrap": {"x_indices": np.array([0, 2**32 + 1, 0])},
+    "column beyond int64": {"x_indices": np.array([0, 2**64 - 1, 0], dtype=np.uint64)},
+    "column that is no integer": {"x_indices": np.array([0, 1.7, 0])},
+    "row pointer that int32 would wrap": {"x_indptr": np.array([0, 2**32 + 1, 2, 3])},
+    "more columns than int32 can count": {"x_shape": np.array([3, 2**31])},
+    "infinite shape": {"x_shape": np.array([np.inf, 2])},
+    "complex features": {"x_data": np.array([1j, 2, 3])},
+    "end point beyond int64": {"edge_index": np.array([[0], [2**64 - 1]], dtype=np.uint64)},
+    "label beyond int64": {"y": np.array([0, 2**64 - 1, 0], dtype=np.uint64)},
+    "label beyond counting": {"y": np.array([0, 2**62, 0])},
     "short row pointers": {"x_indptr": np.array([0, 1, 3])},
     "descending row pointers": {"x_indptr": np.array([0, 2, 1, 3])},
     "shape of one number": {"x_shape": np.array([3])},

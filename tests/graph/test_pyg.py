@@ -105,7 +105,7 @@ def test_end_points_out_of_range_are_an_error() -> None:
 
 
 def test_as_many_node_ids_as_nodes() -> None:
-    with pytest.raises(GraphError, match=r"3 \(found 2\)"):
+    with pytest.raises(GraphError, match=r"3 \(found shape \[2\]\)"):
         ge.Graph.from_pyg(example(node_id=torch.tensor([1, 2])))
 
 
@@ -113,3 +113,54 @@ def test_numpy_fields_are_read_too() -> None:
     data = example()
     data.y = np.array([0, 1, 0])
     assert ge.Graph.from_pyg(data) == ge.Graph.from_pyg(example())
+
+
+def test_features_of_half_precision_are_taken_as_they_are() -> None:
+    x = example().x
+    for narrow in (x.half(), x.bfloat16(), x.bfloat16().to_sparse()):
+        assert ge.Graph.from_pyg(example(x=narrow)) == ge.Graph.from_pyg(example())
+
+
+def test_several_splits_are_refused_with_the_way_to_choose_one() -> None:
+    masks = torch.ones(3, 10, dtype=torch.bool)
+    with pytest.raises(GraphError, match="found 10 columns") as caught:
+        ge.Graph.from_pyg(example(train_mask=masks))
+    assert "data.train_mask[:, 0]" in str(caught.value.hint)
+    assert ge.Graph.from_pyg(example(train_mask=masks[:, :1])).train_nodes.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "mask", [torch.ones(2, dtype=torch.bool), torch.tensor([0, 2]), torch.tensor([0, 2, 1])]
+)
+def test_a_mask_says_true_or_false_for_every_node(mask: torch.Tensor) -> None:
+    for key in ("train_mask", "val_mask", "test_mask"):
+        with pytest.raises(GraphError, match=f"'{key}' must say true or false for each of the 3"):
+            ge.Graph.from_pyg(example(**{key: mask}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"edge_index": torch.tensor([[0.0], [1.0]])}, "dtype float32"),
+        ({"edge_index": torch.tensor([[True], [False]])}, "dtype bool"),
+        ({"node_id": torch.tensor([[1], [2], [3]])}, r"shape \[3, 1\]"),
+        ({"y": torch.tensor([0.0, 1.0, 0.0]).bfloat16()}, "dtype float32"),
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_named(changes: dict[str, Any], found: str) -> None:
+    with pytest.raises(GraphError, match=rf"found .*{found}"):
+        ge.Graph.from_pyg(example(**changes))
+
+
+def test_what_is_not_used_is_noted() -> None:
+    train, val, test = torch.eye(3, dtype=torch.bool)
+    extra = example(edge_weight=torch.ones(4), edge_attr=torch.ones(4, 2))
+    notes = ge.Graph.from_pyg(extra).notes
+    assert [note.split(":")[0] for note in notes] == [
+        "'edge_weight' is not used",
+        "'edge_attr' is not used",
+    ]
+    graph = ge.Graph.from_pyg(example(train_mask=train, val_mask=val, test_mask=test))
+    assert graph.notes == ("nodes of 'val_mask' that are neither trained nor tested on: 1",)
+    (note,) = ge.Graph.from_pyg(example(val_mask=val)).notes
+    assert note.startswith("'val_mask' is not used")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,3 +112,40 @@ def test_a_removal_says_nothing_twice(data: st.DataObject) -> None:
     assert not np.isin(removal.edges, removal.nodes).any()
     assert removal.features.tolist() == sorted(set(features) - set(nodes))
     assert removal.digest == request_digest(batch)
+
+
+def test_arrays_and_tensors_name_ids_too() -> None:
+    forms: list[Any] = [torch.tensor([3, 1, 3]), np.array([1, 3]), [torch.tensor(1), np.int32(3)]]
+    for kind in (ge.Nodes, ge.Features):
+        assert all(kind(ids) == kind([1, 3]) for ids in forms)
+        assert kind(torch.tensor(7)) == kind(np.array(7)) == kind(7)
+    for pairs in (torch.tensor([[3, 1], [5, 2]]), np.array([[1, 3], [2, 5]])):
+        assert ge.Edges(pairs) == ge.Edges([(1, 3), (2, 5)])
+    assert ge.Edges(torch.zeros((0, 2))) == ge.Edges([])
+
+
+def test_an_edge_index_is_told_to_stand_upright() -> None:
+    edge_index = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    with pytest.raises(ParameterError, match=r"\[m, 2\]. Got \[2, 3\]") as caught:
+        ge.Edges(edge_index)
+    assert "edge_index.T" in str(caught.value.hint)
+    assert ge.Edges(edge_index.T) == ge.Edges([(1, 4), (2, 5), (3, 6)])
+
+
+@pytest.mark.parametrize("ids", [None, 1.5, "12", [True], torch.tensor([1.0]), torch.eye(2)])
+def test_what_is_no_id_is_an_error(ids: Any) -> None:
+    for kind in (ge.Nodes, ge.Features):
+        with pytest.raises(ParameterError, match=f"'ids' of {kind.__name__}"):
+            kind(ids)
+
+
+@pytest.mark.parametrize("pairs", [None, 5, "ab", [5], [(1, 2, 3)], np.array([1, 2])])
+def test_what_is_no_pair_is_an_error(pairs: Any) -> None:
+    with pytest.raises(ParameterError, match="'pairs' of Edges"):
+        ge.Edges(pairs)
+
+
+@pytest.mark.parametrize("request_", [12, None, "ab", ge.Nodes, {"nodes": [1]}])
+def test_what_is_no_request_at_all_is_an_error(request_: Any) -> None:
+    with pytest.raises(ParameterError, match="Nodes, Edges, Features or a list"):
+        as_requests(request_)

@@ -10,7 +10,13 @@ import pytest
 
 from grapheraser.errors import ParameterError, PartitionError, UnknownNodeError
 from grapheraser.graph import Edges, Graph, Nodes
-from grapheraser.partition import PARTITIONERS, measure, partition_graph, shard_capacity
+from grapheraser.partition import (
+    PARTITIONERS,
+    BekmPartitioner,
+    measure,
+    partition_graph,
+    shard_capacity,
+)
 from grapheraser.partition.quality import measure_labels
 
 
@@ -26,10 +32,31 @@ def test_the_names_of_the_design_are_registered() -> None:
         assert PARTITIONERS.get(name)().name == name
 
 
-@pytest.mark.parametrize("k", [0, -1, 8, 2.0, True, "3"])
+@pytest.mark.parametrize("k", [0, -1, 8, 2.0, True, "3", None])
 def test_a_bad_number_of_shards_is_refused(k: Any) -> None:
     with pytest.raises(ParameterError, match="'num_shards' of partition_graph must be an int"):
         partition_graph(_graph(), "random", num_shards=k)
+
+
+@pytest.mark.parametrize("method", [BekmPartitioner, int])
+def test_a_class_is_no_method_but_its_instance_is(method: Any) -> None:
+    with pytest.raises(ParameterError, match="an instance, not a class") as caught:
+        partition_graph(_graph(), method, num_shards=2)
+    assert f"{method.__name__}(" in str(caught.value.hint)
+    assert partition_graph(_graph(), BekmPartitioner(), num_shards=2).num_shards == 2
+
+
+@pytest.mark.parametrize("seed", ["a", None, 1.5, True])
+def test_a_seed_is_an_int(seed: Any) -> None:
+    with pytest.raises(ParameterError, match="'seed' of partition_graph"):
+        partition_graph(_graph(), "random", num_shards=2, seed=seed)
+
+
+@pytest.mark.parametrize("graph", [None, "cora", _graph().to_pyg()])
+def test_only_a_graph_can_be_cut(graph: Any) -> None:
+    with pytest.raises(ParameterError, match="must be a Graph") as caught:
+        partition_graph(graph, "random", num_shards=2)
+    assert "from_pyg" in str(caught.value.hint)
 
 
 def test_more_shards_than_nodes_names_the_range() -> None:
@@ -44,7 +71,11 @@ def test_a_delta_that_can_not_hold_all_nodes_is_refused_with_the_least_that_can(
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"gamma": -0.1}, {"gamma": 1.5}, {"gamma": float("nan")}, {"delta": 2.5}]
+    "arguments",
+    [
+        *({"gamma": gamma} for gamma in (-0.1, 1.5, float("nan"), "a", None)),
+        *({"delta": delta} for delta in (2.5, "a")),
+    ],
 )
 def test_a_bad_capacity_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):

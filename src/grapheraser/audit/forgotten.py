@@ -2,9 +2,9 @@
 
 A run keeps none of this, so whoever asks for the search has to bring it, in a file of JSON lines:
 
-    {"nodes": [12, 99]}
+    {"nodes": [10, 101]}
     {"edges": [[3, 17]]}
-    {"rows": {"12": {"5": 1.0, "17": 1.0}}}        node id -> column -> value
+    {"rows": {"10": {"5": 1.0, "17": 1.0}}}        node id -> column -> value
 
 `Forgotten.of(graph, requests)` makes it from the graph as it was before. Such a file is personal
 data: keep it apart from the run, and no longer than the search needs it.
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Graph, Request, coalesce
+from grapheraser.graph import Edges, Graph, Nodes, Request, coalesce
 from grapheraser.graph.csr import slices_of
 
 _KEYS = ("nodes", "edges", "features", "rows")
@@ -90,10 +90,11 @@ class Forgotten:
                 entry = json.loads(line)
                 if not isinstance(entry, dict) or not entry.keys() <= set(_KEYS):
                     raise ValueError(f"the keys are {', '.join(_KEYS)}")
-                nodes.update(map(int, entry.get("nodes", ())))
-                edges += [(int(u), int(v)) for u, v in entry.get("edges", ())]
-                rows |= {int(node): _row(row) for node, row in entry.get("rows", {}).items()}
-            except (ValueError, TypeError, AttributeError) as error:
+                nodes.update(Nodes(list(entry.get("nodes", ()))).ids)
+                edges += Edges(entry.get("edges", ())).pairs
+                for node, row in entry.get("rows", {}).items():
+                    rows[Nodes(int(node)).ids[0]] = _row(row)
+            except (ValueError, TypeError, AttributeError, RecursionError) as error:
                 raise ParameterError(
                     f"{path}:{number}: not a line of forgotten data ({error})."
                 ) from error
@@ -115,6 +116,6 @@ def _ties(pairs: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]]:
 
 def _row(entry: Mapping[str, Any]) -> Row:
     items = sorted((int(column), float(value)) for column, value in entry.items())
-    if not items or items[0][0] < 0:
-        raise ValueError("a row names at least one column, none below 0")
+    if not items or items[0][0] < 0 or items[-1][0] >= 2**31:
+        raise ValueError("a row names at least one column, none below 0 or from 2**31 on")
     return Row(tuple(c for c, _ in items), tuple(v for _, v in items))

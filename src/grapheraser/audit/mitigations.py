@@ -6,6 +6,7 @@ forgets, or the proof. What each costs and buys is measured by the audit.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,7 +53,7 @@ class Mitigation:
         temperature: above 0.
         labels: hand out no probabilities, only the order of that many classes.
         top: hand out that many probabilities.
-        decimals: of what is handed out.
+        decimals: of what is handed out, 15 at most.
     """
 
     temperature: float | None = None
@@ -61,14 +62,16 @@ class Mitigation:
     decimals: int | None = None
 
     def __post_init__(self) -> None:
-        if self.temperature is not None and not self.temperature > 0:
-            raise ParameterError.of("temperature", "Mitigation", "above 0", self.temperature)
+        heat = self.temperature
+        if heat is not None and not (isinstance(heat, int | float) and 0 < heat < math.inf):
+            raise ParameterError.of("temperature", "Mitigation", "a number above 0", heat)
         for name in ("labels", "top"):
             count = getattr(self, name)
             if count is not None and (not isinstance(count, int) or count < 1):
                 raise ParameterError.of(name, "Mitigation", "a positive int", count)
-        if self.decimals is not None and (not isinstance(self.decimals, int) or self.decimals < 0):
-            raise ParameterError.of("decimals", "Mitigation", "an int from 0 on", self.decimals)
+        decimals = self.decimals
+        if decimals is not None and (not isinstance(decimals, int) or not 0 <= decimals <= 15):
+            raise ParameterError.of("decimals", "Mitigation", "an int in [0, 15]", decimals)
 
     def __call__(self, posteriors: NDArray[np.floating]) -> NDArray[np.float32]:
         """Apply it to posteriors ``[n, num_classes]``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -33,7 +34,7 @@ from grapheraser.audit.shadow import (
     resplit,
 )
 from grapheraser.eraser import GraphEraser
-from grapheraser.errors import InputError, MissingExtraError
+from grapheraser.errors import InputError, MissingExtraError, ParameterError
 from grapheraser.partition import PARTITIONERS
 from grapheraser.seeding import derive
 
@@ -102,6 +103,8 @@ def audit_run(
         say: told what is being done.
         clock: what tells the time.
     """
+    if not isinstance(minutes, int | float) or not 0 < minutes < math.inf:
+        raise ParameterError.of("minutes", "audit", "a number above 0", minutes)
     budget = Budget(60 * minutes, clock)
     eraser = GraphEraser.load(path)
     sections: dict[str, dict[str, Any]] = {}

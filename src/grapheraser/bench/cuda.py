@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 
 from grapheraser.datasets import load_dataset
+from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph, Nodes
 from grapheraser.models import GNNS, PRESETS, ModelSpec
 from grapheraser.models.modules import build_module
@@ -52,6 +53,11 @@ def run(
     progress: Progress = lambda text: None,
 ) -> dict[str, Any]:
     """Measure everything; returns a JSON-able report."""
+    if not torch.cuda.is_available():
+        raise ParameterError(
+            "benchmark 'cuda' needs a GPU that PyTorch can use (found none).",
+            hint="'engines' and 'unlearn' measure the engine for the processor.",
+        )
     graph = load_dataset("physics", root)
     cut = partition_graph(graph, partition, num_shards=num_shards, seed=seed)
     seeds = {int(k): derive(seed, "train", int(k)) for k in cut.shard_ids}

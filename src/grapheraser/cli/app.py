@@ -22,7 +22,7 @@ from grapheraser.cli import (
     unlearn,
     verify,
 )
-from grapheraser.cli.output import report_error
+from grapheraser.cli.output import drop_output, report_error
 from grapheraser.errors import GraphEraserError
 
 app = typer.Typer(
@@ -66,7 +66,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; an error of ours becomes a message and exit status 1."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(words)
-    except GraphEraserError as error:
-        report_error(error, as_json="--json" in words)
+        try:
+            app(words)
+        except GraphEraserError as error:
+            report_error(error, as_json="--json" in words)
+            sys.exit(1)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has read enough, as in ``| head``
+        drop_output()
         sys.exit(1)
+    except OSError as error:
+        drop_output()
+        report_error(_unwritten(error), as_json=False)
+        sys.exit(1)
+
+
+def _unwritten(error: OSError) -> GraphEraserError:
+    if error.filename is not None:
+        return GraphEraserError(f"{error.filename}: {error.strerror}.")
+    return GraphEraserError(
+        f"the output could not be written: {error.strerror}.",
+        hint="what the command did before stands; only what it had to say is lost.",
+    )

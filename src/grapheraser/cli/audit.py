@@ -32,8 +32,6 @@ def run(
     from grapheraser.draw.audit_page import audit_page
     from grapheraser.store import write_text
 
-    if minutes <= 0:
-        raise ParameterError.of("minutes", "audit", "above 0", minutes)
     folder = path.with_name(path.name + "-audit") if out is None else out
     if folder.resolve().is_relative_to(path.resolve()):
         raise ParameterError(

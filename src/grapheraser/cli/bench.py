@@ -37,6 +37,8 @@ def run(
     """Measure, and print a table; run it on one core for figures to compare."""
     if name not in BENCHMARKS:
         raise ParameterError(f"unknown benchmark '{name}'. Choose from: {', '.join(BENCHMARKS)}.")
+    from grapheraser.models import PRESETS
+
     module_name, _, variant = name.partition("-")
     module = import_module(f"grapheraser.bench.{module_name}")
     function = getattr(module, variant or "run")
@@ -47,6 +49,9 @@ def run(
         if option not in inspect.signature(function).parameters:
             raise ParameterError(f"benchmark '{name}' has no option --{option}.")
         options[option] = text.split(",")
+    for model in options.get("models", ()):
+        if model not in PRESETS:
+            raise ParameterError(f"unknown model '{model}'. Choose from: {', '.join(PRESETS)}.")
     report = function(**options)
     if out is not None:
         from grapheraser.receipt import canonical_json

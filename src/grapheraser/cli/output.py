@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -46,6 +49,12 @@ def report_error(error: GraphEraserError, *, as_json: bool) -> None:
     typer.secho(f"error: {error.message}", fg=typer.colors.RED, err=True)
     if error.hint:
         typer.echo(f"\nhint: {error.hint}", err=True)
+
+
+def drop_output() -> None:
+    """Send what is still waiting for stdout nowhere, or Python would try again at its exit."""
+    with suppress(OSError, ValueError):  # not every stdout is a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def duration(seconds: float) -> str:

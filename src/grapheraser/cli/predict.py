@@ -9,6 +9,7 @@ import typer
 
 from grapheraser.cli.ids import parse_ids
 from grapheraser.cli.output import JsonOption, print_json, print_table
+from grapheraser.errors import ParameterError
 
 NAME = "predict"
 
@@ -17,7 +18,8 @@ def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3.")],
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say which members decided, with what weight.")
+        bool,
+        typer.Option("--explain", help="Say which members decided; not with what says less."),
     ] = False,
     decimals: Annotated[int | None, typer.Option(help="Round posteriors to so many.")] = None,
     top: Annotated[int | None, typer.Option(help="Hand out so many probabilities.")] = None,
@@ -32,8 +34,14 @@ def run(
     from grapheraser.eraser import GraphEraser
 
     ids = parse_ids(nodes, "--nodes")
-    eraser = GraphEraser.load(path)
     mitigation = Mitigation(temperature, labels, top, decimals)
+    if explain and mitigation != Mitigation():
+        raise ParameterError(
+            "--explain says what every member answers, which is more than the posteriors that "
+            f"are to be handed out ({mitigation}).",
+            hint="leave out --explain, or the options that say less.",
+        )
+    eraser = GraphEraser.load(path)
     posteriors = mitigation(eraser.predict_proba(ids))
     explanations = [eraser.explain(node) for node in ids] if explain else []
     classes = posteriors.argmax(axis=1)

@@ -18,11 +18,11 @@ NAME = "unlearn"
 
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
-    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 12,99.")] = "",
+    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 10,101.")] = "",
     edges: Annotated[str, typer.Option(help="Edges, e.g. 3-17,4-8.")] = "",
     features: Annotated[str, typer.Option(help="Ids of nodes whose features go.")] = "",
     file: Annotated[
-        Path | None, typer.Option(help='Requests, one a line: {"nodes": [12]}, ...')
+        Path | None, typer.Option(help='Requests, one a line: {"nodes": [10]}, ...')
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the plan.")] = False,
     json: JsonOption = False,

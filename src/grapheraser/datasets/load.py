@@ -14,21 +14,26 @@ from grapheraser.datasets.public import (
     load_public,
     raw_file,
 )
-from grapheraser.errors import UnknownDatasetError
+from grapheraser.errors import ParameterError, UnknownDatasetError
 from grapheraser.graph import Graph
 
 
-def load_dataset(name: str, root: str | Path | None = None, split_seed: int = 0) -> Graph:
+def load_dataset(name: str | Path, root: str | Path | None = None, split_seed: int = 0) -> Graph:
     """A named graph, 80 % of its nodes for training and 20 % for testing.
 
     Args:
         name: ``demo`` (generated), one of the paper's (cora, citeseer, pubmed, cs, physics), the
-            name of any compact ``<name>.npz`` in the data folder, or the path of such a file.
+            name of any compact ``<name>.npz`` in the data folder, or the path of such a file, as
+            a `Path` or as text that ends in ``.npz``.
         root: the data folder; default ``GRAPHERASER_DATA``, or the user's cache.
         split_seed: the split is a function of it.
     """
     folder = data_root(root)
-    if name == "demo":
+    if isinstance(name, Path):
+        graph = Graph.from_npz(name)
+    elif not isinstance(name, str):
+        raise ParameterError.of("name", "load_dataset", "a name or a path", name)
+    elif name == "demo":
         graph = demo_graph()
     elif name in PUBLIC:
         graph = load_public(PUBLIC[name], folder)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from grapheraser.errors import DatasetNotFoundError, GraphError
+from grapheraser.errors import DatasetNotFoundError, GraphError, ParameterError
 from grapheraser.graph import Graph
 
 
@@ -52,8 +52,10 @@ PUBLIC = {
 
 def data_root(root: str | Path | None = None) -> Path:
     """The folder of data sets: the argument, ``GRAPHERASER_DATA``, or the user's cache."""
-    if root is not None:
+    if isinstance(root, str | Path):
         return Path(root)
+    if root is not None:
+        raise ParameterError.of("root", "load_dataset", "the path of a folder", root)
     default = Path.home() / ".cache" / "grapheraser" / "data"
     return Path(os.environ.get("GRAPHERASER_DATA") or default)
 

@@ -9,9 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.errors import GraphError
+from grapheraser.errors import GraphError, ParameterError
+from grapheraser.graph.arrays import as_array, as_int64
 from grapheraser.graph.csr import as_ids, csr_from_pairs
 from grapheraser.graph.roles import NO_ROLE, TEST, TRAIN, UNLABELLED
+
+_MOST = 2**31 - 1
 
 
 def checked_fields(
@@ -61,17 +64,22 @@ def read_npz(path: Path) -> tuple[sp.csr_array, NDArray[Any], NDArray[Any]]:
     except Exception as error:  # zip, zlib, struct, numpy: each has its own for a damaged file
         raise GraphError(f"{path}: not a readable npz file ({error}).") from error
     try:
-        x = sp.csr_array(
-            (
-                arrays["x_data"].astype(np.float32),
-                arrays["x_indices"].astype(np.int32),
-                arrays["x_indptr"].astype(np.int32),
-            ),
-            shape=(int(arrays["x_shape"][0]), int(arrays["x_shape"][1])),
-        )
-    except (ValueError, IndexError) as error:
+        x = _csr(arrays)
+    except ValueError as error:
         raise GraphError(f"{path}: the feature matrix is malformed ({error}).") from error
     return x, arrays["edge_index"], arrays["y"]
+
+
+def _csr(arrays: dict[str, NDArray[Any]]) -> sp.csr_array:
+    """The features of a compact npz file; their content is checked with all others'."""
+    indices, indptr, shape = (arrays[f"x_{key}"] for key in ("indices", "indptr", "shape"))
+    for array in (indices, indptr, shape):
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"its shape and indices must be integers, found dtype {array.dtype}")
+    if shape.shape != (2,):
+        raise ValueError(f"its shape must be two numbers, found {shape.tolist()}")
+    places = (as_int64(indices, "columns"), as_int64(indptr, "row pointers"))
+    return sp.csr_array((arrays["x_data"], *places), shape=(int(shape[0]), int(shape[1])))
 
 
 def check_new_row(
@@ -81,7 +89,9 @@ def check_new_row(
     (node_id,) = as_ids([node])
     if node_id < 0:
         raise GraphError(f"node ids must be non-negative (found {node_id}).")
-    row = _check_features(features if sp.issparse(features) else np.asarray(features)[None])
+    row = _check_features(
+        features if sp.issparse(features) else as_array(features, "features")[None]
+    )
     if row.shape != (1, num_features):
         raise GraphError(f"a new node needs {num_features} features (found shape {row.shape}).")
     (_,), _ = _check_labels([label], 1, num_classes)
@@ -91,12 +101,11 @@ def check_new_row(
 
 
 def _check_features(x: Any) -> sp.csr_array:
-    if not sp.issparse(x):
-        x = np.asarray(x)
-        if x.ndim != 2 or x.dtype.kind not in "fiub":
-            raise GraphError(
-                f"features must be a numeric matrix (found {x.ndim}-d, dtype {x.dtype})."
-            )
+    x = x if sp.issparse(x) else as_array(x, "features")
+    if x.ndim != 2 or x.dtype.kind not in "fiub":
+        raise GraphError(f"features must be a numeric matrix (found {x.ndim}-d, dtype {x.dtype}).")
+    if x.shape[1] > _MOST:
+        raise GraphError(f"at most {_MOST} feature columns can be had (found {x.shape[1]}).")
     # What doesn't fit into a float32 becomes infinite, and is found below.
     with np.errstate(over="ignore"):
         features = sp.csr_array(x, dtype=np.float32, copy=True)
@@ -131,15 +140,20 @@ def _check_ids(ids: ArrayLike, n: int) -> NDArray[np.int64]:
 
 
 def _check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray[np.int64], int]:
-    labels = np.asarray(y)
+    labels = as_array(y, "labels")
     if labels.ndim != 1 or (labels.size and labels.dtype.kind not in "iu"):
         raise GraphError(
             f"labels must be a flat integer array (found {labels.ndim}-d, dtype {labels.dtype})."
         )
     if len(labels) != n:
         raise GraphError(f"labels must match the {n} feature rows (found {len(labels)}).")
-    labels = labels.astype(np.int64)
-    classes = int(labels.max(initial=-1)) + 1 if num_classes is None else int(num_classes)
+    labels = as_int64(labels, "labels")
+    classes = int(labels.max(initial=-1)) + 1 if num_classes is None else num_classes
+    if isinstance(classes, bool) or not isinstance(classes, int | np.integer):
+        raise ParameterError.of("num_classes", "Graph", "an int", classes)
+    if classes > _MOST:
+        raise GraphError(f"at most {_MOST} classes can be had (found {classes}).")
+    classes = int(classes)
     outside = (labels < UNLABELLED) | (labels >= classes)
     if outside.any():
         raise GraphError(
@@ -152,7 +166,7 @@ def _check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArra
 def _check_edges(
     edge_index: ArrayLike, ids: NDArray[np.int64], each_edge_once: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], tuple[str, ...]]:
-    pairs = np.asarray(edge_index)
+    pairs = as_array(edge_index, "edge_index")
     if pairs.size == 0:
         pairs = np.zeros((2, 0), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[0] != 2 or pairs.dtype.kind not in "iu":
@@ -161,7 +175,7 @@ def _check_edges(
             f"(found {list(pairs.shape)}, dtype {pairs.dtype})."
         )
     n = len(ids)
-    flat = pairs.astype(np.int64)
+    flat = as_int64(pairs, "edge end points")
     at = np.minimum(np.searchsorted(ids, flat), max(n - 1, 0))
     unknown = ids[at] != flat if n else np.ones(flat.shape, dtype=bool)
     if unknown.any():

@@ -10,16 +10,17 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import ParameterError
+from grapheraser.graph.arrays import as_array, as_int64
 
 
 def as_ids(nodes: ArrayLike) -> NDArray[np.int64]:
     """A flat int64 array of ids from whatever the caller has; anything else is an error."""
-    array = np.asarray(nodes)
+    array = as_array(nodes, "node ids", ParameterError)
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.dtype.kind not in "iu":
-        raise ParameterError(f"node ids must be integers. Got dtype {array.dtype}.")
-    return array.astype(np.int64).ravel()
+        raise ParameterError(f"node ids must be 64-bit integers. Got dtype {array.dtype}.")
+    return as_int64(array, "node ids", ParameterError).ravel()
 
 
 def slices_of(indptr: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,8 @@ from grapheraser.graph.csr import (
 from grapheraser.graph.removal import Removal, Request, coalesce
 from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
 from grapheraser.seeding import generator
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class Graph:
     def __post_init__(self) -> None:
         features = (self.x.data, self.x.indices, self.x.indptr)
         for array in (self.ids, self.indptr, self.indices, self.y, self.role, *features):
-            array.flags.writeable = False
+            _frozen(array)
 
     def __repr__(self) -> str:
         return (
@@ -92,22 +94,22 @@ class Graph:
     @cached_property
     def train_nodes(self) -> NDArray[np.int64]:
         """Ids of the training nodes."""
-        return self.ids[self.role == TRAIN]
+        return _frozen(self.ids[self.role == TRAIN])
 
     @cached_property
     def test_nodes(self) -> NDArray[np.int64]:
         """Ids of the test nodes."""
-        return self.ids[self.role == TEST]
+        return _frozen(self.ids[self.role == TEST])
 
     @cached_property
     def degree(self) -> NDArray[np.int64]:
         """Number of neighbours by position."""
-        return np.diff(self.indptr)
+        return _frozen(np.diff(self.indptr))
 
     @cached_property
     def sources(self) -> NDArray[np.int32]:
         """Position of the node that each entry of ``indices`` is a neighbour of."""
-        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degree)
+        return _frozen(np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degree))
 
     @property
     def edge_index(self) -> NDArray[np.int64]:
@@ -128,7 +130,7 @@ class Graph:
     @cached_property
     def leaves(self) -> NDArray[np.uint8]:
         """Digest of every node ``[n, 32]``, by position: what the fingerprint is made of."""
-        return fp.leaves(self, np.arange(self.num_nodes))
+        return _frozen(fp.leaves(self, np.arange(self.num_nodes)))
 
     # -- from and to other formats ------------------------------------------------------------
 
@@ -179,9 +181,11 @@ class Graph:
         """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
 
         ``node_id`` gives the ids where it is present. ``train_mask`` and ``test_mask`` give the
-        split; without them every labelled node is a training node (see `with_split`).
+        split; without them every labelled node is a training node (see `with_split`). What else
+        it holds is not used; ``notes`` names edge weights and validation nodes.
         """
-        return cls.from_arrays(**pyg.arrays_of(data), num_classes=num_classes, name=name)
+        graph = cls.from_arrays(**pyg.arrays_of(data), num_classes=num_classes, name=name)
+        return replace(graph, notes=graph.notes + pyg.notes_on(data))
 
     def to_pyg(self) -> Any:
         """A PyG ``Data`` with dense ``x``, ``node_id`` and the split as masks."""
@@ -279,6 +283,8 @@ class Graph:
         self, node: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
     ) -> Graph:
         """A new graph with one more training node."""
+        if as_ids([node]).shape != (1,):
+            raise ParameterError.of("node", "Graph.with_node", "one node id", node)
         if self.contains([node])[0]:
             raise GraphError(f"node {node} is in the graph already.")
         row = build.check_new_row(node, features, label, self.num_features, self.num_classes)
@@ -305,8 +311,10 @@ class Graph:
 
     def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
         """The same graph with a random train/test split of its labelled nodes."""
-        if not 0 <= test_share < 1:
+        if not isinstance(test_share, int | float | np.number) or not 0 <= test_share < 1:
             raise ParameterError.of("test_share", "Graph.with_split", "in [0, 1)", test_share)
+        if not isinstance(seed, int | np.integer):
+            raise ParameterError.of("seed", "Graph.with_split", "an int", seed)
         labelled = np.flatnonzero(self.y != UNLABELLED)
         shuffled = generator(seed, "split").permutation(labelled)
         num_train = int(len(labelled) * (1 - test_share))
@@ -363,4 +371,9 @@ class Graph:
         leaves = self.leaves[keep]
         rows = np.flatnonzero(touched)
         leaves[rows] = fp.leaves(rest, rows)
-        rest.__dict__["leaves"] = leaves
+        rest.__dict__["leaves"] = _frozen(leaves)
+
+
+def _frozen(array: NDArray[T]) -> NDArray[T]:
+    array.flags.writeable = False
+    return array

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from grapheraser.errors import GraphError
+from grapheraser.graph.arrays import as_array
 from grapheraser.graph.roles import TEST, TRAIN
 
 if TYPE_CHECKING:
@@ -20,24 +22,67 @@ def arrays_of(data: Any) -> dict[str, Any]:
         if getattr(data, key, None) is None:
             raise GraphError(f"a PyG Data needs 'x', 'edge_index' and 'y' (found no '{key}').")
     n = int(data.num_nodes)
-    ids = np.arange(n) if getattr(data, "node_id", None) is None else _numpy(data.node_id)
-    if len(ids) != n:
-        raise GraphError(f"'node_id' must have one entry per node: {n} (found {len(ids)}).")
-    edge_index = _numpy(data.edge_index)
+    given = getattr(data, "node_id", None)
+    ids = np.arange(n) if given is None else as_array(given, "'node_id'")
+    if ids.shape != (n,):
+        raise GraphError(
+            f"'node_id' must have one entry per node: {n} (found shape {list(ids.shape)})."
+        )
+    edge_index = as_array(data.edge_index, "edge_index")
+    if edge_index.size and edge_index.dtype.kind not in "iu":
+        raise GraphError(f"edge_index must be made of integers (found dtype {edge_index.dtype}).")
     if edge_index.size and (edge_index.min() < 0 or edge_index.max() >= n):
         raise GraphError(
             f"edge_index must be in [0, {n - 1}] (found {edge_index.min()} to {edge_index.max()})."
         )
-    train = getattr(data, "train_mask", None)
-    test = getattr(data, "test_mask", None)
+    train, test = _mask(data, "train_mask", n), _mask(data, "test_mask", n)
     return {
         "x": _features(data.x),
-        "edge_index": ids[edge_index],
-        "y": _numpy(data.y).reshape(-1),
+        "edge_index": ids[edge_index.astype(np.int64)],
+        "y": as_array(data.y, "labels").reshape(-1),
         "ids": ids,
-        "train": None if train is None else ids[_numpy(train).astype(bool)],
-        "test": None if test is None else ids[_numpy(test).astype(bool)],
+        "train": None if train is None else ids[train],
+        "test": None if test is None else ids[test],
     }
+
+
+def notes_on(data: Any) -> tuple[str, ...]:
+    """What a PyG ``Data`` says that a `Graph` has no place for, and training ignores."""
+    notes = [
+        f"'{key}' is not used: an edge is there or not"
+        for key in ("edge_weight", "edge_attr")
+        if getattr(data, key, None) is not None
+    ]
+    n = int(data.num_nodes)
+    train, val, test = (_mask(data, f"{part}_mask", n) for part in ("train", "val", "test"))
+    if val is None:
+        return tuple(notes)
+    if train is None:
+        notes.append("'val_mask' is not used: without a 'train_mask' all labelled nodes train")
+    else:
+        idle = val & ~(train if test is None else train | test)
+        notes.append(f"nodes of 'val_mask' that are neither trained nor tested on: {idle.sum()}")
+    return tuple(notes)
+
+
+def _mask(data: Any, key: str, n: int) -> NDArray[np.bool_] | None:
+    """A split's mask ``[n]`` or ``[n, 1]``, where there is one."""
+    if getattr(data, key, None) is None:
+        return None
+    mask = as_array(getattr(data, key), f"'{key}'")
+    if mask.ndim == 2 and mask.shape[0] == n and mask.shape[1] > 1:
+        raise GraphError(
+            f"'{key}' must be one split: {n} values (found {mask.shape[1]} columns, a split each).",
+            hint=f"choose one in each mask, e.g. data.{key} = data.{key}[:, 0].",
+        )
+    if mask.shape not in ((n,), (n, 1)) or not np.isin(mask, (0, 1)).all():
+        raise GraphError(
+            f"'{key}' must say true or false for each of the {n} nodes "
+            f"(found shape {list(mask.shape)}, dtype {mask.dtype}).",
+            hint="a mask is no list of node positions: mask = torch.zeros(n, dtype=torch.bool); "
+            "mask[positions] = True.",
+        )
+    return mask.reshape(-1).astype(bool)
 
 
 def data_of(graph: Graph) -> Any:
@@ -55,16 +100,13 @@ def data_of(graph: Graph) -> Any:
     )
 
 
-def _numpy(tensor: Any) -> np.ndarray[Any, Any]:
-    return tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else np.asarray(tensor)
-
-
 def _features(x: Any) -> Any:
     if getattr(x, "is_sparse", False):
         x = x.coalesce()
-        rows, columns = _numpy(x.indices())
-        return sp.csr_array((_numpy(x.values()), (rows, columns)), shape=tuple(x.shape))
+        places = as_array(x.indices(), "features")
+        return sp.csr_array((as_array(x.values(), "features"), tuple(places)), shape=tuple(x.shape))
     if getattr(x, "is_sparse_csr", False):
-        parts = (_numpy(x.values()), _numpy(x.col_indices()), _numpy(x.crow_indices()))
-        return sp.csr_array(parts, shape=tuple(x.shape))
-    return _numpy(x)
+        parts = (x.values(), x.col_indices(), x.crow_indices())
+        arrays = tuple(as_array(part, "features") for part in parts)
+        return sp.csr_array(arrays, shape=tuple(x.shape))
+    return as_array(x, "features")

@@ -13,52 +13,63 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import NothingToForgetError, ParameterError, UnknownEdgeError
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
 
+_PAIRS = "an iterable of pairs of ids"
+
 
 @dataclass(frozen=True)
 class Nodes:
-    """Forget these nodes: their features, labels and all their edges."""
+    """Forget these nodes: their features, labels and all their edges.
+
+    One id, or any iterable, array or tensor of them.
+    """
 
     ids: tuple[int, ...]
 
-    def __init__(self, ids: Iterable[int] | int) -> None:
+    def __init__(self, ids: Iterable[int] | ArrayLike) -> None:
         object.__setattr__(self, "ids", _canonical_ids("Nodes", ids))
 
 
 @dataclass(frozen=True)
 class Features:
-    """Forget the features of these nodes; the nodes, their labels and edges stay."""
+    """Forget the features of these nodes; the nodes, their labels and edges stay.
+
+    One id, or any iterable, array or tensor of them.
+    """
 
     ids: tuple[int, ...]
 
-    def __init__(self, ids: Iterable[int] | int) -> None:
+    def __init__(self, ids: Iterable[int] | ArrayLike) -> None:
         object.__setattr__(self, "ids", _canonical_ids("Features", ids))
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Forget these undirected edges; their end points stay. (3, 17) and (17, 3) are the same."""
+    """Forget these undirected edges; their end points stay. (3, 17) and (17, 3) are the same.
+
+    Any iterable of pairs of ids, or an array or tensor ``[m, 2]`` of them; an ``edge_index``
+    ``[2, m]`` goes in as ``edge_index.T``.
+    """
 
     pairs: tuple[tuple[int, int], ...]
 
-    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
-        canonical = set()
-        for pair in pairs:
-            try:
-                u, v = (_as_id("Edges", end) for end in pair)
-            except (TypeError, ValueError) as error:
-                if isinstance(error, ParameterError):
-                    raise
-                raise ParameterError.of(
-                    "pairs", "Edges", "an iterable of pairs of ids", pair
-                ) from None
-            canonical.add((min(u, v), max(u, v)))
+    def __init__(self, pairs: Iterable[Iterable[int]] | ArrayLike) -> None:
+        shape = getattr(pairs, "shape", (0, 2))
+        if 0 not in shape and tuple(shape[1:]) != (2,):
+            raise ParameterError(
+                f"'pairs' of Edges must have the shape [m, 2]. Got {list(shape)}.",
+                hint="one edge is a row; an edge_index [2, m] goes in as edge_index.T.",
+            )
+        try:
+            canonical = {_as_pair(pair) for pair in _plain(pairs)}
+        except TypeError:
+            raise ParameterError.of("pairs", "Edges", _PAIRS, pairs) from None
         object.__setattr__(self, "pairs", tuple(sorted(canonical)))
 
 
@@ -84,7 +95,8 @@ class Removal:
 
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
     """One request or a list of them, as a tuple."""
-    requests = (request,) if isinstance(request, Nodes | Edges | Features) else tuple(request)
+    given = (request,) if isinstance(request, Nodes | Edges | Features) else request
+    requests = tuple(given) if isinstance(given, Iterable) else (given,)
     for item in requests:
         if not isinstance(item, Nodes | Edges | Features):
             raise ParameterError(
@@ -151,17 +163,33 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
     return Removal(nodes, edges, features, request_digest(requests))
 
 
-def _canonical_ids(owner: str, ids: Iterable[int] | int) -> tuple[int, ...]:
-    items = (ids,) if isinstance(ids, int | np.integer) else ids
+def _canonical_ids(owner: str, ids: Iterable[int] | ArrayLike) -> tuple[int, ...]:
+    plain = _plain(ids)
     try:
-        return tuple(sorted({_as_id(owner, item) for item in items}))
+        items = (plain,) if isinstance(plain, int) else tuple(plain)
     except TypeError:
         raise ParameterError.of("ids", owner, "an iterable of node ids", ids) from None
+    return tuple(sorted({_as_id(owner, item) for item in items}))
 
 
-def _as_id(owner: str, item: object) -> int:
-    if isinstance(item, bool) or not isinstance(item, int | np.integer):
+def _as_pair(pair: Any) -> tuple[int, int]:
+    try:
+        u, v = _plain(pair)
+    except (TypeError, ValueError):
+        raise ParameterError.of("pairs", "Edges", _PAIRS, pair) from None
+    first, second = _as_id("Edges", u), _as_id("Edges", v)
+    return min(first, second), max(first, second)
+
+
+def _plain(values: Any) -> Any:
+    """Arrays and tensors, also those of one number, as Python's own numbers and lists."""
+    return values.tolist() if hasattr(values, "tolist") else values
+
+
+def _as_id(owner: str, item: Any) -> int:
+    item = _plain(item)
+    if isinstance(item, bool) or not isinstance(item, int):
         raise ParameterError.of("ids", owner, "made of integers", item)
     if not -(2**63) <= item < 2**63:
         raise ParameterError.of("ids", owner, "made of 64-bit integers", item)
-    return int(item)
+    return item

@@ -75,6 +75,11 @@ def resolve_partitioner(method: str | Partitioner | PartitionFunction) -> Partit
     """A partitioner from its name, itself, or a user's function."""
     if isinstance(method, str):
         return PARTITIONERS.get(method)()
+    if isinstance(method, type):
+        raise ParameterError(
+            f"a partition method must be an instance, not a class. Got {method.__name__}.",
+            hint=f"write {method.__name__}(...), with its own parameters if it has any.",
+        )
     if isinstance(method, Partitioner):
         return method
     if callable(method):
@@ -91,7 +96,7 @@ def shard_capacity(
     """The most nodes that a shard may hold: ``delta``, or ceil(n/k) + gamma (n - ceil(n/k))."""
     smallest = math.ceil(num_nodes / num_shards)
     if delta is None:
-        if not 0 <= gamma <= 1:
+        if not isinstance(gamma, int | float | np.number) or not 0 <= gamma <= 1:
             raise ParameterError.of("gamma", "partition_graph", "in [0, 1]", gamma)
         return smallest + int(gamma * (num_nodes - smallest))
     if isinstance(delta, bool) or not isinstance(delta, int | np.integer):
@@ -125,6 +130,13 @@ def partition_graph(
         gamma: slack of the shards' capacity between 0 (strictly balanced) and 1 (none).
         delta: the capacity itself, instead of ``gamma``.
     """
+    if not isinstance(graph, Graph):
+        raise ParameterError(
+            f"'graph' of partition_graph must be a Graph. Got {type(graph).__name__}.",
+            hint="Graph.from_pyg makes one from a PyG Data, Graph.from_arrays from arrays.",
+        )
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ParameterError.of("seed", "partition_graph", "an int", seed)
     training = graph.training_graph
     n = training.num_nodes
     if n == 0:
