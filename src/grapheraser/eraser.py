@@ -328,7 +328,7 @@ class GraphEraser(Estimator):
 
     def _resolve(self, fitted_as: dict[str, Any] | None = None) -> Settings:
         model = resolve_model(self.model)
-        for name in ("seed", "num_shards", "epochs", "slices"):
+        for name in ("seed", "num_shards", "epochs"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise ParameterError.of(name, "GraphEraser", "an int", value)
