@@ -201,8 +201,8 @@ def check_target(path: Path, receipts: Sequence[Receipt] = (), *, replace: bool 
     kept = [digest for name, digest in files.items() if name.startswith("receipts/")]
     if kept != [receipt.digest for receipt in receipts[: len(kept)]]:
         raise ReceiptLossError(
-            f"{path}: the run there has receipts ({len(kept)}) that the one to be saved lacks: they "
-            "would be lost, and what they forgot could come back.",
+            f"{path}: the run there has receipts ({len(kept)} in all) that would be lost, and what "
+            "they forgot could come back.",
             hint=f"load the run again and repeat the request on it, or {_OVERWRITE}",
         )
 
