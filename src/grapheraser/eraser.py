@@ -43,7 +43,7 @@ from grapheraser.errors import (
 from grapheraser.estimator import Estimator, Turn
 from grapheraser.fitted import Fitted
 from grapheraser.graph import Graph
-from grapheraser.guideline import AUTO, recommend
+from grapheraser.guideline import AUTO, recommend_cut
 from grapheraser.models import Model, ModelSpec, ModuleFactory, resolve_model
 from grapheraser.partition import (
     Partition,
@@ -353,7 +353,7 @@ class GraphEraser(Estimator):
     def _cut(self, graph: Graph) -> Partition:
         method, chosen_by = self.partition, frozenset[str]()
         if method == AUTO:
-            advice = recommend(
+            advice = recommend_cut(
                 graph,
                 self.model,
                 num_shards=self.num_shards,

@@ -8,7 +8,7 @@ Otherwise the cut matters, and the method that keeps most of it is taken.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -29,30 +29,40 @@ _HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
-class Recommendation:
-    """What to use, what was measured, and why.
+class CutAdvice:
+    """Which cut to use, what was measured, and why.
 
     Attributes:
-        partition, num_shards, aggregation, global_expert: arguments of `GraphEraser`.
+        partition, num_shards: arguments of `GraphEraser`.
         mlp_f1: micro F1 on held-out training nodes of a network that doesn't see the graph.
         model_f1: the same of the model in question.
-        expert_f1, wide_f1: the same of the two kinds of global expert.
-        margin: the gap between two of these that chance alone could make (two standard errors).
+        margin: the gap between two such figures that chance alone could make (two standard errors).
         neighbours_kept: the share that each candidate partition keeps, where it was measured.
         reasons: one sentence for each choice.
     """
 
     partition: str
     num_shards: int
-    aggregation: str
-    global_expert: bool | str
     mlp_f1: float
     model_f1: float
-    expert_f1: float
-    wide_f1: float
     margin: float
     neighbours_kept: dict[str, float]
     reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Recommendation(CutAdvice):
+    """The same with what to combine the shards by.
+
+    Attributes:
+        aggregation, global_expert: arguments of `GraphEraser`.
+        expert_f1, wide_f1: micro F1 on held-out training nodes of the two kinds of global expert.
+    """
+
+    aggregation: str
+    global_expert: bool | str
+    expert_f1: float
+    wide_f1: float
 
     def report(self) -> dict[str, Any]:
         """All of it in plain values, ready for JSON."""
@@ -84,28 +94,67 @@ def recommend(
         engine: as for `GraphEraser`.
         device: as for `GraphEraser`.
     """
+    cut = recommend_cut(
+        graph, model, num_shards=num_shards, epochs=epochs, seed=seed, engine=engine, device=device
+    )
+    training = graph.training_graph
+    held_out = _held_out(training, seed)
+    expert_f1, wide_f1 = (
+        _expert_f1(training, held_out, expert, seed) for expert in (Expert(), Expert.wide())
+    )
+    wide = wide_f1 - expert_f1 > cut.margin
+    expert = (
+        f"a wide global expert: alone it has {wide_f1:.3f} on the held-out nodes, the usual one "
+        f"{expert_f1:.3f}."
+        if wide
+        else f"the usual global expert: alone it has {expert_f1:.3f} on the held-out nodes, a wide "
+        f"one {wide_f1:.3f}."
+    )
+    routing = "aggregation 'routed': the shards with a node's neighbours know most about it."
+    return Recommendation(
+        **{
+            field.name: getattr(cut, field.name) for field in fields(cut) if field.name != "reasons"
+        },
+        aggregation="routed",
+        global_expert=WIDE if wide else True,
+        expert_f1=expert_f1,
+        wide_f1=wide_f1,
+        reasons=(*cut.reasons, routing, expert),
+    )
+
+
+def recommend_cut(
+    graph: Graph,
+    model: str | Model | ModuleFactory = "gcn",
+    *,
+    num_shards: int | None = None,
+    epochs: int = 100,
+    seed: int = 0,
+    engine: str = "auto",
+    device: str = "cpu",
+) -> CutAdvice:
+    """The part of `recommend` that is about the cut; arguments as there."""
     training = graph.training_graph
     if training.num_nodes < 5:
         raise PartitionError(
             f"a recommendation needs 5 training nodes (found {training.num_nodes})."
         )
     resolved = resolve_model(model)
+    closed_form = isinstance(resolved, ModelSpec) and resolved.closed_form
     held_out = _held_out(training, seed)
     mlp_f1 = _f1(training, held_out, resolve_model("mlp"), epochs, seed, engine, device)
-    expert_f1 = _expert_f1(training, held_out, Expert(), seed)
-    closed_form = isinstance(resolved, ModelSpec) and resolved.closed_form
     model_f1 = (
-        expert_f1
+        _expert_f1(training, held_out, Expert(), seed)
         if closed_form
         else _f1(training, held_out, resolved, epochs, seed, engine, device)
     )
-    wide_f1 = _expert_f1(training, held_out, Expert.wide(), seed)
     margin = 2 * math.sqrt(2 * max(model_f1 * (1 - model_f1), 0.01) / len(held_out))
-    shards, shards_reason = _shards(training, num_shards)
-    gap = model_f1 - mlp_f1
+    shards, shards_reason = _shards(training, 1 if closed_form else num_shards)
     gap_text = f"F1 on held-out nodes is {model_f1:.3f} with the graph and {mlp_f1:.3f} without"
-    if gap <= margin or training.num_edges == 0:
-        kept: dict[str, float] = {}
+    kept: dict[str, float] = {}
+    if shards == 1:
+        partition, reason = "hash", "one shard needs no cut"
+    elif model_f1 - mlp_f1 <= margin or training.num_edges == 0:
         partition = "hash"
         reason = f"{gap_text}: edges need not be kept, so the shard can follow from the id alone"
     else:
@@ -116,28 +165,8 @@ def recommend(
             f"{gap_text}: the graph matters, and {partition} keeps the largest share of each "
             f"node's neighbours ({figures})"
         )
-    needs_wide = wide_f1 - expert_f1 > margin
-    expert_text = f"alone it has {expert_f1:.3f} on the held-out nodes, a wide one {wide_f1:.3f}"
-    if needs_wide:
-        expert_text = f"alone it has {wide_f1:.3f} on the held-out nodes, the usual {expert_f1:.3f}"
-    return Recommendation(
-        partition=partition,
-        num_shards=shards,
-        aggregation="routed",
-        global_expert=WIDE if needs_wide else True,
-        mlp_f1=mlp_f1,
-        model_f1=model_f1,
-        expert_f1=expert_f1,
-        wide_f1=wide_f1,
-        margin=margin,
-        neighbours_kept=kept,
-        reasons=(
-            f"partition '{partition}': {reason}.",
-            f"{shards} shards: {shards_reason}.",
-            "aggregation 'routed': the shards with a node's neighbours know most about it.",
-            f"{'a wide' if needs_wide else 'the usual'} global expert: {expert_text}.",
-        ),
-    )
+    reasons = (f"partition '{partition}': {reason}.", f"{shards} shards: {shards_reason}.")
+    return CutAdvice(partition, shards, mlp_f1, model_f1, margin, kept, reasons)
 
 
 def _shards(training: Graph, asked: int | None) -> tuple[int, str]:

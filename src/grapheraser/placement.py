@@ -17,7 +17,7 @@ from grapheraser.partition import (
     Partitioner,
     resolve_partitioner,
 )
-from grapheraser.partition.base import EDGES, NODES
+from grapheraser.partition.base import EDGES, EVERYTHING, NODES
 
 
 def place_node(
@@ -63,7 +63,8 @@ def cut_afresh(
 def given(partition: Partition, graph: Graph, partitioner: Partitioner | None) -> Partition:
     """A partition that was handed in, restricted to the training nodes of a graph.
 
-    It counts as data-free only where its partitioner is at hand and cuts the same shards again.
+    It counts as data-free only where its partitioner is at hand and cuts the same shards again;
+    else nobody knows what went into it.
     """
     if not isinstance(partition, Partition):
         raise ParameterError(
@@ -83,7 +84,7 @@ def given(partition: Partition, graph: Graph, partitioner: Partitioner | None) -
         except PartitionError:
             again = np.zeros(0, dtype=np.int32)
         if not np.array_equal(again, restricted.labels):
-            return replace(restricted, inputs=frozenset({NODES}))
+            return replace(restricted, inputs=EVERYTHING)
     return restricted
 
 

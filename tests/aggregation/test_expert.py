@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import grapheraser as ge
+import grapheraser.aggregation.expert as expert_module
 from grapheraser.aggregation import Ensemble, Expert, MeanAggregator, WithExpert
 from grapheraser.aggregation.cholesky import solve_positive
 from grapheraser.aggregation.sketch import Sketch
@@ -187,3 +188,16 @@ def test_a_wide_expert_is_asked_for_by_name_and_comes_back(
 def test_other_names_of_an_expert_are_refused() -> None:
     with pytest.raises(ParameterError, match="a bool, 'wide' or None"):
         ge.GraphEraser(global_expert="narrow").fit(small_graph())
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = small_graph(n=60)
+    ensemble = ensemble_of(graph)
+    positions = np.arange(graph.num_nodes)
+    whole = Expert().fit(ensemble)
+    answers = whole.predict_proba(ensemble, positions)
+    monkeypatch.setattr(expert_module, "_MOST_NUMBERS", 7 * graph.num_features)
+    parts = Expert().fit(ensemble)
+    for name, tensor in whole.tensors.items():
+        assert tensor.tobytes() == parts.tensors[name].tobytes()
+    assert parts.predict_proba(ensemble, positions).tobytes() == answers.tobytes()

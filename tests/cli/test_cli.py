@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -284,6 +285,19 @@ def test_output_that_nobody_takes_ends_without_a_traceback(
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+def test_an_error_of_the_system_is_not_taken_for_lost_output(
+    fitted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("grapheraser.eraser.load_run", fails)
+    done = run("evaluate", fitted)
+    assert done.returncode == 1
+    assert "No locks available" in done.stderr
+    assert "output" not in done.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

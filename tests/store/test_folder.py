@@ -12,6 +12,7 @@ import pytest
 import grapheraser as ge
 from grapheraser.errors import CorruptRunError, RunBusyError, RunNotFoundError, StoreError
 from grapheraser.store import check_target, locked, stray_files, write_file
+from grapheraser.store.folder import VERSION
 from tests.store.runs import bits, contents
 
 HEX = "0123456789abcdef0123"
@@ -112,7 +113,7 @@ def test_saving_heals_a_damaged_file(
     assert contents(saved) == before
 
 
-@pytest.mark.parametrize("change", [{"version": 1}, {"version": 3}, "torn"])
+@pytest.mark.parametrize("change", [{"version": 1}, {"version": VERSION + 1}, "torn"])
 def test_another_version_or_a_torn_manifest_is_overwritten_only_on_request(
     eraser: ge.GraphEraser, saved: Path, change: Any
 ) -> None:

@@ -1,6 +1,6 @@
 """The aggregation stage: from the posteriors of all shard models to one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 
 from grapheraser.aggregation.base import (
@@ -96,7 +96,7 @@ def resolve_aggregator(
 
 def named_expert(global_expert: bool | str) -> Expert | None:
     """The global expert that is meant by True or ``"wide"``."""
-    if global_expert not in _EXPERTS:
+    if not isinstance(global_expert, Hashable) or global_expert not in _EXPERTS:
         allowed = f"a bool, '{WIDE}' or None"
         raise ParameterError.of("global_expert", "GraphEraser", allowed, global_expert)
     return _EXPERTS[global_expert]

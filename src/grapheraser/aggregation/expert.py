@@ -9,7 +9,7 @@ computed afresh they are the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,6 +27,9 @@ from grapheraser.graph import TRAIN, UNLABELLED, Graph
 # Products are at most 2**34; so many of them add up exactly in float64, which is what a BLAS is
 # fast at. Beyond that, in int64.
 _BLOCK = 2**18
+# Rows are made and used in blocks of so many numbers, half a gigabyte: all of a graph of eighty
+# thousand nodes at 768 columns, a quarter of it at 3,072.
+_MOST_NUMBERS = 2**26
 
 Integers = NDArray[np.int64]
 
@@ -67,12 +70,12 @@ class Expert:
         """Sum over all training nodes."""
         sketch = self.sketch(ensemble)
         graph = ensemble.graph
-        rows, _ = smoothed_rows(sketch, graph, _trained(graph), _visible(graph), ensemble.seed)
         gram = np.zeros((sketch.width, sketch.width), dtype=np.int64)
-        for start in range(0, len(rows), _BLOCK):
-            block = rows[start : start + _BLOCK]
-            gram += (block.T @ block).astype(np.int64)
-        cross = _by_class(rows, graph.y[_trained(graph)], graph.num_classes)
+        cross = np.zeros((sketch.width, graph.num_classes), dtype=np.int64)
+        for block in _blocks(_trained(graph), sketch.width):
+            rows, _ = smoothed_rows(sketch, graph, block, _visible(graph), ensemble.seed)
+            gram += (rows.T @ rows).astype(np.int64)
+            cross += _by_class(rows, graph.y[block], graph.num_classes)
         return self._solve(gram, cross)
 
     def refit(self, fitted: FittedExpert, ensemble: Ensemble, change: Change) -> FittedExpert:
@@ -145,8 +148,21 @@ class FittedExpert:
         sketch, graph = self.rule.sketch(ensemble), ensemble.graph
         everywhere = np.ones(graph.num_nodes, dtype=bool)
         wanted, back = np.unique(np.asarray(positions, dtype=np.int64), return_inverse=True)
-        rows, _ = smoothed_rows(sketch, graph, wanted, everywhere, ensemble.seed)
-        return _posteriors(rows, self.weights, self.rule.sharpness)[back]
+        out = np.empty((len(wanted), graph.num_classes), dtype=np.float32)
+        start = 0
+        for block in _blocks(wanted, sketch.width):
+            rows, _ = smoothed_rows(sketch, graph, block, everywhere, ensemble.seed)
+            answers = _posteriors(rows, self.weights, self.rule.sharpness)
+            out[start : start + len(block)] = answers
+            start += len(block)
+        return out[back]
+
+
+def _blocks(positions: NDArray[np.int64], width: int) -> Iterator[NDArray[np.int64]]:
+    """Positions whose rows are held at once; each row is the same in any block."""
+    size = min(_BLOCK, max(1, _MOST_NUMBERS // width))
+    for start in range(0, len(positions), size):
+        yield positions[start : start + size]
 
 
 def _trained(graph: Graph) -> NDArray[np.int64]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -69,23 +70,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             app(words)
         except GraphEraserError as error:
-            report_error(error, as_json="--json" in words)
-            sys.exit(1)
+            _fail(error, words)
         finally:
             sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has read enough, as in ``| head``
         drop_output()
         sys.exit(1)
     except OSError as error:
+        if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EIO):
+            _fail(GraphEraserError(f"{error}."), words)
         drop_output()
-        report_error(_unwritten(error), as_json=False)
-        sys.exit(1)
+        text = f"the output could not be written: {error.strerror}."
+        _fail(GraphEraserError(text, hint="what the command did before that stands."), ())
 
 
-def _unwritten(error: OSError) -> GraphEraserError:
-    if error.filename is not None:
-        return GraphEraserError(f"{error.filename}: {error.strerror}.")
-    return GraphEraserError(
-        f"the output could not be written: {error.strerror}.",
-        hint="what the command did before stands; only what it had to say is lost.",
-    )
+def _fail(error: GraphEraserError, words: Sequence[str]) -> NoReturn:
+    report_error(error, as_json="--json" in words)
+    sys.exit(1)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from grapheraser.cli.output import JsonOption, duration, print_json, say
+from grapheraser.errors import ParameterError
 
 NAME = "fit"
 
@@ -53,6 +54,8 @@ def run(
     from grapheraser.eraser import GraphEraser
     from grapheraser.store import check_target
 
+    if wide_expert and global_expert is False:
+        raise ParameterError("--wide-expert and --no-global-expert exclude each other.")
     check_target(out, replace=replace)
     graph = load_dataset(dataset, split_seed=split_seed)
     for note in graph.notes:

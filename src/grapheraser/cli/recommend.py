@@ -34,8 +34,10 @@ def run(
         return
     for reason in advice.reasons:
         print(reason)
-    wide = " --wide-expert" if advice.global_expert == WIDE else ""
+    numbers = {"epochs": (epochs, 100), "seed": (seed, 0), "split-seed": (split_seed, 0)}
+    changed = "".join(f" --{name} {now}" for name, (now, usual) in numbers.items() if now != usual)
+    expert = " --wide-expert" if advice.global_expert == WIDE else " --global-expert"
     print(
-        f"\ngrapheraser fit {dataset} --model {model} --partition {advice.partition} "
-        f"--shards {advice.num_shards} --aggregation {advice.aggregation}{wide} --out RUN"
+        f"\ngrapheraser fit {dataset} --model {model} --partition {advice.partition} --shards "
+        f"{advice.num_shards} --aggregation {advice.aggregation}{expert}{changed} --out RUN"
     )

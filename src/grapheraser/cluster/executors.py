@@ -108,7 +108,13 @@ class ProcessExecutor:
         if not tasks:
             return []
         if self._kept:
-            return _gather(self._kept[-1], function, tasks, names, tick)
+            try:
+                return _gather(self._kept[-1], function, tasks, names, tick)
+            except TrainingError as error:
+                if any(isinstance(e, BrokenExecutor) for e in error.failures.values()):
+                    self._kept.pop().shutdown()
+                    self._kept.append(_processes(_workers(self.workers)))
+                raise
         with _processes(min(_workers(self.workers), len(tasks))) as pool:
             return _gather(pool, function, tasks, names, tick)
 

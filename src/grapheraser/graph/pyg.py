@@ -53,15 +53,12 @@ def notes_on(data: Any) -> tuple[str, ...]:
         for key in ("edge_weight", "edge_attr")
         if getattr(data, key, None) is not None
     ]
-    n = int(data.num_nodes)
-    train, val, test = (_mask(data, f"{part}_mask", n) for part in ("train", "val", "test"))
-    if val is None:
-        return tuple(notes)
-    if train is None:
-        notes.append("'val_mask' is not used: without a 'train_mask' all labelled nodes train")
-    else:
-        idle = val & ~(train if test is None else train | test)
-        notes.append(f"nodes of 'val_mask' that are neither trained nor tested on: {idle.sum()}")
+    if getattr(data, "val_mask", None) is not None:
+        notes.append(
+            "'val_mask' is not used: its nodes are neither trained nor tested on"
+            if getattr(data, "train_mask", None) is not None
+            else "'val_mask' is not used: without a 'train_mask' all labelled nodes train"
+        )
     return tuple(notes)
 
 

@@ -25,7 +25,7 @@ from grapheraser.store.files import TEMPORARY, sync_folder
 MANIFEST, LOCK = "run.json", ".lock"
 FOLDERS = ("shards", "receipts")
 # Raise it when what is kept changes its meaning, not only its shape.
-FORMAT, VERSION = "grapheraser-run", 2
+FORMAT, VERSION = "grapheraser-run", 3
 
 _HEX = "[0-9a-f]{20}"
 _PART = re.compile(
@@ -173,6 +173,8 @@ def hold(path: Path) -> Iterator[RunLock]:
             raise RunBusyError(
                 f"{path}: another process is changing this run.", hint="try again when it is done."
             ) from None
+        except OSError as error:  # a file system without locks
+            raise StoreError(f"can't lock {path}: {error.strerror}.") from error
         yield RunLock(path, file)
 
 

@@ -241,7 +241,9 @@ def _graph_from(content: bytes, entry: dict[str, Any]) -> Graph:
             notes=tuple(entry["notes"]),
         )
         # Kept with the graph, so that the first request does not wait for every node's digest.
-        graph.__dict__["leaves"] = z["leaves"]
+        leaves = z["leaves"]
+        leaves.flags.writeable = False
+        graph.__dict__["leaves"] = leaves
         return graph
 
 
