@@ -94,3 +94,9 @@ def test_a_loaded_run_unlearns_with_another_executor(
     assert back.unlearn(node).shards == eraser.unlearn(node).shards
     assert executor.ran == 1
     assert back.executor is executor
+
+
+def test_a_device_that_is_none_is_refused_at_once(tmp_path: Path, small: ge.Graph) -> None:
+    ge.GraphEraser(num_shards=2, epochs=1).fit(small).save(tmp_path / "run")
+    with pytest.raises(ParameterError, match="a torch device"):
+        ge.GraphEraser.load(tmp_path / "run", device="gpu")

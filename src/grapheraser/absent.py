@@ -72,7 +72,13 @@ class AbsentEngine:
 
 def engine_again(configuration: dict[str, Any], model: Model, device: str) -> Engine:
     """The engine that trained a run, on a device of the same kind; else an `AbsentEngine`."""
+    import torch
+
     name, fitted_on = configuration["engine"], configuration["device"]
+    try:
+        torch.device(device)
+    except RuntimeError:
+        raise ParameterError.of("device", "GraphEraser.load", "a torch device", device) from None
     if device.partition(":")[0] != fitted_on.partition(":")[0]:
         why = f"the run was trained on device '{fitted_on}', and this is '{device}'."
         return AbsentEngine(name, why)
