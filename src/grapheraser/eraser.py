@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.absent import engine_again
-from grapheraser.accounting import Deed, write_receipt
 from grapheraser.aggregation import (
     Aggregator,
     BoundAggregator,
@@ -33,6 +31,7 @@ from grapheraser.configuration import (
     with_ends,
     without_ends,
 )
+from grapheraser.deeds import add_node, forget
 from grapheraser.errors import (
     CorruptRunError,
     GraphEraserError,
@@ -53,11 +52,11 @@ from grapheraser.partition import (
 )
 from grapheraser.partition.api import PartitionFunction
 from grapheraser.partition.base import EVERYTHING
-from grapheraser.placement import given, place_node
+from grapheraser.placement import given
 from grapheraser.receipt import Ends, Receipt, digest_of
 from grapheraser.replay import replay
-from grapheraser.requests import Plan, Request, insertion_digest
-from grapheraser.state import Settings, State, change_state, fit_state
+from grapheraser.requests import Plan, Request
+from grapheraser.state import Settings, State, fit_state
 from grapheraser.store import RunLock, RunState, load_run, save_run
 from grapheraser.training import (
     ShardWeights,
@@ -243,7 +242,8 @@ class GraphEraser(Estimator):
         nothing has changed.
         """
         with self._turn:
-            return self._unlearn(request)
+            self._fitted = forget(self._now, request)
+            return self._fitted.receipts[-1]
 
     def insert(
         self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
@@ -255,7 +255,8 @@ class GraphEraser(Estimator):
         says).
         """
         with self._turn:
-            return self._insert(node_id, features, label, neighbours)
+            self._fitted = add_node(self._now, node_id, features, label, neighbours)
+            return self._fitted.receipts[-1]
 
     # -- proof --------------------------------------------------------------------------------
 
@@ -390,59 +391,6 @@ class GraphEraser(Estimator):
             if self.global_expert is None
             else self.global_expert,
         )
-
-    def _unlearn(self, request: Request | Sequence[Request]) -> Receipt:
-        started = time.perf_counter()
-        now = self._now
-        plan = now.plan(request)
-        planned = time.perf_counter()
-        graph = now.state.graph.without(plan.removal)
-        partition = now.state.partition.restricted_to(graph.train_nodes)
-        changed = time.perf_counter()
-        state, timings = change_state(
-            now.settings, now.state, graph, partition, retrain=plan.retrain, touched=plan.touched
-        )
-        timings = {"planning": planned - started, "graph": changed - planned, **timings}
-        counts = {
-            "nodes": len(plan.removal.nodes),
-            "edges": len(plan.removal.edges),
-            "features": len(plan.removal.features),
-            "untrained": plan.untrained_nodes + plan.cut_edges,
-        }
-        shards = (*plan.retrain, *plan.emptied)
-        deed = Deed("unlearn", plan.removal.digest, counts, shards, timings, started)
-        return self._write_down(deed, now, state)
-
-    def _insert(
-        self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
-    ) -> Receipt:
-        started = time.perf_counter()
-        now = self._now
-        graph = now.state.graph.with_node(node_id, features, label, neighbours)
-        others = graph.neighbours(node_id)
-        cut = now.state.partition
-        shard, inputs = place_node(cut, graph, node_id, now.settings.partitioner)
-        partition = cut.with_node(node_id, shard, inputs=inputs)
-        changed = time.perf_counter()
-        state, timings = change_state(
-            now.settings,
-            now.state,
-            graph,
-            partition,
-            retrain=(shard,),
-            touched=np.union1d(others, [node_id]),
-        )
-        timings = {"graph": changed - started, **timings}
-        counts = {"nodes": 1, "edges": len(others), "features": 0, "untrained": 0}
-        request = insertion_digest(graph, node_id)
-        deed = Deed("insert", request, counts, (shard,), timings, started)
-        return self._write_down(deed, now, state)
-
-    def _write_down(self, deed: Deed, before: Fitted, after: State) -> Receipt:
-        """Make the state after a deed the current one, with its receipt."""
-        receipt = write_receipt(deed, before, after)
-        self._fitted = before.then(after, receipt)
-        return receipt
 
 
 def _check_trainable(graph: Graph) -> None:

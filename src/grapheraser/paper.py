@@ -13,6 +13,7 @@ from typing import NamedTuple
 DATASETS = ("cora", "citeseer", "pubmed", "cs", "physics")
 MODELS = ("gat", "gcn", "gin", "sage")
 RUNS = 10
+SCRATCH = "scratch"
 
 
 class Published(NamedTuple):
@@ -76,6 +77,13 @@ physics  gin   934/3  903/2  916/1  921/2  842/9  840/6  907/3  924/2  919/1  92
 physics  sage  956/5  712/3  717/2 823/11  905/3  894/3  922/1  926/3  924/2  933/1
 """,
 )
+
+
+def utility(dataset: str, model: str, partition: str, aggregation: str) -> Published | None:
+    """Micro F1 of shards cut and combined that way, or from scratch, where the paper has it."""
+    column = SCRATCH if partition == SCRATCH else f"{partition}/{aggregation}"
+    return UTILITY.get(dataset, model, column)
+
 
 # table:edge_unlearning_utility_optimal
 EDGE_UTILITY = _grid(

@@ -28,9 +28,10 @@ from grapheraser.eraser import GraphEraser
 from grapheraser.graph import Graph
 from grapheraser.models import GNNS
 from grapheraser.partition import partition_graph
+from grapheraser.store import write_text
 from grapheraser.versions import versions
 
-SCRATCH = "scratch"
+SCRATCH = paper.SCRATCH
 PARTITIONS = ("hash", "metis", "random", "blpa", "bekm")
 Aggregations = Mapping[str, tuple[str, bool | str]]
 AGGREGATIONS: Aggregations = {
@@ -93,7 +94,6 @@ def run(
     Returns: a JSON-able report; ``cells`` is what the files hold.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     found = []
     for name, seed in ((name, seed) for name in datasets for seed in range(seeds)):
         graph: Graph | None = None
@@ -104,9 +104,7 @@ def run(
                 progress(f"{name} {model} {partition} seed {seed}")
                 eraser = GraphEraser(model=model, seed=seed, epochs=epochs, device=device)
                 result = measure(graph, name, partition, eraser, aggregations)
-                partial = file.with_suffix(".partial")
-                partial.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
-                partial.replace(file)
+                write_text(file, json.dumps(result, indent=1, sort_keys=True) + "\n")
             found.append(json.loads(file.read_text()))
     return {"benchmark": "utility", "versions": versions(), "cells": found}
 
@@ -203,7 +201,7 @@ def ratios(report: Report, partition: str, label: str) -> dict[tuple[str, str], 
 
 def paper_best(dataset: str, model: str) -> float | None:
     """The best F1 that the paper has for shards of any kind."""
-    columns = [column for column in paper.UTILITY.columns if column != SCRATCH]
+    columns = [column for column in paper.UTILITY.columns if column != paper.SCRATCH]
     figures = [paper.UTILITY.get(dataset, model, column) for column in columns]
     return max((figure.mean for figure in figures if figure is not None), default=None)
 
@@ -286,8 +284,7 @@ def _figure(
     found: Mapping[tuple[str, str, str, str], float], key: tuple[str, str, str, str]
 ) -> str:
     name, model, partition, label = key
-    column = SCRATCH if partition == SCRATCH else f"{partition}/{label}"
-    published = paper.UTILITY.get(name, model, column)
+    published = paper.utility(name, model, partition, label)
     ours = _decimals(found.get(key))
     return f"{ours} ({published.mean:.3f})" if ours and published else ours
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from grapheraser import paper
 from grapheraser.experiments.cell import Cell, Results
 from grapheraser.experiments.noise import Mean, mean_of
 from grapheraser.experiments.options import Options
 from grapheraser.experiments.parts import is_own
 from grapheraser.paper import Published
 
-SCRATCH = "scratch"
+SCRATCH = paper.SCRATCH
 
 
 def shown(name: str) -> str:

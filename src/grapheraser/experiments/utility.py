@@ -53,12 +53,6 @@ def means(options: Options, results: Results) -> dict[Key, Mean]:
     return found
 
 
-def published(dataset: str, model: str, partition: str, label: str) -> paper.Published | None:
-    """The paper's figure, where it has one."""
-    column = SCRATCH if partition == SCRATCH else f"{partition}/{label}"
-    return paper.UTILITY.get(dataset, model, column)
-
-
 def summarise(options: Options, results: Results) -> Summary:
     """Two tables (the paper's aggregations, ours), bars, and the paper's conclusions."""
     found = means(options, results)
@@ -68,7 +62,7 @@ def summarise(options: Options, results: Results) -> Summary:
             "model": shown(model),
             "partition": partition,
             "aggregation": "" if partition == SCRATCH else label,
-            **tidy(value, published(dataset, model, partition, label)),
+            **tidy(value, paper.utility(dataset, model, partition, label)),
         }
         for (dataset, model, partition, label), value in found.items()
     ]
@@ -90,13 +84,13 @@ def _table(options: Options, found: dict[Key, Mean], labels: tuple[str, ...], ti
             line.append(
                 entry(
                     found.get((dataset, model, SCRATCH, "mean")),
-                    published(dataset, model, SCRATCH, "mean"),
+                    paper.utility(dataset, model, SCRATCH, "mean"),
                 )
             )
             keys = [(dataset, model, p, label) for p in partitions for label in labels]
             top = max((found[key].mean for key in keys if key in found), default=None)
             for key in keys:
-                item = entry(found.get(key), published(*key))
+                item = entry(found.get(key), paper.utility(*key))
                 line.append(item.as_best() if key in found and found[key].mean == top else item)
             rows.append(tuple(line))
     note = (
@@ -115,7 +109,7 @@ def _figure(options: Options, found: dict[Key, Mean]) -> Any:
     where = "metis" if "metis" in options.main_partitions else "blpa"
     for partition in dict.fromkeys((options.main_partitions[0], where)):
         series[f"{last} / {shown(partition)}"] = (partition, last)
-    return draw_f1(options, series, found, published)
+    return draw_f1(options, series, found, paper.utility)
 
 
 def _claims(options: Options, found: dict[Key, Mean]) -> list[Claim]:
