@@ -1,0 +1,103 @@
+"""Digests of fitted and changed states on the demo graph, to be recorded and compared.
+
+    python -m tests.property.golden record    # writes golden.json beside this file
+    python -m tests.property.golden cuda      # the same for engine cuda, on a machine with a GPU
+
+A change that is meant to leave every bit alone leaves these digests alone. Record them anew only
+where a change of the bits is intended, and say why in the commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import grapheraser as ge
+
+FILE = Path(__file__).with_name("golden.json")
+MODELS = ("gcn", "sage", "gat", "gin", "mlp")
+PAPER = tuple(f"{model}:paper" for model in MODELS)
+AGGREGATIONS = ("mean", "majority", "learned", "routed", "routed-learned")
+PARTITIONS = ("random", "blpa", "bekm", "metis")
+BASE: dict[str, Any] = {"num_shards": 5, "epochs": 6, "seed": 3}
+
+
+def cases(engines: tuple[str, ...] = ("cpu", "pyg")) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every configuration by a name that says what it is."""
+    for engine in engines:
+        device = "cuda" if engine == "cuda" else "cpu"
+        for model in (*MODELS, *PAPER):
+            yield f"{engine} {model}", {**BASE, "model": model, "engine": engine, "device": device}
+    if "cpu" not in engines:
+        return
+    for aggregation in AGGREGATIONS:
+        for expert in (False, True):
+            name = f"cpu gcn {aggregation}{' with expert' if expert else ''}"
+            yield name, {**BASE, "aggregation": aggregation, "global_expert": expert}
+    yield "cpu gcn one shard", {**BASE, "num_shards": 1}
+    yield "sgc", {**BASE, "model": "sgc", "num_shards": 1}
+    for partition in PARTITIONS:
+        yield f"cpu gcn {partition}", {**BASE, "partition": partition}
+
+
+def digests(options: dict[str, Any]) -> dict[str, str]:
+    """Digests of the state after a fit, after forgetting, and after adding a node."""
+    graph = ge.load_dataset("demo")
+    eraser = ge.GraphEraser(**options).fit(graph)
+    found = {"fitted": digest(eraser)}
+    u, v = graph.edges[17]
+    eraser.unlearn([ge.Nodes([3, 1200]), ge.Edges([(int(u), int(v))]), ge.Features([77, 78])])
+    found["unlearned"] = digest(eraser)
+    eraser.insert(9_000_000, graph.x[[5]], 2, [8, 13, 21])
+    found["inserted"] = digest(eraser)
+    return found
+
+
+def digest(eraser: ge.GraphEraser) -> str:
+    """SHA-256 of every array of the state, and of some posteriors."""
+    arrays: dict[str, NDArray[Any]] = {
+        "partition/nodes": eraser.partition_.nodes,
+        "partition/labels": eraser.partition_.labels,
+        "posteriors": eraser.predict_proba(eraser.graph_.ids[::40]),
+    }
+    for shard, weights in eraser.shards_.items():
+        arrays[f"shard {shard}/columns"] = weights.columns
+        for name, tensor in weights.tensors.items():
+            arrays[f"shard {shard}/{name}"] = tensor
+    for name, tensor in eraser.aggregator_.tensors.items():
+        arrays[f"aggregator/{name}"] = tensor
+    total = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        total.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
+
+
+def platform_of_pyg() -> str:
+    """What the bits of engine pyg depend on besides the code."""
+    import torch
+    import torch_geometric
+
+    versions = f"torch {torch.__version__.split('+')[0]}, PyG {torch_geometric.__version__}"
+    return f"{versions}, {torch.backends.cpu.get_cpu_capability()}"
+
+
+def main(what: str) -> None:
+    """Record all digests."""
+    engines = ("cuda",) if what == "cuda" else ("cpu", "pyg")
+    found = {name: digests(options) for name, options in cases(engines)}
+    if what == "cuda":
+        print(json.dumps(found, indent=1))
+        return
+    FILE.write_text(json.dumps({"pyg on": platform_of_pyg(), "states": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

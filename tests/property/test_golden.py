@@ -1,0 +1,20 @@
+"""The same bits as when `golden.json` was recorded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.property.golden import FILE, cases, digests, platform_of_pyg
+
+GOLDEN = json.loads(FILE.read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options"), list(cases()), ids=lambda value: str(value)[:40])
+def test_states_have_the_recorded_bits(name: str, options: dict[str, Any]) -> None:
+    if options.get("engine") == "pyg" and platform_of_pyg() != GOLDEN["pyg on"]:
+        pytest.skip(f"recorded on {GOLDEN['pyg on']}; engine pyg has other bits here")
+    assert digests(options) == GOLDEN["states"][name]
