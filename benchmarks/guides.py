@@ -16,13 +16,12 @@ from grapheraser.bench import (
     fidelity,
     partition,
     relearning,
-    slices,
     unlearn,
     utility,
 )
-from grapheraser.draw.experiments import smaller
-from grapheraser.draw.figure import as_png
-from grapheraser.draw.kept import draw_kept
+from grapheraser.reports.figures.canvas import as_png
+from grapheraser.reports.figures.charts import smaller
+from grapheraser.reports.figures.utility import draw_kept
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -34,7 +33,6 @@ def main() -> None:
     write("partitioning.md", "partition-convergence", partition.convergence_markdown(cuts))
     write("partitioning.md", "partition-scale", partition.markdown(stored("partition-scale")))
     write("engines.md", "engines", engines.markdown(stored("engines")))
-    write("slicing.md", "slices", slices.markdown(stored("slices")))
     write("engines.md", "unlearn", unlearn.markdown(stored("unlearn")))
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from grapheraser import paper
 from grapheraser.bench import utility
+from grapheraser.experiments.paper import published as paper
 from grapheraser.models import GNNS
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.aggregation import AGGREGATORS
-from grapheraser.cluster import EXECUTORS
 from grapheraser.datasets import PUBLIC
+from grapheraser.execution import EXECUTORS
 from grapheraser.models import KINDS
 from grapheraser.partition import PARTITIONERS
 from grapheraser.training import ENGINES

@@ -7,7 +7,7 @@
     eraser.score(graph.test_nodes)
     receipt = eraser.unlearn(ge.Nodes([10, 101]))
 
-Names are loaded when they are first used, so that `grapheraser.receipt` can check receipts where
+Names are loaded when they are first used, so that `grapheraser.receipts` can check receipts where
 torch is not installed.
 """
 
@@ -16,17 +16,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from grapheraser.versions import VERSION
+from grapheraser.environment import VERSION
 
 if TYPE_CHECKING:
-    from grapheraser.cluster import LocalExecutor, ProcessExecutor
     from grapheraser.datasets import load_dataset
     from grapheraser.eraser import GraphEraser
+    from grapheraser.eraser.recommend import recommend
+    from grapheraser.execution import LocalExecutor, ProcessExecutor
     from grapheraser.graph import Edges, Features, Graph, Nodes
-    from grapheraser.guideline import recommend
     from grapheraser.models import CustomModel, ModelSpec
     from grapheraser.partition import Partition, partition_graph
-    from grapheraser.receipt import Receipt
+    from grapheraser.receipts import Receipt
 
 __all__ = [
     "CustomModel",
@@ -47,14 +47,14 @@ __all__ = [
 __version__ = VERSION
 
 _HOMES = {
-    "cluster": ("LocalExecutor", "ProcessExecutor"),
     "datasets": ("load_dataset",),
     "eraser": ("GraphEraser",),
+    "eraser.recommend": ("recommend",),
+    "execution": ("LocalExecutor", "ProcessExecutor"),
     "graph": ("Edges", "Features", "Graph", "Nodes"),
-    "guideline": ("recommend",),
     "models": ("CustomModel", "ModelSpec"),
     "partition": ("Partition", "partition_graph"),
-    "receipt": ("Receipt",),
+    "receipts": ("Receipt",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import grapheraser as ge
 from grapheraser.aggregation import AGGREGATORS, Ensemble, RoutedAggregator
 from grapheraser.aggregation.routing import hop_shares
+from grapheraser.eraser.state import ensemble_of
 from grapheraser.errors import ParameterError, UnknownNodeError
-from grapheraser.state import ensemble_of
 from tests.strategies import small_graph
 
 

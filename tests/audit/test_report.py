@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grapheraser as ge
+from grapheraser.audit.attacks.partition_leak import partition_leak
 from grapheraser.audit.budget import Budget
 from grapheraser.audit.findings import findings
-from grapheraser.audit.partition_leak import partition_leak
 from grapheraser.audit.report import _Work, audit_run
 from grapheraser.cli import main
-from grapheraser.draw.audit_page import audit_page
+from grapheraser.reports.pages.audit import audit_page
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from grapheraser.experiments import Options
+from grapheraser.experiments.catalogue import Options
 
 
 def write_tiny(path: Path, *, seed: int = 0) -> Path:

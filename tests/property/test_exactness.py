@@ -17,7 +17,7 @@ from grapheraser.aggregation import AGGREGATORS
 from grapheraser.graph import Request
 from grapheraser.models import KINDS, PRESETS
 from grapheraser.partition import Partition
-from grapheraser.receipt import EXACT, EXACT_GIVEN_PARTITION
+from grapheraser.receipts import EXACT, EXACT_GIVEN_PARTITION
 from tests.strategies import (
     TwoHops,
     batches_for,

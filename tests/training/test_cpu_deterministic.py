@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grapheraser.cluster import LocalExecutor
 from grapheraser.errors import ParameterError
+from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Graph
 from grapheraser.models import PRESETS, CustomModel
 from grapheraser.training import ShardTask, TrainingConfig, resolve_engine

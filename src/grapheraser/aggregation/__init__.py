@@ -13,12 +13,12 @@ from grapheraser.aggregation.base import (
     Say,
     relearned,
 )
-from grapheraser.aggregation.expert import Expert
+from grapheraser.aggregation.expert.ridge import Expert
 from grapheraser.aggregation.learned import LearnedAggregator
+from grapheraser.aggregation.mean_majority import MajorityAggregator, MeanAggregator
 from grapheraser.aggregation.routed import RoutedAggregator
 from grapheraser.aggregation.routed_learned import RoutedLearnedAggregator
-from grapheraser.aggregation.sample import Sample, limits
-from grapheraser.aggregation.simple import MajorityAggregator, MeanAggregator
+from grapheraser.aggregation.sample.membership import Sample, limits
 from grapheraser.aggregation.with_expert import WithExpert
 from grapheraser.errors import ParameterError
 from grapheraser.registry import Registry

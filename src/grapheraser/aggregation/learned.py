@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
 from grapheraser.aggregation.explain import explain_shards
-from grapheraser.aggregation.sample import DEFAULT, Sample, limits, sampled_nodes
-from grapheraser.aggregation.sampled import SampledPosteriors, collect, refresh
-from grapheraser.aggregation.simplex import mixture_weights, paper_weights
+from grapheraser.aggregation.sample.membership import DEFAULT, Sample, limits, sampled_nodes
+from grapheraser.aggregation.sample.posteriors import SampledPosteriors, collect, refresh
+from grapheraser.aggregation.solvers.simplex import mixture_weights, paper_weights
 from grapheraser.errors import ParameterError
 
 EMPTY_SAMPLE = "the sample holds no nodes any more: every shard has the same weight"

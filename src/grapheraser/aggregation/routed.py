@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Ensemble, Explanation
 from grapheraser.aggregation.explain import explain_shards
+from grapheraser.aggregation.mean_majority import Stateless
 from grapheraser.aggregation.routing import hop_shares
-from grapheraser.aggregation.simple import Stateless
 from grapheraser.errors import ParameterError
 
 

@@ -23,9 +23,9 @@ from grapheraser.aggregation.explain import explain_shards
 from grapheraser.aggregation.learned import EMPTY_SAMPLE
 from grapheraser.aggregation.routed import weighted_posteriors
 from grapheraser.aggregation.routing import Shares, hop_shares
-from grapheraser.aggregation.sample import DEFAULT, Sample, limits, sampled_nodes
-from grapheraser.aggregation.sampled import SampledPosteriors, collect, refresh
-from grapheraser.aggregation.simplex import mixture, mixture_weights
+from grapheraser.aggregation.sample.membership import DEFAULT, Sample, limits, sampled_nodes
+from grapheraser.aggregation.sample.posteriors import SampledPosteriors, collect, refresh
+from grapheraser.aggregation.solvers.simplex import mixture, mixture_weights
 from grapheraser.errors import ParameterError
 
 WAYS = ("one hop", "two hops", "importance")

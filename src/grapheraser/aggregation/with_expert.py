@@ -15,7 +15,7 @@ from grapheraser.aggregation.base import (
     Explanation,
     FittedAggregator,
 )
-from grapheraser.aggregation.expert import Expert, FittedExpert
+from grapheraser.aggregation.expert.ridge import Expert, FittedExpert
 from grapheraser.aggregation.explain import explanation, say
 from grapheraser.errors import ParameterError
 

@@ -11,17 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.audit.budget import Budget
-from grapheraser.audit.edges import edge_attack
-from grapheraser.audit.findings import FAILED, LEAK, Finding, findings
-from grapheraser.audit.forgotten import Forgotten
-from grapheraser.audit.lira import lira
-from grapheraser.audit.membership import attack
-from grapheraser.audit.mitigations import CANDIDATES
-from grapheraser.audit.partition_leak import partition_leak
-from grapheraser.audit.planted import plant_and_forget
-from grapheraser.audit.residue import search_run
-from grapheraser.audit.shadow import (
+from grapheraser.audit.attacks.edges import edge_attack
+from grapheraser.audit.attacks.lira import lira
+from grapheraser.audit.attacks.membership import attack
+from grapheraser.audit.attacks.partition_leak import partition_leak
+from grapheraser.audit.attacks.planted import plant_and_forget
+from grapheraser.audit.attacks.shadow import (
     KEPT,
     KEPT_RESEEDED,
     RECUT,
@@ -33,6 +28,11 @@ from grapheraser.audit.shadow import (
     parameters,
     resplit,
 )
+from grapheraser.audit.budget import Budget
+from grapheraser.audit.findings import FAILED, LEAK, Finding, findings
+from grapheraser.audit.mitigations import CANDIDATES
+from grapheraser.audit.residues.forgotten import Forgotten
+from grapheraser.audit.residues.search import search_run
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import InputError, MissingExtraError, ParameterError
 from grapheraser.partition import PARTITIONERS

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.environment import versions
 from grapheraser.graph import Graph
 from grapheraser.models import GNNS, PRESETS, ModelSpec
 from grapheraser.partition import partition_graph
@@ -23,7 +24,6 @@ from grapheraser.seeding import derive
 from grapheraser.training.cpu import train_shard, warm_up
 from grapheraser.training.cpu.job import Job
 from grapheraser.training.task import ShardTask, TrainingConfig
-from grapheraser.versions import versions
 
 BAR, LEAST, BAR_ALL = 12.0, 5.0, 12.0
 EPOCHS = 100

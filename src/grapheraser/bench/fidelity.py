@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.cluster import LocalExecutor
 from grapheraser.datasets import load_dataset
+from grapheraser.environment import versions
 from grapheraser.eraser import GraphEraser
-from grapheraser.versions import versions
+from grapheraser.execution import LocalExecutor
 
 ENGINES = ("cpu", "pyg")
 # How far the means may lie apart.

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from grapheraser import paper
 from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.experiments.paper import published as paper
 from grapheraser.graph import TRAIN, Graph
 from grapheraser.partition import (
     PARTITIONERS,

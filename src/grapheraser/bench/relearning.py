@@ -22,12 +22,12 @@ from grapheraser.aggregation import (
     WithExpert,
 )
 from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.environment import versions
 from grapheraser.eraser import GraphEraser
+from grapheraser.eraser.plan import plan_removal
+from grapheraser.eraser.state import State, change_state, ensemble_of
 from grapheraser.graph import Nodes, coalesce
-from grapheraser.requests import plan_removal
 from grapheraser.seeding import generator
-from grapheraser.state import State, change_state, ensemble_of
-from grapheraser.versions import versions
 
 AGGREGATORS: dict[str, Aggregator] = {
     "learned": LearnedAggregator(),

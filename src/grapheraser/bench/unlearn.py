@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser import paper
-from grapheraser.cluster import LocalExecutor
 from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.environment import versions
 from grapheraser.eraser import GraphEraser
+from grapheraser.execution import LocalExecutor
+from grapheraser.experiments.paper import published as paper
 from grapheraser.graph import Edges, Graph, Nodes, Request
 from grapheraser.models import GNNS, PRESETS
 from grapheraser.seeding import generator
-from grapheraser.versions import versions
 
 BARS = {"cora": 100.0, "physics": 1000.0}
 _EPOCHS = 100

@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser import paper
 from grapheraser.aggregation import (
     WIDE,
     Aggregator,
     WithExpert,
     resolve_aggregator,
 )
-from grapheraser.aggregation.kept import KeptEnsemble
+from grapheraser.aggregation.remembering import KeptEnsemble
 from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.environment import versions
 from grapheraser.eraser import GraphEraser
+from grapheraser.experiments.paper import published as paper
 from grapheraser.graph import Graph
 from grapheraser.models import GNNS
 from grapheraser.partition import partition_graph
 from grapheraser.store import write_text
-from grapheraser.versions import versions
 
 SCRATCH = paper.SCRATCH
 PARTITIONS = ("hash", "metis", "random", "blpa", "bekm")

@@ -27,9 +27,9 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Prove what can be proved, attack the rest, and write a report that a person can read."""
-    from grapheraser.audit.forgotten import Forgotten
     from grapheraser.audit.report import audit_run
-    from grapheraser.draw.audit_page import audit_page
+    from grapheraser.audit.residues.forgotten import Forgotten
+    from grapheraser.reports.pages.audit import audit_page
     from grapheraser.store import write_text
 
     folder = path.with_name(path.name + "-audit") if out is None else out

@@ -21,7 +21,6 @@ BENCHMARKS = {
     "unlearn": "request to receipt against PyG from scratch",
     "relearning": "what learning the aggregation again costs after a request",
     "cuda": "the CUDA engine against the PyG loop on one GPU",
-    "slices": "training in slices: time of a request, storage and F1",
     "utility": "F1 of every partition and aggregation against training from scratch",
     "utility-experts": "F1 with a standard and with a wide expert, on ten graphs",
 }
@@ -54,7 +53,7 @@ def run(
             raise ParameterError(f"unknown model '{model}'. Choose from: {', '.join(PRESETS)}.")
     report = function(**options)
     if out is not None:
-        from grapheraser.receipt import canonical_json
+        from grapheraser.receipts import canonical_json
         from grapheraser.store import write_text
 
         write_text(out, canonical_json(report) + "\n")

@@ -26,8 +26,8 @@ def run(
 ) -> None:
     """Fit, predict, forget and verify on the embedded graph; writes a page with pictures."""
     from grapheraser.datasets import load_dataset
-    from grapheraser.demo import run_demo
-    from grapheraser.draw.demo_page import demo_page
+    from grapheraser.demo.page import demo_page
+    from grapheraser.demo.story import run_demo
     from grapheraser.eraser import GraphEraser
     from grapheraser.store import write_text
 

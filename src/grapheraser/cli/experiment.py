@@ -96,8 +96,8 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Run a table or figure of the paper; what is finished is kept, so it can be stopped."""
-    from grapheraser.experiments import EXPERIMENTS, Options, run_study
-    from grapheraser.paper import DATASETS, MODELS
+    from grapheraser.experiments.catalogue import EXPERIMENTS, Options, run_study
+    from grapheraser.experiments.paper.published import DATASETS, MODELS
 
     if names == [LIST]:
         _list(as_json=json)
@@ -147,7 +147,7 @@ def run(
 
 
 def _list(*, as_json: bool) -> None:
-    from grapheraser.experiments import EXPERIMENTS
+    from grapheraser.experiments.catalogue import EXPERIMENTS
 
     rows = [EXPERIMENTS.get(name) for name in EXPERIMENTS]
     if as_json:

@@ -38,9 +38,6 @@ def run(
     device: Annotated[str, typer.Option(help="A torch device.")] = "cpu",
     executor: Annotated[str, typer.Option(help="local or process.")] = "local",
     engine: Annotated[str, typer.Option(help="auto, pyg, cpu or cuda.")] = "auto",
-    slices: Annotated[
-        int, typer.Option(help="Phases of a shard's training, with checkpoints between them.")
-    ] = 1,
     gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, 0 to 1.")] = 0.0,
     delta: Annotated[int | None, typer.Option(help="Shard capacity itself.")] = None,
     replace: Annotated[
@@ -74,7 +71,6 @@ def run(
         delta=delta,
         sample=_sample(sample),
         global_expert=WIDE if wide_expert else global_expert,
-        slices=slices,
     )
     started = time.perf_counter()
     eraser.fit(graph)

@@ -45,7 +45,7 @@ def run(
     )
     picture = None
     if not no_draw:
-        from grapheraser.draw.partition import draw_partition
+        from grapheraser.reports.figures.partition import draw_partition
 
         picture = draw_partition(graph, part, draw or Path(f"{graph.name}-{method}.png"))
     report = {**part.report(), "dataset": graph.name, "picture": picture and str(picture)}

@@ -25,7 +25,7 @@ def run(
     """Measure a graph and a model on held-out training nodes, and say how to fit them."""
     from grapheraser.aggregation import WIDE
     from grapheraser.datasets import load_dataset
-    from grapheraser.guideline import recommend
+    from grapheraser.eraser.recommend import recommend
 
     graph = load_dataset(dataset, split_seed=split_seed)
     advice = recommend(graph, model, num_shards=shards, epochs=epochs, seed=seed)

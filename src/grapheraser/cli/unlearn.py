@@ -9,9 +9,9 @@ import typer
 
 from grapheraser.cli.ids import parse_edges, parse_ids, read_requests
 from grapheraser.cli.output import JsonOption, duration, print_json, print_table
+from grapheraser.eraser.plan import Plan
 from grapheraser.errors import NothingToForgetError
 from grapheraser.graph import Edges, Features, Nodes, Request
-from grapheraser.requests import Plan
 
 NAME = "unlearn"
 

@@ -11,7 +11,7 @@ from grapheraser.cli.output import JsonOption, duration, print_json, say
 from grapheraser.errors import ParameterError
 
 if TYPE_CHECKING:
-    from grapheraser.audit.residue import Search
+    from grapheraser.audit.residues.search import Search
 
 NAME = "verify"
 
@@ -70,8 +70,8 @@ def _print_strays(strays: list[str]) -> None:
 
 
 def _searched(path: Path, forgotten: Path | None) -> Search:
-    from grapheraser.audit.forgotten import Forgotten
-    from grapheraser.audit.residue import search_run
+    from grapheraser.audit.residues.forgotten import Forgotten
+    from grapheraser.audit.residues.search import search_run
 
     return search_run(path, None if forgotten is None else Forgotten.read(forgotten))
 

@@ -1,7 +1,7 @@
 """The graph stage: an immutable graph, and what can be taken out of it."""
 
 from grapheraser.graph.graph import Graph
-from grapheraser.graph.removal import (
+from grapheraser.graph.requests import (
     Edges,
     Features,
     Nodes,

@@ -24,7 +24,7 @@ from grapheraser.graph.csr import (
     slices_of,
     zero_rows,
 )
-from grapheraser.graph.removal import Removal, Request, coalesce
+from grapheraser.graph.requests import Removal, Request, coalesce
 from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
 from grapheraser.seeding import generator
 

@@ -1,13 +1,8 @@
 """The partition stage: from a training graph to shards."""
 
-from grapheraser.partition.api import (
-    PARTITIONERS,
-    partition_graph,
-    resolve_partitioner,
-    shard_capacity,
-)
 from grapheraser.partition.base import Assignment, Partition, Partitioner
 from grapheraser.partition.contract import BrokenContractError, check_case, check_partitioner
+from grapheraser.partition.data_free import HashPartitioner, RandomPartitioner
 from grapheraser.partition.embedding import smoothed_features
 from grapheraser.partition.kmeans import (
     BekmHungarianPartitioner,
@@ -16,9 +11,14 @@ from grapheraser.partition.kmeans import (
 )
 from grapheraser.partition.label_propagation import BlpaPartitioner, LpaPartitioner
 from grapheraser.partition.multilevel import KaminparPartitioner, MetisPartitioner
+from grapheraser.partition.partitioning import (
+    PARTITIONERS,
+    partition_graph,
+    resolve_partitioner,
+    shard_capacity,
+)
 from grapheraser.partition.quality import PartitionQuality, measure
 from grapheraser.partition.relocation import BlpaLpPartitioner
-from grapheraser.partition.simple import HashPartitioner, RandomPartitioner
 
 __all__ = [
     "PARTITIONERS",

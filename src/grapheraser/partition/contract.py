@@ -16,8 +16,12 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import GraphEraserError
 from grapheraser.graph import Graph
-from grapheraser.partition.api import PartitionFunction, partition_graph, resolve_partitioner
 from grapheraser.partition.base import Partition, Partitioner
+from grapheraser.partition.partitioning import (
+    PartitionFunction,
+    partition_graph,
+    resolve_partitioner,
+)
 
 
 class BrokenContractError(AssertionError):

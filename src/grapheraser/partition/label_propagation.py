@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
 from grapheraser.partition.base import EDGES, NODES, Assignment
-from grapheraser.partition.simple import balanced_labels
+from grapheraser.partition.data_free import balanced_labels
 from grapheraser.seeding import generator
 
 MAX_ITERATIONS = 30

@@ -24,8 +24,8 @@ from scipy.optimize import linprog
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
 from grapheraser.partition.base import EDGES, NODES, Assignment
+from grapheraser.partition.data_free import balanced_labels
 from grapheraser.partition.label_propagation import MAX_ITERATIONS, best_destinations
-from grapheraser.partition.simple import balanced_labels
 from grapheraser.seeding import generator
 
 

@@ -19,7 +19,7 @@ from grapheraser.errors import (
     RunVersionError,
     StoreError,
 )
-from grapheraser.receipt import Receipt
+from grapheraser.receipts import Receipt
 from grapheraser.store.files import TEMPORARY, sync_folder
 
 MANIFEST, LOCK = "run.json", ".lock"

@@ -4,7 +4,7 @@
     graph-<digest>.npz               the current graph
     partition-<digest>.npz           the shard of every training node
     aggregator-<digest>.safetensors  what the aggregator holds
-    shards/<digest>.safetensors      one file per shard model, and per checkpoint inside a shard
+    shards/<digest>.safetensors      one file per shard model
     receipts/000001-<digest>.json    one file per change, canonical JSON
 
 Files are named by their content and never change. A save writes the new ones, then replaces the
@@ -30,10 +30,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from grapheraser.environment import versions
 from grapheraser.errors import CorruptRunError, RunBusyError, StoreError, VerificationError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
-from grapheraser.receipt import Receipt
+from grapheraser.receipts import Receipt
 from grapheraser.store.files import holds, read_checked, sync_folder, write_atomic
 from grapheraser.store.folder import (
     FOLDERS,
@@ -47,8 +48,7 @@ from grapheraser.store.folder import (
     read_manifest,
     sweep,
 )
-from grapheraser.training import Checkpoint, ShardWeights
-from grapheraser.versions import versions
+from grapheraser.training import ShardWeights
 
 _TRIES = 10
 _UNREADABLE = (
@@ -131,15 +131,10 @@ def _write_parts(path: Path, run: RunState) -> dict[str, Any]:
             write_atomic(path / name, content)
         return {"file": name, "sha256": digest}
 
-    shards = {}
-    for shard, weights in run.shards.items():
-        entry: dict[str, Any] = put("shards/{}.safetensors", safetensors.numpy.save(weights.arrays))
-        if weights.checkpoints:
-            entry["checkpoints"] = [
-                put("shards/{}.safetensors", safetensors.numpy.save(checkpoint.arrays))
-                for checkpoint in weights.checkpoints
-            ]
-        shards[str(shard)] = entry
+    shards = {
+        str(shard): put("shards/{}.safetensors", safetensors.numpy.save(weights.arrays))
+        for shard, weights in run.shards.items()
+    }
     receipts = [
         put(f"receipts/{receipt.sequence:06}-{{}}.json", receipt.to_json().encode())
         for receipt in run.receipts
@@ -189,11 +184,7 @@ def _read_parts(path: Path, manifest: dict[str, Any]) -> RunState:
     shards = {}
     for shard, entry in sorted(manifest["shards"].items(), key=lambda item: int(item[0])):
         tensors = safetensors.numpy.load(get(entry))
-        kept = [safetensors.numpy.load(get(part)) for part in entry.get("checkpoints", ())]
-        checkpoints = tuple(Checkpoint(part.pop("columns"), part) for part in kept)
-        if checkpoints:
-            tensors.pop("checkpoints")
-        shards[int(shard)] = ShardWeights(tensors.pop("columns"), tensors, checkpoints)
+        shards[int(shard)] = ShardWeights(tensors.pop("columns"), tensors)
     try:
         receipts = tuple(Receipt.from_json(get(e).decode()) for e in manifest["receipts"])
     except VerificationError as error:

@@ -16,14 +16,8 @@ from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.registry import Registry
 from grapheraser.training import cpu, cuda
-from grapheraser.training.posteriors import posteriors
-from grapheraser.training.task import (
-    Checkpoint,
-    Phase,
-    ShardTask,
-    ShardWeights,
-    TrainingConfig,
-)
+from grapheraser.training.inference.posteriors import posteriors
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
 
 class Engine(Protocol):
@@ -42,22 +36,6 @@ class StackingEngine(Protocol):
 
     def train_stack(self, tasks: Sequence[ShardTask], config: TrainingConfig) -> list[ShardWeights]:
         """Train all of them; each with the bits that it would have alone."""
-
-
-@runtime_checkable
-class SlicingEngine(Protocol):
-    """An engine that can stop between two phases and go on from there, with the same bits."""
-
-    @property
-    def name(self) -> str: ...
-
-    def train_phases(
-        self, phases: Sequence[Phase], config: TrainingConfig, start: Checkpoint | None
-    ) -> ShardWeights:
-        """Train one shard through these phases, from a checkpoint or from the beginning.
-
-        Returns: the weights, with a checkpoint after each of the phases but the last.
-        """
 
 
 @dataclass(frozen=True)
@@ -83,12 +61,6 @@ class CpuEngine:
     def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
         """See `Engine`."""
         return cpu.train_shard(task, config)
-
-    def train_phases(
-        self, phases: Sequence[Phase], config: TrainingConfig, start: Checkpoint | None
-    ) -> ShardWeights:
-        """See `SlicingEngine`."""
-        return cpu.train_phases(phases, config, start)
 
 
 @dataclass(frozen=True)

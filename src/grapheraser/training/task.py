@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,32 +55,21 @@ class ShardTask:
         return np.arange(self.graph.num_features, dtype=np.int32)
 
 
-class Phase(NamedTuple):
-    """A part of a shard's training.
-
-    Attributes:
-        task: the data that it sees.
-        epochs: which of the whole training's epochs it consists of.
-    """
-
-    task: ShardTask
-    epochs: range
-
-
 @dataclass(frozen=True, eq=False)
-class Checkpoint:
-    """A shard's training, stopped between two phases: all that going on depends on.
+class ShardWeights:
+    """A trained shard model.
 
     Attributes:
-        columns: int32, sorted feature columns that the input layers have weights for so far.
-        tensors: weights, Adam's moments and steps, running statistics, as the engine lays them out.
+        columns: int32, sorted feature columns that the input layers have weights for.
+        tensors: arrays by the names of the PyG module's state dict; input layers have one column
+            per entry of ``columns``.
     """
 
     columns: NDArray[np.int32]
     tensors: dict[str, NDArray[np.generic]]
 
     def __post_init__(self) -> None:
-        for array in self.arrays.values():
+        for array in (self.columns, *self.tensors.values()):
             array.flags.writeable = False
 
     @property
@@ -91,54 +79,12 @@ class Checkpoint:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over names, types, shapes and bytes of every array."""
+        """SHA-256 over names, types, shapes and bytes of every tensor."""
         return digest_tensors(self.arrays)
 
     @property
     def num_bytes(self) -> int:
         return sum(array.nbytes for array in self.arrays.values())
-
-
-@dataclass(frozen=True, eq=False)
-class ShardWeights:
-    """A trained shard model.
-
-    Attributes:
-        columns: int32, sorted feature columns that the input layers have weights for.
-        tensors: arrays by the names of the PyG module's state dict; input layers have one column
-            per entry of ``columns``.
-        checkpoints: where training in slices was after each phase but the last; else none.
-    """
-
-    columns: NDArray[np.int32]
-    tensors: dict[str, NDArray[np.generic]]
-    checkpoints: tuple[Checkpoint, ...] = ()
-
-    def __post_init__(self) -> None:
-        for array in (self.columns, *self.tensors.values()):
-            array.flags.writeable = False
-
-    @property
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Columns and tensors, and the digests of the checkpoints where there are any.
-
-        A checkpoint that a request leaves alone is then not hashed again.
-        """
-        arrays = {"columns": self.columns, **self.tensors}
-        if self.checkpoints:
-            digests = b"".join(bytes.fromhex(c.digest) for c in self.checkpoints)
-            arrays["checkpoints"] = np.frombuffer(digests, dtype=np.uint8).reshape(-1, 32)
-        return arrays
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 over names, types, shapes and bytes of every tensor and every checkpoint."""
-        return digest_tensors(self.arrays)
-
-    @property
-    def num_bytes(self) -> int:
-        """Of the model itself, without the checkpoints."""
-        return self.columns.nbytes + sum(array.nbytes for array in self.tensors.values())
 
 
 def digest_tensors(tensors: Mapping[str, NDArray[np.generic]]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from grapheraser.experiments.framework.parts import partitioner_of
 from grapheraser.experiments.measure.data import graph_of
-from grapheraser.experiments.parts import partitioner_of
 from grapheraser.partition import Partition, partition_graph
 
 # All that a cut depends on. What is forgotten is forgotten after it.

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.experiments.cell import KINDS, Kind
-from grapheraser.experiments.communities import communities
+from grapheraser.experiments.framework.cell import KINDS, Kind
+from grapheraser.experiments.framework.parts import partitioner_of
+from grapheraser.experiments.measure.classical_communities import communities
 from grapheraser.experiments.measure.data import graph_of
-from grapheraser.experiments.parts import partitioner_of
 from grapheraser.graph import Graph
 from grapheraser.partition import EkmPartitioner, partition_graph
 
@@ -54,7 +54,7 @@ def measure_communities(config: Mapping[str, Any]) -> dict[str, Any]:
     labels = communities(training, config["seed"])
     found: dict[str, Any] = {"sizes": np.bincount(labels).tolist(), "nodes": training.num_nodes}
     if config.get("layout"):
-        from grapheraser.draw.layout import layout
+        from grapheraser.reports.figures.layout import layout
 
         once = training.sources < training.indices
         ends = np.stack([training.sources[once], training.indices[once]], axis=1)

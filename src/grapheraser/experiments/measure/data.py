@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from grapheraser.datasets import load_dataset
 from grapheraser.errors import ParameterError
-from grapheraser.experiments.communities import communities
+from grapheraser.experiments.measure.classical_communities import communities
 from grapheraser.graph import Edges, Graph, Nodes, Request
 from grapheraser.partition import Partition
 from grapheraser.seeding import generator

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from grapheraser.errors import MissingExtraError
-from grapheraser.experiments.cell import KINDS, Kind
+from grapheraser.experiments.framework.cell import KINDS, Kind
+from grapheraser.experiments.framework.parts import EMBEDDINGS
 from grapheraser.experiments.measure.cut import partition_of
 from grapheraser.experiments.measure.data import graph_of
 from grapheraser.experiments.measure.utility import measure as measure_utility
-from grapheraser.experiments.parts import EMBEDDINGS
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.aggregation.kept import KeptEnsemble
-from grapheraser.cluster import LocalExecutor
+from grapheraser.aggregation.remembering import KeptEnsemble
 from grapheraser.eraser import GraphEraser
-from grapheraser.experiments.cell import KINDS, Kind
+from grapheraser.execution import LocalExecutor
+from grapheraser.experiments.framework.cell import KINDS, Kind
+from grapheraser.experiments.framework.parts import aggregator_of, model_of
 from grapheraser.experiments.measure.cut import partition_of
 from grapheraser.experiments.measure.data import graph_of, request_of
-from grapheraser.experiments.parts import aggregator_of, model_of
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:

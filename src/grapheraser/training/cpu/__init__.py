@@ -1,6 +1,5 @@
 """The CPU engine: sparse features, fused kernels, no Python inside of an epoch."""
 
-from grapheraser.training.cpu.phases import train_phases
 from grapheraser.training.cpu.train import train_shard, warm_up
 
-__all__ = ["train_phases", "train_shard", "warm_up"]
+__all__ = ["train_shard", "warm_up"]

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.training.cpu.simd import LANES, ONE, Tile, fma, inverse_root, load, store
+from grapheraser.kernels.vectors import LANES, ONE, Tile, fma, inverse_root, load, store
 
 BETA_1, BETA_2, EPS = 0.9, 0.999, 1e-8
 Rates: TypeAlias = tuple[float, float, float]

@@ -13,9 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.training.cpu.dense import Array
-from grapheraser.training.cpu.noise import Noise, edge_key, row_keys, scale_of
-from grapheraser.training.cpu.simd import (
+from grapheraser.kernels.vectors import (
     LANES,
     ONE,
     exponential,
@@ -28,6 +26,8 @@ from grapheraser.training.cpu.simd import (
     where_positive,
     zeros,
 )
+from grapheraser.training.cpu.dense import Array
+from grapheraser.training.cpu.noise import Noise, edge_key, row_keys, scale_of
 from grapheraser.training.cpu.sparse import Edges
 
 LEAK = 0.2

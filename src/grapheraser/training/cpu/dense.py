@@ -11,8 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.training.cpu.noise import EVERY_UNIT, scale_of
-from grapheraser.training.cpu.simd import (
+from grapheraser.kernels.vectors import (
     LANES,
     ONE,
     Tile,
@@ -28,6 +27,7 @@ from grapheraser.training.cpu.simd import (
     where_positive,
     zeros,
 )
+from grapheraser.training.cpu.noise import EVERY_UNIT, scale_of
 
 Array = NDArray[np.floating]
 NO_ACTIVATION, RELU, ELU = range(3)

@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.vectors import Tile
 from grapheraser.training.cpu.adam import Parameters, Schedule, adam_step, rates_of
 from grapheraser.training.cpu.dense import Array
 from grapheraser.training.cpu.noise import Noise
-from grapheraser.training.cpu.simd import Tile
 from grapheraser.training.cpu.sparse import (
     Edges,
     Features,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from grapheraser.kernels.vectors import LANES, ONE, Tile
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.attention import Attention, attend, attend_gradient
 from grapheraser.training.cpu.dense import (
@@ -20,7 +21,6 @@ from grapheraser.training.cpu.dense import (
 )
 from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
 from grapheraser.training.cpu.noise import ATTENTION_1, ATTENTION_2, HIDDEN_1, row_keys
-from grapheraser.training.cpu.simd import LANES, ONE, Tile
 from grapheraser.training.cpu.sparse import InputWeights
 
 

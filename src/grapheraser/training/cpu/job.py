@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from grapheraser.kernels.vectors import tile_for
 from grapheraser.models import ModelSpec, initial_weights, parameter_shapes
 from grapheraser.models.spec import ACTIVATION_CODES
 from grapheraser.training.cpu import gat, gcn, gin, mlp, sage
@@ -18,7 +19,6 @@ from grapheraser.training.cpu.epoch import Shard
 from grapheraser.training.cpu.layout import Tensors, aligned, offsets_of
 from grapheraser.training.cpu.noise import noise_of
 from grapheraser.training.cpu.plan import plan_of
-from grapheraser.training.cpu.simd import tile_for
 from grapheraser.training.cpu.sparse import Features, InputWeights
 from grapheraser.training.task import ShardTask
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from grapheraser.training.cpu.simd import LANES, padded
+from grapheraser.kernels.vectors import LANES, padded
 
 Tensors = dict[str, NDArray[np.generic]]
 

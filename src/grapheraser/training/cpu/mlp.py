@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from grapheraser.kernels.vectors import ONE, Tile
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.dense import (
     activate,
@@ -18,7 +19,6 @@ from grapheraser.training.cpu.dense import (
 )
 from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
 from grapheraser.training.cpu.noise import HIDDEN_1, HIDDEN_2, row_keys
-from grapheraser.training.cpu.simd import ONE, Tile
 from grapheraser.training.cpu.sparse import InputWeights
 
 

@@ -44,13 +44,6 @@ def noise_of(
     return Noise(np.uint64(seed % 2**64), keyed_hash(ids, 0), *limits)
 
 
-def later(noise: Noise, epochs: int) -> Noise:
-    """The noise whose epoch 0 is that of ``noise`` after so many epochs."""
-    # `row_keys` adds the epoch, times a constant, to the seed.
-    shift = int(GOLDEN) * 8 * epochs
-    return noise._replace(seed=np.uint64((int(noise.seed) + shift) % 2**64))
-
-
 @njit(cache=True, nogil=True)
 def scale_of(limit: int) -> float:
     """What kept units are multiplied by, so that the expected value stays."""

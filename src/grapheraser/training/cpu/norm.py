@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numba import njit
 
+from grapheraser.kernels.vectors import LANES, Tile, fma, load, root, store, zeros
 from grapheraser.training.cpu.dense import Array
-from grapheraser.training.cpu.simd import LANES, Tile, fma, load, root, store, zeros
 
 MOMENTUM, EPS = 0.1, 1e-5
 

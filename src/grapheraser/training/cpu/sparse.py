@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.vectors import LANES, Tile, fma, load, store, zeros
 from grapheraser.training.cpu.adam import Rates, adam_tile
 from grapheraser.training.cpu.dense import Array
 from grapheraser.training.cpu.noise import INPUT, Noise, is_kept, row_keys, scale_of
-from grapheraser.training.cpu.simd import LANES, Tile, fma, load, store, zeros
 
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 

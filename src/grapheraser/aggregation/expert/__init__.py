@@ -1,0 +1,1 @@
+"""The closed-form expert on the whole training graph."""

@@ -1,0 +1,1 @@
+"""The sampled training nodes that an aggregation learns from."""

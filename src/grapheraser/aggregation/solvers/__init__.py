@@ -1,0 +1,1 @@
+"""Convex problems that aggregations solve."""

@@ -1,0 +1,1 @@
+"""Attacks on a run: what can be learned about data that was forgotten."""

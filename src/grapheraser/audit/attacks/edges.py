@@ -1,0 +1,213 @@
+"""Ties: was this edge in the training graph, and which one was just deleted?
+
+Here the attacker asks by node id, as a client of the service does: the model answers on its own
+current graph, so an edge speaks twice, through what was learned and through the neighbourhood that
+an answer is computed from. Forgetting an edge has to silence both.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.audit.attacks.lira import ShadowRuns, left_out_scores, likelihood_ratio, log_odds
+from grapheraser.audit.attacks.shadow import fitted, parameters
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.statistics import Rates, rates
+from grapheraser.eraser import GraphEraser
+from grapheraser.errors import ParameterError
+from grapheraser.graph import TRAIN, UNLABELLED, Edges, Graph
+from grapheraser.seeding import derive, generator
+
+
+@dataclass(frozen=True)
+class EdgeResult:
+    """What can be told about ties.
+
+    Attributes:
+        runs: how many runs of their own the attacker had.
+        candidates: how many edges were asked about.
+        standing: is this tie in the graph? One look at one version.
+        before: edges that are about to be forgotten, against pairs that were never tied.
+        after: the same edges once forgotten; 0.5 is as it should be.
+        drop: which of the current ties was just deleted? Two versions, by how much the
+            confidence at both ends fell.
+        drop_inside, drop_across: AUC of the latter for ties within a shard, and between shards.
+    """
+
+    runs: int
+    candidates: int
+    standing: Rates
+    before: Rates
+    after: Rates
+    drop: Rates
+    drop_inside: float
+    drop_across: float
+
+    def to_dict(self) -> dict[str, Any]:
+        named = ("standing", "before", "after", "drop")
+        return {**self.__dict__, **{name: getattr(self, name).to_dict() for name in named}}
+
+
+def edge_attack(
+    eraser: GraphEraser,
+    graph: Graph,
+    *,
+    runs: int = 64,
+    candidates: int = 200,
+    targets: int = 4,
+    requests: int = 60,
+    seed: int = 0,
+    budget: Budget = UNLIMITED,
+) -> EdgeResult:
+    """Both attacks on ties, against runs like this one.
+
+    Args:
+        eraser: fitted on ``graph``; it is left as it is.
+        graph: the run's graph.
+        runs: shadow runs, at most; each has about half of the candidate edges.
+        candidates: edges between training nodes that are asked about.
+        targets: how many of the runs are then asked to forget half of the candidates they have.
+        requests: single edges that are deleted from the run for the confidence-drop attack.
+        seed: of the attacker.
+        budget: stops early when it is spent.
+    """
+    params = parameters(eraser)
+    edges = candidate_edges(graph, candidates, seed)
+    shadow, kept = edge_runs(
+        graph, params, edges, runs=runs, targets=targets, seed=seed, budget=budget.share(0.6)
+    )
+    scores, member, at = left_out_scores(shadow)
+    both, truth, tie = _both_ends(scores, member, at, len(edges))
+    standing = rates(both, truth, clusters=tie, seed=seed, resamples=100)
+    before, after = _forgotten(shadow, kept, edges, seed)
+    dropped = confidence_drop(eraser, graph, requests=requests, seed=seed, budget=budget)
+    return EdgeResult(len(shadow), len(edges), standing, before, after, *dropped)
+
+
+def candidate_edges(graph: Graph, count: int, seed: int) -> NDArray[np.int64]:
+    """Edges between labelled training nodes that share no end ``[m, 2]``."""
+    ends = graph.edges
+    at = graph.positions(ends.ravel()).reshape(-1, 2)
+    usable = ((graph.role[at] == TRAIN) & (graph.y[at] != UNLABELLED)).all(axis=1)
+    chosen: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    for u, v in generator(seed, "audit", "edges").permutation(ends[usable]).tolist():
+        if len(chosen) == count:
+            break
+        if u not in taken and v not in taken:
+            chosen.append((u, v))
+            taken |= {u, v}
+    if len(chosen) < 4:
+        raise ParameterError(
+            f"an attack on ties needs 4 edges between training nodes (found {len(chosen)})."
+        )
+    return np.array(chosen, dtype=np.int64)
+
+
+def edge_runs(
+    graph: Graph,
+    params: Mapping[str, Any],
+    edges: NDArray[np.int64],
+    *,
+    runs: int,
+    targets: int,
+    seed: int,
+    budget: Budget,
+) -> tuple[ShadowRuns, list[GraphEraser]]:
+    """Runs on graphs with about half of the edges; columns are first ends, then second ends."""
+    ends = edges.T.ravel()
+    labels = graph.y[graph.positions(ends)]
+    member, statistic, kept = [], [], list[GraphEraser]()
+    for number in budget.rounds(runs, least=8):
+        present = generator(seed, "audit", "edges", number).random(len(edges)) < 0.5
+        present[:2] = (number % 2 == 0, number % 2 == 1)
+        rest = graph.without(Edges(map(tuple, edges[~present].tolist())))
+        run = fitted(params, rest, derive(seed, "edges", "run", number) >> 1)
+        member.append(np.tile(present, 2))
+        statistic.append(log_odds(run.predict_proba(ends), labels))
+        if number < targets:
+            kept.append(run)
+    return ShadowRuns(ends, np.array(member), np.array(statistic)), kept
+
+
+def _forgotten(
+    shadow: ShadowRuns, kept: list[GraphEraser], edges: NDArray[np.int64], seed: int
+) -> tuple[Rates, Rates]:
+    """Half of the ties of some runs forgotten: the attack on both versions of them."""
+    m = len(edges)
+    scores: list[list[NDArray[np.float64]]] = [[], []]
+    truth, ties = [], []
+    for number, run in enumerate(kept):
+        present = shadow.member[number, :m]
+        gone = present & (generator(seed, "audit", "edges", "gone", number).random(m) < 0.5)
+        gone[np.flatnonzero(present)[:1]] = True
+        after = copy.copy(run)
+        after.unlearn(Edges(map(tuple, edges[gone].tolist())))
+        judged = np.flatnonzero(gone | ~present)
+        labels = run.graph_.y[run.graph_.positions(shadow.nodes)]
+        for version, found in zip((run, after), scores, strict=True):
+            seen = log_odds(version.predict_proba(shadow.nodes), labels)
+            ratio = likelihood_ratio(shadow, seen, left_out=number)
+            found.append((ratio[:m] + ratio[m:])[judged])
+        truth.append(gone[judged])
+        ties.append(judged)
+    member, clusters = np.concatenate(truth), np.concatenate(ties)
+    before, after_ = (
+        rates(np.concatenate(found), member, clusters=clusters, seed=seed) for found in scores
+    )
+    return before, after_
+
+
+def confidence_drop(
+    eraser: GraphEraser,
+    graph: Graph,
+    *,
+    requests: int = 60,
+    others: int = 5,
+    seed: int = 0,
+    budget: Budget = UNLIMITED,
+) -> tuple[Rates, float, float]:
+    """Delete edges one at a time; which of the ties was it, judging by both ends' confidence?
+
+    Every request is compared with ``others`` ties that stay. A tie's score is how far the
+    posteriors of its two ends moved, seen by id in both versions.
+
+    Returns: rates over all requests, and the AUC for ties within and between shards.
+    """
+    edges = candidate_edges(graph, requests * (others + 1), seed)
+    requests = len(edges) // (others + 1)
+    groups = edges[: requests * (others + 1)].reshape(requests, others + 1, 2)
+    shards = eraser.partition_.shard_of(groups[:, 0].ravel()).reshape(-1, 2)
+    scores, done = [], []
+    for number in budget.rounds(requests, least=min(10, requests)):
+        after = copy.copy(eraser)
+        after.unlearn(Edges([tuple(groups[number, 0].tolist())]))
+        ends = groups[number].ravel()
+        moved = eraser.predict_proba(ends) - after.predict_proba(ends)
+        scores.append(np.abs(moved).sum(axis=1).reshape(-1, 2).sum(axis=1))
+        done.append(number)
+    scored = np.array(scores)
+    truth = np.zeros(scored.shape, dtype=bool)
+    truth[:, 0] = True
+    clusters = np.repeat(np.arange(len(done)), others + 1)
+    inside = (shards[:, 0] == shards[:, 1])[done]
+
+    def of(rows: NDArray[np.bool_]) -> Rates:
+        some = np.repeat(rows, others + 1)
+        return rates(scored.ravel()[some], truth.ravel()[some], clusters=clusters[some], seed=seed)
+
+    return of(np.ones(len(done), dtype=bool)), of(inside).auc.value, of(~inside).auc.value
+
+
+def _both_ends(
+    scores: NDArray[np.float64], member: NDArray[np.bool_], at: NDArray[np.int64], m: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
+    """The evidence of both ends of an edge added up."""
+    folded = scores.reshape(-1, 2, m).sum(axis=1).ravel()
+    return folded, member.reshape(-1, 2, m)[:, 0].ravel(), at.reshape(-1, 2, m)[:, 0].ravel()

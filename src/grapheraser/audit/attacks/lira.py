@@ -1,0 +1,232 @@
+"""The likelihood-ratio attack (LiRA): is this answer likelier with the candidate or without?
+
+For every candidate the attacker trains runs of their own with it and without it, and knows how
+sure each kind is of the candidate's class. One look at the model under attack is then weighed
+against both. It is a test per example, so it finds the few who stand out even where the average
+shows nothing; that is what the true-positive rate at few false alarms is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.audit.attacks.shadow import (
+    KEPT,
+    PLANTED,
+    RECUT,
+    fitted,
+    labelled,
+    parameters,
+    resplit,
+    unlearned,
+)
+from grapheraser.audit.attacks.version import Version
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.mitigations import Mitigation
+from grapheraser.audit.statistics import Rates, rates
+from grapheraser.eraser import GraphEraser
+from grapheraser.graph import TEST, TRAIN, Graph
+from grapheraser.seeding import derive, generator
+
+# Candidates' own variances are pulled towards that of all, as if seen in this many more runs.
+_PRIOR_RUNS = 8.0
+_FLOOR = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ShadowRuns:
+    """The attacker's own runs.
+
+    Attributes:
+        nodes: ids of the candidates ``[n]``.
+        member: whether each run was trained on each candidate ``[runs, n]``.
+        statistic: how sure each run is of each candidate's class, as log odds ``[runs, n]``.
+    """
+
+    nodes: NDArray[np.int64]
+    member: NDArray[np.bool_]
+    statistic: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.member)
+
+
+def log_odds(posteriors: NDArray[np.floating], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Log odds of the true class ``[n]``; bounded, so that rounded answers stay finite."""
+    p = np.asarray(posteriors, dtype=np.float64)
+    true = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
+    rest = p.sum(axis=1) - true
+    return np.log(np.maximum(true, _FLOOR)) - np.log(np.maximum(rest, _FLOOR))
+
+
+def shadow_runs(
+    graph: Graph,
+    params: Mapping[str, Any],
+    *,
+    runs: int = 64,
+    most_nodes: int = 3000,
+    mitigation: Mitigation | None = None,
+    seed: int = 0,
+    budget: Budget = UNLIMITED,
+) -> ShadowRuns:
+    """Train runs of the same kind, each on other nodes of the same graph.
+
+    Args:
+        graph: its labelled train and test nodes are the candidates.
+        params: arguments of the run under attack.
+        runs: how many at most.
+        most_nodes: candidates are a sample of at most this many; all of the test nodes first.
+        mitigation: applied to every answer.
+        seed: which nodes, and of the runs.
+        budget: stops early when it is spent; 8 runs are made in any case.
+    """
+    rng = generator(seed, "audit", "lira", "candidates")
+    test, train = labelled(graph, TEST), labelled(graph, TRAIN)
+    some = rng.permutation(train)[: max(most_nodes - len(test), most_nodes // 2)]
+    nodes = np.union1d(rng.permutation(test)[: most_nodes // 2], some)
+    labels = graph.y[graph.positions(nodes)]
+    guard = mitigation or Mitigation()
+    member, statistic = [], []
+    for number in budget.rounds(runs, least=8):
+        split = resplit(graph, derive(seed, "lira", number))
+        run = fitted(params, split, derive(seed, "lira", "run", number) >> 1)
+        member.append(split.role[split.positions(nodes)] == TRAIN)
+        statistic.append(log_odds(guard(Version.of(run).posteriors(graph, nodes)), labels))
+    return ShadowRuns(nodes, np.array(member), np.array(statistic))
+
+
+def likelihood_ratio(
+    runs: ShadowRuns, observed: NDArray[np.float64], *, left_out: int | None = None
+) -> NDArray[np.float64]:
+    """Log likelihood ratio "trained on" against "not", for each candidate ``[n]``.
+
+    Args:
+        runs: the attacker's own.
+        observed: log odds that the model under attack gave ``[n]``.
+        left_out: a run that is the one under attack, and so none of the attacker's.
+    """
+    others = np.arange(len(runs)) != (-1 if left_out is None else left_out)
+    member, statistic = runs.member[others], runs.statistic[others]
+    inside = _gaussian(statistic, member)
+    outside = _gaussian(statistic, ~member)
+    return _log_density(observed, *inside) - _log_density(observed, *outside)
+
+
+def left_out_scores(
+    runs: ShadowRuns,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
+    """Every run attacked with the help of all others: scores, truth and node, flat."""
+    scores = [likelihood_ratio(runs, runs.statistic[run], left_out=run) for run in range(len(runs))]
+    at = np.tile(np.arange(len(runs.nodes)), len(runs))
+    return np.concatenate(scores), runs.member.ravel(), at
+
+
+@dataclass(frozen=True)
+class LiraResult:
+    """What the likelihood-ratio attack achieves.
+
+    Attributes:
+        runs: how many runs of their own the attacker had.
+        standing: one look at one version, over all candidates: how visible training on a node is.
+        forgotten: how many nodes were forgotten for the figures below.
+        before: those nodes against test nodes, on the run that was trained on them. An eraser
+            that does nothing would leave it at that.
+        after: the same, on the version after the request, by scenario.
+    """
+
+    runs: int
+    standing: Rates
+    forgotten: int
+    before: Rates
+    after: dict[str, Rates]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "runs": self.runs,
+            "standing": self.standing.to_dict(),
+            "forgotten": self.forgotten,
+            "before": self.before.to_dict(),
+            "after": {how: figure.to_dict() for how, figure in self.after.items()},
+        }
+
+
+def lira(
+    eraser: GraphEraser,
+    graph: Graph,
+    *,
+    runs: int = 64,
+    forget: int = 200,
+    scenarios: tuple[str, ...] = (KEPT, RECUT),
+    seed: int = 0,
+    budget: Budget = UNLIMITED,
+) -> LiraResult:
+    """Attack a fitted run: who was trained on, and can it still be told once they are forgotten?
+
+    Args:
+        eraser: fitted on ``graph``; it is left as it is.
+        graph: the run's graph.
+        runs: shadow runs, at most.
+        forget: how many training nodes the request takes out (at most a tenth of them).
+        scenarios: of the version after.
+        seed: of the attacker.
+        budget: stops the shadow runs early.
+    """
+    shadow = shadow_runs(graph, parameters(eraser), runs=runs, seed=seed, budget=budget)
+    scores, member, at = left_out_scores(shadow)
+    standing = rates(scores, member, clusters=at, seed=seed, resamples=100)
+
+    role = graph.role[graph.positions(shadow.nodes)]
+    trained = shadow.nodes[role == TRAIN]
+    forget = max(1, min(forget, len(graph.train_nodes) // 10, len(trained)))
+    gone = np.sort(generator(seed, "audit", "lira", "gone").permutation(trained)[:forget])
+    keep = (role == TEST) | np.isin(shadow.nodes, gone)
+    chosen = _of(shadow, keep)
+    truth = np.isin(chosen.nodes, gone)
+
+    def judged(version: Version) -> Rates:
+        labels = graph.y[graph.positions(chosen.nodes)]
+        seen = log_odds(version.posteriors(graph, chosen.nodes), labels)
+        return rates(likelihood_ratio(chosen, seen), truth, seed=seed)
+
+    before = judged(Version.of(eraser))
+    after = {
+        how: before if how == PLANTED else judged(unlearned(eraser, graph, gone, how))
+        for how in scenarios
+    }
+    return LiraResult(len(shadow), standing, forget, before, after)
+
+
+def _of(runs: ShadowRuns, keep: NDArray[np.bool_]) -> ShadowRuns:
+    return replace(
+        runs,
+        nodes=runs.nodes[keep],
+        member=runs.member[:, keep],
+        statistic=runs.statistic[:, keep],
+    )
+
+
+def _gaussian(
+    statistic: NDArray[np.float64], mask: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and variance of each column over the runs in the mask, shrunk to that of all."""
+    count = mask.sum(axis=0)
+    overall = (statistic * mask).sum() / max(int(mask.sum()), 1)
+    total = (statistic * mask).sum(axis=0)
+    # A candidate that no run of this kind has seen is given the mean of all candidates.
+    mean = np.where(count > 0, total / np.maximum(count, 1), overall)
+    squares = ((statistic - mean) ** 2 * mask).sum(axis=0)
+    freedom = np.maximum(count - 1, 0)
+    common = squares.sum() / max(int(freedom.sum()), 1)
+    variance = (squares + _PRIOR_RUNS * common) / (freedom + _PRIOR_RUNS)
+    return mean, np.maximum(variance, 1e-12)
+
+
+def _log_density(
+    x: NDArray[np.float64], mean: NDArray[np.float64], variance: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    return -0.5 * (np.log(variance) + (x - mean) ** 2 / variance)

@@ -1,0 +1,170 @@
+"""Does the cut remember? A kept partition may have been computed from what was deleted since.
+
+Three questions, each asked of every method:
+
+- How far does the cut move when it is made again without the deleted nodes? (Adjusted Rand index
+  between the kept labels and the new ones; the same for another seed, as the yardstick.)
+- Ties: deleted edges against pairs that were never tied. Guess "tied" where both ends are in the
+  same shard of the kept partition; and, for comparison, of a cut made without those edges.
+- Nodes: the attacker knows the graph that is left, the method and its seed, and cuts the graph
+  again with a candidate added. The cut agrees with the kept one more where the candidate was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.statistics import Rates, adjusted_rand_index, rates
+from grapheraser.errors import ParameterError
+from grapheraser.graph import TEST, TRAIN, Edges, Graph, Nodes
+from grapheraser.partition import Partition, Partitioner, partition_graph
+from grapheraser.partition.partitioning import PartitionFunction
+from grapheraser.seeding import generator
+
+Cut = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PartitionLeak:
+    """What one method's cut gives away.
+
+    Attributes:
+        method: its name.
+        inputs: which of the data it looks at.
+        agreement: adjusted Rand index of the kept cut and a new one without the deleted nodes.
+        reseeded: the same for another seed and no deletion.
+        tie: AUC of guessing deleted ties from the kept cut.
+        tie_recut: the same from a cut that never saw them: what the rest of the graph gives away.
+        node: AUC of telling deleted nodes from nodes never trained on; None where there was no
+            time for it.
+    """
+
+    method: str
+    inputs: tuple[str, ...]
+    agreement: float
+    reseeded: float
+    tie: Rates
+    tie_recut: Rates
+    node: Rates | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.__dict__,
+            "inputs": list(self.inputs),
+            "tie": self.tie.to_dict(),
+            "tie_recut": self.tie_recut.to_dict(),
+            "node": None if self.node is None else self.node.to_dict(),
+        }
+
+
+def partition_leak(
+    graph: Graph,
+    method: str | Partitioner | PartitionFunction,
+    *,
+    num_shards: int,
+    deleted: float = 0.05,
+    candidates: int = 20,
+    seed: int = 0,
+    gamma: float = 0.0,
+    delta: int | None = None,
+    budget: Budget = UNLIMITED,
+) -> PartitionLeak:
+    """Measure one method on one graph.
+
+    Args:
+        graph: only its training graph is cut.
+        method: as `partition_graph` takes it.
+        num_shards: k.
+        deleted: share of the training nodes, and of the ties between them, that goes.
+        candidates: deleted nodes, and as many others, for the attack on nodes; each is cut for.
+        seed: of the cut, which the attacker knows, and of what is deleted.
+        gamma: slack of the capacity, see `partition_graph`.
+        delta: the capacity itself.
+        budget: stops the attack on nodes early.
+    """
+
+    def cut(rest: Graph, with_seed: int = seed) -> Partition:
+        k = min(num_shards, len(rest.train_nodes))
+        slack = delta if delta is None or delta * k >= len(rest.train_nodes) else None
+        return partition_graph(rest, method, num_shards=k, seed=with_seed, gamma=gamma, delta=slack)
+
+    kept = cut(graph)
+    rng = generator(seed, "audit", "partition")
+    count = max(1, int(deleted * len(graph.train_nodes)))
+    gone = np.sort(rng.permutation(graph.train_nodes)[:count])
+    recut = cut(graph.without(Nodes(gone.tolist())))
+    same = kept.restricted_to(recut.nodes)
+    tie, tie_recut = _ties(graph, kept, cut, deleted, seed)
+    return PartitionLeak(
+        method=kept.method,
+        inputs=tuple(sorted(kept.inputs)),
+        agreement=adjusted_rand_index(same.labels, recut.labels),
+        # METIS gives the same cut for seeds 0 and 1, so the other seed is not the next one.
+        reseeded=adjusted_rand_index(kept.labels, cut(graph, seed + 7919).labels),
+        tie=tie,
+        tie_recut=tie_recut,
+        node=_nodes(graph, cut, candidates, seed, budget),
+    )
+
+
+def _ties(graph: Graph, kept: Partition, cut: Any, share: float, seed: int) -> tuple[Rates, Rates]:
+    training = graph.training_graph
+    edges = training.edges
+    rng = generator(seed, "audit", "partition", "ties")
+    count = max(1, int(share * len(edges)))
+    if len(edges) < 2:
+        raise ParameterError("the training graph has no ties to delete.")
+    gone = edges[np.sort(rng.permutation(len(edges))[:count])]
+    pairs = rng.choice(training.ids, size=(4 * count, 2))
+    strangers = pairs[(pairs[:, 0] != pairs[:, 1]) & ~training.has_edges(pairs)][:count]
+    recut = cut(graph.without(Edges(map(tuple, gone.tolist()))))
+    asked = np.concatenate([gone, strangers])
+    truth = np.arange(len(asked)) < len(gone)
+
+    def judged(part: Partition) -> Rates:
+        shards = part.shard_of(asked.ravel()).reshape(-1, 2)
+        return rates((shards[:, 0] == shards[:, 1]).astype(np.float64), truth, seed=seed)
+
+    return judged(kept), judged(recut)
+
+
+def _nodes(graph: Graph, cut: Any, candidates: int, seed: int, budget: Budget) -> Rates | None:
+    """One node deleted at a time, against one that was never trained on."""
+    rng = generator(seed, "audit", "partition", "nodes")
+    candidates = min(candidates, len(graph.train_nodes) // 2, len(graph.test_nodes))
+    if candidates < 2 or budget.left <= 0:
+        return None
+    members = rng.permutation(graph.train_nodes)[:candidates]
+    others = rng.permutation(graph.test_nodes)[:candidates]
+    kept = cut(graph)
+    scores: list[float] = []
+    truth: list[bool] = []
+    for number in budget.rounds(candidates, least=2):
+        rest = graph.without(Nodes([int(members[number])]))
+        for candidate, was_there in ((members[number], True), (others[number], False)):
+            again = cut(_with_trained(graph, rest, int(candidate)))
+            both = np.intersect1d(again.nodes, rest.train_nodes)
+            scores.append(
+                adjusted_rand_index(
+                    kept.restricted_to(both).labels, again.restricted_to(both).labels
+                )
+            )
+            truth.append(was_there)
+    clusters = np.repeat(np.arange(len(scores) // 2), 2)
+    return rates(np.array(scores), np.array(truth), clusters=clusters, seed=seed)
+
+
+def _with_trained(graph: Graph, rest: Graph, candidate: int) -> Graph:
+    """What is left, with the candidate among the training nodes."""
+    if graph.role[graph.positions([candidate])[0]] == TRAIN:
+        return graph
+    role: NDArray[np.int8] = rest.role.copy()
+    at = rest.positions([candidate])[0]
+    role[at] = TRAIN if role[at] == TEST else role[at]
+    return replace(rest, role=role)

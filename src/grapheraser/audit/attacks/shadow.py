@@ -1,0 +1,200 @@
+"""What an attacker can look at: one run before and after a request, and runs of their own.
+
+The attacker knows a candidate's features, label and ties, and asks both versions of the model
+about it by handing those over. So both versions are asked on the same graph, the one from before
+the request, in which the candidates have no shard: what differs is what the versions have
+learned, never what they are shown. (The service itself answers "unknown node" for a forgotten id;
+that an id is gone is no secret that a model could keep.)
+
+A candidate is *positive* if it was a training node of the run before and the request took it out,
+and *negative* if it was a test node: never trained on, in neither version.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.aggregation import Ensemble
+from grapheraser.audit.attacks.version import Answers, Version
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.eraser import GraphEraser
+from grapheraser.errors import ParameterError
+from grapheraser.execution import LocalExecutor
+from grapheraser.graph import TEST, TRAIN, UNLABELLED, Graph, Nodes
+from grapheraser.seeding import derive, generator
+
+KEPT = "kept"
+KEPT_RESEEDED = "kept, reseeded"
+RECUT = "recut"
+RECUT_RESEEDED = "recut, reseeded"
+PLANTED = "planted"
+SCENARIOS = {
+    KEPT: "the cut is kept, the touched shards are trained again from their seeds",
+    KEPT_RESEEDED: "the cut is kept, the touched shards are trained again from other seeds",
+    RECUT: "everything is cut and trained again from the same seed",
+    RECUT_RESEEDED: "everything is cut and trained again from another seed",
+    PLANTED: "nothing is unlearned: a planted leak",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """What the attacker saw, candidate by candidate.
+
+    Attributes:
+        before, after: posteriors of both versions ``[n, num_classes]``.
+        member: which candidates were trained on before and are forgotten after ``[n]``.
+        labels: their true classes ``[n]``.
+        request: which request each candidate was looked at around ``[n]``.
+    """
+
+    before: NDArray[np.float32]
+    after: NDArray[np.float32]
+    member: NDArray[np.bool_]
+    labels: NDArray[np.int64]
+    request: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.member)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Observations]) -> Observations:
+        """Several runs' observations as one; requests stay apart."""
+        offsets = np.cumsum([0] + [int(part.request.max(initial=-1)) + 1 for part in parts[:-1]])
+        request = [part.request + offset for part, offset in zip(parts, offsets, strict=True)]
+        return cls(
+            before=np.concatenate([part.before for part in parts]),
+            after=np.concatenate([part.after for part in parts]),
+            member=np.concatenate([part.member for part in parts]),
+            labels=np.concatenate([part.labels for part in parts]),
+            request=np.concatenate(request),
+        )
+
+
+def parameters(eraser: GraphEraser, **changes: Any) -> dict[str, Any]:
+    """The constructor's arguments of a run like this one, for use inside a loop."""
+    return {**eraser.get_params(), "executor": LocalExecutor(workers=1), **changes}
+
+
+def fitted(params: Mapping[str, Any], graph: Graph, seed: int | None = None) -> GraphEraser:
+    """A run with these arguments on a graph; ``num_shards`` shrinks with too small a graph."""
+    params = {**params, "seed": params["seed"] if seed is None else seed}
+    params["num_shards"] = min(params["num_shards"], len(graph.train_nodes))
+    return GraphEraser(**params).fit(graph)
+
+
+def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: str) -> Version:
+    """The version after a request for these nodes, in one of the `SCENARIOS`."""
+    request = Nodes(nodes.tolist())
+    other_seed = derive(int(eraser.seed), "audit", "reseeded", int(nodes[0])) >> 1
+    match how:
+        case "kept" | "kept, reseeded":
+            after = copy.copy(eraser)
+            touched = after.unlearn(request).retrained
+            version = Version.of(after)
+            return version if how == KEPT else _reseeded(after, touched, other_seed)
+        case "recut" | "recut, reseeded":
+            seed = None if how == RECUT else other_seed
+            return Version.of(fitted(eraser.get_params(), graph.without(request), seed))
+        case "planted":
+            return Version.of(eraser)
+    raise ParameterError(f"unknown scenario '{how}'. Choose from: {', '.join(SCENARIOS)}.")
+
+
+def _reseeded(after: GraphEraser, touched: Sequence[int], seed: int) -> Version:
+    """The version with the touched shards trained once more, from other seeds."""
+    version, graph = Version.of(after), after.graph_
+    if not touched:
+        return version
+    members = np.concatenate([version.partition.members(shard) for shard in touched])
+    part = version.partition.restricted_to(members)
+    params = {**after.get_params(), "seed": seed, "aggregation": "mean"}
+    fresh = GraphEraser(**params).fit(graph.subgraph(members), partition=part).shards_
+    version = replace(version, shards={**version.shards, **fresh})
+    ensemble = Ensemble(graph, version.partition, version.shards, version.model, version.seed)
+    return replace(version, aggregator=after._settings.aggregator.fit(ensemble))
+
+
+def observe(
+    eraser: GraphEraser,
+    graph: Graph,
+    how: str,
+    *,
+    requests: int = 20,
+    nodes_per_request: int = 10,
+    least: int = 3,
+    seed: int = 0,
+    budget: Budget = UNLIMITED,
+    known: Answers | None = None,
+) -> Observations:
+    """Carry out requests one at a time, each on the run as it is, and look at both versions.
+
+    Args:
+        eraser: fitted on ``graph``; it is left as it is.
+        graph: the run's graph.
+        how: one of `SCENARIOS`.
+        requests: how many; no node is in two of them, while the training nodes last.
+        nodes_per_request: training nodes that each takes out, and test nodes looked at with it.
+        least: requests that are carried out whatever they take.
+        seed: which nodes.
+        budget: stops early when it is spent.
+        known: answers of this very run, where it was observed before.
+    """
+    rng = generator(seed, "audit", "requests")
+    train, test = labelled(graph, TRAIN), labelled(graph, TEST)
+    if len(train) < 2 * nodes_per_request or not len(test):
+        raise ParameterError(
+            f"an attack needs {2 * nodes_per_request} training nodes and a test node with labels "
+            f"(found {len(train)} and {len(test)})."
+        )
+    requests = min(requests, len(train) // (2 * nodes_per_request))
+    taken = rng.permutation(train)[: requests * nodes_per_request].reshape(requests, -1)
+    others = np.resize(rng.permutation(test), taken.shape)
+    now = Version.of(eraser) if known is None else known.version
+    parts = []
+    known = Answers(now, graph) if known is None else known
+    known.expect(np.concatenate([taken, others], axis=None))
+    for number in budget.rounds(requests, least=min(least, requests)):
+        after = unlearned(eraser, graph, np.sort(taken[number]), how)
+        asked = np.concatenate([taken[number], others[number]])
+        parts.append(
+            Observations(
+                before=now.posteriors(graph, asked, known),
+                after=after.posteriors(graph, asked, known),
+                member=np.arange(len(asked)) < nodes_per_request,
+                labels=graph.y[graph.positions(asked)],
+                request=np.zeros(len(asked), dtype=np.int64),
+            )
+        )
+    return Observations.joined(parts)
+
+
+def labelled(graph: Graph, role: int) -> NDArray[np.int64]:
+    """Ids of the nodes of that role whose class is known."""
+    return graph.ids[(graph.role == role) & (graph.y != UNLABELLED)]
+
+
+def train_share(graph: Graph) -> float:
+    """Share of the labelled train and test nodes that are trained on."""
+    train, test = len(labelled(graph, TRAIN)), len(labelled(graph, TEST))
+    return train / max(train + test, 1)
+
+
+def resplit(graph: Graph, seed: int, *, share: float | None = None) -> Graph:
+    """The same graph with other training nodes, each drawn with probability ``share``.
+
+    The attacker's worst case for the defender: they know the whole graph, only not who was
+    trained on. Default share: as many training nodes as now, on average.
+    """
+    share = train_share(graph) if share is None else share
+    known = np.flatnonzero((graph.role != 0) & (graph.y != UNLABELLED))
+    drawn = generator(seed, "audit", "resplit").random(len(known)) < share
+    role = graph.role.copy()
+    role[known] = np.where(drawn, TRAIN, TEST)
+    return replace(graph, role=role)

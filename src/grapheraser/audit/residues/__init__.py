@@ -1,0 +1,1 @@
+"""Residues: what deleted data may have left in a run's folder."""

@@ -1,0 +1,307 @@
+"""Searching a run's folder for what deleted data would have left there.
+
+A run names every file that belongs to it, with its digest, in the manifest; its receipts name the
+digests of the weights that were replaced. So without being told what was forgotten, the search can
+find files that nobody names, leftovers of writing, weights and caches from before a request, and
+ids, ties and columns that the current graph does not have. Told what was forgotten, it also looks
+for exactly that, in every byte of every file, packed or not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.audit.residues.contents import Piece, pieces
+from grapheraser.audit.residues.forgotten import Forgotten
+from grapheraser.audit.residues.traces import (
+    Trace,
+    traces_of_ids,
+    traces_of_posteriors,
+    traces_of_rows,
+    traces_of_ties,
+)
+from grapheraser.eraser.verify import stale_aggregator, stale_shards
+from grapheraser.errors import StoreError
+from grapheraser.graph import Graph
+from grapheraser.models import ModelSpec
+from grapheraser.store import LOCK, MANIFEST, TEMPORARY, RunState, load_run, named_files
+from grapheraser.training import ShardTask, digest_tensors
+
+_TEMPORARY = (TEMPORARY, ".tmp", ".temp", ".swp", ".swo", ".bak", ".old", ".orig", "~")
+
+
+@dataclass(frozen=True)
+class Residue:
+    """Something that should not be there.
+
+    Attributes:
+        kind: what sort of thing.
+        file: where, relative to the run's folder.
+        what: in words. Names no forgotten id that the caller did not bring.
+    """
+
+    kind: str
+    file: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the search of a run's folder found.
+
+    Attributes:
+        residues: everything that should not be there.
+        files, size: how many files were read, and their bytes.
+        sought: how many ids, ties and rows the caller brought to look for.
+        notes: what the search can't say, and what is weaker than it looks.
+        seconds: how long it took.
+    """
+
+    residues: tuple[Residue, ...]
+    files: int
+    size: int
+    sought: dict[str, int]
+    notes: tuple[str, ...]
+    seconds: float
+
+    @property
+    def clean(self) -> bool:
+        return not self.residues
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.__dict__,
+            "clean": self.clean,
+            "residues": [residue.__dict__ for residue in self.residues],
+            "notes": list(self.notes),
+        }
+
+
+def search_run(path: Path, forgotten: Forgotten | None = None) -> Search:
+    """Read every file under a run's folder, hidden ones included.
+
+    Args:
+        path: the run's folder.
+        forgotten: what a request took out, where the caller knows it.
+    """
+    started = time.perf_counter()
+    run = load_run(path)
+    named = named_files(json.loads((path / MANIFEST).read_text()))
+    sought = forgotten or Forgotten()
+    known = _Known.of(run, sought)
+    residues = [*_in_graph(run.graph, sought, run), *_in_state(run)]
+    files = size = 0
+    for file in sorted(path.rglob("*")):
+        name = file.relative_to(path).as_posix()
+        if file.is_symlink():
+            residues.append(Residue("link", name, "leads out of what the run holds"))
+        elif file.is_file():
+            raw = _read(file)
+            files, size = files + 1, size + len(raw)
+            residues += _in_file(name, raw, named, known)
+        elif not file.is_dir():
+            residues.append(Residue("stray file", name, "not a plain file"))
+    return Search(
+        residues=tuple(dict.fromkeys(residues)),
+        files=files,
+        size=size,
+        sought={
+            "nodes": len(sought.nodes),
+            "edges": len(sought.edges),
+            "rows": len(sought.rows),
+        },
+        notes=tuple(_notes(run, sought, forgotten is not None)),
+        seconds=time.perf_counter() - started,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What the search knows about the run while it reads files.
+
+    Attributes:
+        graph: the current one.
+        replaced: digests of weights and aggregators that a receipt says are gone, and what of.
+        sought: what the caller brought.
+    """
+
+    graph: Graph
+    replaced: dict[str, str]
+    sought: Forgotten
+
+    @classmethod
+    def of(cls, run: RunState, sought: Forgotten) -> _Known:
+        current = {weights.digest for weights in run.shards.values()}
+        current.add(digest_tensors(run.aggregator))
+        replaced = {}
+        for receipt in run.receipts:
+            for record in receipt.shards:
+                if record.before is not None:
+                    replaced[record.before] = f"shard {record.shard}"
+            replaced[receipt.aggregation["before"]] = "the aggregator"
+        for digest in current & replaced.keys():
+            del replaced[digest]
+        return cls(run.graph, replaced, sought)
+
+
+def _in_file(name: str, raw: bytes, named: dict[str, str], known: _Known) -> Iterator[Residue]:
+    own = name in named
+    if name == LOCK and not raw:
+        return
+    if name != MANIFEST and not own:
+        if name.endswith(_TEMPORARY) or Path(name).name.startswith((".#", "#")):
+            yield Residue("temporary file", name, "left behind by something that did not finish")
+        else:
+            yield Residue("stray file", name, "the manifest does not name it")
+    elif own and hashlib.sha256(raw).hexdigest() != named[name]:
+        yield Residue("altered file", name, "its digest is not the manifest's")
+    for piece in pieces(name, raw):
+        for trace in _in_piece(piece, own or name == MANIFEST, name, known):
+            yield Residue(trace.kind, piece.name, trace.what)
+
+
+def _in_piece(piece: Piece, own: bool, name: str, known: _Known) -> Iterator[Trace]:
+    """Traces in one piece of a file; ``own`` says that the file belongs to the run."""
+    if piece.tensors:
+        digest = digest_tensors(piece.tensors)
+        if digest in known.replaced:
+            yield Trace("old weights", f"what {known.replaced[digest]} was before a request")
+    receipt = own and name.startswith("receipts/")
+    if piece.text is not None and not receipt:
+        for digest, of in known.replaced.items():
+            if digest in piece.text:
+                yield Trace("old digest", f"names what {of} was before a request")
+    if not own:
+        yield from traces_of_posteriors(piece, known.graph)
+        yield from traces_of_ids(piece, known.graph, known.sought)
+        yield from traces_of_ties(piece, known.sought)
+    # The run's own graph and cut are compared id by id, row by row and tie by tie instead; and a
+    # shard's list of columns is long enough to hold those of a short row by chance.
+    if not (own and name.startswith(("graph-", "partition-", "receipts/"))):
+        yield from traces_of_rows(piece, known.graph, known.sought, integers=not own)
+
+
+def _in_graph(graph: Graph, sought: Forgotten, run: RunState) -> Iterator[Residue]:
+    """Forgotten things that are still part of the run itself."""
+    nodes = np.array(sorted(sought.nodes), dtype=np.int64)
+    for node in nodes[graph.contains(nodes)].tolist():
+        yield Residue("id", "graph", f"node {node} is still in the graph")
+    for node in nodes[np.isin(nodes, run.partition.nodes)].tolist():
+        yield Residue("id", "partition", f"node {node} still has a shard")
+    for u, v in sorted(sought.edges):
+        if graph.contains([u, v]).all() and graph.has_edges(np.array([[u, v]]))[0]:
+            yield Residue("edge", "graph", f"{u}-{v} is still in the graph")
+    for node, row in sorted(sought.rows.items()):
+        if graph.contains([node])[0]:
+            (at,) = graph.positions([node])
+            part = slice(graph.x.indptr[at], graph.x.indptr[at + 1])
+            if tuple(graph.x.indices[part].tolist()) == row.columns:
+                yield Residue("feature row", "graph", f"node {node} still has its features")
+
+
+def _in_state(run: RunState) -> Iterator[Residue]:
+    """Weights, columns and caches that do not belong to the current graph."""
+    for shard in stale_shards(run.receipts, run.shards):
+        what = f"shard {shard} is not what its last receipt left"
+        yield Residue("old weights", "shards", what)
+    if stale_aggregator(run.receipts, run.aggregator):
+        what = "what the aggregator holds is not what the last receipt left"
+        yield Residue("stale posterior", "aggregator", what)
+    strangers = np.setdiff1d(run.partition.nodes, run.graph.train_nodes)
+    if len(strangers):
+        what = f"{len(strangers)} nodes have a shard and are not in the graph"
+        yield Residue("id", "partition", what)
+    for name, array in run.aggregator.items():
+        if _holds_ids(name, array) and not run.graph.contains(array).all():
+            yield Residue("id", "aggregator", f"'{name}' names nodes that are not in the graph")
+    yield from _columns(run)
+
+
+def _columns(run: RunState) -> Iterator[Residue]:
+    """Columns that a shard has weights for, though none of its nodes has them."""
+    model = run.configuration["model"]
+    if "factory" in model:
+        return
+    spec = ModelSpec(**model)
+    for shard, weights in run.shards.items():
+        members = run.graph.subgraph(run.partition.members(shard))
+        extra = np.setdiff1d(weights.columns, ShardTask(shard, members, 0).columns(spec))
+        if len(extra):
+            what = f"shard {shard} has weights for {len(extra)} columns that none of its nodes has"
+            yield Residue("feature column", "shards", what)
+
+
+def _holds_ids(name: str, array: NDArray[Any]) -> bool:
+    last = name.rpartition("/")[2]
+    return array.ndim == 1 and array.dtype.kind in "iu" and last in ("ids", "nodes")
+
+
+def _notes(run: RunState, sought: Forgotten, told: bool) -> Iterator[str]:
+    if not told:
+        yield (
+            "no forgotten data was brought to look for: strays, leftovers, old weights and what "
+            "the current graph lacks were searched for, but no feature row or id by itself"
+        )
+    shared = _shared_rows(run.graph, sought)
+    if shared:
+        yield f"{shared} forgotten feature rows are also those of nodes that are left"
+    guessed, asked = _guessable(run)
+    if guessed:
+        yield (
+            f"the request digests of {guessed} of {asked} one-node receipts can be guessed by "
+            "trying every id that the graph lacks: a receipt tells who was forgotten to anyone "
+            "who can list the possible ids"
+        )
+    yield (
+        "only files of this folder were read: no free disk blocks, backups, snapshots, swap, "
+        "logs kept elsewhere or copies that others made"
+    )
+
+
+def _guessable(run: RunState) -> tuple[int, int]:
+    """How many one-node requests are found by hashing every id that is missing; and of how many."""
+    wanted = [
+        receipt.request
+        for receipt in run.receipts
+        if receipt.action == "unlearn"
+        and (receipt.counts["nodes"], receipt.counts["edges"], receipt.counts["features"])
+        == (1, 0, 0)
+    ]
+    if not wanted or not run.graph.num_nodes:
+        return 0, len(wanted)
+    span = min(int(run.graph.ids[-1]) + 1000, 2_000_000)
+    missing = np.setdiff1d(np.arange(span), run.graph.ids)
+    digests = {
+        hashlib.sha256(f'{{"edges":[],"features":[],"nodes":[{node}]}}'.encode()).hexdigest()
+        for node in missing.tolist()
+    }
+    return sum(request in digests for request in wanted), len(wanted)
+
+
+def _shared_rows(graph: Graph, sought: Forgotten) -> int:
+    return sum(row_is_shared(graph, row.columns) for row in sought.rows.values())
+
+
+def row_is_shared(graph: Graph, columns: tuple[int, ...]) -> bool:
+    """Whether a node that is left has the same columns."""
+    lengths = np.diff(graph.x.indptr)
+    for at in np.flatnonzero(lengths == len(columns)).tolist():
+        if tuple(graph.x.indices[graph.x.indptr[at] : graph.x.indptr[at + 1]].tolist()) == columns:
+            return True
+    return False
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise StoreError(f"can't read {file}: {error.strerror}.") from error

@@ -1,1 +1,0 @@
-"""Pictures of graphs and partitions (the `plots` extra)."""

@@ -1,0 +1,173 @@
+"""From a request to a plan: which shards retrain, which posteriors go stale, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import EmptyEnsembleError
+from grapheraser.graph import TRAIN, Edges, Features, Graph, Nodes, Removal, Request
+from grapheraser.graph.csr import slices_of
+from grapheraser.partition import Partition
+from grapheraser.receipts import digest_of
+
+__all__ = [
+    "Edges",
+    "Features",
+    "Nodes",
+    "Plan",
+    "Request",
+    "ShardPlan",
+    "insertion_digest",
+    "plan_removal",
+]
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """What a request takes out of one shard."""
+
+    shard: int
+    nodes: int
+    edges: int
+    features: int
+    size_before: int
+    size_after: int
+
+    @property
+    def why(self) -> str:
+        """In words, e.g. ``2 nodes and 1 edge go; 107 of 109 nodes stay``."""
+        parts = [
+            f"{count} {noun}{'s' if count > 1 else ''}"
+            for count, noun in (
+                (self.nodes, "node"),
+                (self.edges, "edge"),
+                (self.features, "feature row"),
+            )
+            if count
+        ]
+        verb = "goes" if self.nodes + self.edges + self.features == 1 else "go"
+        return f"{' and '.join(parts)} {verb}; {self.size_after} of {self.size_before} nodes stay"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.__dict__, "why": self.why}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What forgetting takes.
+
+    Attributes:
+        removal: the checked request.
+        shards: the shards that lose something, ascending.
+        cut_edges: requested edges that are in no shard's training graph (they cross shards, or
+            touch a node that is not trained on): deleting them retrains nothing.
+        untrained_nodes: requested nodes and feature rows that no shard was trained on.
+        touched: sorted ids of the nodes left behind whose neighbours or features change.
+    """
+
+    removal: Removal
+    shards: tuple[ShardPlan, ...]
+    cut_edges: int
+    untrained_nodes: int
+    touched: NDArray[np.int64]
+
+    @property
+    def retrain(self) -> tuple[int, ...]:
+        """Ids of the shards that are trained again."""
+        return tuple(s.shard for s in self.shards if s.size_after)
+
+    @property
+    def emptied(self) -> tuple[int, ...]:
+        """Ids of the shards that leave the ensemble."""
+        return tuple(s.shard for s in self.shards if not s.size_after)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "request": self.removal.digest,
+            "nodes": len(self.removal.nodes),
+            "edges": len(self.removal.edges),
+            "features": len(self.removal.features),
+            "retrain": list(self.retrain),
+            "emptied": list(self.emptied),
+            "shards": [s.to_dict() for s in self.shards],
+            "cut_edges": self.cut_edges,
+            "untrained_nodes": self.untrained_nodes,
+            "touched": len(self.touched),
+        }
+
+
+def plan_removal(graph: Graph, partition: Partition, removal: Removal) -> Plan:
+    """Work out what a removal touches; refuses to empty the last shard."""
+    trained = _trained(graph, removal.nodes)
+    cleared = _trained(graph, removal.features)
+    ends = partition_of_edges(graph, partition, removal.edges)
+    inside = ends[:, 0] == ends[:, 1]
+    inside &= ends[:, 0] >= 0
+
+    k = partition.num_shards
+    nodes = np.bincount(partition.shard_of(trained), minlength=k)
+    edges = np.bincount(ends[inside, 0], minlength=k)
+    features = np.bincount(partition.shard_of(cleared), minlength=k)
+    sizes = partition.sizes
+    hit = np.flatnonzero(nodes + edges + features)
+    shards = tuple(
+        ShardPlan(int(s), int(nodes[s]), int(edges[s]), int(features[s]), int(sizes[s]), int(left))
+        for s, left in zip(hit, (sizes - nodes)[hit], strict=True)
+    )
+    if (sizes - nodes).sum() == 0:
+        raise EmptyEnsembleError(
+            f"the request takes the last {int(nodes.sum())} training nodes: no shard would be "
+            "left to predict with.",
+            hint="delete the run instead, or leave some training nodes in it.",
+        )
+    return Plan(
+        removal=removal,
+        shards=shards,
+        cut_edges=int((~inside).sum()),
+        untrained_nodes=len(removal.nodes) + len(removal.features) - len(trained) - len(cleared),
+        touched=_touched(graph, removal),
+    )
+
+
+def insertion_digest(graph: Graph, node: int) -> str:
+    """SHA-256 of an insertion, from the graph that it led to; who asked can compute it.
+
+    It covers all that was handed in: id, label, neighbours, and the features that are not 0.
+    """
+    (at,) = graph.positions([node])
+    row = slice(graph.x.indptr[at], graph.x.indptr[at + 1])
+    return digest_of(
+        {
+            "insert": int(node),
+            "label": int(graph.y[at]),
+            "neighbours": graph.neighbours(node).tolist(),
+            "columns": graph.x.indices[row].tolist(),
+            "values": graph.x.data[row].tolist(),
+        }
+    )
+
+
+def partition_of_edges(
+    graph: Graph, partition: Partition, edges: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The shards of both ends of each edge ``[m, 2]``; -1 for nodes that are not trained on."""
+    flat = edges.ravel()
+    shards = np.full(len(flat), -1, dtype=np.int64)
+    trained = graph.role[graph.positions(flat)] == TRAIN
+    shards[trained] = partition.shard_of(flat[trained])
+    return shards.reshape(-1, 2)
+
+
+def _trained(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    return nodes[graph.role[graph.positions(nodes)] == TRAIN]
+
+
+def _touched(graph: Graph, removal: Removal) -> NDArray[np.int64]:
+    gone = graph.positions(removal.nodes)
+    around = graph.ids[graph.indices[slices_of(graph.indptr, gone)]]
+    touched = np.union1d(np.union1d(around, removal.edges.ravel()), removal.features)
+    return np.setdiff1d(touched, removal.nodes)

@@ -1,0 +1,90 @@
+"""A fitted eraser at one time, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grapheraser.aggregation import BoundAggregator
+from grapheraser.eraser.plan import Plan, Request, plan_removal
+from grapheraser.eraser.state import Settings, State, ensemble_of
+from grapheraser.errors import AlreadyForgottenError, GraphError, InputError
+from grapheraser.graph import UNLABELLED, as_requests, coalesce, request_digest
+from grapheraser.receipts import Ends, Receipt
+
+# The largest block of posteriors held at once while predicting, in numbers.
+_PREDICT_BLOCK = 32_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """All that a fit or a request leaves behind.
+
+    An eraser holds one and replaces it in one step, so whoever reads it once per call never sees
+    the parts of two.
+
+    Attributes:
+        settings: the arguments of the fit, resolved.
+        state: what was trained.
+        configuration: the settings as plain JSON.
+        receipts: one per change since the fit, oldest first.
+        ends: where the receipts begin and end; None for a run that does not say.
+    """
+
+    settings: Settings
+    state: State
+    configuration: dict[str, Any]
+    receipts: tuple[Receipt, ...]
+    ends: Ends | None
+
+    @cached_property
+    def aggregator(self) -> BoundAggregator:
+        """The fitted aggregation with the ensemble that it speaks for."""
+        return BoundAggregator(self.state.aggregator, ensemble_of(self.settings, self.state))
+
+    def then(self, state: State, receipt: Receipt) -> Fitted:
+        """After one change more."""
+        ends = None if self.ends is None else self.ends.then(receipt)
+        return replace(self, state=state, receipts=(*self.receipts, receipt), ends=ends)
+
+    def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
+        """Posteriors ``[len(nodes), num_classes]`` by node id."""
+        graph, ensemble = self.state.graph, self.aggregator.ensemble
+        positions = graph.positions(nodes)
+        block = max(1, _PREDICT_BLOCK // (max(1, len(self.state.shards)) * graph.num_classes))
+        parts = [
+            self.state.aggregator.predict_proba(ensemble, positions[start : start + block])
+            for start in range(0, len(positions), block)
+        ]
+        return np.concatenate(parts) if parts else np.zeros((0, graph.num_classes), np.float32)
+
+    def score(self, nodes: ArrayLike) -> float:
+        """Micro F1 on labelled nodes, by id."""
+        graph = self.state.graph
+        labels = graph.y[graph.positions(nodes)]
+        if len(labels) == 0:
+            raise GraphError("there are no nodes to score.")
+        if (labels == UNLABELLED).any():
+            raise GraphError(f"{int((labels == UNLABELLED).sum())} of the nodes have no label.")
+        return float((self.predict_proba(nodes).argmax(axis=1) == labels).mean())
+
+    def plan(self, request: Request | Sequence[Request]) -> Plan:
+        """What forgetting takes; a request that was carried out before is told when."""
+        requests = as_requests(request)
+        try:
+            removal = coalesce(self.state.graph, requests)
+        except InputError as error:
+            digest = request_digest(requests)
+            for receipt in self.receipts:
+                if receipt.request == digest:
+                    raise AlreadyForgottenError(
+                        f"this request was carried out on {receipt.completed_at} "
+                        f"(receipt {receipt.sequence})."
+                    ) from error
+            raise
+        return plan_removal(self.state.graph, self.state.partition, removal)

@@ -1,0 +1,58 @@
+"""Every experiment, registered: one module of `paper` per table or figure."""
+
+from importlib import import_module
+
+from grapheraser.experiments.framework.cell import KINDS, Cell, Kind, Result, Results
+from grapheraser.experiments.framework.experiment import (
+    EXPERIMENTS,
+    Claim,
+    Experiment,
+    Summary,
+    register,
+)
+from grapheraser.experiments.framework.options import PROTOCOLS, Options
+from grapheraser.experiments.framework.study import ALL, Study, run_study
+
+# Each of them registers its experiments; the order is that of `list` and of the report.
+MODULES = (
+    "efficiency",
+    "cost",
+    "utility",
+    "edge_utility",
+    "mlp",
+    "samples",
+    "partitioners",
+    "partition_cost",
+    "shard_sizes",
+    "convergence",
+    "importance",
+    "tsne",
+    "structure",
+    "robustness",
+    "shards",
+    "delta",
+    "community",
+    "lpa_view",
+    "attack",
+)
+for _module in ("measure", *(f"paper.{name}" for name in MODULES)):
+    import_module(f"grapheraser.experiments.{_module}")
+
+__all__ = [
+    "ALL",
+    "EXPERIMENTS",
+    "KINDS",
+    "MODULES",
+    "PROTOCOLS",
+    "Cell",
+    "Claim",
+    "Experiment",
+    "Kind",
+    "Options",
+    "Result",
+    "Results",
+    "Study",
+    "Summary",
+    "register",
+    "run_study",
+]

@@ -1,0 +1,1 @@
+"""What every experiment shares: cells, their runner, options, reports."""

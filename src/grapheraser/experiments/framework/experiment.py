@@ -1,0 +1,97 @@
+"""What an experiment is: cells to run, and how their results become tables, a figure and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grapheraser.experiments.framework.cell import Cell, Results
+from grapheraser.experiments.framework.options import Options
+from grapheraser.registry import Registry
+from grapheraser.reports.tables import Table
+
+HOLDS, PARTLY, FAILS, OPEN = "holds", "partly", "does not hold", "not tested"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A conclusion of the paper, and what our figures say about it.
+
+    Attributes:
+        statement: the conclusion, in our words.
+        verdict: holds, partly, does not hold, or not tested.
+        evidence: the figures, in words.
+        ours: whether the statement is this project's own instead of the paper's.
+    """
+
+    statement: str
+    verdict: str
+    evidence: str
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What an experiment gives.
+
+    Attributes:
+        rows: tidy rows.
+        tables: for people.
+        claims: each with its verdict.
+        draw: makes the figure, when it is wanted; None where there is nothing to draw.
+        notes: what a reader should know.
+    """
+
+    rows: Sequence[dict[str, Any]]
+    tables: Sequence[Table]
+    claims: Sequence[Claim] = ()
+    draw: Callable[[], Any] | None = None
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of the paper.
+
+    Attributes:
+        name: as the command line has it.
+        title: what it shows.
+        label: the paper's label of the table or figure.
+        cost: roughly how long it takes on two cores.
+        cells: everything that has to be measured.
+        summarise: from the results to the summary; cells that failed are simply not there.
+        datasets: what it is run on by default, where that is not all of the paper's.
+        one_run_in: how many of the runs asked for are spared, where each has very many cells: 3
+            makes one run of three.
+    """
+
+    name: str
+    title: str
+    label: str
+    cost: str
+    cells: Callable[[Options], list[Cell]]
+    summarise: Callable[[Options, Results], Summary]
+    datasets: tuple[str, ...] = ()
+    one_run_in: int = 1
+
+
+EXPERIMENTS: Registry[Experiment] = Registry("experiment")
+
+
+def register(experiment: Experiment) -> Experiment:
+    """Make an experiment known by its name."""
+    return EXPERIMENTS.add(experiment.name, experiment)
+
+
+def judged(good: int, total: int, *, holds: float = 0.8, partly: float = 0.4) -> str:
+    """The verdict from the share of cases in which a statement is true."""
+    if total == 0:
+        return OPEN
+    share = good / total
+    return HOLDS if share >= holds else PARTLY if share >= partly else FAILS
+
+
+def counted(good: int, total: int, what: str) -> str:
+    """``9 of 12 cases``."""
+    return f"{good} of {total} {what}"

@@ -1,0 +1,199 @@
+"""What the user may choose: data sets, models, runs, and one of two protocols."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from grapheraser.aggregation import AGGREGATORS, wants_expert
+from grapheraser.datasets import PUBLIC
+from grapheraser.eraser import GraphEraser
+from grapheraser.errors import ParameterError
+from grapheraser.experiments.framework.parts import is_own, parse, sources_of
+from grapheraser.experiments.paper import published as paper
+from grapheraser.partition import PARTITIONERS
+
+DEFAULT_SHARDS = 20
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How the method is set up.
+
+    Attributes:
+        name: ``paper`` or ``best``.
+        about: in one sentence.
+        suffix: what is put behind a model's name to get its preset.
+        partitions: methods of the main tables, by label.
+        others: further methods, by label.
+        aggregations: by label; ``learned`` stands for LBAggr.
+        ours: aggregations that the paper does not have, by label.
+    """
+
+    name: str
+    about: str
+    suffix: str
+    partitions: Mapping[str, str]
+    others: Mapping[str, str]
+    aggregations: Mapping[str, str]
+    ours: Mapping[str, str]
+
+    def partition(self, label: str) -> str:
+        """The method that a label stands for; a label of the user's own is its own name."""
+        return {**self.others, **self.partitions}.get(label, label)
+
+
+def _default(parameter: str) -> str:
+    return str(inspect.signature(GraphEraser).parameters[parameter].default)
+
+
+def _paper() -> Protocol:
+    own = {"convex": "learned", "routed": "routed", "routed-learned": "routed-learned"}
+    return Protocol(
+        name="paper",
+        about=(
+            "The method as the paper states it: its models (100 epochs, Adam, learning rate 0.01, "
+            "weight decay 0.001), delta = ceil(n/k), T = 30, BEKM on the 32 hidden units of a GNN "
+            "trained on the training graph, LBAggr by gradient steps with a softmax after each, "
+            "from 10 % of the training nodes but 1000 at most."
+        ),
+        suffix=":paper",
+        partitions={"random": "random", "blpa": "blpa", "bekm": "bekm(embedding=sage)"},
+        others={
+            "blpa-lp": "blpa-lp",
+            "bekm-hungarian": "bekm-hungarian(embedding=sage)",
+            "metis": "metis",
+            "ekm": "ekm(embedding=sage)",
+        },
+        aggregations={"mean": "mean", "majority": "majority", "learned": "learned(solver=paper)"},
+        ours=own,
+    )
+
+
+def _best() -> Protocol:
+    partitions = dict.fromkeys((_default("partition"), "random", "blpa", "bekm", "metis"))
+    aggregations = ("mean", "majority", "learned")
+    chosen = _default("aggregation")
+    ours = {name: name for name in ("routed", "routed-learned", chosen) if name not in aggregations}
+    if wants_expert(chosen, DEFAULT_SHARDS):
+        ours[f"{chosen}+expert"] = f"{chosen}(global_expert=True)"
+    return Protocol(
+        name="best",
+        about=(
+            "GraphEraser's own models and aggregations: self-loops, no weights for feature columns "
+            "that a shard never saw, importance scores that reach the minimum, routing by node, "
+            "and the closed-form expert that sees the whole graph; BEKM on features smoothed over "
+            f"the graph. By default it cuts by {_default('partition')} and aggregates by "
+            f"{' / '.join(list(ours)[-1:])}."
+        ),
+        suffix="",
+        partitions={label: label for label in partitions},
+        others={label: label for label in ("blpa-lp", "bekm-hungarian", "ekm")},
+        aggregations={label: label for label in aggregations},
+        ours=ours,
+    )
+
+
+PROTOCOLS = {"paper": _paper, "best": _best}
+
+
+@cache
+def protocol_of(name: str) -> Protocol:
+    """The protocol of that name."""
+    if name not in PROTOCOLS:
+        choices = ", ".join(PROTOCOLS)
+        raise ParameterError(f"unknown protocol '{name}'. Choose from: {choices}.")
+    return PROTOCOLS[name]()
+
+
+@dataclass(frozen=True)
+class Options:
+    """All that an experiment's cells follow from.
+
+    Attributes:
+        datasets: names, or paths of npz files.
+        models: gat, gcn, gin, sage, mlp, a preset, or a user's ``module:factory``.
+        runs: how many; each has its own split and its own random numbers.
+        protocol: ``paper`` or ``best``.
+        partitions: the user's own, or further registered ones, beside the protocol's.
+        aggregations: likewise.
+        epochs: of every training.
+        requests: how many requests are timed, at most.
+        budget: seconds for the timed requests of one kind, at most.
+        num_shards: k for every data set, instead of the paper's.
+    """
+
+    datasets: tuple[str, ...] = paper.DATASETS
+    models: tuple[str, ...] = paper.MODELS
+    runs: int = paper.RUNS
+    protocol: str = "paper"
+    partitions: tuple[str, ...] = ()
+    aggregations: tuple[str, ...] = ()
+    epochs: int = 100
+    requests: int = 100
+    budget: float = 2.0
+    num_shards: int | None = None
+
+    def __post_init__(self) -> None:
+        protocol_of(self.protocol)
+        if self.runs < 1:
+            raise ParameterError.of("runs", "experiment", "at least 1", self.runs)
+        for text in self.partitions:
+            name = parse(text)[0]
+            if not is_own(name):
+                PARTITIONERS.get(name)
+        for text in self.aggregations:
+            name = parse(text)[0]
+            if not is_own(name):
+                AGGREGATORS.get(name)
+
+    @property
+    def how(self) -> Protocol:
+        return protocol_of(self.protocol)
+
+    @property
+    def main_partitions(self) -> tuple[str, ...]:
+        """Labels of the partitions in the main tables, the user's own last."""
+        return tuple(dict.fromkeys((*self.how.partitions, *self.partitions)))
+
+    @property
+    def aggregation_names(self) -> dict[str, str]:
+        """Every aggregation by label: the paper's, ours, and the user's own."""
+        added = {text: text for text in self.aggregations}
+        return {**self.how.aggregations, **self.how.ours, **added}
+
+    def preset(self, model: str) -> str:
+        """The model as a cell names it."""
+        return model if ":" in model else model + self.how.suffix
+
+    def shards(self, dataset: str) -> int:
+        """k: the paper's where it has one."""
+        if self.num_shards is not None:
+            return self.num_shards
+        return PUBLIC[dataset].num_shards if dataset in PUBLIC else DEFAULT_SHARDS
+
+    def recommended(self, model: str) -> str:
+        """The paper's guideline: BLPA for GCN, BEKM for all others."""
+        return "blpa" if model.split(":", maxsplit=1)[0] == "gcn" else "bekm"
+
+    def data(self, dataset: str, run: int) -> dict[str, Any]:
+        """The part of a configuration that says which graph, split and seed it is."""
+        config: dict[str, Any] = {"dataset": dataset, "split_seed": run, "seed": run}
+        if dataset.endswith(".npz") and Path(dataset).is_file():
+            config["data"] = _file_digest(dataset)
+        return config
+
+    def sources(self, *parts: str) -> dict[str, Any]:
+        """What the files of the user's own parts contain, where there are any."""
+        found = sources_of(parse(part)[0] for part in parts)
+        return {"sources": found} if found else {}
+
+
+@cache
+def _file_digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()

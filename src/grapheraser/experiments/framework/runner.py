@@ -1,0 +1,282 @@
+"""Run the cells that are missing: in worker processes, timed ones alone, each kept when done.
+
+A cell is written under its digest as soon as it is finished, all or nothing. Whatever stops the
+run, the next one starts with what is there.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grapheraser.environment import versions
+from grapheraser.errors import StoreError
+from grapheraser.experiments.framework.cell import KINDS, Cell, Result, Results, hardware
+from grapheraser.store import write_text
+
+WORKERS = 2
+CPU = "cpu"
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+# Rough cost of a cell, for the order and the estimate of the time left only.
+_NODES = {"cora": 2.7, "citeseer": 3.3, "pubmed": 20, "cs": 40, "physics": 90}
+_MODELS = {"gcn": 1, "gin": 1.5, "gat": 4, "sage": 3, "mlp": 3, "sage:paper": 30, "mlp:paper": 25}
+_KINDS = {"partition": 0.2, "communities": 0.2, "attack": 40}
+
+
+@dataclass
+class Outcome:
+    """What a run of cells gave.
+
+    Attributes:
+        results: of all cells that have one, old and new.
+        failures: message of each cell that failed.
+        computed: how many were computed now.
+        seconds: how long that took.
+    """
+
+    results: Results
+    failures: dict[Cell, str] = field(default_factory=dict)
+    computed: int = 0
+    seconds: float = 0.0
+
+
+def run_cells(
+    cells: Iterable[Cell],
+    out: Path,
+    *,
+    workers: int = WORKERS,
+    device: str = CPU,
+    compute: bool = True,
+    say: Callable[[str], None] = lambda text: None,
+) -> Outcome:
+    """Results of all cells, from the folder where they are there, else computed and kept.
+
+    Args:
+        cells: equal ones count once.
+        out: results are kept in its folder ``cells``.
+        workers: how many processes at once; timed cells always run alone.
+        device: where shards are trained, but for timed cells. It is no part of a cell's address:
+            like the processor it is written down with the result.
+        compute: whether to run what is missing, or only to read what is there.
+        say: told about every failure, and now and then where the run stands.
+    """
+    folder = out / "cells"
+    wanted = list(dict.fromkeys(cells))
+    outcome = Outcome(Results())
+    missing: list[Cell] = []
+    for cell in wanted:
+        kept = read_result(folder, cell)
+        if kept is None:
+            missing.append(cell)
+        else:
+            outcome.results.add(kept)
+    if not compute:
+        return outcome
+    started = time.perf_counter()
+    with _meter(missing, say) as tick:
+        for timed in (False, True):
+            batch = sorted((c for c in missing if c.timed == timed), key=_order)
+            for cell, answer in _run(batch, min(workers, 1) if timed else workers, device):
+                if isinstance(answer, Result):
+                    keep_result(folder, answer)
+                    outcome.results.add(answer)
+                    outcome.computed += 1
+                else:
+                    outcome.failures[cell] = answer
+                    say(f"failed: {cell}: {answer}")
+                tick(cell)
+    outcome.seconds = time.perf_counter() - started
+    return outcome
+
+
+def read_result(folder: Path, cell: Cell) -> Result | None:
+    """The kept result of a cell; None where there is none, or what is there is damaged."""
+    try:
+        data = json.loads((folder / f"{cell.digest}.json").read_text(encoding="utf-8"))
+        result = Result.from_dict(data)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return result if result.cell == cell else None
+
+
+def keep_result(folder: Path, result: Result) -> None:
+    """Write a result under its cell's digest."""
+    text = json.dumps(result.to_dict(), sort_keys=True, separators=(",", ":"))
+    write_text(folder / f"{result.cell.digest}.json", text + "\n")
+
+
+def measured(cell: Cell, device: str = CPU) -> Result:
+    """Measure one cell, here and now."""
+    import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
+
+    kind = KINDS.get(cell.kind)
+    device = device if kind.trains and not kind.timed else CPU
+    started, spent = time.perf_counter(), time.process_time()
+    value = kind.measure({**cell.config, "device": device})
+    seconds, cpu = time.perf_counter() - started, time.process_time() - spent
+    return Result(cell, value, round(seconds, 4), round(cpu, 4), versions(device), hardware())
+
+
+def _guarded(cell: Cell, device: str) -> Result | str:
+    """The result, or what went wrong; nothing else has to survive the way back."""
+    try:
+        return measured(cell, device)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _start(paths: Sequence[str]) -> None:
+    """In a fresh worker: find the user's own modules, and end when the run itself is gone."""
+    for path in paths:
+        if path not in sys.path:
+            sys.path.append(path)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """A run that was killed can't tell its workers; an orphan has another parent."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cell, Result | str]]:
+    """Every cell with its answer, as they finish; survives the death of a worker."""
+    if workers < 1:
+        for cell in cells:
+            yield cell, _guarded(cell, device)
+        return
+    waiting, suspects = list(reversed(cells)), list[Cell]()
+    while waiting:
+        in_flight: dict[Future[Result | str], Cell] = {}
+        try:
+            with _pool(min(workers, len(waiting))) as pool:
+                while waiting or in_flight:
+                    while waiting and len(in_flight) < workers:
+                        # A broken pool may refuse the cell: only then is it no longer waiting.
+                        in_flight[pool.submit(_guarded, waiting[-1], device)] = waiting[-1]
+                        waiting.pop()
+                    done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        answer = future.result()
+                        yield in_flight.pop(future), answer
+        except BrokenProcessPool:
+            suspects += in_flight.values()
+    for cell in suspects:
+        try:
+            with _pool(1) as pool:
+                answer = pool.submit(_guarded, cell, device).result()
+        except BrokenProcessPool:
+            answer = "the process that computed it was ended (out of memory?)"
+        yield cell, answer
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Single-threaded worker processes; they are ended, not waited for, when the run stops."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    pool = ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=([path for path in sys.path if path] + [os.getcwd()],),
+    )
+    try:
+        yield pool
+    except BaseException:
+        for process in list((getattr(pool, "_processes", None) or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def cost(cell: Cell) -> float:
+    """Roughly, in units of a GCN on Cora."""
+    config = cell.config
+    model = str(config.get("model", "gcn"))
+    size = _NODES.get(str(config["dataset"]), 5) / _NODES["cora"]
+    kind = model.split(":", maxsplit=1)[0]
+    base = size * _MODELS.get(model, _MODELS.get(kind, 10)) * _KINDS.get(cell.kind, 1)
+    return base * 3 if cell.kind == "requests" else base
+
+
+def _order(cell: Cell) -> tuple[Any, ...]:
+    """One run after the other, small and cheap first, so that a first report is soon there."""
+    config = cell.config
+    size = _NODES.get(config["dataset"], 5)
+    return config["seed"], size, config["dataset"], cost(cell), cell.digest
+
+
+@contextmanager
+def _meter(cells: Sequence[Cell], say: Callable[[str], None]) -> Iterator[Callable[[Cell], None]]:
+    """Progress and time left: a bar for people, a line a minute where there is no terminal."""
+    total, done, started = sum(map(cost, cells)), 0.0, time.perf_counter()
+    count, last = 0, started
+    if not cells:
+        yield lambda cell: None
+        return
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (
+            TextColumn("cells"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}"),
+        )
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=len(cells))
+
+            def advance(cell: Cell) -> None:
+                nonlocal done
+                done += cost(cell)
+                left = (time.perf_counter() - started) * (total - done) / done
+                bar.update(task, advance=1, description=f"about {_minutes(left)} left · {cell}")
+
+            yield advance
+        return
+
+    def count_up(cell: Cell) -> None:
+        nonlocal done, count, last
+        done, count = done + cost(cell), count + 1
+        now = time.perf_counter()
+        if now - last >= 60:
+            last = now
+            left = (now - started) * (total - done) / done
+            say(f"{count} of {len(cells)} cells, about {_minutes(left)} left")
+
+    yield count_up
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def check_folder(out: Path) -> None:
+    """Fail before hours of work if nothing can be written there."""
+    try:
+        (out / "cells").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"can't make the folder {out}: {error.strerror}.") from error

@@ -1,0 +1,107 @@
+"""How many nodes move in each iteration of BLPA and BEKM (figure:convergence)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grapheraser.experiments.framework.cell import Cell, Results
+from grapheraser.experiments.framework.experiment import (
+    Claim,
+    Experiment,
+    Summary,
+    counted,
+    judged,
+    register,
+)
+from grapheraser.experiments.framework.grid import partition_cell, shown
+from grapheraser.experiments.framework.options import Options
+from grapheraser.reports.figures.charts import Curves, draw_curves
+from grapheraser.reports.tables import Table
+
+METHODS = ("blpa", "bekm")
+STILL = 0.01
+
+
+def cells(options: Options) -> list[Cell]:
+    """Shared with partition-cost."""
+    return [
+        partition_cell(options, dataset, method)
+        for dataset in options.datasets
+        for method in METHODS
+    ]
+
+
+def summarise(options: Options, results: Results) -> Summary:
+    """Share of moved nodes by iteration, and where it ends."""
+    moved: dict[tuple[str, str], list[float]] = {}
+    for dataset in options.datasets:
+        for method in METHODS:
+            value = results.value(partition_cell(options, dataset, method))
+            if value is not None and value["moved"]:
+                moved[dataset, method] = [count / value["nodes"] for count in value["moved"]]
+    rows: list[dict[str, Any]] = [
+        {"dataset": shown(d), "method": m, "iteration": i + 1, "moved": share}
+        for (d, m), shares in moved.items()
+        for i, share in enumerate(shares)
+    ]
+    table = Table(
+        "Share of nodes that still move",
+        ("data set", "method", "iterations", "after 1", "after 5", "after 10", "at the end"),
+        tuple(
+            (
+                shown(d),
+                m,
+                f"{len(shares)}",
+                *(f"{100 * shares[min(i, len(shares)) - 1]:.2f} %" for i in (1, 5, 10)),
+                f"{100 * shares[-1]:.2f} %",
+            )
+            for (d, m), shares in moved.items()
+        ),
+        "At most 30 iterations; fewer where nothing moved any more.",
+    )
+    settled = sum(shares[-1] == 0 for shares in moved.values())
+    still = sum(shares[-1] <= STILL for shares in moved.values())
+    claims = []
+    if moved:
+        claims.append(
+            Claim(
+                "The share of moving nodes comes close to 0 within 30 iterations.",
+                judged(still, len(moved)),
+                f"At most {100 * STILL:.0f} % move at the end in "
+                f"{counted(still, len(moved), 'cuts')}, none at all in {settled}; "
+                f"{100 * max(shares[-1] for shares in moved.values()):.1f} % at the worst.",
+            )
+        )
+    panels = [
+        Curves(
+            method.upper(),
+            {
+                shown(d): (
+                    list(range(1, len(shares) + 1)),
+                    [100 * share for share in shares],
+                    [None] * len(shares),
+                )
+                for (d, m), shares in moved.items()
+                if m == method
+            },
+        )
+        for method in METHODS
+    ]
+    return Summary(
+        rows,
+        [table],
+        claims,
+        lambda: draw_curves(panels, "iteration", "moved nodes (%)", columns=2),
+    )
+
+
+register(
+    Experiment(
+        "convergence",
+        "Convergence of BLPA and BEKM",
+        "figure:convergence",
+        "nothing beside partition-cost",
+        cells,
+        summarise,
+    )
+)

@@ -1,0 +1,220 @@
+"""Time of a node or edge request (figure:node_unlearning_efficiency and its edge twin).
+
+Every request is carried out for real, from the call to the receipt, on a copy of the same fitted
+model: the shard is trained again and LBAggr learned again. Scratch is the one-shard case on the
+same engine, so the ratio says what sharding gives, and nothing about the engine.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from grapheraser.experiments.framework.cell import Cell, Results
+from grapheraser.experiments.framework.experiment import (
+    Claim,
+    Experiment,
+    Summary,
+    counted,
+    judged,
+    register,
+)
+from grapheraser.experiments.framework.grid import SCRATCH, requests_cell, seconds, shown
+from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.paper import published as paper
+from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.tables import Entry, Table
+
+SIMILAR = 1.5
+
+Times = dict[tuple[str, str, str], dict[str, Any]]
+
+
+def _methods(options: Options) -> tuple[str, ...]:
+    return (SCRATCH, *options.main_partitions)
+
+
+def cells(options: Options) -> list[Cell]:
+    """One cell gives node and edge requests, predictions and LBAggr's learning."""
+    return [
+        requests_cell(options, dataset, model, method)
+        for dataset in options.datasets
+        for model in options.models
+        for method in _methods(options)
+    ]
+
+
+def _times(options: Options, results: Results, what: str) -> Times:
+    found: Times = {}
+    for dataset in options.datasets:
+        for model in options.models:
+            for method in _methods(options):
+                value = results.value(requests_cell(options, dataset, model, method))
+                if value is not None:
+                    found[dataset, model, method] = value[what]
+    return found
+
+
+def summarise(options: Options, results: Results, what: str) -> Summary:
+    """Mean seconds of a request, and how many times faster than scratch."""
+    found = _times(options, results, what)
+    ratios = {
+        key: found[key[0], key[1], SCRATCH]["mean"] / value["mean"]
+        for key, value in found.items()
+        if key[2] != SCRATCH and (key[0], key[1], SCRATCH) in found
+    }
+    rows: list[dict[str, Any]] = [
+        {
+            "dataset": shown(dataset),
+            "model": shown(model),
+            "partition": method,
+            "seconds": value["mean"],
+            "std": value["std"],
+            "median": value["median"],
+            "training": value["training"],
+            "aggregation": value["aggregation"],
+            "shards_retrained": value["retrained"],
+            "requests": value["requests"],
+            "speedup": ratios.get((dataset, model, method)),
+            "paper_speedup": paper.SPEEDUP.get(dataset),
+        }
+        for (dataset, model, method), value in found.items()
+    ]
+    claims = _claims(options, found, ratios)
+    tables = [_table(options, found, ratios, what), _speedups(options, ratios)]
+    return Summary(rows, tables, claims, lambda: _figure(options, found))
+
+
+def _table(
+    options: Options, found: Times, ratios: dict[tuple[str, str, str], float], what: str
+) -> Table:
+    rows = []
+    for dataset in options.datasets:
+        for model in options.models:
+            line: list[Entry | str] = [shown(dataset), shown(model)]
+            for method in _methods(options):
+                value = found.get((dataset, model, method))
+                ratio = ratios.get((dataset, model, method))
+                text = seconds(None if value is None else value["mean"])
+                line.append(text if ratio is None else f"{text} ({ratio:.3g}x)")
+            rows.append(tuple(line))
+    one = {"nodes": "a node", "edges": "an edge"}[what]
+    counts = sorted({value["requests"] for value in found.values()})
+    told = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}" if counts else "no"
+    return Table(
+        f"Seconds to forget {one}, and how many times less than scratch",
+        ("data set", "model", *(shown(method) for method in _methods(options))),
+        tuple(rows),
+        f"Means of {told} independent requests, processor time on one thread; LBAggr is learned "
+        "again every time.",
+    )
+
+
+def _by_dataset(options: Options, ratios: dict[tuple[str, str, str], float]) -> dict[str, float]:
+    """Geometric mean over models and partitions."""
+    found = {}
+    for dataset in options.datasets:
+        logs = [np.log(ratio) for key, ratio in ratios.items() if key[0] == dataset]
+        if logs:
+            found[dataset] = float(np.exp(np.mean(logs)))
+    return found
+
+
+def _speedups(options: Options, ratios: dict[tuple[str, str, str], float]) -> Table:
+    rows = []
+    for dataset, ratio in _by_dataset(options, ratios).items():
+        told = paper.SPEEDUP.get(dataset)
+        least = min(r for key, r in ratios.items() if key[0] == dataset)
+        most = max(r for key, r in ratios.items() if key[0] == dataset)
+        rows.append(
+            (
+                shown(dataset),
+                f"{options.shards(dataset)}",
+                f"{ratio:.2f}x",
+                f"{least:.2f}x to {most:.2f}x",
+                "-" if told is None else f"{told:.2f}x",
+            )
+        )
+    return Table(
+        "How many times less than scratch, geometric mean over models and partitions",
+        ("data set", "shards", "ours", "from to", "paper"),
+        tuple(rows),
+    )
+
+
+def _claims(
+    options: Options, found: Times, ratios: dict[tuple[str, str, str], float]
+) -> list[Claim]:
+    if not ratios:
+        return []
+    faster = sum(ratio > 1 for ratio in ratios.values())
+    means = _by_dataset(options, ratios)
+    words = ", ".join(f"{shown(d)} {r:.1f}x" for d, r in means.items())
+    claims = [
+        Claim(
+            "Sharding makes unlearning much faster than training from scratch.",
+            judged(faster, len(ratios)),
+            f"Faster in {counted(faster, len(ratios), 'cases')}: {words}.",
+        )
+    ]
+    small = [r for d, r in means.items() if d in ("cora", "citeseer")]
+    large = [r for d, r in means.items() if d in ("pubmed", "cs", "physics")]
+    if small and large:
+        good = sum(r > max(small) for r in large)
+        claims.append(
+            Claim(
+                "The gain is larger on the larger graphs (Pubmed, CS, Physics).",
+                judged(good, len(large)),
+                f"{words}; the paper: "
+                + ", ".join(f"{d} {paper.SPEEDUP[d]}x" for d in means if d in paper.SPEEDUP)
+                + ".",
+            )
+        )
+    same = total = 0
+    for (dataset, model, method), value in found.items():
+        random = found.get((dataset, model, "random"))
+        if method in ("blpa", "bekm") and random is not None:
+            total += 1
+            same += 1 / SIMILAR <= value["mean"] / random["mean"] <= SIMILAR
+    if total:
+        claims.append(
+            Claim(
+                "BLPA and BEKM take about as long as random shards, because they are balanced.",
+                judged(same, total),
+                f"Within a factor of {SIMILAR} in {counted(same, total, 'cases')}.",
+            )
+        )
+    return claims
+
+
+def _figure(options: Options, found: Times) -> Any:
+    panels = []
+    for dataset in options.datasets:
+        values = {
+            shown(method): [
+                found[dataset, model, method]["mean"] if (dataset, model, method) in found else None
+                for model in options.models
+            ]
+            for method in _methods(options)
+        }
+        groups = [shown(model).upper() for model in options.models]
+        panels.append(Bars(shown(dataset), groups, values))
+    return draw_bars(panels, "seconds per request", log=True)
+
+
+for _name, _what, _label in (
+    ("node-efficiency", "nodes", "figure:node_unlearning_efficiency"),
+    ("edge-efficiency", "edges", "figure:edge_unlearning_efficiency"),
+):
+    register(
+        Experiment(
+            _name,
+            f"Time to forget {'a node' if _what == 'nodes' else 'an edge'}",
+            _label,
+            "Cora and Citeseer 5 min, all five data sets about 45 min; both figures share it",
+            cells,
+            partial(summarise, what=_what),
+        )
+    )

@@ -1,0 +1,90 @@
+"""The drawing of unbalanced communities (figure:lpa_gephi)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grapheraser.experiments.framework.cell import Cell, Results
+from grapheraser.experiments.framework.experiment import (
+    Claim,
+    Experiment,
+    Summary,
+    judged,
+    register,
+)
+from grapheraser.experiments.framework.grid import shown
+from grapheraser.experiments.framework.options import Options
+from grapheraser.reports.figures.charts import draw_communities
+from grapheraser.reports.tables import Table
+
+SMALL = 5
+
+
+def _cell(options: Options) -> Cell:
+    dataset = "cora" if "cora" in options.datasets else options.datasets[0]
+    return Cell.of("communities", **options.data(dataset, 0), layout=True)
+
+
+def cells(options: Options) -> list[Cell]:
+    """Cora, or the first data set where it was not asked for."""
+    return [_cell(options)]
+
+
+def summarise(options: Options, results: Results) -> Summary:
+    """A picture, and how unequal the communities are."""
+    value = results.value(_cell(options))
+    if value is None:
+        return Summary([], [])
+    sizes = np.asarray(value["sizes"])
+    rows: list[dict[str, Any]] = [
+        {"community": number, "nodes": int(nodes)} for number, nodes in enumerate(sizes)
+    ]
+    small = int(np.flatnonzero(sizes >= SMALL)[-1]) if (sizes >= SMALL).any() else len(sizes) - 1
+    name = shown(_cell(options)["dataset"])
+    table = Table(
+        f"Communities of classical label propagation on {name}",
+        ("communities", "largest", "median", "smallest"),
+        (
+            (
+                f"{len(sizes):,}",
+                f"{sizes.max():,}",
+                f"{np.median(sizes):g}",
+                f"{sizes.min():,}",
+            ),
+        ),
+    )
+    claim = Claim(
+        "The shards of classical label propagation are of very unequal size.",
+        judged(int(sizes.max() > 5 * np.median(sizes)), 1),
+        f"The largest has {sizes.max()} nodes, the median community {np.median(sizes):g}.",
+    )
+    boxes = [
+        (0, "#c0392b", f"{sizes[0]} nodes"),
+        (small, "#2f6fdb", f"{sizes[small]} nodes"),
+    ]
+    return Summary(
+        rows,
+        [table],
+        [claim],
+        lambda: draw_communities(
+            np.asarray(value["places"], dtype=np.float64),
+            np.asarray(value["edges"], dtype=np.int64).reshape(-1, 2),
+            np.asarray(value["labels"], dtype=np.int64),
+            boxes=boxes,
+        ),
+    )
+
+
+register(
+    Experiment(
+        "lpa-view",
+        "Unbalanced communities in the plane",
+        "figure:lpa_gephi",
+        "seconds",
+        cells,
+        summarise,
+        datasets=("cora",),
+    )
+)

@@ -1,0 +1,107 @@
+"""Shards in the plane by their embedding, with their importance scores (figure:tsne_vs_weitht)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grapheraser.experiments.framework.cell import Cell, Results
+from grapheraser.experiments.framework.differences import pearson
+from grapheraser.experiments.framework.experiment import (
+    Claim,
+    Experiment,
+    Summary,
+    counted,
+    judged,
+    register,
+)
+from grapheraser.experiments.framework.grid import shown, utility_cell
+from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.paper.importance import METHODS, model_of, scores
+from grapheraser.reports.figures.charts import Points, draw_points
+from grapheraser.reports.tables import Table
+
+
+def _cell(options: Options, dataset: str, method: str) -> Cell:
+    base = utility_cell(options, dataset, model_of(options), 0, method)
+    return Cell.of("tsne", **base.config, embedding="sage")
+
+
+def cells(options: Options) -> list[Cell]:
+    """One for each data set and cut; needs scikit-learn."""
+    return [_cell(options, dataset, method) for dataset in options.datasets for method in METHODS]
+
+
+def summarise(options: Options, results: Results) -> Summary:
+    """Circles as large as the scores; and whether neighbours share a high score between them."""
+    rows: list[dict[str, Any]] = []
+    lines, panels = [], []
+    found = []
+    label, text = list(scores(options).items())[-1] if scores(options) else ("learned", "learned")
+    for dataset in options.datasets:
+        for method in METHODS:
+            value = results.value(_cell(options, dataset, method))
+            if value is None or text not in value["importance"]:
+                continue
+            weights = value["importance"][text]
+            places = value["places"]
+            near = [weights[other] for other in value["nearest"]]
+            r = pearson(weights, near)
+            if r is not None:
+                found.append(r)
+            rows += [
+                {
+                    "dataset": shown(dataset),
+                    "method": method,
+                    "shard": shard,
+                    "x": places[shard][0],
+                    "y": places[shard][1],
+                    "importance": weights[shard],
+                    "nearest": value["nearest"][shard],
+                }
+                for shard in range(len(weights))
+            ]
+            top = max(weights) or 1.0
+            lines.append((shown(dataset), method, "-" if r is None else f"{r:.2f}"))
+            panels.append(
+                Points(
+                    f"{shown(dataset)}, {method}",
+                    [place[0] for place in places],
+                    [place[1] for place in places],
+                    [40 + 900 * weight / top for weight in weights],
+                    [f"{weight:.2f}" for weight in weights],
+                    method,
+                )
+            )
+    table = Table(
+        f"Score of a shard and of the one nearest to it ({label})",
+        ("data set", "method", "correlation"),
+        tuple(lines),
+        "Negative: a high score beside a low one.",
+    )
+    negative = sum(r < 0 for r in found)
+    claims = []
+    if found:
+        claims.append(
+            Claim(
+                "Of similar shards one gets a high score and the others a low one.",
+                judged(negative, len(found)),
+                f"Scores of nearest shards are negatively correlated in "
+                f"{counted(negative, len(found), 'cuts')}: {min(found):.2f} to {max(found):.2f}.",
+            )
+        )
+    return Summary(
+        rows, [table], claims, lambda: draw_points(panels, "", "", columns=2, ticks=False)
+    )
+
+
+register(
+    Experiment(
+        "tsne",
+        "Shard embeddings in the plane",
+        "figure:tsne_vs_weitht",
+        "seconds",
+        cells,
+        summarise,
+        datasets=("cora",),
+    )
+)

@@ -1,0 +1,1 @@
+"""Compiled pieces that several rooms use."""

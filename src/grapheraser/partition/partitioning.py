@@ -1,0 +1,190 @@
+"""`partition_graph`: a method by name, object or function, checked on its way in and out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from grapheraser.errors import ParameterError, PartitionError
+from grapheraser.graph import Graph
+from grapheraser.partition.base import (
+    EVERYTHING,
+    Assignment,
+    Partition,
+    Partitioner,
+)
+from grapheraser.partition.data_free import HashPartitioner, RandomPartitioner
+from grapheraser.partition.kmeans import (
+    BekmGnnPartitioner,
+    BekmHungarianPartitioner,
+    BekmPartitioner,
+    EkmPartitioner,
+)
+from grapheraser.partition.label_propagation import (
+    BlpaPartitioner,
+    LpaPartitioner,
+    overfull,
+)
+from grapheraser.partition.multilevel import KaminparPartitioner, MetisPartitioner
+from grapheraser.partition.quality import measure_labels
+from grapheraser.partition.relocation import BlpaLpPartitioner
+from grapheraser.registry import Registry
+
+PARTITIONERS: Registry[Callable[..., Partitioner]] = Registry("partition method")
+PARTITIONERS.add("random", RandomPartitioner)
+PARTITIONERS.add("hash", HashPartitioner)
+PARTITIONERS.add("lpa", LpaPartitioner)
+PARTITIONERS.add("blpa", BlpaPartitioner)
+PARTITIONERS.add("blpa-exchange", partial(BlpaPartitioner, name="blpa-exchange", exchange=True))
+PARTITIONERS.add("blpa-lp", BlpaLpPartitioner)
+PARTITIONERS.add("ekm", EkmPartitioner)
+PARTITIONERS.add("bekm", BekmPartitioner)
+PARTITIONERS.add("bekm-gnn", BekmGnnPartitioner)
+PARTITIONERS.add("bekm-hungarian", BekmHungarianPartitioner)
+PARTITIONERS.add("metis", MetisPartitioner)
+PARTITIONERS.add("kaminpar", KaminparPartitioner)
+
+PartitionFunction: TypeAlias = Callable[[Graph, int, int], Any]
+
+
+@dataclass(frozen=True)
+class FunctionPartitioner:
+    """A user's ``(graph, num_shards, seed) -> labels``; nothing is known of what it reads."""
+
+    function: PartitionFunction
+    inputs: frozenset[str] = EVERYTHING
+    strict: bool = False
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
+        labels = np.asarray(self.function(graph, num_shards, seed))
+        checked = _checked(Assignment(labels), self, graph.num_nodes, num_shards, capacity)
+        return Assignment(checked, notes=overfull(checked, capacity))
+
+
+def resolve_partitioner(method: str | Partitioner | PartitionFunction) -> Partitioner:
+    """A partitioner from its name, itself, or a user's function."""
+    if isinstance(method, str):
+        return PARTITIONERS.get(method)()
+    if isinstance(method, type):
+        raise ParameterError(
+            f"a partition method must be an instance, not a class. Got {method.__name__}.",
+            hint=f"write {method.__name__}(...), with its own parameters if it has any.",
+        )
+    if isinstance(method, Partitioner):
+        return method
+    if callable(method):
+        return FunctionPartitioner(method)
+    raise ParameterError(
+        "a partition method must be a name, a Partitioner or a function "
+        f"(graph, num_shards, seed) -> labels. Got {method!r}."
+    )
+
+
+def shard_capacity(
+    num_nodes: int, num_shards: int, *, gamma: float = 0.0, delta: int | None = None
+) -> int:
+    """The most nodes that a shard may hold: ``delta``, or ceil(n/k) + gamma (n - ceil(n/k))."""
+    smallest = math.ceil(num_nodes / num_shards)
+    if delta is None:
+        if not isinstance(gamma, int | float | np.number) or not 0 <= gamma <= 1:
+            raise ParameterError.of("gamma", "partition_graph", "in [0, 1]", gamma)
+        return smallest + int(gamma * (num_nodes - smallest))
+    if isinstance(delta, bool) or not isinstance(delta, int | np.integer):
+        raise ParameterError.of("delta", "partition_graph", "an int", delta)
+    if gamma:
+        raise ParameterError("give 'gamma' or 'delta' of partition_graph, not both.")
+    if delta < smallest:
+        raise PartitionError(
+            f"{num_shards} shards of at most {delta} nodes can't hold {num_nodes} nodes.",
+            hint=f"delta must be at least {smallest}.",
+        )
+    return int(delta)
+
+
+def partition_graph(
+    graph: Graph,
+    method: str | Partitioner | PartitionFunction = "blpa",
+    *,
+    num_shards: int,
+    seed: int = 0,
+    gamma: float = 0.0,
+    delta: int | None = None,
+) -> Partition:
+    """Cut the training graph of ``graph`` into ``num_shards`` shards.
+
+    Args:
+        graph: only its training nodes and the edges between them are looked at.
+        method: a registered name, a `Partitioner`, or ``(graph, num_shards, seed) -> labels``.
+        num_shards: k, between 1 and the number of training nodes.
+        seed: the result is a function of the graph, the method and this.
+        gamma: slack of the shards' capacity between 0 (strictly balanced) and 1 (none).
+        delta: the capacity itself, instead of ``gamma``.
+    """
+    if not isinstance(graph, Graph):
+        raise ParameterError(
+            f"'graph' of partition_graph must be a Graph. Got {type(graph).__name__}.",
+            hint="Graph.from_pyg makes one from a PyG Data, Graph.from_arrays from arrays.",
+        )
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ParameterError.of("seed", "partition_graph", "an int", seed)
+    training = graph.training_graph
+    n = training.num_nodes
+    if n == 0:
+        raise PartitionError(f"graph '{graph.name}' has no training nodes to cut.")
+    if isinstance(num_shards, bool) or not isinstance(num_shards, int | np.integer):
+        raise ParameterError.of("num_shards", "partition_graph", "an int", num_shards)
+    if not 1 <= num_shards <= n:
+        raise ParameterError.of("num_shards", "partition_graph", f"an int in [1, {n}]", num_shards)
+    capacity = shard_capacity(n, num_shards, gamma=gamma, delta=delta)
+    partitioner = resolve_partitioner(method)
+    started = time.perf_counter()
+    assignment = partitioner(training, int(num_shards), capacity=capacity, seed=seed)
+    seconds = time.perf_counter() - started
+    labels = _checked(assignment, partitioner, n, num_shards, capacity)
+    return Partition(
+        nodes=training.ids.copy(),
+        labels=labels,
+        num_shards=int(num_shards),
+        method=partitioner.name,
+        capacity=capacity,
+        inputs=partitioner.inputs,
+        seed=int(seed),
+        moved=assignment.moved,
+        converged=assignment.converged,
+        notes=assignment.notes,
+        seconds=seconds,
+        quality=measure_labels(training, labels, num_shards),
+    )
+
+
+def _checked(
+    assignment: Assignment, partitioner: Partitioner, n: int, num_shards: int, capacity: int
+) -> np.ndarray[Any, np.dtype[np.int32]]:
+    labels = np.asarray(assignment.labels)
+    if labels.shape != (n,) or labels.dtype.kind not in "iu":
+        raise PartitionError(
+            f"partitioner '{partitioner.name}' must return {n} integer labels "
+            f"(found shape {labels.shape}, dtype {labels.dtype})."
+        )
+    if labels.min() < 0 or labels.max() >= num_shards:
+        raise PartitionError(
+            f"partitioner '{partitioner.name}' must return labels in [0, {num_shards - 1}] "
+            f"(found {labels.min()} to {labels.max()})."
+        )
+    largest = int(np.bincount(labels).max())
+    if partitioner.strict and largest > capacity:
+        raise PartitionError(
+            f"partitioner '{partitioner.name}' put {largest} nodes into a shard of at most "
+            f"{capacity}."
+        )
+    return labels.astype(np.int32)

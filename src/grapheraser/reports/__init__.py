@@ -1,0 +1,1 @@
+"""Whatever a person looks at: pages, figures, tables."""

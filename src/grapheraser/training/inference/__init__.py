@@ -1,0 +1,1 @@
+"""Posteriors of trained shard models."""

@@ -1,0 +1,230 @@
+"""The two-version attack can win, and is no better than chance where there is nothing to see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grapheraser as ge
+from grapheraser.audit.attacks.membership import attack
+from grapheraser.audit.attacks.posterior_features import FEATURES, classical
+from grapheraser.audit.attacks.shadow import (
+    KEPT,
+    KEPT_RESEEDED,
+    PLANTED,
+    RECUT,
+    SCENARIOS,
+    Observations,
+    fitted,
+    observe,
+    parameters,
+    resplit,
+    unlearned,
+)
+from grapheraser.audit.attacks.version import Answers, Version
+from grapheraser.audit.mitigations import Mitigation
+from grapheraser.errors import MissingExtraError, ParameterError
+from grapheraser.graph import TRAIN
+
+QUICK = ("logistic regression", "decision tree")
+
+BEFORE = np.array([[0.1, 0.6, 0.3], [0.5, 0.25, 0.25]])
+AFTER = np.array([[0.2, 0.2, 0.6], [0.5, 0.5, 0.0]])
+
+
+def test_features_are_what_their_names_say() -> None:
+    made = {name: feature(BEFORE, AFTER) for name, feature in FEATURES.items()}
+    assert np.allclose(made["direct difference"][0], [-0.1, 0.4, -0.3])
+    assert np.allclose(made["sorted difference"][0], [0.4, -0.3, -0.1])
+    assert np.allclose(made["direct concatenation"][0], [0.1, 0.6, 0.3, 0.2, 0.2, 0.6])
+    assert np.allclose(made["sorted concatenation"][0], [0.6, 0.3, 0.1, 0.2, 0.6, 0.2])
+    assert np.allclose(made["Euclidean distance"][0], [np.sqrt(0.26)])
+    assert np.allclose(classical(BEFORE)[0], [0.6, 0.3, 0.1])
+
+
+def seen(moved: float, *, seed: int, n: int = 200) -> Observations:
+    """Made-up answers; those about members move that much more."""
+    rng = np.random.default_rng(seed)
+    member = np.arange(n) % 2 == 0
+    before = rng.dirichlet(np.ones(4), size=n)
+    step = rng.dirichlet(np.ones(4), size=n) - 0.25
+    after = before + (0.02 + moved * member)[:, None] * step
+    requests = np.arange(n) // 10
+    labels = rng.integers(4, size=n)
+    return Observations(
+        before.astype(np.float32), after.astype(np.float32), member, labels, requests
+    )
+
+
+def test_the_attack_wins_where_members_move_more() -> None:
+    result = attack(seen(0.1, seed=0), seen(0.1, seed=1))
+    assert result.rates.auc.low > 0.8
+    assert result.degradation_count > 0.6
+    assert result.degradation_rate > 0.1
+
+
+def test_the_attack_is_chance_where_nothing_differs() -> None:
+    result = attack(seen(0.0, seed=0), seen(0.0, seed=1), models=QUICK)
+    assert result.rates.auc.low < 0.5 < result.rates.auc.high + 0.03
+    assert result.degradation_count == pytest.approx(0.5, abs=0.15)
+
+
+def test_handing_out_labels_only_hides_small_moves() -> None:
+    loud = attack(seen(0.1, seed=0), seen(0.1, seed=1), models=("mlp",))
+    quiet = attack(
+        seen(0.1, seed=0),
+        seen(0.1, seed=1),
+        models=("mlp",),
+        mitigation=Mitigation(labels=1),
+    )
+    assert quiet.auc < loud.auc - 0.15
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "sklearn.ensemble", None)
+    with pytest.raises(MissingExtraError, match="scikit-learn") as caught:
+        attack(seen(0.1, seed=0), seen(0.1, seed=1))
+    assert "grapheraser[audit]" in str(caught.value.hint)
+
+
+# -- on runs ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runs(demo: ge.Graph) -> dict[str, Any]:
+    """An overfitted run under attack and one of the attacker's own, on random labels.
+
+    What is learned about a node with a random label can only be the node itself.
+    """
+    keep = np.sort(np.random.default_rng(0).choice(demo.ids, 600, replace=False))
+    small = demo.subgraph(keep).with_split(test_share=0.5, seed=1)
+    labels = np.random.default_rng(0).integers(small.num_classes, size=small.num_nodes)
+    graph = ge.Graph.from_arrays(
+        small.x,
+        small.edges.T,
+        labels,
+        ids=small.ids,
+        test=small.test_nodes,
+        num_classes=small.num_classes,
+        each_edge_once=True,
+        name="random labels",
+    )
+    params = parameters(ge.GraphEraser(model="mlp", partition="hash", num_shards=2, epochs=150))
+    own = resplit(graph, 3)
+    return {
+        "graph": graph,
+        "own graph": own,
+        "target": fitted(params, graph, 1),
+        "own": fitted(params, own, 2),
+    }
+
+
+def observed(runs: dict[str, Any], how: str, **options: Any) -> tuple[Observations, Observations]:
+    asked = {"requests": 12, "nodes_per_request": 8, "seed": 5, **options}
+    return (
+        observe(runs["own"], runs["own graph"], how, **asked),
+        observe(runs["target"], runs["graph"], how, **asked),
+    )
+
+
+def after_alone(seen: Observations) -> Observations:
+    """What is to be seen of the later version by itself."""
+    return Observations(seen.after, seen.after, seen.member, seen.labels, seen.request)
+
+
+def test_a_run_that_does_not_unlearn_is_found_out(runs: dict[str, Any]) -> None:
+    """The planted leak: the shard is kept as it was, so the later version still knows."""
+    result = attack(*observed(runs, PLANTED), models=QUICK)
+    assert result.rates.auc.low > 0.6
+
+
+def test_exact_unlearning_shows_what_starting_over_shows(runs: dict[str, Any]) -> None:
+    kept, recut = (attack(*observed(runs, how), models=QUICK) for how in (KEPT, RECUT))
+    assert kept.rates.auc == recut.rates.auc
+    assert kept.table == recut.table
+
+
+def test_the_later_version_alone_knows_nothing_once_unlearned(runs: dict[str, Any]) -> None:
+    """Trained to recognise members in runs that have them, the attack finds none."""
+    shadow, target = observed(runs, KEPT)
+    with_them = Observations(
+        shadow.before, shadow.before, shadow.member, shadow.labels, shadow.request
+    )
+    before = Observations(
+        target.before, target.before, target.member, target.labels, target.request
+    )
+    leak, clean = (
+        attack(with_them, judged, models=QUICK) for judged in (before, after_alone(target))
+    )
+    assert leak.rates.auc.low > 0.6
+    assert leak.rates.auc.low > clean.rates.auc.high
+    assert clean.rates.auc.low <= 0.6
+    assert clean.rates.auc.high >= 0.4
+
+
+@pytest.mark.parametrize("how", SCENARIOS)
+def test_every_scenario_can_be_observed(runs: dict[str, Any], how: str) -> None:
+    found = observe(runs["target"], runs["graph"], how, requests=2, nodes_per_request=3)
+    assert found.before.shape == found.after.shape == (12, runs["graph"].num_classes)
+    assert found.member.sum() == 6
+    assert np.allclose(found.before.sum(axis=1), 1, atol=1e-5)
+    assert np.array_equal(found.before, found.after) == (how == PLANTED)
+
+
+def test_observing_leaves_the_run_as_it_was(runs: dict[str, Any]) -> None:
+    target = runs["target"]
+    digests = [weights.digest for weights in target.shards_.values()]
+    observe(target, runs["graph"], KEPT, requests=2, nodes_per_request=3)
+    assert [weights.digest for weights in target.shards_.values()] == digests
+    assert target.receipts_ == ()
+
+
+def test_a_new_seed_gives_the_touched_shards_other_weights(runs: dict[str, Any]) -> None:
+    target, graph = runs["target"], runs["graph"]
+    node = target.partition_.members(0)[:1]
+    kept, reseeded = (unlearned(target, graph, node, how) for how in (KEPT, KEPT_RESEEDED))
+    assert kept.shards[0].digest != reseeded.shards[0].digest
+    assert kept.shards[1].digest == reseeded.shards[1].digest
+
+
+def test_a_version_answers_as_the_run_does_where_candidates_have_no_shard(
+    runs: dict[str, Any],
+) -> None:
+    target, graph = runs["target"], runs["graph"]
+    nodes = graph.test_nodes[:9]
+    assert np.array_equal(Version.of(target).posteriors(graph, nodes), target.predict_proba(nodes))
+
+
+@pytest.mark.parametrize("how", [KEPT, RECUT])
+def test_shards_that_are_not_asked_again_answer_the_same(runs: dict[str, Any], how: str) -> None:
+    target, graph = runs["target"], runs["graph"]
+    taken = target.partition_.members(0)[:3]
+    asked = np.concatenate([taken, graph.test_nodes[:3]])
+    now, after = Version.of(target), unlearned(target, graph, taken, how)
+    known = Answers(now, graph)
+    known.expect(asked)
+    now.posteriors(graph, asked, known)
+    known.expect(graph.test_nodes[:20])
+    for version in (now, after):
+        anew = version.posteriors(graph, asked)
+        assert np.array_equal(version.posteriors(graph, asked, known), anew)
+    others = graph.test_nodes[20:25]
+    assert np.array_equal(now.posteriors(graph, others, known), now.posteriors(graph, others))
+
+
+def test_a_resplit_keeps_the_share_and_the_graph(demo: ge.Graph) -> None:
+    other = resplit(demo, 0)
+    assert np.array_equal(other.edges, demo.edges)
+    share = (other.role == TRAIN).mean()
+    assert share == pytest.approx((demo.role == TRAIN).mean(), abs=0.05)
+    assert not np.array_equal(other.role, demo.role)
+
+
+def test_too_small_a_graph_and_an_unknown_scenario_are_refused(small: ge.Graph) -> None:
+    eraser = ge.GraphEraser(num_shards=2, epochs=2).fit(small)
+    with pytest.raises(ParameterError, match="training nodes"):
+        observe(eraser, small, KEPT, nodes_per_request=100)
+    with pytest.raises(ParameterError, match="unknown scenario"):
+        unlearned(eraser, small, small.train_nodes[:1], "magic")

@@ -1,0 +1,171 @@
+"""The runner: what is finished is kept, what fails is told, nothing runs twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grapheraser.experiments.catalogue import KINDS, Cell, Kind, Options
+from grapheraser.experiments.framework import runner
+from grapheraser.experiments.framework.grid import utility_cell
+from grapheraser.experiments.framework.runner import run_cells
+from tests.experiments.own_parts import MEETING
+
+CALLS: list[int] = []
+
+
+def _count(config: Mapping[str, Any]) -> dict[str, Any]:
+    CALLS.append(config["seed"])
+    if config.get("bad"):
+        raise ValueError("bad cell")
+    return {"value": config["seed"] * 2}
+
+
+def _where(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {"device": config["device"]}
+
+
+if "count" not in KINDS:
+    KINDS.add("count", Kind(_count))
+    KINDS.add("where", Kind(_where, trains=True))
+    KINDS.add("when", Kind(_where, timed=True, trains=True))
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    CALLS.clear()
+
+
+def _cells(count: int, **extra: Any) -> list[Cell]:
+    return [Cell.of("count", dataset="demo", seed=i, **extra) for i in range(count)]
+
+
+def test_cells_run_once_and_are_kept(tmp_path: Path) -> None:
+    cells = _cells(3)
+    first = run_cells([*cells, *cells], tmp_path, workers=0)
+    assert sorted(CALLS) == [0, 1, 2]
+    assert first.computed == 3
+    before = {file.name: file.read_bytes() for file in (tmp_path / "cells").iterdir()}
+    again = run_cells([*cells, *_cells(4)], tmp_path, workers=0)
+    assert again.computed == 1
+    assert CALLS.count(3) == 1
+    assert again.results.value(cells[2]) == {"value": 4}
+    for name, content in before.items():
+        assert (tmp_path / "cells" / name).read_bytes() == content
+
+
+def test_a_failing_cell_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    told: list[str] = []
+    bad = Cell.of("count", dataset="demo", seed=7, bad=True)
+    outcome = run_cells([bad, *_cells(2)], tmp_path, workers=0, say=told.append)
+    assert outcome.computed == 2
+    assert outcome.failures == {bad: "ValueError: bad cell"}
+    assert any("bad cell" in text for text in told)
+    assert outcome.results.value(bad) is None
+    run_cells([bad], tmp_path, workers=0)
+    assert CALLS.count(7) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"{}", b'{"kind": "count"}'])
+def test_a_damaged_file_is_computed_again(tmp_path: Path, content: bytes) -> None:
+    (cell,) = _cells(1)
+    run_cells([cell], tmp_path, workers=0)
+    (tmp_path / "cells" / f"{cell.digest}.json").write_bytes(content)
+    outcome = run_cells([cell], tmp_path, workers=0)
+    assert outcome.computed == 1
+    assert outcome.results.value(cell) == {"value": 0}
+
+
+def test_a_file_under_another_cells_name_is_not_believed(tmp_path: Path) -> None:
+    one, other = _cells(2)
+    run_cells([one], tmp_path, workers=0)
+    folder = tmp_path / "cells"
+    (folder / f"{other.digest}.json").write_bytes((folder / f"{one.digest}.json").read_bytes())
+    assert run_cells([other], tmp_path, workers=0).results.value(other) == {"value": 2}
+
+
+def test_timed_cells_stay_on_the_processor_and_the_device_is_no_part_of_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "versions", lambda device: {"gpu": device})
+    where, when = (Cell.of(kind, dataset="demo", seed=0) for kind in ("where", "when"))
+    found = run_cells([where, when], tmp_path, workers=0, device="cuda").results
+    assert found.value(where) == {"device": "cuda"}
+    assert found.value(when) == {"device": "cpu"}
+    result = found.get(where)
+    assert result is not None
+    assert result.versions == {"gpu": "cuda"}
+    assert run_cells([where, when], tmp_path, workers=0).computed == 0
+
+
+def test_two_runs_on_one_folder_do_not_stop_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second run keeps the same cell while the first is writing it."""
+    (cell,) = _cells(1)
+    sync = os.fsync
+
+    def meanwhile(handle: int) -> None:
+        monkeypatch.setattr(os, "fsync", sync)
+        assert run_cells([cell], tmp_path, workers=0).computed == 1
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    outcome = run_cells([cell], tmp_path, workers=0)
+    assert outcome.computed == 1
+    assert run_cells([cell], tmp_path, workers=0).results.value(cell) == {"value": 0}
+    assert [file.suffix for file in (tmp_path / "cells").iterdir()] == [".json"]
+
+
+@pytest.mark.slow
+def test_a_dying_worker_costs_only_the_cell_that_killed_it(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MEETING, str(tmp_path))
+    deadly, beside, later = (
+        utility_cell(options, options.datasets[0], "gcn", run, f"tests.experiments.own_parts:{own}")
+        for run, own in ((0, "dies"), (0, "at_work"), (1, "in_turn"))
+    )
+    outcome = run_cells([deadly, beside, later], tmp_path, workers=2)
+    assert list(outcome.failures) == [deadly]
+    assert "was ended" in outcome.failures[deadly]
+    assert outcome.computed == 2
+    here = run_cells([beside, later], tmp_path / "here", workers=0).results
+    for cell in (beside, later):
+        assert outcome.results.value(cell) == here.value(cell)
+    assert run_cells([beside, later], tmp_path, workers=2).computed == 0
+
+
+class _Refusing:
+    """A pool that breaks between two cells: the third that it is given it does not take."""
+
+    calls = 0
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        _Refusing.calls += 1
+        if _Refusing.calls == 3:
+            raise BrokenProcessPool("a worker died in between")
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+def test_a_cell_that_a_broken_pool_refuses_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def pool(workers: int) -> Iterator[_Refusing]:
+        yield _Refusing()
+
+    monkeypatch.setattr(runner, "_pool", pool)
+    monkeypatch.setattr(_Refusing, "calls", 0)
+    outcome = run_cells(_cells(6), tmp_path, workers=1)
+    assert outcome.computed == 6
+    assert sorted(CALLS) == list(range(6))

@@ -1,0 +1,115 @@
+"""Posteriors equal the PyG module's, and a row's bits depend on nothing but its neighbourhood."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from grapheraser.graph import Graph, Nodes
+from grapheraser.models import PRESETS, ModelSpec, initial_weights
+from grapheraser.models.modules import build_module
+from grapheraser.training import ShardWeights
+from grapheraser.training.inference.posteriors import posteriors
+
+
+@functools.cache
+def random_graph(n: int = 60, num_features: int = 90, seed: int = 0) -> Graph:
+    """A graph with isolated nodes, nodes without features and features that nobody has."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, num_features)) * (rng.random((n, num_features)) < 0.08)
+    x[3] = 0.0
+    edges = rng.integers(0, n - 3, size=(2, 2 * n))
+    edges = edges[:, edges[0] != edges[1]]
+    return Graph.from_arrays(x, edges, rng.integers(0, 4, size=n), num_classes=4)
+
+
+def random_weights(
+    spec: ModelSpec, graph: Graph, columns: NDArray[np.int32], key: int
+) -> ShardWeights:
+    tensors: dict[str, NDArray[np.generic]] = {
+        **initial_weights(spec, graph.num_features, graph.num_classes, columns, key)
+    }
+    rng = np.random.default_rng(key)
+    for name in list(tensors):
+        if name.endswith("bias") or name.startswith("norm"):
+            shape = tensors[name].shape
+            tensors[name] = rng.uniform(0.5, 1.5, size=shape).astype(np.float32)
+        if name in ("norm1.weight", "norm2.weight"):
+            width, norm = len(tensors[name]), name.split(".")[0]
+            tensors[f"{norm}.running_mean"] = rng.normal(size=width).astype(np.float32)
+            tensors[f"{norm}.running_var"] = rng.uniform(0.5, 2, size=width).astype(np.float32)
+    return ShardWeights(columns, tensors)
+
+
+def all_weights(spec: ModelSpec, graph: Graph) -> list[ShardWeights]:
+    every = np.arange(graph.num_features, dtype=np.int32)
+    return [
+        random_weights(spec, graph, every, 1),
+        random_weights(spec, graph, every[5:70:3].copy(), 2),
+        random_weights(spec, graph, every[:0].copy(), 3),
+    ]
+
+
+def module_posteriors(spec: ModelSpec, weights: ShardWeights, graph: Graph) -> NDArray[np.float32]:
+    module = build_module(spec, len(weights.columns), graph.num_classes)
+    state = {name: torch.tensor(np.array(value)) for name, value in weights.tensors.items()}
+    missing = module.load_state_dict(state, strict=False)
+    assert not missing.unexpected_keys
+    assert all(key.endswith(("eps", "num_batches_tracked")) for key in missing.missing_keys)
+    x = torch.tensor(graph.x.toarray()[:, weights.columns])
+    with torch.no_grad():
+        logits = module.eval()(x, torch.tensor(graph.edge_index))
+    return np.asarray(torch.softmax(logits, dim=1).numpy())
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize("name", PRESETS)
+def test_equal_the_pyg_module_on_the_whole_graph(name: str) -> None:
+    graph, spec = random_graph(), PRESETS[name]
+    weights = all_weights(spec, graph)
+    found = posteriors(spec, weights, graph, np.arange(graph.num_nodes))
+    assert found.shape == (3, graph.num_nodes, graph.num_classes)
+    assert found.dtype == np.float32
+    for shard, shard_weights in enumerate(weights):
+        expected = module_posteriors(spec, shard_weights, graph)
+        np.testing.assert_allclose(found[shard], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@settings(max_examples=25, deadline=None)
+@given(rows=st.lists(st.integers(0, 59), max_size=20))
+def test_a_row_has_the_same_bits_whatever_else_is_asked_for(name: str, rows: list[int]) -> None:
+    graph, spec = random_graph(), PRESETS[name]
+    weights = all_weights(spec, graph)[:2]
+    everything = posteriors(spec, weights, graph, np.arange(graph.num_nodes))
+    some = posteriors(spec, weights, graph, np.array(rows, dtype=np.int64))
+    assert some.tobytes() == everything[:, rows].tobytes()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_removal_changes_no_row_more_than_three_hops_away(name: str) -> None:
+    graph, spec = random_graph(n=300), PRESETS[name]
+    weights = all_weights(spec, graph)[1:2]
+    gone = int(graph.ids[graph.degree == 2][0])
+    rest = graph.without(Nodes([gone]))
+    # Three hops: GCN's weight of an edge holds the degree of its far end, and the degrees of the
+    # removed node's neighbours have changed.
+    near = graph.within_hops(graph.positions([gone]), 3)
+    far = np.setdiff1d(graph.ids, graph.ids[near])
+    before = posteriors(spec, weights, graph, graph.positions(far))
+    after = posteriors(spec, weights, rest, rest.positions(far))
+    assert len(far) > 50
+    assert before.tobytes() == after.tobytes()
+
+
+def test_no_positions_and_no_shards_are_empty() -> None:
+    graph, spec = random_graph(), PRESETS["gcn"]
+    assert posteriors(spec, [], graph, np.arange(3)).shape == (0, 3, 4)
+    none = np.zeros(0, dtype=np.int64)
+    assert posteriors(spec, all_weights(spec, graph), graph, none).shape == (3, 0, 4)
