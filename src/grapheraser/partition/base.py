@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
-from grapheraser.graph.csr import as_ids
+from grapheraser.graph.arrays import as_ids
 from grapheraser.partition.quality import PartitionQuality
 
 NODES, EDGES, FEATURES, LABELS = "nodes", "edges", "features", "labels"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.graph import Graph
-from grapheraser.graph.csr import as_ids
+from grapheraser.graph.arrays import as_ids
 from grapheraser.partition.base import NODES, Assignment
 from grapheraser.seeding import derive, generator, keyed_hash
 
