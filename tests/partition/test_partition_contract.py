@@ -123,7 +123,7 @@ def test_a_partitioner_that_changes_its_graph_is_caught(change: Callable[[Graph]
         change(graph)
         return good(graph, num_shards, seed)
 
-    with pytest.raises(BrokenContractError, match="changed the graph that it was given"):
+    with pytest.raises(BrokenContractError, match="changed its input graph"):
         check_partitioner(careless)
 
 
@@ -143,7 +143,7 @@ def test_a_strict_partitioner_that_overfills_is_caught() -> None:
         ) -> Assignment:
             return Assignment(np.zeros(graph.num_nodes, dtype=np.int64))
 
-    with pytest.raises(BrokenContractError, match="put 12 nodes into a shard of at most 6"):
+    with pytest.raises(BrokenContractError, match="put 12 nodes into a shard that may hold 6"):
         check_partitioner(Careless())
 
 

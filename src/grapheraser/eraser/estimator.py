@@ -57,7 +57,7 @@ from grapheraser.partition import (
 )
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.partitioning import PartitionFunction
-from grapheraser.partition.placing import given
+from grapheraser.partition.placing import accept_partition
 from grapheraser.receipts import Ends, Receipt, digest_of
 from grapheraser.store import RunLock, RunState, load_run, save_run
 from grapheraser.training import (
@@ -198,7 +198,7 @@ class GraphEraser(Estimator):
         if partition is None:
             partition = self._cut(graph)
         else:
-            partition = given(partition, graph, settings.partitioner)
+            partition = accept_partition(partition, graph, settings.partitioner)
         configuration = describe(self.get_params(), settings)
         state = fit_state(settings, graph, partition)
         # The fingerprint is worked out now, so that no request has to wait for it.

@@ -16,7 +16,7 @@ from grapheraser.eraser.comparison import Verification, compare
 from grapheraser.eraser.snapshot import Fitted
 from grapheraser.eraser.state import fit_state
 from grapheraser.errors import VerificationError
-from grapheraser.partition.placing import cut_afresh
+from grapheraser.partition.placing import repartition
 from grapheraser.receipts import Receipt, check_chain, digest_of, last_records
 from grapheraser.receipts.claim import exactness
 from grapheraser.training import ShardWeights, digest_tensors
@@ -28,7 +28,7 @@ def replay(fitted: Fitted) -> Verification:
     settings, state, receipts = fitted.settings, fitted.state, fitted.receipts
     differences = [*_wrong_receipts(fitted)]
     if state.partition.data_free:
-        labels = cut_afresh(settings.partitioner, state.graph, state.partition)
+        labels = repartition(settings.partitioner, state.graph, state.partition)
         if not np.array_equal(labels, state.partition.labels):
             differences.append("partition: a fresh cut gives other shards")
     fresh = fit_state(settings, state.graph, state.partition)

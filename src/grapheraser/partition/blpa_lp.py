@@ -1,10 +1,10 @@
 """`blpa-lp`: label propagation whose moves are chosen by a linear programme.
 
-After Ugander and Backstrom (2013). In every round each node names the one shard that holds most of
-its neighbours, if that is more than its own shard does; the difference is its gain. For each pair
-of shards (a, b) the nodes of a that wish for b are lined up by falling gain, so the gain of moving
-the first x of them is a concave, piecewise linear function of x. The programme maximises the sum
-of these functions under the condition that no shard ends above delta or empty.
+After Ugander and Backstrom (2013). In every round each node wishes for the shard that holds most of
+its neighbours, if it holds more than the node's own shard; the difference is the gain. For each
+pair of shards (a, b) the nodes of a that wish for b are sorted by falling gain, so the gain of
+moving the first x of them is a concave, piecewise linear function of x. The programme maximises the
+sum of these functions, subject to every shard ending with 1 to delta nodes.
 
 Gains are integers, so every distinct gain of a pair is one variable, bounded by the number of
 nodes that have it. The programme is a flow between shards: HiGHS's simplex method ends in a vertex,
@@ -23,15 +23,15 @@ from scipy.optimize import linprog
 
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
-from grapheraser.partition.base import EDGES, NODES, Assignment
+from grapheraser.partition.base import EDGES, MAX_ITERATIONS, NODES, Assignment
 from grapheraser.partition.data_free import balanced_labels
-from grapheraser.partition.label_propagation import MAX_ITERATIONS, best_destinations
+from grapheraser.partition.profiles import best_destinations
 from grapheraser.seeding import generator
 
 
 @dataclass(frozen=True)
 class BlpaLpPartitioner:
-    """Balanced label propagation with the best moves of each round, by linear programming."""
+    """Balanced label propagation whose rounds make the best moves, by linear programming."""
 
     name: str = "blpa-lp"
     max_iterations: int = MAX_ITERATIONS
@@ -62,13 +62,13 @@ def chosen_moves(
     num_shards: int,
     capacity: int,
 ) -> NDArray[np.int64]:
-    """The nodes that move: the choice of largest total gain that keeps the sizes.
+    """The nodes that move: the choice of largest total gain under the capacity.
 
     Args:
         labels: the shard of each node.
         wishes: the shard that each node wishes for.
-        gains: how many more neighbours it has there; those of 0 or less don't move.
-        order: a permutation of the nodes; among equals of one pair the first ones move.
+        gains: how many more neighbours it has there; nodes that gain nothing stay.
+        order: a permutation of the nodes that breaks ties within a pair of shards.
         num_shards: k.
         capacity: delta.
     """
@@ -103,15 +103,15 @@ def best_flows(
     sizes: NDArray[np.integer],
     capacity: int,
 ) -> NDArray[np.int64]:
-    """How many nodes of each group move, for the largest total gain.
+    """How many nodes of each group move for the largest total gain.
 
     Args:
-        sources: the shard that each group of nodes is in.
-        targets: the shard that it wishes for.
-        gain: what each of its nodes gains.
-        counts: its number of nodes.
-        sizes: of the shards, now.
-        capacity: the most that a shard may hold afterwards; the least is one node.
+        sources: the shard of each group of nodes.
+        targets: the shard that the group wishes for.
+        gain: the gain of each node of the group.
+        counts: the number of nodes in the group.
+        sizes: the shard sizes before the moves.
+        capacity: the most nodes that a shard may hold afterwards; the least is one.
     """
     num_groups, k = len(sources), len(sizes)
     columns = np.arange(num_groups)
