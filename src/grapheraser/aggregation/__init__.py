@@ -11,7 +11,6 @@ from grapheraser.aggregation.base import (
     Explanation,
     FittedAggregator,
     Say,
-    relearned,
 )
 from grapheraser.aggregation.expert.ridge import Expert
 from grapheraser.aggregation.learned import LearnedAggregator
@@ -42,7 +41,6 @@ __all__ = [
     "Say",
     "WithExpert",
     "named_expert",
-    "relearned",
     "resolve_aggregator",
     "wants_expert",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,61 +11,29 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.aggregation import (
-    Aggregator,
-    BoundAggregator,
-    Expert,
-    Explanation,
-    Sample,
-    WithExpert,
-    named_expert,
-    resolve_aggregator,
-    wants_expert,
-)
-from grapheraser.eraser.absent import engine_again
-from grapheraser.eraser.comparison import Verification
-from grapheraser.eraser.configuration import (
-    OwnParts,
-    describe,
-    parameters_of,
-    with_ends,
-    without_ends,
-)
+from grapheraser.aggregation import Aggregator, BoundAggregator, Ensemble, Explanation, Sample
+from grapheraser.eraser import settings as settings_of
 from grapheraser.eraser.conventions import Estimator, Turn
-from grapheraser.eraser.plan import Plan, Request
+from grapheraser.eraser.plan import Plan
 from grapheraser.eraser.recommend import AUTO, recommend_cut
-from grapheraser.eraser.snapshot import Fitted
-from grapheraser.eraser.state import Settings, State, fit_state
-from grapheraser.eraser.unlearn import add_node, forget
-from grapheraser.eraser.verify import replay
+from grapheraser.eraser.settings import Settings
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.state import State, fit_state
+from grapheraser.eraser.unlearn import unlearn
+from grapheraser.eraser.update import insert
+from grapheraser.eraser.verify import Verification, verify
 from grapheraser.eraser.warmup import warm_up
-from grapheraser.errors import (
-    CorruptRunError,
-    GraphEraserError,
-    GraphError,
-    NotFittedError,
-    ParameterError,
-)
-from grapheraser.execution import Executor, resolve_executor
-from grapheraser.graph import Graph
-from grapheraser.models import Model, ModelSpec, ModuleFactory, resolve_model
-from grapheraser.partition import (
-    Partition,
-    Partitioner,
-    partition_graph,
-    resolve_partitioner,
-)
+from grapheraser.errors import CorruptRunError, GraphEraserError, GraphError, NotFittedError
+from grapheraser.execution import Executor
+from grapheraser.graph import Graph, Request
+from grapheraser.models import Model, ModuleFactory
+from grapheraser.partition import Partition, Partitioner, partition_graph
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.partitioning import PartitionFunction
 from grapheraser.partition.placing import given
 from grapheraser.receipts import Ends, Receipt, digest_of
 from grapheraser.store import RunLock, RunState, load_run, save_run
-from grapheraser.training import (
-    ShardWeights,
-    TrainingConfig,
-    check_module,
-    resolve_engine,
-)
+from grapheraser.training import ShardWeights, check_module
 
 
 class GraphEraser(Estimator):
@@ -151,7 +119,7 @@ class GraphEraser(Estimator):
 
     @property
     def aggregator_(self) -> BoundAggregator:
-        return self._now.aggregator
+        return BoundAggregator(self._state.aggregator, self._state.ensemble)
 
     @property
     def receipts_(self) -> tuple[Receipt, ...]:
@@ -173,9 +141,9 @@ class GraphEraser(Estimator):
         return self._now.state
 
     @property
-    def _now(self) -> Fitted:
+    def _now(self) -> Snapshot:
         """What the last fit or request left. Read it once per call: the next time it may differ."""
-        fitted: Fitted | None = self.__dict__.get("_fitted")
+        fitted: Snapshot | None = self.__dict__.get("_fitted")
         if fitted is None:
             raise NotFittedError(
                 "this GraphEraser is not fitted yet.", hint="call fit(graph) first, or load a run."
@@ -193,18 +161,19 @@ class GraphEraser(Estimator):
         """
         graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
         _check_trainable(graph)
-        settings = self._resolve()
+        arguments = self.get_params()
+        settings = settings_of.resolve(arguments)
         warm_up(settings)
         if partition is None:
-            partition = self._cut(graph)
+            partition = self._partition(graph)
         else:
             partition = given(partition, graph, settings.partitioner)
-        configuration = describe(self.get_params(), settings)
+        configuration = settings_of.describe(arguments, settings)
         state = fit_state(settings, graph, partition)
         # The fingerprint is worked out now, so that no request has to wait for it.
         ends = Ends(graph.fingerprint, digest_of(configuration))
         with self._turn:
-            self._fitted = Fitted(settings, state, configuration, (), ends)
+            self._fitted = Snapshot(settings, state, configuration, (), ends)
         return self
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
@@ -236,7 +205,7 @@ class GraphEraser(Estimator):
         nothing has changed.
         """
         with self._turn:
-            self._fitted = forget(self._now, request)
+            self._fitted = unlearn(self._now, request)
             return self._fitted.receipts[-1]
 
     def insert(
@@ -249,7 +218,7 @@ class GraphEraser(Estimator):
         says).
         """
         with self._turn:
-            self._fitted = add_node(self._now, node_id, features, label, neighbours)
+            self._fitted = insert(self._now, node_id, features, label, neighbours)
             return self._fitted.receipts[-1]
 
     # -- proof --------------------------------------------------------------------------------
@@ -260,7 +229,7 @@ class GraphEraser(Estimator):
         Under a data-free partition the cut itself is made again too. The receipts must follow one
         another from the graph that was fitted to this one, and say what is so of this state.
         """
-        return replay(self._now)
+        return verify(self._now)
 
     # -- keeping ------------------------------------------------------------------------------
 
@@ -272,7 +241,7 @@ class GraphEraser(Estimator):
         now = self._now
         state = now.state
         run = RunState(
-            configuration=with_ends(now),
+            configuration=now.configuration | _kept(now.ends),
             graph=state.graph,
             partition=state.partition,
             shards=state.shards,
@@ -304,46 +273,29 @@ class GraphEraser(Estimator):
                 machine without that one, the run can predict, but not train a shard again.
         """
         run = load_run(Path(path))
-        configuration, ends = without_ends(run.configuration)
+        own = {"model": model, "partition": partition, "aggregation": aggregation}
         try:
-            params = parameters_of(configuration, OwnParts(model, partition, aggregation))
-            eraser = cls(**{**params, "executor": executor, "device": device or params["device"]})
-            settings = eraser._resolve(fitted_as=configuration)
+            configuration, ends = _split(run.configuration)
+            arguments = settings_of.restore(configuration, own)
+            eraser = cls(**{**arguments, "executor": executor})
+            eraser.device = device or eraser.device
+            settings = settings_of.resolve(eraser.get_params(), configuration["resolved"])
+            settings_of.check(configuration, settings, own)
             aggregator = settings.aggregator.restore(run.aggregator)
             check_module(settings.training.model, run.shards.values(), run.graph)
         except GraphEraserError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
-        state = State(run.graph, run.partition, run.shards, aggregator)
-        eraser._fitted = Fitted(settings, state, configuration, run.receipts, ends)
+        parts = run.graph, run.partition, run.shards
+        ensemble = Ensemble(*parts, settings.training.model, settings.seed)
+        state = State(ensemble, aggregator)
+        eraser._fitted = Snapshot(settings, state, configuration, run.receipts, ends)
         return eraser
 
     # -- inside -------------------------------------------------------------------------------
 
-    def _resolve(self, fitted_as: dict[str, Any] | None = None) -> Settings:
-        model = resolve_model(self.model)
-        for name in ("seed", "num_shards", "epochs"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise ParameterError.of(name, "GraphEraser", "an int", value)
-        training = TrainingConfig(model=model, epochs=int(self.epochs))
-        device = str(self.device)
-        if fitted_as is None:
-            engine = resolve_engine(self.engine, model, device)
-        else:
-            engine = engine_again(fitted_as, model, device)
-        return Settings(
-            training=training,
-            partitioner=None if self.partition == AUTO else resolve_partitioner(self.partition),
-            aggregator=self._aggregator(model),
-            engine=engine,
-            executor=resolve_executor(self.executor),
-            seed=int(self.seed),
-            device=device,
-        )
-
-    def _cut(self, graph: Graph) -> Partition:
+    def _partition(self, graph: Graph) -> Partition:
         method, chosen_by = self.partition, frozenset[str]()
         if method == AUTO:
             advice = recommend_cut(
@@ -367,23 +319,6 @@ class GraphEraser(Estimator):
         )
         return replace(partition, inputs=partition.inputs | chosen_by)
 
-    def _aggregator(self, model: Model) -> Aggregator:
-        if isinstance(model, ModelSpec) and model.closed_form:
-            if self.num_shards != 1:
-                raise ParameterError(
-                    "model 'sgc' is solved for on the whole training graph, so 'num_shards' of "
-                    f"GraphEraser must be 1. Got {self.num_shards!r}.",
-                    hint="or keep the shards of another model and add global_expert=True.",
-                )
-            return WithExpert(None, named_expert(self.global_expert or True) or Expert())
-        return resolve_aggregator(
-            self.aggregation,
-            sample=self.sample,
-            global_expert=wants_expert(self.aggregation, self.num_shards)
-            if self.global_expert is None
-            else self.global_expert,
-        )
-
 
 def _check_trainable(graph: Graph) -> None:
     if graph.num_nodes == 0:
@@ -392,3 +327,20 @@ def _check_trainable(graph: Graph) -> None:
         raise GraphError(f"graph '{graph.name}' has no training nodes.")
     if graph.num_features == 0:
         raise GraphError(f"graph '{graph.name}' has no feature columns.")
+
+
+# Beside the settings in a saved run, and no part of their digest.
+_ENDS = "history"
+
+
+def _kept(ends: Ends | None) -> dict[str, Any]:
+    return {} if ends is None else {_ENDS: asdict(ends)}
+
+
+def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends | None]:
+    """The settings of a saved run, and the ends of its receipts where it has them."""
+    configuration = {key: value for key, value in kept.items() if key != _ENDS}
+    try:
+        return configuration, Ends(**kept[_ENDS])
+    except (KeyError, TypeError):
+        return configuration, None

@@ -48,7 +48,7 @@ def place_node(
     return int(partition.sizes.argmin()), frozenset({NODES, EDGES})
 
 
-def cut_afresh(
+def partition_afresh(
     partitioner: Partitioner | None, graph: Graph, partition: Partition
 ) -> NDArray[np.integer]:
     """The shards that a graph's training nodes get when they are cut like ``partition`` was."""
@@ -80,7 +80,7 @@ def given(partition: Partition, graph: Graph, partitioner: Partitioner | None) -
         )
     if restricted.data_free:
         try:
-            again = cut_afresh(partitioner, graph, restricted)
+            again = partition_afresh(partitioner, graph, restricted)
         except PartitionError:
             again = np.zeros(0, dtype=np.int32)
         if not np.array_equal(again, restricted.labels):
@@ -95,7 +95,7 @@ def _place_by_id(
     if type(rule) is HashPartitioner:  # needs no look at the other nodes; a subclass may
         (shard,) = rule.place([node], partition.num_shards, seed=partition.seed)
     else:
-        labels = cut_afresh(partitioner, graph, partition)
+        labels = partition_afresh(partitioner, graph, partition)
         (shard,) = labels[graph.train_nodes == node]
     return int(shard)
 
