@@ -23,7 +23,7 @@ def as_ids(nodes: ArrayLike) -> NDArray[np.int64]:
     return as_int64(array, "node ids", ParameterError).ravel()
 
 
-def slices_of(indptr: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def slices_of(indptr: NDArray[np.integer], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Indices into a CSR's entries for the given rows, row after row."""
     counts = indptr[rows + 1] - indptr[rows]
     starts = np.repeat(indptr[rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
@@ -48,7 +48,7 @@ def zero_rows(x: sp.csr_array, rows: NDArray[np.int64]) -> sp.csr_array:
     """The same matrix with nothing in the given rows."""
     counts = np.diff(x.indptr)
     stay = np.ones(x.nnz, dtype=bool)
-    stay[slices_of(x.indptr.astype(np.int64), rows)] = False
+    stay[slices_of(x.indptr, rows)] = False
     counts[rows] = 0
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return sp.csr_array((x.data[stay], x.indices[stay], indptr), shape=x.shape)

@@ -6,8 +6,6 @@ and merges them into one `Removal`, in which nothing is said twice.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grapheraser.canonical import digest_of
 from grapheraser.errors import NothingToForgetError, ParameterError, UnknownEdgeError
 
 if TYPE_CHECKING:
@@ -127,8 +126,7 @@ def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
 
 def request_digest(requests: Iterable[Request]) -> str:
     """SHA-256 of the canonical form; the requester can compute it from what they asked."""
-    text = json.dumps(canonical_form(requests), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of(canonical_form(requests))
 
 
 def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:

@@ -8,12 +8,12 @@ one node and tries every possible id finds the one whose digest it carries.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from grapheraser.canonical import canonical_json, digest_of
 from grapheraser.errors import VerificationError
 
 FORMAT = "grapheraser-receipt-1"
@@ -105,7 +105,7 @@ class Receipt:
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        return digest_of(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of its format."""
@@ -152,16 +152,6 @@ class Ends:
     def then(self, receipt: Receipt) -> Ends:
         """The ends with one receipt more."""
         return Ends(self.fitted, self.configuration, receipt.sequence, receipt.digest)
-
-
-def canonical_json(value: object) -> str:
-    """JSON with one spelling: sorted keys, no spaces, ASCII, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def digest_of(value: object) -> str:
-    """SHA-256 of the canonical JSON of a value."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def check_chain(
