@@ -23,6 +23,7 @@ from grapheraser.aggregation import (
     resolve_aggregator,
     wants_expert,
 )
+from grapheraser.checks import whole
 from grapheraser.eraser.missing import MissingPartitioner, same_engine
 from grapheraser.eraser.recommend import AUTO
 from grapheraser.errors import CorruptRunError, ParameterError
@@ -87,7 +88,10 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         fitted_as: what the arguments of a loaded run were resolved to; its engine is the run's.
     """
     model = resolve_model(arguments["model"])
-    numbers = {name: _whole(name, arguments[name]) for name in ("seed", "num_shards", "epochs")}
+    numbers = {
+        name: whole(name, "GraphEraser", arguments[name])
+        for name in ("seed", "num_shards", "epochs")
+    }
     device = str(arguments["device"])
     if fitted_as is None:
         engine = resolve_engine(arguments["engine"], model, device)
@@ -119,12 +123,6 @@ def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
     if expert is None:
         expert = wants_expert(aggregation, num_shards)
     return resolve_aggregator(aggregation, sample=arguments["sample"], global_expert=expert)
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ParameterError.of(name, "GraphEraser", "an int", value)
-    return int(value)
 
 
 # -- to JSON and back ---------------------------------------------------------------------------
