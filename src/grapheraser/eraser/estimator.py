@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,29 +10,26 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.aggregation import Aggregator, BoundAggregator, Ensemble, Explanation, Sample
-from grapheraser.eraser import settings as settings_of
+from grapheraser.aggregation import Aggregator, BoundAggregator, Explanation, Sample
 from grapheraser.eraser.conventions import Estimator, Turn
+from grapheraser.eraser.fit import fit
 from grapheraser.eraser.plan import Plan
-from grapheraser.eraser.recommend import AUTO, recommend_cut
+from grapheraser.eraser.save import load, save
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.state import State, fit_state
+from grapheraser.eraser.state import State
 from grapheraser.eraser.unlearn import unlearn
 from grapheraser.eraser.update import insert
 from grapheraser.eraser.verify import Verification, verify
-from grapheraser.eraser.warmup import warm_up
-from grapheraser.errors import CorruptRunError, GraphEraserError, GraphError, NotFittedError
+from grapheraser.errors import NotFittedError
 from grapheraser.execution import Executor
 from grapheraser.graph import Graph, Request
 from grapheraser.models import Model, ModuleFactory
-from grapheraser.partition import Partition, Partitioner, partition_graph
-from grapheraser.partition.base import EVERYTHING
+from grapheraser.partition import Partition, Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
-from grapheraser.partition.placing import given
-from grapheraser.receipts import Ends, Receipt, digest_of
-from grapheraser.store import RunLock, RunState, load_run, save_run
-from grapheraser.training import ShardWeights, check_module
+from grapheraser.receipts import Receipt
+from grapheraser.store import RunLock
+from grapheraser.training import ShardWeights
 
 
 class GraphEraser(Estimator):
@@ -67,9 +63,10 @@ class GraphEraser(Estimator):
         graph_: the current graph.
         partition_: the shard of every training node.
         shards_: weights by shard id.
-        aggregator_: the fitted aggregator; ``aggregator_.explain(node)`` says who decides.
+        aggregator_: the fitted aggregator; ``aggregator_.explain(node)`` names the members that
+            decide.
         receipts_: one per change since the fit, oldest first.
-        engine_: name of the engine that trained the shards, and will train them again.
+        engine_: name of the engine that trains and retrains the shards.
     """
 
     def __init__(
@@ -142,7 +139,7 @@ class GraphEraser(Estimator):
 
     @property
     def _now(self) -> Snapshot:
-        """What the last fit or request left. Read it once per call: the next time it may differ."""
+        """The current snapshot. Read it once per call: another thread may replace it."""
         fitted: Snapshot | None = self.__dict__.get("_fitted")
         if fitted is None:
             raise NotFittedError(
@@ -153,27 +150,15 @@ class GraphEraser(Estimator):
     # -- fitting and predicting ---------------------------------------------------------------
 
     def fit(self, graph: Graph | Any, *, partition: Partition | None = None) -> Self:
-        """Cut the training graph into shards, train every shard, and fit the aggregation.
+        """Partition the training graph, train every shard, and fit the aggregation.
 
         Args:
             graph: a `Graph`, or a PyG ``Data``.
             partition: a partition to use as it is, restricted to the training nodes of ``graph``.
         """
-        graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
-        _check_trainable(graph)
-        arguments = self.get_params()
-        settings = settings_of.resolve(arguments)
-        warm_up(settings)
-        if partition is None:
-            partition = self._partition(graph)
-        else:
-            partition = given(partition, graph, settings.partitioner)
-        configuration = settings_of.describe(arguments, settings)
-        state = fit_state(settings, graph, partition)
-        # The fingerprint is worked out now, so that no request has to wait for it.
-        ends = Ends(graph.fingerprint, digest_of(configuration))
+        snapshot = fit(self.get_params(), graph, partition)
         with self._turn:
-            self._fitted = Snapshot(settings, state, configuration, (), ends)
+            self._fitted = snapshot
         return self
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
@@ -201,8 +186,8 @@ class GraphEraser(Estimator):
     def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
         """Forget nodes, edges or features, and everything that was learned from them.
 
-        A list of requests is one batch: each touched shard is trained once. If anything fails,
-        nothing has changed.
+        A list of requests is one batch: each touched shard is retrained once. A request that
+        fails changes nothing.
         """
         with self._turn:
             self._fitted = unlearn(self._now, request)
@@ -211,11 +196,10 @@ class GraphEraser(Estimator):
     def insert(
         self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
     ) -> Receipt:
-        """Add one training node with its edges, and train the shard that it joins again.
+        """Add one training node with its edges, and retrain the shard that it joins.
 
-        It joins the shard that holds most of its neighbours; if it has none there, or that shard
-        is full, the smallest one (under ``hash`` and any other data-free cut, the one that its id
-        says).
+        It joins the shard that holds most of its neighbours; if no shard does, or that shard is
+        full, the smallest one. Under ``hash`` and any other data-free partition its id decides.
         """
         with self._turn:
             self._fitted = insert(self._now, node_id, features, label, neighbours)
@@ -224,10 +208,10 @@ class GraphEraser(Estimator):
     # -- proof --------------------------------------------------------------------------------
 
     def verify(self) -> Verification:
-        """Train again from the remaining data alone and compare every tensor bit for bit.
+        """Train from the remaining data alone and compare every tensor bit for bit.
 
-        Under a data-free partition the cut itself is made again too. The receipts must follow one
-        another from the graph that was fitted to this one, and say what is so of this state.
+        A data-free partition is computed afresh too. The receipts must follow one another from the
+        graph that was fitted to this one, and agree with the state that they led to.
         """
         return verify(self._now)
 
@@ -236,19 +220,9 @@ class GraphEraser(Estimator):
     def save(self, path: str | Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
         """Write the run to a folder, all or nothing; what was forgotten leaves it.
 
-        A run that is there already may have no receipts that this one lacks, unless ``replace``.
+        Refuses a folder that holds a run with receipts which this one lacks, unless ``replace``.
         """
-        now = self._now
-        state = now.state
-        run = RunState(
-            configuration=now.configuration | _kept(now.ends),
-            graph=state.graph,
-            partition=state.partition,
-            shards=state.shards,
-            aggregator=dict(state.aggregator.tensors),
-            receipts=now.receipts,
-        )
-        save_run(Path(path), run, lock=lock, replace=replace)
+        save(self._now, Path(path), lock=lock, replace=replace)
 
     @classmethod
     def load(
@@ -265,82 +239,17 @@ class GraphEraser(Estimator):
 
         Args:
             path: its folder.
-            model: again, where the run was fitted with the user's own module.
-            aggregation: again, where it was the user's own.
-            partition: likewise; needed only to cut, or to place nodes under a data-free cut.
+            model: the module factory, where the run was fitted with the user's own.
+            partition: the partitioner, where it was the user's own; needed only to partition, or
+                to place nodes under a data-free partition.
+            aggregation: the aggregator, where it was the user's own.
             executor: as in the constructor; it has no part in the results.
-            device: where to train, instead of where the run was fitted; of another kind, or on a
-                machine without that one, the run can predict, but not train a shard again.
+            device: where to train, instead of where the run was fitted. On a device of another
+                kind, or on a machine without it, the run predicts but can't retrain a shard.
         """
-        run = load_run(Path(path))
         own = {"model": model, "partition": partition, "aggregation": aggregation}
-        try:
-            configuration, ends = _split(run.configuration)
-            arguments = settings_of.restore(configuration, own)
-            eraser = cls(**{**arguments, "executor": executor})
-            eraser.device = device or eraser.device
-            settings = settings_of.resolve(eraser.get_params(), configuration["resolved"])
-            settings_of.check(configuration, settings, own)
-            aggregator = settings.aggregator.restore(run.aggregator)
-            check_module(settings.training.model, run.shards.values(), run.graph)
-        except GraphEraserError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
-        parts = run.graph, run.partition, run.shards
-        ensemble = Ensemble(*parts, settings.training.model, settings.seed)
-        state = State(ensemble, aggregator)
-        eraser._fitted = Snapshot(settings, state, configuration, run.receipts, ends)
+        changes = {"executor": executor} | ({} if device is None else {"device": device})
+        arguments, snapshot = load(Path(path), cls._parameter_names(), own, changes)
+        eraser = cls(**arguments)
+        eraser._fitted = snapshot
         return eraser
-
-    # -- inside -------------------------------------------------------------------------------
-
-    def _partition(self, graph: Graph) -> Partition:
-        method, chosen_by = self.partition, frozenset[str]()
-        if method == AUTO:
-            advice = recommend_cut(
-                graph,
-                self.model,
-                num_shards=self.num_shards,
-                epochs=self.epochs,
-                seed=self.seed,
-                engine=self.engine,
-                device=self.device,
-            )
-            # Which method was taken depends on the data, even where the method itself does not.
-            method, chosen_by = advice.partition, EVERYTHING
-        partition = partition_graph(
-            graph,
-            method,
-            num_shards=self.num_shards,
-            seed=self.seed,
-            gamma=self.gamma,
-            delta=self.delta,
-        )
-        return replace(partition, inputs=partition.inputs | chosen_by)
-
-
-def _check_trainable(graph: Graph) -> None:
-    if graph.num_nodes == 0:
-        raise GraphError(f"graph '{graph.name}' has no nodes.")
-    if len(graph.train_nodes) == 0:
-        raise GraphError(f"graph '{graph.name}' has no training nodes.")
-    if graph.num_features == 0:
-        raise GraphError(f"graph '{graph.name}' has no feature columns.")
-
-
-# Beside the settings in a saved run, and no part of their digest.
-_ENDS = "history"
-
-
-def _kept(ends: Ends | None) -> dict[str, Any]:
-    return {} if ends is None else {_ENDS: asdict(ends)}
-
-
-def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends | None]:
-    """The settings of a saved run, and the ends of its receipts where it has them."""
-    configuration = {key: value for key, value in kept.items() if key != _ENDS}
-    try:
-        return configuration, Ends(**kept[_ENDS])
-    except (KeyError, TypeError):
-        return configuration, None

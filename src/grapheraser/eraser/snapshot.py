@@ -24,8 +24,7 @@ _PREDICT_BLOCK = 32_000_000
 class Snapshot:
     """All that a fit or a request leaves behind.
 
-    An eraser holds one and replaces it in one step, so whoever reads it once per call never sees
-    parts of two.
+    An eraser holds one and replaces it in one step: a caller that reads it once sees one state.
 
     Attributes:
         settings: the arguments of the fit, resolved.
