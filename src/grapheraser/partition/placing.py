@@ -1,4 +1,4 @@
-"""Apply a partition to another graph: place a new node, repartition, accept a given partition."""
+"""Apply a partition to another graph: place a new node, partition afresh, accept a given one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def place_node(
     return int(partition.sizes.argmin()), frozenset({NODES, EDGES})
 
 
-def repartition(
+def partition_afresh(
     partitioner: Partitioner | None, graph: Graph, partition: Partition
 ) -> NDArray[np.integer]:
     """The shards of a graph's training nodes when it is partitioned as ``partition`` was."""
@@ -77,7 +77,7 @@ def accept_partition(
         )
     if restricted.data_free:
         try:
-            again = repartition(partitioner, graph, restricted)
+            again = partition_afresh(partitioner, graph, restricted)
         except PartitionError:
             again = np.zeros(0, dtype=np.int32)
         if not np.array_equal(again, restricted.labels):
@@ -92,7 +92,7 @@ def _place_by_id(
     if type(rule) is HashPartitioner:  # reads no other node; a subclass may
         (shard,) = rule.place([node], partition.num_shards, seed=partition.seed)
     else:
-        labels = repartition(partitioner, graph, partition)
+        labels = partition_afresh(partitioner, graph, partition)
         (shard,) = labels[graph.train_nodes == node]
     return int(shard)
 

@@ -2,8 +2,8 @@
 
 This module needs the standard library alone, so that an auditor can check receipts without torch.
 A receipt holds digests, counts, versions and timings; no features, labels, edges or node ids in
-the clear. But a digest hides only what can't be guessed: whoever holds the receipt of a request for
-one node and tries every possible id finds the one whose digest it carries.
+the clear. A digest hides only what can't be guessed: a receipt of a request for one node gives its
+id away to anyone who tries every possible one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Receipt:
         counts: how many nodes, edges and feature rows it named (after merging), and how many of
             them no shard was trained on.
         graph_before, graph_after: fingerprints.
-        shards: one record per shard that was trained again, or emptied.
+        shards: one record per shard that was retrained or emptied.
         aggregation: its name, digests of what it holds before and after, and whether it was
             learned again.
         configuration: digest of everything that the run was set to.
@@ -99,7 +99,7 @@ class Receipt:
 
     @property
     def retrained(self) -> tuple[int, ...]:
-        """Ids of the shards that were trained again."""
+        """Ids of the shards that were retrained."""
         return tuple(s.shard for s in self.shards if s.after is not None)
 
     @property

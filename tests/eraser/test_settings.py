@@ -251,7 +251,7 @@ def test_settings_that_the_run_was_not_fitted_with_are_noticed(
     eraser.save(tmp_path / "run")
     file = tmp_path / "run" / "run.json"
     manifest = json.loads(file.read_text())
-    manifest["configuration"]["expert"] = {"weight": 0.0}
+    manifest["configuration"]["arguments"]["gamma"] = 0.5
     file.write_text(json.dumps(manifest))
     found = ge.GraphEraser.load(tmp_path / "run").verify()
     assert any("settings" in difference for difference in found.differences)
@@ -260,12 +260,17 @@ def test_settings_that_the_run_was_not_fitted_with_are_noticed(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"model": {"kind": "gcn", "layers": 3}},
+        {"model": {"part": "ModelSpec", "options": {"kind": "gcn", "layers": 3}}},
+        {"model": "sage"},
         {"partition": None},
+        {"partition": "random"},
         {"aggregation": {"name": "mean"}},
-        {"expert": {"colour": 3}},
+        {"aggregation": {"part": "Popen", "options": {}}},
+        {"aggregation": "mean"},
+        {"global_expert": False},
         {"num_shards": "4"},
         {"device": 0},
+        {"colour": 3},
     ],
     ids=repr,
 )
@@ -275,7 +280,7 @@ def test_settings_that_make_no_sense_are_an_error_of_ours(
     fitted(small).save(tmp_path / "run")
     file = tmp_path / "run" / "run.json"
     manifest = json.loads(file.read_text())
-    manifest["configuration"] |= changes
+    manifest["configuration"]["arguments"] |= changes
     file.write_text(json.dumps(manifest))
     with pytest.raises(GraphEraserError):
         ge.GraphEraser.load(tmp_path / "run")
