@@ -1,38 +1,56 @@
-"""Node ids and edges as people type them."""
+"""Node ids, edges and requests, as typed on the command line or written in a file."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Edges, Features, Nodes, Request
+
+if TYPE_CHECKING:
+    from grapheraser.graph import Request
+
+_OWNER = "the command"
 
 
 def parse_ids(text: str, option: str) -> list[int]:
-    """``1,2,3`` as a list."""
+    """Parse ``1,2,3``."""
     try:
         ids = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise ParameterError.of(option, "the command", "ids like 1,2,3", text) from None
+        raise ParameterError.of(option, _OWNER, "ids like 1,2,3", text) from None
     for node in ids:
         if abs(node) >= 2**63:
-            raise ParameterError.of(option, "the command", "ids below 2**63", node)
+            raise ParameterError.of(option, _OWNER, "ids below 2**63", node)
     return ids
 
 
 def parse_edges(text: str, option: str) -> list[tuple[int, int]]:
-    """``3-17,4-8`` as a list of pairs."""
+    """Parse ``3-17,4-8``."""
     try:
         pairs = [part.split("-") for part in text.split(",") if part.strip()]
         return [(int(u), int(v)) for u, v in pairs]
     except ValueError:
-        raise ParameterError.of(option, "the command", "pairs like 3-17,4-8", text) from None
+        raise ParameterError.of(option, _OWNER, "pairs like 3-17,4-8", text) from None
+
+
+def requests_from(nodes: str, edges: str, features: str, file: Path | None) -> list[Request]:
+    """The requests of ``--nodes``, ``--edges``, ``--features`` and ``--file``."""
+    from grapheraser.graph import Edges, Features, Nodes
+
+    requests: list[Request] = []
+    if nodes:
+        requests.append(Nodes(parse_ids(nodes, "--nodes")))
+    if edges:
+        requests.append(Edges(parse_edges(edges, "--edges")))
+    if features:
+        requests.append(Features(parse_ids(features, "--features")))
+    return requests if file is None else requests + read_requests(file)
 
 
 def read_requests(path: Path) -> list[Request]:
-    """A file of requests, one JSON object a line: {"nodes": [10]}, {"edges": [[3, 17]]}, ..."""
+    """Read a file of requests, one JSON object per line: {"nodes": [10]}, {"edges": [[3, 17]]}."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -45,6 +63,8 @@ def read_requests(path: Path) -> list[Request]:
 
 
 def _requests_of(line: str, place: str) -> list[Request]:
+    from grapheraser.graph import Edges, Features, Nodes
+
     kinds: dict[str, Any] = {"nodes": Nodes, "edges": Edges, "features": Features}
     try:
         entry = json.loads(line)
