@@ -7,6 +7,10 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 VERSION = "0.1.0"  # as in pyproject.toml
+# What the package reads from the environment.
+VARIABLES = {
+    "GRAPHERASER_DATA": "Folder of data sets; default `~/.cache/grapheraser/data`.",
+}
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
