@@ -143,8 +143,9 @@ def _check_edges(
     at = np.minimum(np.searchsorted(ids, flat), max(n - 1, 0))
     unknown = ids[at] != flat if n else np.ones(flat.shape, dtype=bool)
     if unknown.any():
-        allowed = f"one of the {n} node ids" if n else "absent: the graph has no nodes"
-        raise GraphError(f"edge end points must be {allowed} (found {flat[unknown][0]}).")
+        raise GraphError(
+            f"edge end points must be among the {n} node ids (found {flat[unknown][0]})."
+        )
 
     notes = []
     loops = at[0] == at[1]
@@ -158,7 +159,7 @@ def _check_edges(
     reverse = (distinct % max(n, 1)) * max(n, 1) + distinct // max(n, 1)
     one_way = int((~np.isin(reverse, distinct)).sum())
     if one_way and not each_edge_once:
-        notes.append(f"the input was directed: {one_way} edges were given their reverse")
+        notes.append(f"the input was directed: the reverse of {one_way} edges was added")
     indptr, indices = csr_from_pairs(
         np.concatenate([at[0], at[1]]), np.concatenate([at[1], at[0]]), n
     )
