@@ -11,8 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.kernels.hashing import keyed_uniform
 from grapheraser.models.spec import ModelSpec
-from grapheraser.seeding import derive, keyed_uniform
+from grapheraser.seeding import derive
 
 Tensors = dict[str, NDArray[np.float32]]
 

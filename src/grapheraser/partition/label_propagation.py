@@ -28,10 +28,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
 from grapheraser.partition.base import EDGES, NODES, Assignment
 from grapheraser.partition.data_free import balanced_labels
 from grapheraser.seeding import generator
@@ -152,7 +152,7 @@ def propagate(
     return labels, tuple(moved)
 
 
-@njit(cache=True)
+@compiled
 def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
     """All profiles that could make a node leave, by falling count, ties as the module says.
 
@@ -226,7 +226,7 @@ def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-unt
     return sorted_nodes, sorted_destinations
 
 
-@njit(cache=True)
+@compiled
 def best_destinations(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
     """The shard other than its own that holds most neighbours of each node, ties as in `profiles`.
 
@@ -258,7 +258,7 @@ def best_destinations(indptr, indices, labels, order, num_shards):  # type: igno
     return destinations, gains
 
 
-@njit(cache=True)
+@compiled
 def _sort_few(values, length):  # type: ignore[no-untyped-def]
     """Sort the first ``length`` values in place; there are seldom more than a handful."""
     if length > 64:
@@ -273,7 +273,7 @@ def _sort_few(values, length):  # type: ignore[no-untyped-def]
         values[j] = value
 
 
-@njit(cache=True)
+@compiled
 def _move(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-untyped-def]
     """Carry out the profiles in order; changes ``labels`` and ``sizes``, returns the moves."""
     done = np.zeros(len(labels), np.bool_)
@@ -289,7 +289,7 @@ def _move(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-unty
     return moves
 
 
-@njit(cache=True)
+@compiled
 def _move_or_exchange(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-untyped-def]
     """As `_move`; a profile without room waits for the first one in the opposite direction."""
     k = len(sizes)
@@ -337,7 +337,7 @@ def _move_or_exchange(nodes, destinations, labels, sizes, capacity):  # type: ig
     return moves
 
 
-@njit(cache=True)
+@compiled
 def _slot(pair_of, pair):  # type: ignore[no-untyped-def]
     """Where a pair is in the table, or the free place where it belongs."""
     mask = len(pair_of) - 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, ONE, Tile, fma, inverse_root, load, store
 
 BETA_1, BETA_2, EPS = 0.9, 0.999, 1e-8
@@ -47,13 +47,13 @@ class Parameters(NamedTuple):
     second: NDArray[np.floating]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rates_of(schedule: Schedule, epoch: int) -> Rates:
     """One epoch's step, correction and decay."""
     return schedule.step[epoch], schedule.correction[epoch], schedule.decay
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def adam_tile(
     values: NDArray[np.floating],
     first: NDArray[np.floating],
@@ -78,7 +78,7 @@ def adam_tile(
     return w
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def adam_step(p: Parameters, rates: Rates) -> None:
     """Update all parameters from their gradient."""
     values, gradient, first, second = p

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import (
     LANES,
     ONE,
@@ -59,7 +59,7 @@ class Attention(NamedTuple):
     num_heads: int
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def attend(
     edges: Edges,
     noise: Noise,
@@ -80,7 +80,7 @@ def attend(
     _mix(edges.indptr, edges.indices, a.kept, z, out)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def attend_gradient(
     edges: Edges,
     a: Attention,
@@ -100,7 +100,7 @@ def attend_gradient(
     _score_gradient(z, theta, gradient, source_at, target_at, a.by_source, a.by_target, out)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _score(
     z: Array,
     theta: Array,
@@ -123,7 +123,7 @@ def _score(
             store(target, r * strip + b, fold_sum(as_target, period))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _softmax(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -153,7 +153,7 @@ def _softmax(
                 store(share, e * strip + b, load(share, e * strip + b, ONE) * inverse)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _drop(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -179,7 +179,7 @@ def _drop(
                 store(kept, at, value * factor)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mix(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], kept: Array, z: Array, out: Array
 ) -> None:
@@ -195,7 +195,7 @@ def _mix(
                 store(out, r * width + v, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mix_back(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -216,7 +216,7 @@ def _mix_back(
                 store(out, r * width + v, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _by_share(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -241,7 +241,7 @@ def _by_share(
                 store(out, e * strip + b, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _by_score(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -271,7 +271,7 @@ def _by_score(
             store(by_target, r * strip + b, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _collect(
     indptr: NDArray[np.int64], reverse: NDArray[np.int32], by_score: Array, by_source: Array
 ) -> None:
@@ -285,7 +285,7 @@ def _collect(
             store(by_source, r * strip + b, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _score_gradient(
     z: Array,
     theta: Array,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
 from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec
 from grapheraser.training.cpu.sparse import Edges
 
@@ -28,7 +28,7 @@ def edges_of(spec: ModelSpec, graph: Graph, dtype: DTypeLike) -> Edges:
     return Edges(indptr, indices, forward.astype(dtype), backward.astype(dtype), reverse)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _with_loops(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], loops: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
@@ -55,7 +55,7 @@ def _with_loops(
     return new_indptr, new_indices, rows
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _reverse_of(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
     """Place of (j, i) for every entry (i, j) of a symmetric CSR with sorted rows."""
     free = indptr[:-1].copy()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import Tile
 from grapheraser.training.cpu.adam import Parameters, Schedule, adam_step, rates_of
 from grapheraser.training.cpu.dense import Array
@@ -44,7 +44,7 @@ class Shard(NamedTuple):
     activation: int
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def matrix(rows: int, width: int, like: Array) -> Array:
     """Zeros ``[rows, width]`` that start at a cache line: a vector then never spans two."""
     spare = 64 // like.itemsize
@@ -60,7 +60,7 @@ class Entries(NamedTuple):
     by_column: Array
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def entries_of(shard: Shard) -> Entries:
     """X's own values, copied only if dropout is going to change them."""
     x = shard.x
@@ -69,7 +69,7 @@ def entries_of(shard: Shard) -> Entries:
     return Entries(x.row_values, x.column_values)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def begin(
     shard: Shard,
     weights: InputWeights,
@@ -86,7 +86,7 @@ def begin(
     project(x.row_indptr, x.row_places, entries.by_row, weights.values, z, tile)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def finish(
     shard: Shard,
     weights: InputWeights,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, ONE, Tile
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.attention import Attention, attend, attend_gradient
@@ -24,7 +24,7 @@ from grapheraser.training.cpu.noise import ATTENTION_1, ATTENTION_2, HIDDEN_1, r
 from grapheraser.training.cpu.sparse import InputWeights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def attention_of(shard: Shard, num_heads: int, like: Array) -> Attention:
     """Room for a layer's attention."""
     nodes, entries, strip = len(shard.labels), len(shard.edges.indices), max(num_heads, LANES)
@@ -44,7 +44,7 @@ def attention_of(shard: Shard, num_heads: int, like: Array) -> Attention:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def train(
     shard: Shard,
     weights: InputWeights,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import tile_for
 from grapheraser.models import ModelSpec, initial_weights, parameter_shapes
 from grapheraser.models.spec import ACTIVATION_CODES
@@ -140,7 +140,7 @@ def _features_of(
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _transposed(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import ONE, Tile
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.dense import (
@@ -22,7 +22,7 @@ from grapheraser.training.cpu.noise import HIDDEN_1, HIDDEN_2, row_keys
 from grapheraser.training.cpu.sparse import InputWeights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def train(
     shard: Shard,
     weights: InputWeights,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, Tile, fma, load, root, store, zeros
 from grapheraser.training.cpu.dense import Array
 
 MOMENTUM, EPS = 0.1, 1e-5
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def normalise(
     z: Array,
     theta: Array,
@@ -53,7 +52,7 @@ def normalise(
             store(z, r * width + t, fma(value, weight, bias))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def norm_gradient(
     g: Array,
     standard: Array,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, ONE, Tile, fma, load, store, zeros
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.dense import (
@@ -23,7 +23,7 @@ from grapheraser.training.cpu.noise import HIDDEN_1, row_keys
 from grapheraser.training.cpu.sparse import Edges, InputWeights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def combine(edges: Edges, z: Array, out: Array, tile: Tile) -> None:
     """Mean over neighbours of the left half of ``z``, plus the right half of the node's own."""
     (n, width), indptr, indices, weights = out.shape, edges.indptr, edges.indices, edges.forward
@@ -35,7 +35,7 @@ def combine(edges: Edges, z: Array, out: Array, tile: Tile) -> None:
             store(out, r * width + t, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spread(edges: Edges, g: Array, out: Array, tile: Tile) -> None:
     """Gradient of `combine`: from ``g`` by its result to ``out`` by both halves of ``z``."""
     (n, width), indptr, indices, weights = g.shape, edges.indptr, edges.indices, edges.backward
@@ -48,7 +48,7 @@ def spread(edges: Edges, g: Array, out: Array, tile: Tile) -> None:
             store(out, r * 2 * width + width + t, load(g, r * width + t, tile))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def train(
     shard: Shard,
     weights: InputWeights,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, Tile, fma, load, store, zeros
 from grapheraser.training.cpu.adam import Rates, adam_tile
 from grapheraser.training.cpu.dense import Array
@@ -66,7 +66,7 @@ class InputWeights(NamedTuple):
     second: Array
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def propagate(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -85,7 +85,7 @@ def propagate(
             store(out, r * width + t, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def project(
     indptr: NDArray[np.uint64],
     places: NDArray[np.uint32],
@@ -111,7 +111,7 @@ def project(
             store(z, r * width + t, even + odd)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def input_step(
     indptr: NDArray[np.uint64],
     places: NDArray[np.uint32],
@@ -143,7 +143,7 @@ def input_step(
             adam_tile(weight, first, second, c * width + t, even + odd, rates, tile)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drop_features(
     x: Features,
     noise: Noise,

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.seeding import keyed_hash
 from grapheraser.training.cpu.edges import edges_of
 from grapheraser.training.cuda.plan import Plan
@@ -237,7 +237,7 @@ def _tiles(starts: NDArray[Any], ends: NDArray[Any], size: int) -> NDArray[np.in
     return np.stack([first, np.minimum(first + size, np.repeat(ends, counts))], axis=1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _lay_out(
     indptr: NDArray[np.int32],
     indices: NDArray[np.int32],

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import (
     LANES,
     ONE,
@@ -63,7 +63,7 @@ class Field(NamedTuple):
     place: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gcn(
     field: Field,
     columns: NDArray[np.int32],
@@ -83,7 +83,7 @@ def gcn(
     return _softmax(_add(z, bias2))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sage(
     field: Field,
     columns: NDArray[np.int32],
@@ -103,7 +103,7 @@ def sage(
     return _softmax(_add(z, bias2))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gat(
     field: Field,
     columns: NDArray[np.int32],
@@ -122,7 +122,7 @@ def gat(
     return _softmax(_add(_attend(field.inner, self_loops, 1, source2, target2, z), bias2))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gin(
     field: Field,
     columns: NDArray[np.int32],
@@ -148,7 +148,7 @@ def gin(
     return _softmax(_add(_matmul(h, head[0]), head[1]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mlp(
     field: Field,
     columns: NDArray[np.int32],
@@ -164,7 +164,7 @@ def mlp(
     return _softmax(_add(_matmul(h, weight3), bias3))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _normalise(z: Matrix, norm: tuple[Matrix, ...]) -> Matrix:
     """Batch norm with running statistics, in place; nothing to do without any."""
     weight, bias, mean, var = norm
@@ -175,7 +175,7 @@ def _normalise(z: Matrix, norm: tuple[Matrix, ...]) -> Matrix:
     return z
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add(z: Matrix, bias: Matrix) -> Matrix:
     """Add a row to all rows, in place; nothing to do without any."""
     for r in range(len(z)):
@@ -184,7 +184,7 @@ def _add(z: Matrix, bias: Matrix) -> Matrix:
     return z
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _project(
     field: Field, count: int, columns: NDArray[np.int32], weight: Matrix, tile: Tile
 ) -> Matrix:
@@ -214,7 +214,7 @@ def _project(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _matmul(h: Matrix, weight: Matrix) -> Matrix:
     """``h @ weight``, each row by itself: a BLAS may sum differently when there are more rows."""
     depth, width = weight.shape
@@ -233,7 +233,7 @@ def _matmul(h: Matrix, weight: Matrix) -> Matrix:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _convolve(hop: Hop, self_loops: bool, z: Matrix) -> Matrix:
     """GCN's symmetrically normalised sum over neighbours."""
     n = len(hop.indptr) - 1
@@ -255,7 +255,7 @@ def _convolve(hop: Hop, self_loops: bool, z: Matrix) -> Matrix:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sum(hop: Hop, z: Matrix) -> Matrix:
     """Sum over neighbours."""
     n = len(hop.indptr) - 1
@@ -269,7 +269,7 @@ def _sum(hop: Hop, z: Matrix) -> Matrix:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _with_own(hop: Hop, z: Matrix) -> Matrix:
     """Sum over neighbours and the node itself."""
     out = _sum(hop, z)
@@ -277,7 +277,7 @@ def _with_own(hop: Hop, z: Matrix) -> Matrix:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mean(hop: Hop, z: Matrix) -> Matrix:
     """Mean over neighbours; zero where there are none."""
     out = _sum(hop, z)
@@ -288,7 +288,7 @@ def _mean(hop: Hop, z: Matrix) -> Matrix:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _attend(
     hop: Hop, self_loops: bool, heads: int, att_source: Matrix, att_target: Matrix, z: Matrix
 ) -> Matrix:
@@ -334,7 +334,7 @@ def _attend(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scores(z: Matrix, weights: Matrix, heads: int) -> Matrix:
     """Each row's product with the weights, head by head."""
     width = z.shape[1] // heads
@@ -348,7 +348,7 @@ def _scores(z: Matrix, weights: Matrix, heads: int) -> Matrix:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _activate(z: Matrix, code: int) -> Matrix:
     """Apply an activation of `ACTIVATION_CODES`, in place."""
     if code != 0:
@@ -359,7 +359,7 @@ def _activate(z: Matrix, code: int) -> Matrix:
     return z
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _softmax(logits: Matrix) -> Matrix:
     out = np.empty_like(logits)
     for r in range(logits.shape[0]):
@@ -373,7 +373,7 @@ def _softmax(logits: Matrix) -> Matrix:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ring(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: NDArray[np.int64], edges: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
