@@ -1,6 +1,6 @@
 """GAT's attention over the edges of a shard, forward and backward.
 
-Units of the heads are interleaved (`layout.Axis.heads`), so lane i of any vector of a row belongs
+Units of the heads are interleaved (`layout.axes.Axis.of`), so lane i of any vector of a row belongs
 to head ``i % period``. What there is one of per head (scores, coefficients) is kept as a *strip*:
 one or more vectors that repeat the heads, and that multiply every vector of a row as they are.
 """
@@ -26,11 +26,10 @@ from grapheraser.kernels.vectors import (
     where_positive,
     zeros,
 )
+from grapheraser.models.constants import LEAK
 from grapheraser.training.cpu.dense import Array
 from grapheraser.training.cpu.noise import Noise, edge_key, row_keys, scale_of
-from grapheraser.training.cpu.sparse import Edges
-
-LEAK = 0.2
+from grapheraser.training.layout.adjacency import Adjacency
 
 
 class Attention(NamedTuple):
@@ -61,7 +60,7 @@ class Attention(NamedTuple):
 
 @compiled
 def attend(
-    edges: Edges,
+    edges: Adjacency,
     noise: Noise,
     epoch: int,
     layer: int,
@@ -82,7 +81,7 @@ def attend(
 
 @compiled
 def attend_gradient(
-    edges: Edges,
+    edges: Adjacency,
     a: Attention,
     z: Array,
     theta: Array,

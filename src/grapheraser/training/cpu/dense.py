@@ -27,10 +27,10 @@ from grapheraser.kernels.vectors import (
     where_positive,
     zeros,
 )
+from grapheraser.models.constants import ELU, RELU
 from grapheraser.training.cpu.noise import EVERY_UNIT, scale_of
 
 Array = NDArray[np.floating]
-NO_ACTIVATION, RELU, ELU = range(3)
 
 
 @compiled

@@ -9,17 +9,18 @@ from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import Tile
-from grapheraser.training.cpu.adam import Parameters, Schedule, adam_step, rates_of
+from grapheraser.training.cpu.adam import Parameters, adam_step, rates_of
 from grapheraser.training.cpu.dense import Array
 from grapheraser.training.cpu.noise import Noise
 from grapheraser.training.cpu.sparse import (
-    Edges,
-    Features,
     InputWeights,
+    SparseFeatures,
     drop_features,
     input_step,
     project,
 )
+from grapheraser.training.layout.adjacency import Adjacency
+from grapheraser.training.layout.schedule import Schedule
 
 
 class Shard(NamedTuple):
@@ -32,11 +33,11 @@ class Shard(NamedTuple):
         num_classes: C, at most the padded width of the logits.
         noise: where dropout comes from.
         schedule: Adam's rates by epoch.
-        activation: a code of `dense`.
+        activation: a code of `models.constants`.
     """
 
-    x: Features
-    edges: Edges
+    x: SparseFeatures
+    edges: Adjacency
     labels: NDArray[np.int64]
     num_classes: int
     noise: Noise

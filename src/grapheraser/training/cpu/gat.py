@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.vectors import LANES, ONE, Tile
+from grapheraser.kernels.vectors import LANES, ONE, Tile, tile_for
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.attention import Attention, attend, attend_gradient
 from grapheraser.training.cpu.dense import (
@@ -20,8 +22,17 @@ from grapheraser.training.cpu.dense import (
     weight_gradient,
 )
 from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
-from grapheraser.training.cpu.noise import ATTENTION_1, ATTENTION_2, HIDDEN_1, row_keys
+from grapheraser.training.cpu.noise import row_keys
 from grapheraser.training.cpu.sparse import InputWeights
+from grapheraser.training.layout.dropout import ATTENTION_1, ATTENTION_2, HIDDEN_1
+from grapheraser.training.layout.tensors import TensorLayout
+
+ROLES = ("att_src1", "att_dst1", "bias1", "weight2", "att_src2", "att_dst2", "bias2")
+
+
+def options(layout: TensorLayout) -> tuple[Any, ...]:
+    """What `train` takes besides data and weights."""
+    return layout.hidden.period, layout.classes.width, tile_for(layout.hidden.width)
 
 
 @compiled
