@@ -124,8 +124,8 @@ def checks(
 
 def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> dict[str, Any]:
     """Retraining the shard of median size, task to weights, and where the time goes."""
-    from grapheraser.training.cuda.plan import plan_of
-    from grapheraser.training.cuda.train import Job
+    from grapheraser.training.cuda.layout import layout_of as plan_of
+    from grapheraser.training.cuda.prepared import PreparedStack as Job
 
     task = sorted(tasks, key=lambda task: task.graph.num_nodes)[len(tasks) // 2]
     config = TrainingConfig(spec, EPOCHS)
@@ -161,8 +161,8 @@ def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> 
 
 def all_shards(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 3) -> dict[str, Any]:
     """Training every shard in one stack against the loop over them."""
-    from grapheraser.training.cuda.plan import plan_of
-    from grapheraser.training.cuda.train import Job
+    from grapheraser.training.cuda.layout import layout_of as plan_of
+    from grapheraser.training.cuda.prepared import PreparedStack as Job
 
     config = TrainingConfig(spec, EPOCHS)
     cuda.train_shards(tasks, config)
@@ -276,9 +276,9 @@ def agreement(tasks: Sequence[ShardTask], spec: ModelSpec) -> dict[str, Any]:
     (a unit whose sign is a matter of rounding), most of all gin's: each engine is held against the
     weights in float64, over several shards.
     """
-    from grapheraser.training.cpu.job import Job as CpuJob
-    from grapheraser.training.cuda.plan import plan_of
-    from grapheraser.training.cuda.train import Job
+    from grapheraser.training.cpu.prepared import PreparedShard as CpuJob
+    from grapheraser.training.cuda.layout import layout_of as plan_of
+    from grapheraser.training.cuda.prepared import PreparedStack as Job
 
     config = TrainingConfig(spec, EPOCHS)
     plan = plan_of(spec, tasks[0].graph.num_classes)

@@ -22,7 +22,7 @@ from grapheraser.models import GNNS, PRESETS, ModelSpec
 from grapheraser.partition import partition_graph
 from grapheraser.seeding import derive
 from grapheraser.training.cpu import train_shard, warm_up
-from grapheraser.training.cpu.job import Job
+from grapheraser.training.cpu.prepared import PreparedShard as Job
 from grapheraser.training.task import ShardTask, TrainingConfig
 
 BAR, LEAST, BAR_ALL = 12.0, 5.0, 12.0

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
+
+from grapheraser.kernels.compiled import compiled
 
 
 def slices_of(indptr: NDArray[np.integer], rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -41,7 +42,7 @@ def zero_rows(x: sp.csr_array, rows: NDArray[np.int64]) -> sp.csr_array:
     return sp.csr_array((x.data[stay], x.indices[stay], indptr), shape=x.shape)
 
 
-@njit(cache=True)
+@compiled
 def kept_adjacency(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], keep: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -64,7 +65,7 @@ def kept_adjacency(
     return pointers, out[:at].copy()
 
 
-@njit(cache=True)
+@compiled
 def kept_rows(
     indptr: NDArray[Any], indices: NDArray[np.int32], data: NDArray[np.float32], keep: NDArray[Any]
 ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[Any]]:

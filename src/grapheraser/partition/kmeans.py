@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
 from grapheraser.partition.base import (
     EDGES,
     FEATURES,
@@ -204,7 +204,7 @@ def fill_empty(
     return labels
 
 
-@njit(cache=True)
+@compiled
 def squared_distances(points, centroids):  # type: ignore[no-untyped-def]
     """Squared Euclidean distances ``[n, k]`` of points ``[n, d]`` to centroids ``[d, k]``.
 
@@ -224,7 +224,7 @@ def squared_distances(points, centroids):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@compiled
 def means(points, labels, num_shards):  # type: ignore[no-untyped-def]
     """The mean point of each (non-empty) shard ``[k, d]``, summed in the order of the nodes."""
     d = points.shape[1]

@@ -28,10 +28,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
 from grapheraser.partition.base import EDGES, MAX_ITERATIONS, NODES, Assignment, overfull
 from grapheraser.partition.data_free import balanced_labels
 from grapheraser.partition.profiles import profiles
@@ -140,7 +140,7 @@ def propagate(
     return labels, tuple(moved)
 
 
-@njit(cache=True)
+@compiled
 def _move(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-untyped-def]
     """Carry out the profiles in order; update ``labels`` and ``sizes``, return the moves."""
     done = np.zeros(len(labels), np.bool_)
@@ -156,7 +156,7 @@ def _move(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-unty
     return moves
 
 
-@njit(cache=True)
+@compiled
 def _move_or_exchange(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-untyped-def]
     """Like `_move`, but a profile without room waits for one in the opposite direction."""
     k = len(sizes)
@@ -204,7 +204,7 @@ def _move_or_exchange(nodes, destinations, labels, sizes, capacity):  # type: ig
     return moves
 
 
-@njit(cache=True)
+@compiled
 def _slot(pair_of, pair):  # type: ignore[no-untyped-def]
     """The slot of a pair in the table, or the free slot for it."""
     mask = len(pair_of) - 1

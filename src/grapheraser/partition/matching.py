@@ -10,10 +10,11 @@ The list is ordered by distance, then by the node's rank (a random order), then 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from grapheraser.kernels.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def greedy_assignment(distances, rank, capacity):  # type: ignore[no-untyped-def]
     """Assign every node to a shard, greedily by rising distance.
 
@@ -65,7 +66,7 @@ def greedy_assignment(distances, rank, capacity):  # type: ignore[no-untyped-def
     return labels
 
 
-@njit(cache=True)
+@compiled
 def _best_willing(distances, rank, node, heap_at, heaps):  # type: ignore[no-untyped-def]
     """The nearest shard that has room, or whose worst member the node beats.
 
@@ -87,7 +88,7 @@ def _best_willing(distances, rank, node, heap_at, heaps):  # type: ignore[no-unt
     return best
 
 
-@njit(cache=True)
+@compiled
 def _sift_down(heap, top, distances, rank, shard):  # type: ignore[no-untyped-def]
     """Restore the heap below ``top``: the largest (distance, rank) comes first."""
     size = len(heap)

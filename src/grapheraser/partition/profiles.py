@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from grapheraser.kernels.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
     """All profiles that could make a node move, by falling count, ties as in `label_propagation`.
 
@@ -80,7 +81,7 @@ def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-unt
     return sorted_nodes, sorted_destinations
 
 
-@njit(cache=True)
+@compiled
 def best_destinations(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
     """The shard that holds most neighbours of each node, ties as in `profiles`.
 
@@ -112,7 +113,7 @@ def best_destinations(indptr, indices, labels, order, num_shards):  # type: igno
     return destinations, gains
 
 
-@njit(cache=True)
+@compiled
 def _sort_few(values, length):  # type: ignore[no-untyped-def]
     """Sort the first ``length`` values in place; usually there are a few."""
     if length > 64:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
 from grapheraser.seeding import generator
 
 
@@ -41,7 +41,7 @@ def repaired(
     return new, int((new != labels).sum())
 
 
-@njit(cache=True)
+@compiled
 def _neighbours_inside(indptr, indices, labels, members):  # type: ignore[no-untyped-def]
     """How many neighbours each member has in its own shard."""
     inside = np.zeros(len(members), np.int64)
@@ -52,7 +52,7 @@ def _neighbours_inside(indptr, indices, labels, members):  # type: ignore[no-unt
     return inside
 
 
-@njit(cache=True)
+@compiled
 def _best_room(indptr, indices, labels, sizes, capacity, u, counts):  # type: ignore[no-untyped-def]
     """The shard with room that holds most neighbours of u; on a tie, the smallest."""
     for e in range(indptr[u], indptr[u + 1]):
@@ -71,7 +71,7 @@ def _best_room(indptr, indices, labels, sizes, capacity, u, counts):  # type: ig
     return best, loss
 
 
-@njit(cache=True)
+@compiled
 def _losses(indptr, indices, labels, sizes, capacity, members):  # type: ignore[no-untyped-def]
     """How many neighbours each member would lose by moving to the best shard with room."""
     counts = np.zeros(len(sizes), np.int64)
@@ -81,7 +81,7 @@ def _losses(indptr, indices, labels, sizes, capacity, members):  # type: ignore[
     return losses
 
 
-@njit(cache=True)
+@compiled
 def _move_out(indptr, indices, labels, sizes, capacity, leaving):  # type: ignore[no-untyped-def]
     """Move these nodes one by one, each to the best shard at that moment."""
     counts = np.zeros(len(sizes), np.int64)

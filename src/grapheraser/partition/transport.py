@@ -10,10 +10,11 @@ step takes k^2 instead of the n^2 of the Hungarian method.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from grapheraser.kernels.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def optimal_assignment(costs, capacity):  # type: ignore[no-untyped-def]
     """Assign every node to a shard so that the sum of the costs is minimal.
 
@@ -76,7 +77,7 @@ def optimal_assignment(costs, capacity):  # type: ignore[no-untyped-def]
     return labels
 
 
-@njit(cache=True)
+@compiled
 def _shortest_path(  # type: ignore[no-untyped-def]
     arc, potential, sink_potential, sizes, capacity, source, distance, came_from, settled
 ):
@@ -112,7 +113,7 @@ def _shortest_path(  # type: ignore[no-untyped-def]
                     came_from[b] = a
 
 
-@njit(cache=True)
+@compiled
 def _offer(costs, node, shard, arc, mover):  # type: ignore[no-untyped-def]
     """Let a member of a shard compete for the cheapest move to every other shard."""
     for j in range(costs.shape[1]):
@@ -122,7 +123,7 @@ def _offer(costs, node, shard, arc, mover):  # type: ignore[no-untyped-def]
             mover[shard, j] = node
 
 
-@njit(cache=True)
+@compiled
 def _renew(costs, a, b, first, following, arc, mover):  # type: ignore[no-untyped-def]
     """Find the cheapest move from a to b again."""
     arc[a, b] = np.inf
@@ -136,7 +137,7 @@ def _renew(costs, a, b, first, following, arc, mover):  # type: ignore[no-untype
         node = following[node]
 
 
-@njit(cache=True)
+@compiled
 def _link(node, shard, first, following, previous):  # type: ignore[no-untyped-def]
     following[node] = first[shard]
     previous[node] = -1
@@ -145,7 +146,7 @@ def _link(node, shard, first, following, previous):  # type: ignore[no-untyped-d
     first[shard] = node
 
 
-@njit(cache=True)
+@compiled
 def _unlink(node, shard, first, following, previous):  # type: ignore[no-untyped-def]
     if previous[node] >= 0:
         following[previous[node]] = following[node]

@@ -1,34 +1,68 @@
-"""The adjacency of a shard as each kind of model weighs it."""
+"""The edges of a shard as each kind of model weighs them."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
-from grapheraser.graph import Graph
-from grapheraser.models import ModelSpec
-from grapheraser.training.cpu.sparse import Edges
+from grapheraser.errors import ParameterError
+from grapheraser.kernels.compiled import compiled
+from grapheraser.models import ModelSpec, declaration_of
+
+LARGEST_INDEX = 2**31 - 1
 
 
-def edges_of(spec: ModelSpec, graph: Graph, dtype: DTypeLike) -> Edges:
-    """The shard's edges, with self-loops and weights according to the model."""
-    loops = spec.kind == "gin" or (spec.kind in ("gcn", "gat") and spec.self_loops)
-    indptr, indices, sources = _with_loops(graph.indptr.copy(), graph.indices.copy(), loops)
+class Adjacency(NamedTuple):
+    """Symmetric CSR with weights, self-loops among the entries where there are any.
+
+    Attributes:
+        indptr, indices: rows are targets, columns sources, sorted.
+        forward: weight of each entry.
+        backward: weight of the entry of the opposite direction.
+        reverse: place of the entry of the opposite direction.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    forward: NDArray[np.floating]
+    backward: NDArray[np.floating]
+    reverse: NDArray[np.int32]
+
+
+def adjacency_of(
+    spec: ModelSpec, indptr: NDArray[np.int64], indices: NDArray[np.int32], dtype: DTypeLike
+) -> Adjacency:
+    """The edges of a CSR, with self-loops and weights as the model is declared to have them."""
+    check_entries(len(indices) + len(indptr))
+    declared = declaration_of(spec.kind)
+    loops = declared.self_loops(spec)
+    indptr, indices, sources = _with_loops(indptr.copy(), indices.copy(), loops)
     degree = np.diff(indptr).astype(np.float64)
     with np.errstate(divide="ignore"):
-        if spec.kind == "gcn":
+        if declared.weighing == "normalised":
             factor = np.where(degree > 0, 1 / np.sqrt(degree), 0.0)
             forward = backward = factor[sources] * factor[indices]
-        elif spec.kind == "sage":
+        elif declared.weighing == "mean":
             forward, backward = 1 / degree[sources], 1 / degree[indices]
         else:
             forward = backward = np.ones(len(indices))
     reverse = _reverse_of(indptr, indices)
-    return Edges(indptr, indices, forward.astype(dtype), backward.astype(dtype), reverse)
+    return Adjacency(indptr, indices, forward.astype(dtype), backward.astype(dtype), reverse)
 
 
-@njit(cache=True, nogil=True)
+def check_entries(count: int) -> None:
+    """Refuse more entries than 32-bit places can name."""
+    if count > LARGEST_INDEX:
+        raise ParameterError(
+            f"the engines train on at most {LARGEST_INDEX} edges or features at a time. "
+            f"Got {count}.",
+            hint="use more shards.",
+        )
+
+
+@compiled
 def _with_loops(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], loops: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
@@ -55,7 +89,7 @@ def _with_loops(
     return new_indptr, new_indices, rows
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _reverse_of(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
     """Place of (j, i) for every entry (i, j) of a symmetric CSR with sorted rows."""
     free = indptr[:-1].copy()
