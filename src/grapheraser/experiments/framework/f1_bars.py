@@ -9,7 +9,7 @@ from grapheraser.experiments.framework.differences import Mean
 from grapheraser.experiments.framework.grid import heights, shown, spreads
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.paper.published import Published
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 
 
 def draw_f1(

@@ -43,7 +43,7 @@ from grapheraser.experiments.framework.parts import aggregator_of, model_of, par
 from grapheraser.experiments.measure.data import graph_of
 from grapheraser.experiments.paper import published as paper
 from grapheraser.graph import Graph
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import ABOVE, Entry, Table
 from grapheraser.seeding import derive
 

@@ -15,7 +15,7 @@ from grapheraser.experiments.framework.experiment import (
 )
 from grapheraser.experiments.framework.grid import partition_cell, shown
 from grapheraser.experiments.framework.options import Options
-from grapheraser.reports.figures.charts import Curves, draw_curves
+from grapheraser.reports.figures.curves import Curves, draw_curves
 from grapheraser.reports.tables import Table
 
 METHODS = ("blpa", "bekm")

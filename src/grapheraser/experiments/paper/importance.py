@@ -16,7 +16,7 @@ from grapheraser.experiments.framework.experiment import (
 )
 from grapheraser.experiments.framework.grid import shown, utility_cell
 from grapheraser.experiments.framework.options import Options
-from grapheraser.reports.figures.charts import Points, draw_points
+from grapheraser.reports.figures.points import Points, draw_points
 from grapheraser.reports.tables import Table
 
 METHODS = ("blpa", "bekm")

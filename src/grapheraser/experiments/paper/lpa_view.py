@@ -16,7 +16,7 @@ from grapheraser.experiments.framework.experiment import (
 )
 from grapheraser.experiments.framework.grid import shown
 from grapheraser.experiments.framework.options import Options
-from grapheraser.reports.figures.charts import draw_communities
+from grapheraser.reports.figures.points import draw_communities
 from grapheraser.reports.tables import Table
 
 SMALL = 5

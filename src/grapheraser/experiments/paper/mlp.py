@@ -25,7 +25,7 @@ from grapheraser.experiments.framework.grid import (
 )
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.paper import published as paper
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
 
 LARGE, SMALL = 0.03, 0.02

@@ -16,7 +16,7 @@ from grapheraser.experiments.framework.experiment import (
 from grapheraser.experiments.framework.grid import partition_cell, seconds, shown
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.paper import published as paper
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
 
 METHODS = ("blpa", "blpa-lp", "bekm", "bekm-hungarian", "metis")

@@ -18,7 +18,7 @@ from grapheraser.experiments.framework.experiment import (
 from grapheraser.experiments.framework.grid import partition_cell, shown
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.paper import published as paper
-from grapheraser.reports.figures.charts import draw_sizes
+from grapheraser.reports.figures.bars import draw_sizes
 from grapheraser.reports.tables import Table
 
 TOP = 100

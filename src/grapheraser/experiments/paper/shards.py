@@ -26,7 +26,7 @@ from grapheraser.experiments.framework.grid import (
     utility_cells,
 )
 from grapheraser.experiments.framework.options import Options
-from grapheraser.reports.figures.charts import Curves, draw_curves
+from grapheraser.reports.figures.curves import Curves, draw_curves
 from grapheraser.reports.tables import Table
 
 NUMBERS = (2, 5, 10, 20, 50, 100)
