@@ -41,7 +41,7 @@ def top_labels(posteriors: NDArray[np.floating], k: int) -> NDArray[np.float32]:
 
 
 def rounded(posteriors: NDArray[np.floating], decimals: int) -> NDArray[np.float32]:
-    """Round to that many decimals; a row need not sum to 1 any more."""
+    """Round to that many decimals; a row need no longer sum to 1."""
     return np.round(np.asarray(posteriors, dtype=np.float64), decimals).astype(np.float32)
 
 
