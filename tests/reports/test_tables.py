@@ -7,7 +7,8 @@ import io
 
 import pytest
 
-from grapheraser.experiments.framework.differences import (
+from grapheraser.experiments.framework.experiment import FAILS, HOLDS, OPEN, PARTLY, judged
+from grapheraser.experiments.framework.means import (
     Mean,
     beyond,
     entry,
@@ -15,7 +16,6 @@ from grapheraser.experiments.framework.differences import (
     pearson,
     tidy,
 )
-from grapheraser.experiments.framework.experiment import FAILS, HOLDS, OPEN, PARTLY, judged
 from grapheraser.experiments.paper.published import Published
 from grapheraser.reports.pages.render import render
 from grapheraser.reports.tables import Entry, Table, to_csv, to_latex, to_markdown

@@ -10,10 +10,10 @@ from typing import Any
 
 from grapheraser.experiments.framework.cell import Cell, Result, Results
 from grapheraser.experiments.framework.experiment import EXPERIMENTS, Experiment, Summary
-from grapheraser.experiments.framework.grid import shown
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.report import Made, Section, report_markdown, report_page
-from grapheraser.experiments.framework.runner import CPU, WORKERS, Outcome, check_folder, run_cells
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.runner import CPU, WORKERS, Outcome, run_cells
 from grapheraser.reports.figures.canvas import as_file, as_png, fewer_colours
 from grapheraser.reports.pages.render import Picture
 from grapheraser.reports.tables import to_csv, to_latex, to_markdown
@@ -96,7 +96,6 @@ def run_study(
         compute: whether to run what is missing; else the report is made of what is there.
         say: told what happens.
     """
-    check_folder(out)
     plans = [(e, options_for(e, options, given=given)) for e in chosen(names)]
     cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}
     every = list(dict.fromkeys(cell for group in cells.values() for cell in group))

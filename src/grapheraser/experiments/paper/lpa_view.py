@@ -14,8 +14,8 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import shown
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
 from grapheraser.reports.figures.points import draw_communities
 from grapheraser.reports.tables import Table
 
