@@ -42,6 +42,10 @@ def test_a_duration_can_be_read_back_to_within_its_figures(seconds: float) -> No
 
 def test_one_thing_is_not_many() -> None:
     assert [plural(count, "edge") for count in (0, 1, 2)] == ["0 edges", "1 edge", "2 edges"]
+    assert [plural(count, "probability") for count in (1, 3)] == [
+        "1 probability",
+        "3 probabilities",
+    ]
 
 
 def test_lists_end_in_a_word_and_not_a_comma() -> None:

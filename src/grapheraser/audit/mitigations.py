@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import plural
 
 
 def temperature(posteriors: NDArray[np.floating], value: float) -> NDArray[np.float32]:
@@ -85,17 +86,15 @@ class Mitigation:
         return out if self.decimals is None else rounded(out, self.decimals)
 
     def __str__(self) -> str:
-        words = {
-            "temperature": "temperature {:g}",
-            "labels": "top {} labels only",
-            "top": "top {} probabilities",
-            "decimals": "rounded to {} decimals",
-        }
-        said = [
-            text.format(getattr(self, name))
-            for name, text in words.items()
-            if getattr(self, name) is not None
-        ]
+        said = []
+        if self.temperature is not None:
+            said.append(f"temperature {self.temperature:g}")
+        if self.labels is not None:
+            said.append(f"top {plural(self.labels, 'label')} only")
+        if self.top is not None:
+            said.append(f"top {plural(self.top, 'probability')}")
+        if self.decimals is not None:
+            said.append(f"rounded to {plural(self.decimals, 'decimal')}")
         return ", ".join(said) or "none"
 
 

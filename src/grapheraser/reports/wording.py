@@ -37,7 +37,11 @@ def plural(count: int, noun: str) -> str:
     >>> plural(1, "node"), plural(2166, "node")
     ('1 node', '2,166 nodes')
     """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    if count == 1:
+        return f"{count} {noun}"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}s"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

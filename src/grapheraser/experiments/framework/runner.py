@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
 from grapheraser.environment import versions
 from grapheraser.experiments.framework.cell import KINDS, Cell, Result, Results, hardware
 from grapheraser.experiments.framework.meter import meter, order
@@ -110,8 +111,6 @@ def _kept(folder: Path, cell: Cell) -> Result | None:
 
 def measured(cell: Cell, device: str = CPU) -> Result:
     """Measure one cell, here and now."""
-    import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
-
     kind = KINDS.get(cell.kind)
     device = device if kind.trains and not kind.timed else CPU
     started, spent = time.perf_counter(), time.process_time()
