@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from grapheraser.experiments.framework.cell import KINDS, Kind
-from grapheraser.experiments.framework.parts import partitioner_of
+from grapheraser.experiments.framework.resolve import partitioner_of
 from grapheraser.experiments.measure.classical_communities import communities
-from grapheraser.experiments.measure.data import graph_of
+from grapheraser.experiments.measure.inputs import graph_of
 from grapheraser.graph import Graph
 from grapheraser.partition import EkmPartitioner, partition_graph
 

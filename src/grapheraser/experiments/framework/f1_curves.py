@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grapheraser.experiments.framework.differences import Mean, entry, tidy
 from grapheraser.experiments.framework.experiment import Claim, counted, judged
-from grapheraser.experiments.framework.grid import heights, shown, spreads
-from grapheraser.reports.figures.charts import Curves, draw_curves
+from grapheraser.experiments.framework.means import Mean, entry, heights, spreads, tidy
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.reports.figures.curves import Curves, draw_curves
 from grapheraser.reports.tables import Entry, Table
 
 # By data set, model, series and place on the axis.

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.differences import Mean, mean_of
+from grapheraser.experiments.framework.means import Mean, mean_of
 from grapheraser.experiments.framework.options import Options
-from grapheraser.experiments.framework.parts import is_own
 from grapheraser.experiments.paper import published as paper
-from grapheraser.experiments.paper.published import Published
 
 SCRATCH = paper.SCRATCH
-
-
-def shown(name: str) -> str:
-    """A data set, model or method as tables print it."""
-    if name.endswith(".npz"):
-        return Path(name).stem
-    return name.rsplit(":", maxsplit=1)[-1] if is_own(name) else name
 
 
 def utility_cell(
@@ -119,29 +109,3 @@ def utility_cells(
         utility_cell(options, dataset, model, run, partition, **special)
         for run in range(options.runs)
     ]
-
-
-def heights(values: Iterable[Mean | Published | None]) -> list[float | None]:
-    """Their means, for a chart."""
-    return [None if value is None else value.mean for value in values]
-
-
-def spreads(values: Iterable[Mean | Published | None]) -> list[float | None]:
-    """Their standard deviations, for a chart."""
-    return [None if value is None else value.std for value in values]
-
-
-def gained(after: Mean | None, before: Mean | None) -> float | None:
-    """The difference of two means, where both are there."""
-    return None if after is None or before is None else after.mean - before.mean
-
-
-def seconds(value: float | None) -> str:
-    """A duration with three figures, in the unit that suits it."""
-    if value is None:
-        return "-"
-    if value < 1e-3:
-        return f"{value * 1e6:.3g} us"
-    if value < 1:
-        return f"{value * 1e3:.3g} ms"
-    return f"{value:.3g} s" if value < 1000 else f"{value:,.0f} s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grapheraser.reports.figures.canvas import as_png
-from grapheraser.reports.figures.utility import draw_kept
+from grapheraser.reports.figures.ratios import draw_ratios
 
 
 def test_every_ratio_is_written_at_its_place() -> None:
@@ -11,7 +11,7 @@ def test_every_ratio_is_written_at_its_place() -> None:
         "hash, mean": {("cora", "gcn"): 0.5, ("physics", "gcn"): 1.04},
         "hash, routed": {("cora", "gcn"): 0.98},
     }
-    figure = draw_kept(ratios)
+    figure = draw_ratios(ratios)
     (axes,) = figure.axes
     written = {(text.get_position(), text.get_text()) for text in axes.texts}
     assert written == {((0, 0), "0.50"), ((1, 0), "1.04"), ((0, 1), "0.98")}

@@ -9,10 +9,9 @@ import numpy as np
 
 from grapheraser.errors import MissingExtraError
 from grapheraser.experiments.framework.cell import KINDS, Kind
-from grapheraser.experiments.framework.parts import EMBEDDINGS
-from grapheraser.experiments.measure.cut import partition_of
-from grapheraser.experiments.measure.data import graph_of
-from grapheraser.experiments.measure.utility import measure as measure_utility
+from grapheraser.experiments.framework.resolve import EMBEDDINGS
+from grapheraser.experiments.measure.f1 import measure as measure_utility
+from grapheraser.experiments.measure.inputs import graph_of, partition_of
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:

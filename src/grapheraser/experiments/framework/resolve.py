@@ -1,4 +1,4 @@
-"""Names in a cell's configuration, and the objects that they stand for.
+"""From the names in a cell's configuration to the objects that they stand for.
 
 A part is written as ``name``, as ``name(option=value, ...)`` or, for the user's own, as
 ``module:attribute``. In this form it can be put into a cell, sent to a worker and read by people.
@@ -6,7 +6,6 @@ A part is written as ``name``, as ``name(option=value, ...)`` or, for the user's
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import re
@@ -15,11 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grapheraser.aggregation import AGGREGATORS, Aggregator, resolve_aggregator
+from grapheraser.aggregation import AGGREGATORS, Aggregator, WithExpert, resolve_aggregator
 from grapheraser.errors import ParameterError
 from grapheraser.models import CustomModel, Model, resolve_model
 from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
 from grapheraser.partition.pretrained import pretrained_gnn
+from grapheraser.store.results import file_digest
 
 _FORM = re.compile(r"([\w.:-]+)(?:\((.*)\))?$")
 EMBEDDINGS: dict[str, Callable[..., Any]] = {"sage": pretrained_gnn}
@@ -59,6 +59,13 @@ def is_own(name: str) -> bool:
     return bool(attribute) and attribute != "paper" and bool(module)
 
 
+def shown(name: str) -> str:
+    """A data set, model or method as tables print it."""
+    if name.endswith(".npz"):
+        return Path(name).stem
+    return name.rsplit(":", maxsplit=1)[-1] if is_own(name) else name
+
+
 def load_own(name: str) -> Any:
     """Import what ``module:attribute`` names."""
     module, _, attribute = name.partition(":")
@@ -96,9 +103,11 @@ def aggregator_of(text: str) -> Aggregator:
     """A registered aggregation with options, or a user's aggregator.
 
     ``global_expert=True`` (or ``wide``) adds the closed-form model of the whole graph, as
-    `GraphEraser` does.
+    `GraphEraser` does; ``expert`` is that model alone.
     """
     name, options = parse(text)
+    if name == "expert":
+        return WithExpert(None)
     if list(options) == ["global_expert"]:
         return resolve_aggregator(name, global_expert=options["global_expert"])
     if is_own(name):
@@ -124,6 +133,7 @@ def sources_of(names: Iterable[str]) -> dict[str, str]:
                 spec = importlib.util.find_spec(module)
             except ImportError:
                 spec = None
-            if spec is not None and spec.origin is not None and Path(spec.origin).is_file():
-                found[module] = hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
+            digest = None if spec is None or not spec.origin else file_digest(Path(spec.origin))
+            if digest is not None:
+                found[module] = digest
     return dict(sorted(found.items()))

@@ -1,4 +1,4 @@
-"""How much of F1 is kept: a map of ratios to training from scratch."""
+"""A map of F1 over F1 from scratch, by configuration, data set and model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOW, _HIGH = 0.8, 1.05
 Ratios = Mapping[tuple[str, str], float]
 
 
-def draw_kept(ratios: Mapping[str, Ratios], *, groups: int = 1) -> Any:
+def draw_ratios(ratios: Mapping[str, Ratios], *, groups: int = 1) -> Any:
     """A row for each way to combine shards, a column for each data set and model.
 
     Args:

@@ -8,7 +8,8 @@ import pytest
 
 from grapheraser.experiments.catalogue import EXPERIMENTS, Options, Results
 from grapheraser.experiments.framework.cell import Cell, Result
-from grapheraser.experiments.paper.attack import COLUMNS, cells, measure, summarise
+from grapheraser.experiments.measure.attack import measure
+from grapheraser.experiments.paper.attack import COLUMNS, cells, summarise
 
 
 def result(cell: Cell, value: dict[str, Any]) -> Result:

@@ -9,9 +9,9 @@ import grapheraser as ge
 from grapheraser.aggregation import Ensemble
 from grapheraser.aggregation.remembering import KeptEnsemble
 from grapheraser.experiments.catalogue import KINDS, Options
-from grapheraser.experiments.framework.grid import requests_cell, utility_cell
+from grapheraser.experiments.framework.shared_cells import requests_cell, utility_cell
 from grapheraser.experiments.measure.classical_communities import communities
-from grapheraser.experiments.measure.data import community_of, graph_of, request_of
+from grapheraser.experiments.measure.inputs import community_of, graph_of, request_of
 from grapheraser.graph import Graph, Nodes
 from grapheraser.models import resolve_model
 

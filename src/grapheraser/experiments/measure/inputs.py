@@ -1,7 +1,8 @@
-"""The graph of a cell: loaded once per worker, thinned out or with something forgotten."""
+"""The graph, the partition and the request of a cell; a worker loads and partitions once."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -11,10 +12,24 @@ from numpy.typing import NDArray
 
 from grapheraser.datasets import load_dataset
 from grapheraser.errors import ParameterError
+from grapheraser.experiments.framework.resolve import partitioner_of
 from grapheraser.experiments.measure.classical_communities import communities
 from grapheraser.graph import Edges, Graph, Nodes, Request
-from grapheraser.partition import Partition
+from grapheraser.partition import Partition, partition_graph
+from grapheraser.receipts import canonical_json
 from grapheraser.seeding import generator
+
+# All that a partition depends on. What a cell forgets is forgotten after it.
+_PARTITION_KEYS = (
+    "dataset",
+    "data",
+    "split_seed",
+    "seed",
+    "drop_edges",
+    "partition",
+    "num_shards",
+    "gamma",
+)
 
 
 @lru_cache(maxsize=2)
@@ -34,10 +49,29 @@ def graph_of(config: Mapping[str, Any]) -> Graph:
     return graph.without(Edges([(int(u), int(v)) for u, v in gone])) if len(gone) else graph
 
 
+def partition_of(config: Mapping[str, Any]) -> Partition:
+    """The partition that a configuration names, of the graph before anything is forgotten."""
+    used = {key: config[key] for key in _PARTITION_KEYS if key in config}
+    return _partition(canonical_json(used))
+
+
+@lru_cache(maxsize=64)
+def _partition(text: str) -> Partition:
+    config = json.loads(text)
+    graph = graph_of(config)
+    return partition_graph(
+        graph,
+        partitioner_of(config["partition"]),
+        num_shards=min(config["num_shards"], len(graph.train_nodes)),
+        seed=int(config["seed"]),
+        gamma=config.get("gamma", 0.0),
+    )
+
+
 def request_of(
     forget: Mapping[str, Any], graph: Graph, partition: Partition, seed: int
 ) -> Request | None:
-    """What a cell forgets after the cut; a larger share contains the smaller ones.
+    """What a cell forgets once the graph is partitioned; a larger share contains smaller ones.
 
     Args:
         forget: ``what`` is edges (``count`` of them), nodes (a ``share``, ``where`` is uniform or

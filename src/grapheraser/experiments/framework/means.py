@@ -99,3 +99,18 @@ def tidy(ours: Mean | None, published: Published | None = None) -> dict[str, Any
                 "beyond_noise": beyond(ours, published),
             }
     return row
+
+
+def heights(values: Iterable[Mean | Published | None]) -> list[float | None]:
+    """Their means, for a chart."""
+    return [None if value is None else value.mean for value in values]
+
+
+def spreads(values: Iterable[Mean | Published | None]) -> list[float | None]:
+    """Their standard deviations, for a chart."""
+    return [None if value is None else value.std for value in values]
+
+
+def gained(after: Mean | None, before: Mean | None) -> float | None:
+    """The difference of two means, where both are there."""
+    return None if after is None or before is None else after.mean - before.mean
