@@ -1,4 +1,4 @@
-"""What the numbers depend on: versions of the libraries, and the machine by its type."""
+"""What bits may depend on: versions of libraries, and the type of the machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _installed(package: str) -> str:
 
 
 def versions(device: str = "cpu") -> dict[str, str]:
-    """Of Python and of all packages that bits could depend on; the types of machine and GPU."""
+    """Versions of Python and of the packages that compute; the types of machine and GPU."""
     found = {
         "python": platform.python_version(),
         "machine": platform.machine(),

@@ -16,20 +16,18 @@ from grapheraser.models import PRESETS, ModelSpec, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardTask, TrainingConfig
 from grapheraser.training.cpu import train_shard
-from grapheraser.training.cpu.adam import BETA_1
-from grapheraser.training.cpu.job import Job
-from grapheraser.training.cpu.layout import Axis
-from grapheraser.training.cpu.noise import (
+from grapheraser.training.cpu.layout import layout_of
+from grapheraser.training.cpu.noise import edge_key, is_kept, noise_of, row_keys
+from grapheraser.training.cpu.prepared import PreparedShard
+from grapheraser.training.layout.dropout import (
     ATTENTION_1,
     ATTENTION_2,
     HIDDEN_1,
     HIDDEN_2,
     INPUT,
-    edge_key,
-    is_kept,
-    noise_of,
-    row_keys,
+    limits_of,
 )
+from grapheraser.training.layout.schedule import BETA_1
 
 VARIANTS: dict[str, ModelSpec] = {
     **PRESETS,
@@ -90,9 +88,9 @@ def engine_gradients(
     spec: ModelSpec, task: ShardTask, start: dict[str, NDArray[np.float64]]
 ) -> dict[str, NDArray[np.float64]]:
     """The first epoch's gradients, read off Adam's first moment."""
-    job = Job(task, replace(spec, weight_decay=0.0), 1, start=start, dtype=np.float64)
-    job.run()
-    moments = job.named(job.weights.first, job.parameters.first)
+    shard = PreparedShard(task, replace(spec, weight_decay=0.0), 1, start=start, dtype=np.float64)
+    shard.run()
+    moments = shard.named(shard.weights.first, shard.parameters.first)
     return {name: value.astype(np.float64) / (1 - BETA_1) for name, value in moments.items()}
 
 
@@ -150,9 +148,7 @@ class Masks:
     def __init__(self, spec: ModelSpec, task: ShardTask) -> None:
         self.spec, self.task = spec, task
         graph = task.graph
-        self.noise = noise_of(
-            task.seed, graph.ids, spec.dropout, spec.input_dropout, spec.attention_dropout
-        )
+        self.noise = noise_of(task.seed, graph.ids, limits_of(spec))
         self.hidden = iter((HIDDEN_1, HIDDEN_2))
         self.attention = iter((ATTENTION_1, ATTENTION_2))
 
@@ -186,9 +182,10 @@ class Masks:
         elif value.shape[1] == len(self.task.columns(spec)) and p == spec.input_dropout:
             mask = self.of_units(INPUT, self.task.columns(spec), self.noise.features)
         else:
-            units = np.arange(value.shape[1])
-            if spec.kind == "gat":
-                units = Axis.heads(spec.heads, spec.hidden).places
+            layout = layout_of(spec, graph.num_classes)
+            units = (
+                layout.hidden if value.shape[1] == len(layout.hidden.places) else layout.last
+            ).places
             mask = self.of_units(next(self.hidden), units, self.noise.hidden)
         return value * mask / (1 - p)
 
@@ -210,7 +207,7 @@ def test_gradients_under_dropout_equal_autograd_with_the_same_masks(
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.6])
 def test_dropout_drops_at_its_rate_in_every_row_unit_and_epoch(p: float) -> None:
-    noise = noise_of(7, np.arange(400), p, p, p)
+    noise = noise_of(7, np.arange(400), limits_of(ModelSpec("gcn", dropout=p)))
     kept = np.zeros((20, 400, 64))
     keys = np.empty(400, dtype=np.uint32)
     for epoch in range(20):

@@ -19,7 +19,7 @@ from grapheraser.graph import Graph
 from grapheraser.models import PRESETS, ModelSpec, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardTask, TrainingConfig, cpu
-from grapheraser.training.cpu import job as cpu_job
+from grapheraser.training.cpu.prepared import PreparedShard
 
 HAS_GPU = torch.cuda.is_available()
 if not HAS_GPU:
@@ -27,8 +27,8 @@ if not HAS_GPU:
 pytest.importorskip("triton", reason="the CUDA engine's kernels need triton")
 
 from grapheraser.training import cuda  # noqa: E402
-from grapheraser.training.cuda.plan import plan_of  # noqa: E402
-from grapheraser.training.cuda.train import Job  # noqa: E402
+from grapheraser.training.cuda.layout import layout_of  # noqa: E402
+from grapheraser.training.cuda.prepared import PreparedStack  # noqa: E402
 
 DEVICE = "cuda" if HAS_GPU else "cpu"
 pytestmark = pytest.mark.slow
@@ -63,10 +63,12 @@ def gradients(
     spec: ModelSpec, task: ShardTask, start: dict[str, NDArray[np.float64]]
 ) -> dict[str, NDArray[Any]]:
     """The first epoch's gradients, read off Adam's first moment."""
-    plan = plan_of(replace(spec, weight_decay=0.0), task.graph.num_classes)
-    job = Job(plan, [task], 1, torch.device(DEVICE), starts=[start], dtype=torch.float64)
-    job.epoch()
-    moments = job.named(job.run.moments[0], job.run.theta_moments[0])[0]
+    layout = layout_of(replace(spec, weight_decay=0.0), task.graph.num_classes)
+    stack = PreparedStack(
+        layout, [task], 1, torch.device(DEVICE), starts=[start], dtype=torch.float64
+    )
+    stack.epoch()
+    moments = stack.named(stack.run.moments[0], stack.run.theta_moments[0])[0]
     return {name: np.asarray(value, dtype=np.float64) / 0.1 for name, value in moments.items()}
 
 
@@ -100,8 +102,8 @@ def test_gradients_equal_autograd_in_float64(name: str) -> None:
 def test_the_start_has_the_bits_of_initial_weights(name: str) -> None:
     tasks = [shard_task(9, 1), shard_task(12, 2)]
     spec = PRESETS[name]
-    job = Job(plan_of(spec, 5), tasks, 1, torch.device(DEVICE))
-    for task, weights in zip(tasks, job.weights(), strict=True):
+    stack = PreparedStack(layout_of(spec, 5), tasks, 1, torch.device(DEVICE))
+    for task, weights in zip(tasks, stack.weights(), strict=True):
         expected = initial_weights(spec, 40, 5, weights.columns, task.seed)
         for tensor, value in expected.items():
             np.testing.assert_array_equal(weights.tensors[tensor], value, err_msg=tensor)
@@ -111,12 +113,12 @@ def test_the_start_has_the_bits_of_initial_weights(name: str) -> None:
 def test_in_float64_training_with_dropout_equals_the_cpu_engine(kind: str) -> None:
     spec = replace(PRESETS[kind], input_dropout=0.5, attention_dropout=0.5)
     task = shard_task(13)
-    expected = cpu_job.Job(task, spec, 3, dtype=np.float64)
+    expected = PreparedShard(task, spec, 3, dtype=np.float64)
     expected.run()
-    job = Job(plan_of(spec, 5), [task], 3, torch.device(DEVICE), dtype=torch.float64)
+    stack = PreparedStack(layout_of(spec, 5), [task], 3, torch.device(DEVICE), dtype=torch.float64)
     for _ in range(3):
-        job.epoch()
-    found: dict[str, Any] = job.named(job.run.weights, job.run.theta)[0]
+        stack.epoch()
+    found: dict[str, Any] = stack.named(stack.run.weights, stack.run.theta)[0]
     wanted: dict[str, Any] = expected.named(expected.weights.values, expected.parameters.values)
     for tensor, value in wanted.items():
         if tensor not in NO_GRADIENT:

@@ -13,7 +13,7 @@ from grapheraser.graph import Graph
 from grapheraser.models import PRESETS, CustomModel, initial_weights, parameter_shapes
 from grapheraser.training import ShardTask, TrainingConfig
 from grapheraser.training.cuda import check_model, train_shards
-from grapheraser.training.cuda.plan import plan_of
+from grapheraser.training.cuda.layout import layout_of
 from grapheraser.training.cuda.stack import SHORT, column_tile, stack_of
 
 
@@ -29,15 +29,15 @@ def shard_task(n: int, seed: int, num_features: int = 30) -> ShardTask:
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_parameter_has_a_place_of_its_own(name: str) -> None:
     spec = PRESETS[name]
-    plan = plan_of(spec, 5)
+    layout = layout_of(spec, 5)
     shapes = parameter_shapes(spec, 7, 5)
-    names = [*plan.inputs.names, *(n for s in plan.segments.values() for n in s.names)]
+    names = [*layout.inputs.names, *(n for s in layout.segments.values() for n in s.names)]
     assert sorted(names) == sorted(shapes) or (not spec.bias and set(shapes) < set(names))
     start = initial_weights(spec, 7, 5, np.arange(7), key=3)
-    flat = np.full(plan.size, np.nan, dtype=np.float32)
-    for short, segment in plan.segments.items():
+    flat = np.full(layout.size, np.nan, dtype=np.float32)
+    for short, segment in layout.segments.items():
         if segment.names[0] in start:
-            at = plan.offset(short)
+            at = layout.offset(short)
             segment.write(start, flat[at : at + segment.size])
             back = segment.read(flat[at : at + segment.size], shapes)
             for tensor in segment.names:
@@ -47,18 +47,23 @@ def test_every_parameter_has_a_place_of_its_own(name: str) -> None:
 @pytest.mark.parametrize("classes", [2, 5, 17, 40])
 def test_widths_are_powers_of_two(classes: int) -> None:
     for spec in PRESETS.values():
-        plan = plan_of(spec, classes)
-        widths = {plan.hidden.width, plan.last.width, plan.classes.width, plan.inputs.out.width}
+        layout = layout_of(spec, classes)
+        widths = {
+            layout.hidden.width,
+            layout.last.width,
+            layout.classes.width,
+            layout.inputs.out.width,
+        }
         assert all(width >= 16 and width & (width - 1) == 0 for width in widths)
 
 
 def test_a_stack_is_the_shards_end_to_end() -> None:
     tasks = [shard_task(n, seed) for n, seed in ((20, 1), (3, 2), (33, 3))]
-    plan = plan_of(PRESETS["gcn"], 3)
-    both = stack_of(plan, tasks, np.float32)
+    layout = layout_of(PRESETS["gcn"], 3)
+    both = stack_of(layout, tasks, np.float32)
     first_row = first_column = first_entry = 0
     for number, task in enumerate(tasks):
-        alone = stack_of(plan, [task], np.float32).arrays
+        alone = stack_of(layout, [task], np.float32).arrays
         rows, columns = task.graph.num_nodes, len(both.columns[number])
         entries = slice(first_entry, first_entry + task.graph.x.nnz)
         arrays = both.arrays
@@ -78,8 +83,8 @@ def test_a_stack_is_the_shards_end_to_end() -> None:
 
 def test_blocks_cover_every_column_once_and_never_two_shards() -> None:
     tasks = [shard_task(n, seed) for n, seed in ((40, 1), (5, 2), (33, 3))]
-    plan = plan_of(PRESETS["sage"], 3)
-    stack = stack_of(plan, tasks, np.float32)
+    layout = layout_of(PRESETS["sage"], 3)
+    stack = stack_of(layout, tasks, np.float32)
     blocks, counts = stack.arrays["blocks"], np.diff(stack.arrays["c_indptr"])
     covered = np.concatenate([np.arange(start, end) for start, end in blocks])
     np.testing.assert_array_equal(np.sort(covered), np.arange(len(counts)))
@@ -90,7 +95,7 @@ def test_blocks_cover_every_column_once_and_never_two_shards() -> None:
             assert end == start + 1
             assert counts[start] > SHORT
         else:
-            assert end - start <= column_tile(plan.inputs.out.width)[1]
+            assert end - start <= column_tile(layout.inputs.out.width)[1]
             assert (counts[start:end] <= SHORT).all()
 
 

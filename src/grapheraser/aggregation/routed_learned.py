@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
@@ -28,6 +27,7 @@ from grapheraser.aggregation.sample.membership import DEFAULT, Sample, limits, s
 from grapheraser.aggregation.sample.posteriors import SampledPosteriors, collect, refresh
 from grapheraser.aggregation.solvers.simplex import mixture, mixture_weights
 from grapheraser.checks import real
+from grapheraser.kernels.compiled import compiled
 
 WAYS = ("one hop", "two hops", "importance")
 # Without a sample to learn from: plain routing, with importance for nodes that have no neighbours.
@@ -183,7 +183,7 @@ class FittedRoutedLearned:
         return explain_shards(ensemble, position, weights, label=label, why=why)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _weighted(truth: NDArray[np.float64], shares: Shares) -> NDArray[np.float64]:
     """What shards with these weights ``[m, k]`` give to the true class, ``[m]``, in their order."""
     total = np.zeros(truth.shape[1])

@@ -27,6 +27,8 @@ from grapheraser.eraser import GraphEraser
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.eraser.state import State, change_state
 from grapheraser.graph import Nodes, coalesce
+from grapheraser.reports.tables import markdown_table
+from grapheraser.reports.wording import duration
 from grapheraser.seeding import generator
 
 AGGREGATORS: dict[str, Aggregator] = {
@@ -110,14 +112,16 @@ def _forget(settings: Any, state: State, node: int) -> tuple[State, Change]:
 
 def markdown(report: dict[str, Any]) -> str:
     """One row per data set, model and aggregation."""
-    lines = [
-        "| data | model | shards | aggregation | median ms | 95 % | afresh, ms | same bits |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in report["rows"]:
-        lines.append(
-            f"| {row['dataset']} | {row['model']} | {row['shards']} | {row['aggregation']} "
-            f"| {row['median_ms']:.1f} | {row['p95_ms']:.1f} | {row['afresh_ms']:.0f} "
-            f"| {'yes' if row['identical'] else 'NO'} |"
+    rows = [
+        (
+            row["dataset"],
+            row["model"],
+            str(row["shards"]),
+            row["aggregation"],
+            *(duration(row[key] / 1000) for key in ("median_ms", "p95_ms", "afresh_ms")),
+            "yes" if row["identical"] else "NO",
         )
-    return "\n".join(lines)
+        for row in report["rows"]
+    ]
+    header = ("data", "model", "shards", "aggregation", "median", "95 %", "afresh", "same bits")
+    return markdown_table(header, rows)

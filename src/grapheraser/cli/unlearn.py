@@ -1,17 +1,18 @@
-"""grapheraser unlearn: forget, and print the receipt."""
+"""grapheraser unlearn: carry out a request and print its receipt."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grapheraser.cli.ids import parse_edges, parse_ids, read_requests
+from grapheraser.cli.arguments import requests_from
 from grapheraser.cli.output import JsonOption, duration, print_json, print_table
-from grapheraser.eraser.plan import Plan
 from grapheraser.errors import NothingToForgetError
-from grapheraser.graph import Edges, Features, Nodes, Request
+
+if TYPE_CHECKING:
+    from grapheraser.eraser.plan import Plan
 
 NAME = "unlearn"
 
@@ -20,26 +21,20 @@ def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     nodes: Annotated[str, typer.Option(help="Node ids, e.g. 10,101.")] = "",
     edges: Annotated[str, typer.Option(help="Edges, e.g. 3-17,4-8.")] = "",
-    features: Annotated[str, typer.Option(help="Ids of nodes whose features go.")] = "",
+    features: Annotated[str, typer.Option(help="Ids of the nodes whose features to forget.")] = "",
     file: Annotated[
-        Path | None, typer.Option(help='Requests, one a line: {"nodes": [10]}, ...')
+        Path | None, typer.Option(help='File of requests, one per line: {"nodes": [10]}.')
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the plan.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Forget nodes, edges or features; all that is asked at once is one batch."""
+    """Forget nodes, edges or features, all in one batch."""
     from grapheraser.eraser import GraphEraser
     from grapheraser.store import locked
 
-    requests: list[Request] = []
-    if nodes:
-        requests.append(Nodes(parse_ids(nodes, "--nodes")))
-    if edges:
-        requests.append(Edges(parse_edges(edges, "--edges")))
-    if features:
-        requests.append(Features(parse_ids(features, "--features")))
-    if file is not None:
-        requests += read_requests(file)
+    requests = requests_from(nodes, edges, features, file)
     if not requests:
         raise NothingToForgetError(
             "nothing to forget.", hint="use --nodes, --edges, --features or --file."
@@ -84,4 +79,4 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
     print(
         f"{plan.cut_edges} edges and {plan.untrained_nodes} nodes or feature rows are in no shard"
     )
-    print(f"{len(plan.touched)} other nodes have a neighbour or features changed")
+    print(f"{len(plan.touched)} other nodes lose neighbours or features")

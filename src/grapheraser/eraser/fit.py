@@ -15,7 +15,7 @@ from grapheraser.errors import GraphError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition, partition_graph
 from grapheraser.partition.base import EVERYTHING
-from grapheraser.partition.placing import given
+from grapheraser.partition.placing import accept_partition
 from grapheraser.receipts import Ends, digest_of
 
 
@@ -36,7 +36,7 @@ def fit(
     if partition is None:
         partition = _partition(arguments, graph)
     else:
-        partition = given(partition, graph, settings.partitioner)
+        partition = accept_partition(partition, graph, settings.partitioner)
     configuration = describe(arguments, settings)
     state = fit_state(settings, graph, partition)
     # Computed now, so that the first request does not wait for the fingerprint.

@@ -1,4 +1,4 @@
-"""The graph stage: an immutable graph, and what can be taken out of it."""
+"""An immutable graph, and requests to remove parts of it."""
 
 from grapheraser.graph.difference import changed_feature_rows
 from grapheraser.graph.graph import Graph

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.graph.csr import as_ids, slices_of
+from grapheraser.graph.arrays import as_ids
+from grapheraser.graph.csr import slices_of
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
@@ -23,6 +22,7 @@ from grapheraser.aggregation.expert.smoothing import SCALE, FirstSteps, sees_any
 from grapheraser.checks import real, whole
 from grapheraser.graph import TRAIN, UNLABELLED, Graph, changed_feature_rows
 from grapheraser.kernels.cholesky import solve_positive
+from grapheraser.kernels.compiled import compiled
 
 # Products are at most 2**34; so many of them add up exactly in float64, which is what a BLAS is
 # fast at. Beyond that, in int64.
@@ -228,7 +228,7 @@ def _by_class(rows: NDArray[np.float64], labels: NDArray[np.int64], num_classes:
     return np.ascontiguousarray(sums.T)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _plus_symmetric(gram: Integers, half: NDArray[np.float64]) -> Integers:
     """The lower half of ``gram + (half + half') / 2``, tile by tile for the cache's sake."""
     n, tile = len(gram), 32
@@ -241,7 +241,7 @@ def _plus_symmetric(gram: Integers, half: NDArray[np.float64]) -> Integers:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _posteriors(
     rows: NDArray[np.float64], weights: NDArray[np.float32], sharpness: float
 ) -> NDArray[np.float32]:

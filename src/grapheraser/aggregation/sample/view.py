@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph, changed_feature_rows
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
 from grapheraser.seeding import derive
 
@@ -81,7 +81,7 @@ def _key(seed: int) -> np.uint64:
     return np.uint64(derive(seed, "view"))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fill(
     indptr: Positions,
     indices: NDArray[np.int32],
@@ -116,7 +116,7 @@ def _fill(
         start = last
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _kept(
     indptr: Positions,
     indices: NDArray[np.int32],
@@ -135,7 +135,7 @@ def _kept(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _reaches(
     indptr: Positions, indices: NDArray[np.int32], rows: Positions, changed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """What an attacker can look at: one run before and after a request, and runs of their own.
 
-The attacker knows a candidate's features, label and ties, and asks both versions of the model
+The attacker knows a candidate's features, label and edges, and asks both versions of the model
 about it by handing those over. So both versions are asked on the same graph, the one from before
 the request, in which the candidates have no shard: what differs is what the versions have
 learned, never what they are shown. (The service itself answers "unknown node" for a forgotten id;
@@ -35,10 +35,10 @@ RECUT = "recut"
 RECUT_RESEEDED = "recut, reseeded"
 PLANTED = "planted"
 SCENARIOS = {
-    KEPT: "the cut is kept, the touched shards are trained again from their seeds",
-    KEPT_RESEEDED: "the cut is kept, the touched shards are trained again from other seeds",
-    RECUT: "everything is cut and trained again from the same seed",
-    RECUT_RESEEDED: "everything is cut and trained again from another seed",
+    KEPT: "the partition is kept, the touched shards are retrained from their seeds",
+    KEPT_RESEEDED: "the partition is kept, the touched shards are retrained from other seeds",
+    RECUT: "everything is partitioned and retrained from the same seed",
+    RECUT_RESEEDED: "everything is partitioned and retrained from another seed",
     PLANTED: "nothing is unlearned: a planted leak",
 }
 
@@ -108,7 +108,7 @@ def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: 
 
 
 def _reseeded(after: GraphEraser, touched: Sequence[int], seed: int) -> Version:
-    """The version with the touched shards trained once more, from other seeds."""
+    """The version with the touched shards retrained from other seeds."""
     version, graph = Version.of(after), after.graph_
     if not touched:
         return version
