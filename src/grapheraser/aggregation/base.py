@@ -66,12 +66,20 @@ class Change:
     Attributes:
         before: the ensemble before the request.
         retrained: ids of the shards with new weights; every posterior of theirs is stale.
-        touched: sorted ids of the nodes left that have other neighbours or features than before.
+        touched: sorted ids of the nodes left that have other neighbours, features or labels than
+            before, or are new.
+        gone: sorted ids of the nodes that are no longer in the graph.
     """
 
     before: Ensemble
     retrained: frozenset[int]
     touched: NDArray[np.int64]
+    gone: NDArray[np.int64]
+
+    @cached_property
+    def changed(self) -> NDArray[np.int64]:
+        """Sorted ids of all nodes that are not what they were."""
+        return np.union1d(self.touched, self.gone)
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,7 @@ def change_state(
     *,
     retrain: Sequence[int],
     touched: NDArray[np.int64],
+    gone: NDArray[np.int64],
 ) -> tuple[State, dict[str, float]]:
     """The state after a change of the graph, and the seconds that its parts took.
 
@@ -84,7 +85,8 @@ def change_state(
         graph: after the change.
         partition: after the change.
         retrain: shards whose training graph has changed; all others keep their weights.
-        touched: ids of the nodes whose neighbours or features have changed.
+        touched: ids of the nodes whose neighbours or features have changed, or that are new.
+        gone: ids of the nodes that are no longer in the graph.
     """
     started = time.perf_counter()
     fresh = _train(settings, graph, partition, retrain)
@@ -93,7 +95,7 @@ def change_state(
     shards = {shard: weights for shard, weights in state.shards.items() if shard in left}
     shards = dict(sorted((shards | fresh).items()))
     ensemble = replace(state.ensemble, graph=graph, partition=partition, shards=shards)
-    change = Change(before=state.ensemble, retrained=frozenset(fresh), touched=touched)
+    change = Change(state.ensemble, frozenset(fresh), touched, gone)
     aggregator = settings.aggregator.refit(state.aggregator, ensemble, change)
     seconds = {"training": trained - started, "aggregation": time.perf_counter() - trained}
     return State(ensemble, aggregator), seconds

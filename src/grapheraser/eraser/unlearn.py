@@ -20,7 +20,13 @@ def unlearn(now: Snapshot, request: Request | Sequence[Request]) -> Snapshot:
     partition = now.state.partition.restricted_to(graph.train_nodes)
     removed = time.perf_counter()
     after, seconds = change_state(
-        now.settings, now.state, graph, partition, retrain=plan.retrain, touched=plan.touched
+        now.settings,
+        now.state,
+        graph,
+        partition,
+        retrain=plan.retrain,
+        touched=plan.touched,
+        gone=plan.removal.nodes,
     )
     receipt = write_receipt(
         now,

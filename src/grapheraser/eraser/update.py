@@ -31,9 +31,14 @@ def insert(
     shard, inputs = place_node(partition, graph, node_id, now.settings.partitioner)
     partition = partition.with_node(node_id, shard, inputs=inputs)
     placed = time.perf_counter()
-    touched = np.union1d(others, [node_id])
     after, seconds = change_state(
-        now.settings, now.state, graph, partition, retrain=(shard,), touched=touched
+        now.settings,
+        now.state,
+        graph,
+        partition,
+        retrain=(shard,),
+        touched=np.union1d(others, [node_id]),
+        gone=np.zeros(0, dtype=np.int64),
     )
     receipt = write_receipt(
         now,

@@ -49,7 +49,13 @@ def _rehearse(tiny: Settings) -> None:
         rest = state.graph.without(removal)
         partition = state.partition.restricted_to(rest.train_nodes)
         state, _seconds = change_state(
-            tiny, state, rest, partition, retrain=plan.retrain, touched=plan.touched
+            tiny,
+            state,
+            rest,
+            partition,
+            retrain=plan.retrain,
+            touched=plan.touched,
+            gone=removal.nodes,
         )
         _ = rest.fingerprint
     state.aggregator.predict_proba(state.ensemble, np.arange(2))

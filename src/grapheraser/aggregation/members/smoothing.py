@@ -12,12 +12,11 @@ Whole numbers make sums over nodes exact, whatever their order.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.expert.sketch import Sketch
+from grapheraser.aggregation.members.sketch import Sketch
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
@@ -35,90 +34,41 @@ Rows = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class FirstSteps:
-    """Mean features over one step of some nodes.
-
-    Attributes:
-        nodes: int64 ``[m]``, ids in any order.
-        places: int64 ``[m]``, where each one's row is.
-        rows: float32 ``[at least m, width]``.
-    """
-
-    nodes: NDArray[np.int64]
-    places: NDArray[np.int64]
-    rows: Rows
-
-    def without(self, nodes: NDArray[np.int64]) -> FirstSteps:
-        """Those of all but the given nodes."""
-        keep = ~np.isin(self.nodes, nodes)
-        return FirstSteps(self.nodes[keep], self.places[keep], self.rows)
-
-    def find(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where each node's row is; -1 where it is not there."""
-        if len(self.nodes) == 0:
-            return np.full(len(nodes), -1, dtype=np.int64)
-        order = np.argsort(self.nodes)
-        at = np.minimum(np.searchsorted(self.nodes, nodes, sorter=order), len(order) - 1)
-        return np.where(self.nodes[order[at]] == nodes, self.places[order[at]], -1)
-
-
 def smoothed_rows(
-    sketch: Sketch,
-    graph: Graph,
-    positions: NDArray[np.int64],
-    allowed: Mask,
-    seed: int,
-    known: FirstSteps | None = None,
-) -> tuple[NDArray[np.float64], FirstSteps]:
+    sketch: Sketch, graph: Graph, positions: NDArray[np.int64], allowed: Mask, seed: int
+) -> NDArray[np.float64]:
     """Rows ``[len(positions), sketch.width]`` of whole numbers of at most `SCALE`.
 
     Args:
         sketch: projects the features.
         graph: where to walk.
-        positions: rows of the graph, all of them allowed.
-        allowed: ``[num_nodes]``, the nodes that walks may visit.
+        positions: rows of the graph.
+        allowed: ``[num_nodes]``, the neighbours that walks may visit.
         seed: the run's seed; decides which neighbours count.
-        known: first steps that need not be computed again.
-
-    Returns: the rows, and the first steps that were computed for them.
     """
-    if known is None:
-        nothing = np.zeros(0, dtype=np.int64)
-        known = FirstSteps(nothing, nothing, np.zeros((0, sketch.width), dtype=np.float32))
     x, key = graph.x, _key(seed)
     near, indptr, places = _ring(graph.indptr, graph.indices, graph.ids, positions, allowed, key)
-    at = known.find(graph.ids[near])
-    unknown = near[at < 0]
-    steps = _first_steps(
-        graph.indptr,
-        graph.indices,
-        graph.ids,
-        x.indptr,
-        x.indices,
-        x.data,
-        unknown,
-        allowed,
-        key,
-        sketch.around.targets,
-        sketch.around.signs,
-        graph.num_features,
-        sketch.width,
-    )
-    at[at < 0] = len(known.rows) + np.arange(len(unknown))
-    own = _features(
-        x.indptr,
-        x.indices,
-        x.data,
-        positions,
-        sketch.own.targets,
-        sketch.own.signs,
-        graph.num_features,
-        sketch.width,
-    )
+    adjacency = graph.indptr, graph.indices, graph.ids
+    features = x.indptr, x.indices, x.data
+    size = graph.num_features, sketch.width
+    around = sketch.around.targets, sketch.around.signs, *size
+    steps = _first_steps(*adjacency, *features, near, allowed, key, *around)
+    own = _features(*features, positions, sketch.own.targets, sketch.own.signs, *size)
     weight = OWN_APART if sketch.apart else OWN
-    rows = _whole_numbers(own, weight, _means(indptr, at[places], known.rows, steps))
-    return rows, FirstSteps(graph.ids[unknown], np.arange(len(unknown)), steps)
+    return _whole_numbers(own, weight, _means(indptr, places, steps))
+
+
+def block_rows(
+    graph: Graph, positions: NDArray[np.int64], allowed: Mask, seed: int
+) -> NDArray[np.float64]:
+    """Rows ``[len(positions), 3 * num_features + 1]`` of whole numbers of at most `SCALE`.
+
+    Own features, the mean of the neighbours', and the mean of their neighbours' means, each at
+    length 1, and a constant; arguments as for `smoothed_rows`.
+    """
+    x = graph.x
+    parts = (graph.indptr, graph.indices, graph.ids, x.indptr, x.indices, x.data)
+    return _blocks(*parts, positions, allowed, _key(seed), graph.num_features)
 
 
 def sees_any(
@@ -257,14 +207,13 @@ def _first_steps(
 
 
 @compiled
-def _means(indptr: NDArray[np.int64], places: NDArray[np.int64], known: Rows, steps: Rows) -> Rows:
-    """Means of rows; places count through the known ones first."""
+def _means(indptr: NDArray[np.int64], places: NDArray[np.int32], steps: Rows) -> Rows:
+    """Means of the steps at each row's places."""
     out = np.zeros((len(indptr) - 1, steps.shape[1]), dtype=np.float32)
     for r in range(len(indptr) - 1):
         row = out[r]
         for e in range(indptr[r], indptr[r + 1]):
-            at = places[e]
-            other = known[at] if at < len(known) else steps[at - len(known)]
+            other = steps[places[e]]
             for u in range(len(row)):
                 row[u] += other[u]
         share = np.float32(1.0 / max(1, indptr[r + 1] - indptr[r]))
@@ -295,3 +244,31 @@ def _inverse_length(row: Rows) -> float:
     for u in range(len(row)):
         square += float(row[u]) * float(row[u])
     return 1.0 / math.sqrt(square) if square > 0.0 else 0.0
+
+
+@compiled
+def _blocks(indptr, indices, ids, x_indptr, x_indices, x_data, rows, allowed, key, features):  # type: ignore[no-untyped-def]
+    out = np.zeros((len(rows), 3 * features + 1))
+    hashes, near = room_for(SECOND)
+    far_hashes, far = room_for(FIRST)
+    for r in range(len(rows)):
+        row = out[r]
+        _add_row(row, 0, x_indptr, x_indices, x_data, rows[r], 1.0)
+        n = chosen_neighbours(indptr, indices, ids, rows[r], allowed, key, hashes, near)
+        for i in range(n):
+            _add_row(row, features, x_indptr, x_indices, x_data, near[i], 1.0 / n)
+            k = chosen_neighbours(indptr, indices, ids, near[i], allowed, key, far_hashes, far)
+            for j in range(k):
+                _add_row(row, 2 * features, x_indptr, x_indices, x_data, far[j], 1.0 / (n * k))
+        for start in range(0, 3 * features, features):
+            scale = _inverse_length(row[start : start + features])
+            for u in range(start, start + features):
+                row[u] = np.rint(row[u] * scale * SCALE)
+        row[3 * features] = SCALE
+    return out
+
+
+@compiled
+def _add_row(row, start, x_indptr, x_indices, x_data, node, weight):  # type: ignore[no-untyped-def]
+    for e in range(x_indptr[node], x_indptr[node + 1]):
+        row[start + x_indices[e]] += weight * x_data[e]

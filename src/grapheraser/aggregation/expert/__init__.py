@@ -1,1 +1,0 @@
-"""The closed-form expert on the whole training graph."""

@@ -1,0 +1,49 @@
+"""The members of the pool: shards, and closed-form ones that count or regress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grapheraser.aggregation.members.base import FittedMember, Member
+from grapheraser.aggregation.members.counting import NAMES as COUNTING
+from grapheraser.aggregation.members.counting import Counting
+from grapheraser.aggregation.members.features import Features
+from grapheraser.aggregation.members.pattern import Pattern
+from grapheraser.aggregation.members.shards import RoutedShards
+from grapheraser.errors import ParameterError
+
+__all__ = ["MEMBERS", "START", "FittedMember", "Member", "RoutedShards", "closed_form", "named"]
+
+# Weights that the pool starts from, and keeps where it has nothing to learn from.
+START = {
+    "words": 0.15,
+    "labels": 0.45,
+    "edges": 0.1,
+    "pattern": 0.3,
+    "features": 0.3,
+    "shards": 0.3,
+}
+MEMBERS = tuple(name for name in START if name != "shards")
+
+
+def named(members: Sequence[str] | None) -> tuple[str, ...]:
+    """The closed-form members that an argument ``members`` stands for, in their order."""
+    if members is None:
+        return MEMBERS
+    known = f"a sequence of names among {', '.join(MEMBERS)}"
+    if isinstance(members, str) or not isinstance(members, Sequence):
+        raise ParameterError.of("members", "GraphEraser", known, members)
+    if any(name not in MEMBERS for name in members):
+        raise ParameterError.of("members", "GraphEraser", known, members)
+    return tuple(name for name in MEMBERS if name in members)
+
+
+def closed_form(names: Sequence[str]) -> dict[str, Member]:
+    """The closed-form members of these names; those that share their sums are one."""
+    counting = tuple(name for name in COUNTING if name in names)
+    found: dict[str, Member] = {"counts": Counting(counting)} if counting else {}
+    if "pattern" in names:
+        found["pattern"] = Pattern()
+    if "features" in names:
+        found["features"] = Features()
+    return found

@@ -1,0 +1,67 @@
+"""What a member of the pool is: it holds evidence about a node's class.
+
+A member keeps exact sums of integers over the training nodes, or nothing at all. Its evidence about
+a node is one number per class, the logarithm of a probability up to a constant. To learn the pool's
+weights, sampled training nodes are judged *held out*: as if they had not been trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.aggregation.base import Change, Ensemble
+from grapheraser.graph import TRAIN, UNLABELLED, Graph
+
+Evidence = NDArray[np.float64]
+Ids = NDArray[np.int64]
+Positions = NDArray[np.int64]
+# The least log probability that a counting member may hold: none of them is ever sure.
+FLOOR = -30.0
+
+
+class FittedMember(Protocol):
+    """A member, or a few that share their sums, with those sums."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The members, in the order of their evidence."""
+
+    @property
+    def tensors(self) -> Mapping[str, NDArray[np.generic]]:
+        """All that is kept of the training nodes, and what was learned from it."""
+
+    def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
+        """Evidence ``[len(positions), len(names), num_classes]``, each row by itself."""
+
+    def held_out(self, ensemble: Ensemble, sample: Ids) -> Evidence:
+        """Evidence about the sampled nodes, as if they had not been trained on."""
+
+
+class Member(Protocol):
+    """A kind of member, not yet fitted."""
+
+    def fit(self, ensemble: Ensemble, sample: Ids) -> FittedMember:
+        """Sum over all training nodes, and over the sampled ones where that is needed."""
+
+    def refit(
+        self, fitted: FittedMember, ensemble: Ensemble, change: Change, sample: Ids
+    ) -> FittedMember:
+        """Exactly what ``fit(ensemble, sample)`` would return, from what the change touched."""
+
+    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedMember:
+        """The fitted member that has these tensors."""
+
+
+def labelled(graph: Graph) -> NDArray[np.bool_]:
+    """By position, the training nodes whose label is known: the only labels that ever count."""
+    return (graph.role == TRAIN) & (graph.y != UNLABELLED)
+
+
+def trained_among(graph: Graph, nodes: Ids) -> Positions:
+    """Positions of those of the nodes that a graph has and trains on with a label."""
+    at = graph.positions(nodes[graph.contains(nodes)])
+    return at[(graph.role[at] == TRAIN) & (graph.y[at] != UNLABELLED)]

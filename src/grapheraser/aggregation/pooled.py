@@ -1,0 +1,181 @@
+"""The pool: shards and closed-form members, combined by a few learned weights.
+
+Each member holds evidence about a node's class, a log probability up to a constant. The pool's
+posterior is the softmax of their weighted sum and one offset per class. The weights are learned
+from a sample of training nodes that every member judges held out, and relearned with every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator, Say
+from grapheraser.aggregation.explain import explanation, say
+from grapheraser.aggregation.members import START, FittedMember, Member, RoutedShards, closed_form
+from grapheraser.aggregation.members.base import Evidence, Ids, Positions
+from grapheraser.aggregation.members.shards import FittedShards
+from grapheraser.aggregation.sample.membership import DEFAULT, Sample, limits, sampled_nodes
+from grapheraser.aggregation.solvers.log_linear import PoolWeights, pool_weights
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.elementary import exponential, log_normalise
+
+# A quarter of the training nodes, but so many at the most.
+_SHARE, _COUNT = 0.25, 1000
+_SHARDS = "shards"
+EMPTY_SAMPLE = "the sample holds no nodes: every member has the weight that it starts from"
+
+
+@dataclass(frozen=True)
+class PooledAggregator:
+    """A pool of closed-form members, and of the shards where there are any.
+
+    Attributes:
+        members: names of the closed-form members, a selection of `MEMBERS`.
+        shards: whether the routed shards are a member.
+        sample: which training nodes to learn the weights from: a share in (0, 1], a count,
+            ``"all"``, or ``"auto"``: a quarter, but 1000 at the most.
+    """
+
+    members: tuple[str, ...]
+    shards: bool = True
+    sample: Sample = DEFAULT
+
+    def __post_init__(self) -> None:
+        limits(self.sample)
+
+    @property
+    def name(self) -> str:
+        return "routed" if self.shards else "closed-form"
+
+    def fit(self, ensemble: Ensemble) -> FittedPool:
+        """See `Aggregator`."""
+        sample = self._sampled(ensemble)
+        members = {name: part.fit(ensemble, sample) for name, part in self._parts().items()}
+        return _learned(ensemble, sample, members)
+
+    def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> FittedPool:
+        """See `Aggregator`."""
+        assert isinstance(fitted, FittedPool)
+        sample = self._sampled(ensemble)
+        members = {
+            name: part.refit(fitted.members[name], ensemble, change, sample)
+            for name, part in self._parts().items()
+        }
+        return _learned(ensemble, sample, members)
+
+    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedPool:
+        """See `Aggregator`."""
+        members = {
+            name: part.restore(
+                {
+                    key.removeprefix(f"{name}/"): tensor
+                    for key, tensor in tensors.items()
+                    if key.startswith(f"{name}/")
+                }
+            )
+            for name, part in self._parts().items()
+        }
+        learned = (np.asarray(tensors[key], dtype=np.float64) for key in ("weights", "offsets"))
+        sample = np.asarray(tensors["nodes"], dtype=np.int64)
+        return FittedPool(sample, members, PoolWeights(*learned))
+
+    def _parts(self) -> dict[str, Member]:
+        shards: dict[str, Member] = {_SHARDS: RoutedShards()} if self.shards else {}
+        return closed_form(self.members) | shards
+
+    def _sampled(self, ensemble: Ensemble) -> Ids:
+        limit = (_SHARE, _COUNT) if self.sample == DEFAULT else limits(self.sample)
+        return sampled_nodes(ensemble.graph, limit, ensemble.seed)
+
+
+def _learned(ensemble: Ensemble, sample: Ids, members: dict[str, FittedMember]) -> FittedPool:
+    parts = list(members.values())
+    start = np.array([START[name] for part in parts for name in part.names])
+    evidence = np.concatenate([part.held_out(ensemble, sample) for part in parts], axis=1)
+    labels = ensemble.graph.y[ensemble.graph.positions(sample)]
+    return FittedPool(sample, members, pool_weights(evidence, labels, start))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPool:
+    """The members, fitted, and what was learned about them.
+
+    Attributes:
+        sample: sorted ids of the nodes that the weights were learned from.
+        members: by the name under which their tensors are kept.
+        learned: the weights, in the order of the members' names, and the offsets.
+    """
+
+    sample: Ids
+    members: Mapping[str, FittedMember]
+    learned: PoolWeights
+
+    @property
+    def tensors(self) -> Mapping[str, NDArray[np.generic]]:
+        kept: dict[str, NDArray[np.generic]] = {
+            f"{name}/{key}": tensor
+            for name, member in self.members.items()
+            for key, tensor in member.tensors.items()
+        }
+        weights, offsets = self.learned
+        return kept | {"nodes": self.sample, "weights": weights, "offsets": offsets}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return () if len(self.sample) else (EMPTY_SAMPLE,)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each member, by name."""
+        names = [name for member in self.members.values() for name in member.names]
+        return dict(zip(names, self.learned.members.tolist(), strict=True))
+
+    def predict_proba(self, ensemble: Ensemble, positions: Positions) -> NDArray[np.float32]:
+        """See `FittedAggregator`."""
+        wanted, back = np.unique(np.asarray(positions, dtype=np.int64), return_inverse=True)
+        pooled: NDArray[np.float32] = _pooled(self._evidence(ensemble, wanted), *self.learned)
+        return pooled[back]
+
+    def _evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
+        parts = [member.evidence(ensemble, positions) for member in self.members.values()]
+        return np.concatenate(parts, axis=1)
+
+    def explain(self, ensemble: Ensemble, position: int) -> Explanation:
+        """See `FittedAggregator`."""
+        positions = np.array([position])
+        evidence = self._evidence(ensemble, positions)
+        label = int(_pooled(evidence, *self.learned)[0].argmax())
+        total = self.learned.members.sum() or 1.0
+        says: list[Say] = []
+        for row, (name, weight) in zip(evidence[0], self.weights.items(), strict=True):
+            shards = self.members.get(name)
+            if isinstance(shards, FittedShards):
+                heard = shards.routing.explain(ensemble, position).members
+                says += [replace(s, weight=s.weight * weight / total) for s in heard]
+            elif weight > 0:
+                log_normalise(row)
+                says.append(say(name, weight / total, np.exp(row)))
+        why = f"a log-linear pool, its weights learned from {len(self.sample)} training nodes"
+        says = [item for item in says if item.weight > 0]
+        return explanation(ensemble, position, says, label=label, why=why)
+
+
+@compiled
+def _pooled(evidence, weights, offsets):  # type: ignore[no-untyped-def]
+    """Posteriors ``[num_nodes, num_classes]``, each row by itself."""
+    m, members, c = evidence.shape
+    out, scores = np.empty((m, c), dtype=np.float32), np.empty(c)
+    for v in range(m):
+        scores[:] = offsets
+        for i in range(members):
+            if weights[i] > 0.0:
+                for k in range(c):
+                    scores[k] += weights[i] * evidence[v, i, k]
+        log_normalise(scores)
+        for k in range(c):
+            out[v, k] = exponential(scores[k])
+    return out
