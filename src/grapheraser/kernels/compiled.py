@@ -87,7 +87,7 @@ class KernelCache(FunctionCache):
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write compiled code; nothing happens where there is no room for it."""
+        """Write compiled code to the first folder that takes it, if any does."""
         if not self._impl.check_cachable(data):
             return
         name, content = self._file_name(sig, data.codegen), dumps(self._impl.reduce(data))

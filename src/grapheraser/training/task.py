@@ -32,6 +32,15 @@ class TrainingConfig:
             raise ParameterError.of("epochs", "TrainingConfig", "a positive int", self.epochs)
 
 
+def built_in(model: Model, engine: str) -> ModelSpec:
+    """The model, for an engine that trains the built-in ones only."""
+    if isinstance(model, ModelSpec):
+        return model
+    raise ParameterError(
+        f"engine '{engine}' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ShardTask:
     """One shard to train: its own nodes and the edges between them, nothing else.

@@ -70,7 +70,7 @@ class TensorLayout:
 
 
 def layout_of(spec: ModelSpec, num_classes: int, pad: Callable[[int], int]) -> TensorLayout:
-    """The layout of a model; ``pad`` says how wide a row of so many units is."""
+    """The layout of a model; ``pad`` gives the width of a row for its number of units."""
     architecture = architecture_of(spec, 1, num_classes)
 
     def segment_of(parameter: Parameter) -> Segment:
