@@ -19,9 +19,8 @@ from grapheraser.bench import (
     unlearn,
     utility,
 )
-from grapheraser.reports.figures.canvas import as_png
-from grapheraser.reports.figures.charts import smaller
-from grapheraser.reports.figures.utility import draw_kept
+from grapheraser.reports.figures.canvas import as_png, fewer_colours
+from grapheraser.reports.figures.ratios import draw_ratios
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -46,8 +45,8 @@ def main() -> None:
         for part in utility.PARTITIONS
         for label in utility.AGGREGATIONS
     }
-    picture = as_png(draw_kept(kept, groups=len(utility.PARTITIONS)), dpi=110)
-    (ROOT / "docs" / "images" / "utility.png").write_bytes(smaller(picture, colours=256))
+    picture = as_png(draw_ratios(kept, groups=len(utility.PARTITIONS)), dpi=110)
+    (ROOT / "docs" / "images" / "utility.png").write_bytes(fewer_colours(picture, colours=256))
 
 
 def stored(name: str) -> Any:

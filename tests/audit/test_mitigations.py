@@ -51,7 +51,7 @@ def test_no_mitigation_is_the_posterior_itself() -> None:
 def test_mitigations_are_applied_one_after_another() -> None:
     guard = Mitigation(temperature=2.0, top=1, decimals=1)
     assert np.allclose(guard(P), rounded(top_k(temperature(P, 2.0), 1), 1))
-    assert str(guard) == "temperature 2, top 1 probabilities, rounded to 1 decimals"
+    assert str(guard) == "temperature 2, top 1 probability, rounded to 1 decimal"
     assert len({str(candidate) for candidate in CANDIDATES}) == len(CANDIDATES)
 
 

@@ -11,10 +11,12 @@ def test_finished_cells_are_not_measured_again(tmp_path: Path) -> None:
     told: list[str] = []
     options = {"partitions": ["hash"], "seeds": 1, "folder": tmp_path, "epochs": 2}
     first = utility.run(["demo"], ["gcn"], progress=told.append, **options)  # type: ignore[arg-type]
-    assert told == ["demo gcn scratch seed 0", "demo gcn hash seed 0"]
+    assert told == ["2 cells measured, 2 in all"]
     again = utility.run(["demo"], ["gcn"], progress=told.append, **options)  # type: ignore[arg-type]
-    assert len(told) == 2
+    assert told[1:] == ["0 cells measured, 2 in all"]
     assert again["cells"] == first["cells"]
+    assert [cell["partition"] for cell in first["cells"]] == ["scratch", "hash"]
+    assert list(first["cells"][1]["f1"]) == list(utility.AGGREGATIONS)
 
 
 def test_one_table_has_every_partition_and_aggregation_beside_scratch_and_the_paper() -> None:

@@ -7,7 +7,8 @@ import io
 
 import pytest
 
-from grapheraser.experiments.framework.differences import (
+from grapheraser.experiments.framework.experiment import FAILS, HOLDS, OPEN, PARTLY, judged
+from grapheraser.experiments.framework.means import (
     Mean,
     beyond,
     entry,
@@ -15,9 +16,9 @@ from grapheraser.experiments.framework.differences import (
     pearson,
     tidy,
 )
-from grapheraser.experiments.framework.experiment import FAILS, HOLDS, OPEN, PARTLY, judged
 from grapheraser.experiments.paper.published import Published
-from grapheraser.reports.tables import Entry, Table, to_csv, to_html, to_latex, to_markdown
+from grapheraser.reports.pages.render import render
+from grapheraser.reports.tables import Entry, Table, to_csv, to_latex, to_markdown
 
 TABLE = Table(
     "Share & loss <1>",
@@ -35,7 +36,7 @@ def test_csv_keeps_columns_in_order_and_leaves_gaps_empty() -> None:
 
 
 def test_every_form_escapes_what_it_must() -> None:
-    assert "Share &amp; loss &lt;1&gt;" in to_html(TABLE)
+    assert "Share &amp; loss &lt;1&gt;" in render("table", table=TABLE)
     assert r"Share \& loss" in to_latex([TABLE], "x")
     assert r"x\%" in to_latex([TABLE], "x")
     assert r"F1\_a" in to_latex([TABLE], "x")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from grapheraser.reports.wording import listed, plural
+
 PASSED, FAILED, LEAK, NOTED, SKIPPED = "passed", "failed", "leak", "noted", "skipped"
 
 
@@ -27,7 +29,7 @@ class Finding:
 
 
 def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
-    """One finding per section that there is, in the order of the questions."""
+    """One finding for each section, in the order of the questions."""
     judges = {
         "verification": _verification,
         "search": _search,
@@ -55,8 +57,8 @@ _QUESTIONS = {
     "planted": "If the model is taught something wrong and then forgets it, is it gone?",
     "forgetting": "Can the model as it is now be used to tell who was forgotten?",
     "membership": "Can someone who kept answers from before a deletion tell who was deleted?",
-    "edges": "Can the same be done for ties?",
-    "partition": "Does the cut into shards remember what was deleted?",
+    "edges": "Can they tell the same about edges?",
+    "partition": "Does the partition into shards remember what was deleted?",
 }
 
 
@@ -76,8 +78,9 @@ def _clearly_above(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 def _verification(section: Mapping[str, Any]) -> Finding:
     measured = (
-        f"Everything was trained again from the data that is left; {section['values']:,} numbers "
-        f"in {section['tensors']} tables were compared; receipts checked: {section['receipts']}."
+        f"Everything was retrained from the data that is left; {section['values']:,} numbers in "
+        f"{plural(section['tensors'], 'table')} were compared, and "
+        f"{plural(section['receipts'], 'receipt')} checked."
     )
     if section["identical"]:
         meaning = "Every bit agrees: nothing that was forgotten has a part in the model."
@@ -89,13 +92,13 @@ def _verification(section: Mapping[str, Any]) -> Finding:
 def _search(section: Mapping[str, Any]) -> Finding:
     sought = section["sought"]
     measured = (
-        f"{section['files']} files ({section['size']:,} bytes) were read in full, looking for "
-        "files that nobody names, leftovers, replaced weights and caches"
+        f"{plural(section['files'], 'file')} ({section['size']:,} bytes) were read in full, "
+        "looking for files that the manifest does not name, leftovers, replaced weights and caches"
     )
     if any(sought.values()):
         measured += (
-            f", and for {sought['nodes']} ids, {sought['edges']} ties and {sought['rows']} "
-            "feature rows that were forgotten"
+            f", and for {plural(sought['nodes'], 'id')}, {plural(sought['edges'], 'edge')} and "
+            f"{plural(sought['rows'], 'feature row')} that were forgotten"
         )
     if section["clean"]:
         meaning = "Nothing was found in the run's folder. Other places were not looked at."
@@ -106,9 +109,10 @@ def _search(section: Mapping[str, Any]) -> Finding:
 
 def _planted(section: Mapping[str, Any]) -> Finding:
     measured = (
-        f"{section['planted']} records of a copy were given a class that does not exist. The model "
-        f"trained on them predicted it {section['before']} times; after forgetting exactly those "
-        f"records {section['after']} times; a model that never saw them {section['never']} times."
+        f"{plural(section['planted'], 'record')} of a copy were given a class that does not exist. "
+        f"The model trained on them predicted it {section['before']} times, after forgetting "
+        f"exactly those records {section['after']} times; a model that never saw them predicted "
+        f"it {section['never']} times."
     )
     if not section["passed"]:
         meaning = "Forgetting is not the same as never having seen."
@@ -125,12 +129,12 @@ def _forgetting(section: Mapping[str, Any]) -> Finding:
         f"An attacker with {section['runs']} models of their own guesses who was trained on: "
         f"{auc_text(section['before'])} while the {section['forgotten']} records were in, "
         f"{auc_text(kept)} once they were forgotten; {auc_text(recut)} if instead everything is "
-        "cut and trained again without them."
+        "partitioned and retrained without them."
     )
     if _clearly_above(kept, recut):
         meaning = (
             "The model after forgetting told more than starting over would. Where the proofs above "
-            "hold, that is the kept cut, or chance."
+            "hold, the kept partition tells it, or chance."
         )
         return Finding(_QUESTIONS["forgetting"], LEAK, measured, meaning)
     meaning = "Forgetting leaves no more to see than starting over does."
@@ -145,9 +149,9 @@ def _membership(section: Mapping[str, Any]) -> Finding:
     names = {
         "kept": "for forgetting as this run does it",
         "kept, batches": "for the same",
-        "kept, reseeded": "if the touched shards are trained from new seeds",
-        "recut": "if everything is cut and trained again from the same seed",
-        "recut, reseeded": "if everything is cut and trained again from a new seed",
+        "kept, reseeded": "if the touched shards are retrained from new seeds",
+        "recut": "if everything is partitioned and retrained from the same seed",
+        "recut, reseeded": "if everything is partitioned and retrained from a new seed",
     }
     parts = [
         f"{auc_text(scenarios[how]['rates'])} {words} ({scenarios[how]['nodes_per_request']} at a "
@@ -158,10 +162,9 @@ def _membership(section: Mapping[str, Any]) -> Finding:
     measured = f"Guessing who was deleted: {'; '.join(parts)}."
     if _above_chance(kept):
         meaning = (
-            "Yes, better than chance. Training again from the same seed is what makes the proof "
-            "possible, and it also means that the two versions differ by the deleted record alone. "
-            "Who can ask both versions in detail can see that. Say less (see below), or publish "
-            "changes in batches."
+            "Yes, better than chance. Retraining from the same seed makes the proof possible, and "
+            "makes the two versions differ by the deleted record alone. Whoever can ask both "
+            "versions in detail can see that. Say less (see below), or publish changes in batches."
         )
         return Finding(_QUESTIONS["membership"], LEAK, measured, meaning)
     meaning = "Not better than chance, as far as this many requests can tell."
@@ -170,20 +173,21 @@ def _membership(section: Mapping[str, Any]) -> Finding:
 
 def _edges(section: Mapping[str, Any]) -> Finding:
     measured = (
-        f"Telling ties from non-ties by asking about both ends: {auc_text(section['before'])} "
-        f"while the tie is there, {auc_text(section['after'])} once it is forgotten. Telling which "
-        f"tie was just deleted, from answers before and after: {auc_text(section['drop'])}."
+        f"Telling edges from other pairs by asking about both ends: {auc_text(section['before'])} "
+        f"while the edge is there, {auc_text(section['after'])} once it is forgotten. Telling "
+        "which edge was just deleted, from answers before and after: "
+        f"{auc_text(section['drop'])}."
     )
     after, before = section["after"], section["before"]
     if _above_chance(after) and after["auc"]["value"] >= before["auc"]["low"]:
         meaning = (
-            "A forgotten tie was still told from a pair that was never tied. Where the proofs "
-            "above hold, that is the kept cut, or chance."
+            "A forgotten edge was still told from a pair that never had one. Where the proofs "
+            "above hold, the kept partition tells it, or chance."
         )
         return Finding(_QUESTIONS["edges"], LEAK, measured, meaning)
-    meaning = "A forgotten tie is silent in the current model."
+    meaning = "The current model shows no trace of a forgotten edge."
     if _above_chance(section["drop"]):
-        meaning += " Who kept answers from before can see where a tie went."
+        meaning += " Whoever kept answers from before can see which edge went."
         return Finding(_QUESTIONS["edges"], LEAK, measured, meaning)
     return Finding(_QUESTIONS["edges"], NOTED, measured, meaning)
 
@@ -191,20 +195,19 @@ def _edges(section: Mapping[str, Any]) -> Finding:
 def _partition(section: Mapping[str, Any]) -> Finding:
     own = section["methods"][section["own"]]
     measured = (
-        f"Guessing deleted ties from who shares a shard: {auc_text(own['tie'])} with the kept cut "
-        f"({own['method']}), {auc_text(own['tie_recut'])} with a cut made without them."
+        f"Guessing deleted edges from who shares a shard: {auc_text(own['edge'])} with the kept "
+        f"partition ({own['method']}), {auc_text(own['edge_recut'])} with one made without them."
     )
     if own["node"] is not None:
-        measured += f" Recognising a deleted node by cutting again: {auc_text(own['node'])}."
+        measured += f" Recognising a deleted node by partitioning again: {auc_text(own['node'])}."
     if not own["inputs"]:
-        meaning = "No: the cut follows from ids and a key alone, and a new one would be the same."
+        meaning = "No: the partition follows from ids and a key alone; a new one would be the same."
         return Finding(_QUESTIONS["partition"], PASSED, measured, meaning)
-    looked = ", ".join(own["inputs"])
     meaning = (
-        f"The cut was computed from {looked}, the deleted data included, and is kept. That is why "
-        "receipts of this run say 'exact given partition'. It matters only to who can see the cut; "
-        "the method 'hash' has nothing to remember."
+        f"The partition was computed from {listed(own['inputs'])}, the deleted data included, "
+        "and is kept. Therefore receipts of this run say 'exact given partition'. It gives "
+        "something away only to those who can see it; the method 'hash' has nothing to remember."
     )
-    leaks = _above_chance(own["tie"]) and _clearly_above(own["tie"], own["tie_recut"])
+    leaks = _above_chance(own["edge"]) and _clearly_above(own["edge"], own["edge_recut"])
     node = own["node"] is not None and _above_chance(own["node"])
     return Finding(_QUESTIONS["partition"], LEAK if leaks or node else NOTED, measured, meaning)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import plural
 
 
 def temperature(posteriors: NDArray[np.floating], value: float) -> NDArray[np.float32]:
@@ -41,7 +42,7 @@ def top_labels(posteriors: NDArray[np.floating], k: int) -> NDArray[np.float32]:
 
 
 def rounded(posteriors: NDArray[np.floating], decimals: int) -> NDArray[np.float32]:
-    """Round to that many decimals; a row need not sum to 1 any more."""
+    """Round to that many decimals; a row need no longer sum to 1."""
     return np.round(np.asarray(posteriors, dtype=np.float64), decimals).astype(np.float32)
 
 
@@ -85,17 +86,15 @@ class Mitigation:
         return out if self.decimals is None else rounded(out, self.decimals)
 
     def __str__(self) -> str:
-        words = {
-            "temperature": "temperature {:g}",
-            "labels": "top {} labels only",
-            "top": "top {} probabilities",
-            "decimals": "rounded to {} decimals",
-        }
-        said = [
-            text.format(getattr(self, name))
-            for name, text in words.items()
-            if getattr(self, name) is not None
-        ]
+        said = []
+        if self.temperature is not None:
+            said.append(f"temperature {self.temperature:g}")
+        if self.labels is not None:
+            said.append(f"top {plural(self.labels, 'label')} only")
+        if self.top is not None:
+            said.append(f"top {plural(self.top, 'probability')}")
+        if self.decimals is not None:
+            said.append(f"rounded to {plural(self.decimals, 'decimal')}")
         return ", ".join(said) or "none"
 
 

@@ -1,4 +1,4 @@
-"""A time-boxed audit of one fitted run: the proofs first, then the attacks, then the words."""
+"""A time-boxed audit of one fitted run: the proofs, the attacks, then the findings in words."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ from grapheraser.audit.residues.search import search_run
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import InputError, MissingExtraError, ParameterError
 from grapheraser.partition import PARTITIONERS
+from grapheraser.reports.wording import plural
 from grapheraser.seeding import derive
 
-FORMAT = "grapheraser-audit-1"
+FORMAT = "grapheraser-audit-2"
 _REQUESTS = 80
 _QUICK = ("logistic regression", "decision tree")
 Say = Callable[[str], None]
@@ -97,7 +98,7 @@ def audit_run(
 
     Args:
         path: the run's folder.
-        minutes: time for the attacks; the proofs are given what they need.
+        minutes: time for the attacks; the proofs take what they need.
         forgotten: what to look for in the files, where the caller knows it.
         seed: of everything that the auditor draws.
         say: told what is being done.
@@ -108,7 +109,7 @@ def audit_run(
     budget = Budget(60 * minutes, clock)
     eraser = GraphEraser.load(path)
     sections: dict[str, dict[str, Any]] = {}
-    say("training again from what is left, comparing bit for bit")
+    say("retraining from what is left, comparing bit for bit")
     sections["verification"] = eraser.verify().to_dict()
     say("searching the run's files")
     sections["search"] = search_run(path, forgotten).to_dict()
@@ -117,15 +118,15 @@ def audit_run(
     steps: list[tuple[str, str, Callable[[], dict[str, Any]], int]] = [
         ("planted", "planting a class and forgetting it", work.planted, 3),
         ("forgetting", "attacking: the model as it is now", work.forgetting, 10),
-        ("edges", "attacking: ties", work.edges, 9),
-        ("partition", "attacking: the cut into shards", work.partition, 0),
+        ("edges", "attacking: edges", work.edges, 9),
+        ("partition", "attacking: the partition into shards", work.partition, 0),
         ("membership", "attacking: the model before and after", work.membership, 12),
         ("mitigations", "measuring what saying less buys", work.mitigations, 0),
     ]
     for name, words, step, fits in steps:
         if fits * work.one_fit > 2 * max(budget.left, 0):
-            need = max(1, round((budget.spent + 2 * fits * work.one_fit) / 60))
-            why = f"there was no time for it; about {need} minutes would do (--minutes)"
+            need = plural(max(1, round((budget.spent + 2 * fits * work.one_fit) / 60)), "minute")
+            why = f"there was no time for it; about {need} would do (--minutes)"
             sections[name] = {"skipped": why}
             continue
         say(words)
@@ -164,7 +165,7 @@ class _Work:
         """Chen et al.'s attack, by scenario.
 
         Requests for one node are the easiest to see, and cheap as this run forgets; where
-        everything is trained again for each, several nodes may have to share a request.
+        everything is retrained for each, several nodes may have to share a request.
         """
         budget = self.budget.share(0.45)
         # Two runs are asked in every scenario; in two of them each request is a whole fit.
@@ -178,14 +179,14 @@ class _Work:
         results: dict[str, dict[str, Any]] = {}
         for number, (name, (how, count)) in enumerate(plan.items()):
             if how == RECUT and self.eraser.partition_.data_free:
-                # Cut and trained again it is the same run, bit for bit: the proof has shown it.
+                # Partitioned and retrained it is the same run, bit for bit, as the proof has shown.
                 results[name] = {**results[KEPT], "words": f"{SCENARIOS[RECUT]}, the same run"}
                 continue
             share = budget.share(0.9 / (len(plan) - number))
             seen = self._observed(own, how, count, share)
             if name == KEPT:
                 self.seen = seen
-            words = f"{SCENARIOS[how]}, {count} node{'' if count == 1 else 's'} a request"
+            words = f"{SCENARIOS[how]}, {plural(count, 'node')} a request"
             result = attack(*seen, seed=self.seed).to_dict()
             results[name] = {**result, "nodes_per_request": count, "words": words}
         return {"scenarios": results}
@@ -207,7 +208,7 @@ class _Work:
                 how,
                 requests=min(_REQUESTS, 2 * _REQUESTS // count),
                 nodes_per_request=count,
-                # The figure that the report stands on must not hang on a handful of requests.
+                # The report rests on this figure, so it takes more than a handful of requests.
                 least=_REQUESTS // 2 if (how, count) == (KEPT, 1) else 3,
                 seed=derive(self.seed, "audit", name),
                 budget=budget,
@@ -230,7 +231,7 @@ class _Work:
         return {"figures": figures}
 
     def partition(self) -> dict[str, Any]:
-        """The run's own cut, beside `hash`."""
+        """The run's own partition, beside `hash`."""
         eraser, own = self.eraser, self.eraser.partition_.method
         chosen = own if own in PARTITIONERS else eraser.partition
         names = {own: chosen, "hash": "hash"}

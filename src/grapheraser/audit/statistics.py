@@ -1,4 +1,4 @@
-"""How well scores tell two groups apart, with confidence intervals; and how alike two cuts are.
+"""How well scores tell two groups apart, with intervals; and how alike two partitions are.
 
 An attack gives every candidate a score, high where it believes "was there". Everything here is a
 function of such scores, of the truth, and of clusters: candidates that were not drawn
@@ -107,7 +107,7 @@ def rates(
 
 
 def adjusted_rand_index(a: NDArray[np.integer], b: NDArray[np.integer]) -> float:
-    """Agreement of two labellings of the same things: 1 is the same cut, 0 is chance."""
+    """Agreement of two labellings of the same things: 1 is the same partition, 0 is chance."""
     table = np.zeros((int(a.max()) + 1, int(b.max()) + 1))
     np.add.at(table, (a, b), 1)
     together = _pairs(table).sum()

@@ -17,27 +17,26 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
+from grapheraser.bench.comparison import EPOCHS, geometric_mean, pyg_loop, shard_tasks
 from grapheraser.datasets import load_dataset
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph, Nodes
 from grapheraser.models import GNNS, PRESETS, ModelSpec
-from grapheraser.models.modules import build_module
-from grapheraser.partition import partition_graph
-from grapheraser.seeding import derive, generator
+from grapheraser.reports.tables import markdown_table
+from grapheraser.reports.wording import duration
+from grapheraser.seeding import generator
 from grapheraser.training import cpu, cuda
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
 BARS = {"one_shard": 15.0, "all_shards": 100.0, "unlearning": 20.0}
-EPOCHS = 100
 STACKS = (2, 7, 31)
 _PYG_SHARDS = 4
 _REQUESTS = 10
 _AGREEMENT = 12
 # Copying memory on an H200 moves about this many bytes in a second, counting both directions.
 _BANDWIDTH = 4.3e12
-# A bias right before a batch norm has no gradient but rounding errors.
+# The gradient of a bias right before a batch norm is rounding errors alone.
 _NO_GRADIENT = ("conv1.nn.2.bias", "conv2.nn.2.bias")
 
 Progress = Callable[[str], None]
@@ -59,11 +58,7 @@ def run(
             hint="'engines' and 'unlearn' measure the engine for the processor.",
         )
     graph = load_dataset("physics", root)
-    cut = partition_graph(graph, partition, num_shards=num_shards, seed=seed)
-    seeds = {int(k): derive(seed, "train", int(k)) for k in cut.shard_ids}
-    members = {k: cut.members(k) for k in seeds}
-    training = graph.training_graph
-    tasks = [ShardTask(k, training.subgraph(members[k]), seeds[k]) for k in seeds]
+    tasks = shard_tasks(graph, partition, num_shards, seed)
     report: dict[str, Any] = {
         "benchmark": "cuda",
         "device": torch.cuda.get_device_name(),
@@ -82,16 +77,15 @@ def run(
         started = time.perf_counter()
         cuda.warm_up(spec, graph.num_classes)
         warm = time.perf_counter() - started
-        progress(f"{model}: kernels ready after {warm:.1f} s")
+        progress(f"{model}: kernels ready after {duration(warm)}")
         report["one_shard"].append({"model": model, "warm_up": warm, **one_shard(tasks, spec)})
         progress(f"one shard: {report['one_shard'][-1]}")
         report["all_shards"].append({"model": model, **all_shards(tasks, spec)})
         progress(f"all shards: {report['all_shards'][-1]}")
-        report["unlearning"].append({"model": model, **unlearning(graph, members, seeds, spec)})
+        report["unlearning"].append({"model": model, **unlearning(graph, tasks, spec)})
         progress(f"unlearning: {report['unlearning'][-1]}")
     report["summary"] = {
-        name: float(np.exp(np.mean(np.log([row["speedup"] for row in report[name]]))))
-        for name in BARS
+        name: geometric_mean(row["speedup"] for row in report[name]) for name in BARS
     }
     return report
 
@@ -106,12 +100,7 @@ def checks(
 ) -> dict[str, Any]:
     """Bits of a shard alone, stacked and repeated; distance from the CPU engine's weights."""
     graph = load_dataset("physics", root)
-    cut = partition_graph(graph, "blpa", num_shards=num_shards, seed=seed)
-    training = graph.training_graph
-    tasks = [
-        ShardTask(int(k), training.subgraph(cut.members(int(k))), derive(seed, "train", int(k)))
-        for k in cut.shard_ids
-    ]
+    tasks = shard_tasks(graph, "blpa", num_shards, seed)
     determinism, distances = [], []
     for model in models:
         determinism.append({"model": model, **same_bits(tasks, PRESETS[model])})
@@ -188,22 +177,16 @@ def all_shards(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 3) ->
     }
 
 
-def unlearning(
-    graph: Graph,
-    members: dict[int, Any],
-    seeds: dict[int, int],
-    spec: ModelSpec,
-) -> dict[str, Any]:
+def unlearning(graph: Graph, tasks: Sequence[ShardTask], spec: ModelSpec) -> dict[str, Any]:
     """Single-node requests, from the request to the retrained weights, against from scratch."""
     config = TrainingConfig(spec, EPOCHS)
     chosen = generator(0, "requests").choice(graph.train_nodes, _REQUESTS, replace=False)
-    owner = {int(node): k for k, nodes in members.items() for node in nodes}
+    owner = {node: task for task in tasks for node in task.graph.ids.tolist()}
 
     def forget(node: int) -> ShardWeights:
-        rest = graph.without(Nodes([node]))
-        shard = owner[node]
-        left = members[shard][members[shard] != node]
-        return cuda.train_shard(ShardTask(shard, rest.subgraph(left), seeds[shard]), config)
+        task, rest = owner[node], graph.without(Nodes([node]))
+        left = task.graph.ids[task.graph.ids != node]
+        return cuda.train_shard(ShardTask(task.shard, rest.subgraph(left), task.seed), config)
 
     forget(int(chosen[0]))
     ours = [_seconds(partial(forget, int(node))) for node in chosen]
@@ -218,20 +201,8 @@ def unlearning(
 
 
 def pyg_seconds(graph: Graph, spec: ModelSpec) -> float:
-    """Seconds of the plain PyG loop on dense features of all columns, data on the device."""
-    x = torch.from_numpy(graph.x.toarray()).cuda()
-    edge_index = torch.from_numpy(graph.edge_index).cuda()
-    y = torch.from_numpy(graph.y.copy()).cuda()
-    module = build_module(spec, graph.num_features, graph.num_classes).cuda().train()
-    optimizer = torch.optim.Adam(module.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
-
-    def train(epochs: int) -> None:
-        for _ in range(epochs):
-            optimizer.zero_grad()
-            loss = F.cross_entropy(module(x, edge_index), y)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-
+    """Seconds of the PyG loop on the device, after a few epochs that pay for allocations."""
+    train = pyg_loop(graph, spec, "cuda")
     train(5)
     return _seconds(lambda: train(EPOCHS))
 
@@ -344,33 +315,54 @@ def markdown(report: dict[str, Any]) -> str:
         "all_shards": f"fitting all {report['shards']} shards (PyG: a few shards, scaled)",
         "unlearning": "node unlearning, against PyG from scratch",
     }
-    lines = [f"Physics on one {report['device']}, {report['epochs']} epochs."]
+    parts = [f"Physics on one {report['device']}, {report['epochs']} epochs."]
     for name, title in titles.items():
-        lines += ["", f"| {title} | PyG loop | CUDA engine | speed-up |", "|---|---:|---:|---:|"]
-        lines += [
-            f"| {row['model']} | {row['pyg_seconds'] * 1000:,.0f} ms "
-            f"| {row['engine_seconds'] * 1000:.1f} ms | {row['speedup']:.0f}x |"
+        rows = [
+            (
+                row["model"],
+                duration(row["pyg_seconds"]),
+                duration(row["engine_seconds"]),
+                f"{row['speedup']:.0f}x",
+            )
             for row in report[name]
         ]
         mean, bar = report["summary"][name], report["bars"][name]
-        lines.append(f"| geometric mean (bar {bar:.0f}x) | | | **{mean:.0f}x** |")
+        rows.append((f"geometric mean (bar {bar:.0f}x)", "", "", f"**{mean:.0f}x**"))
+        parts.append(markdown_table((title, "PyG loop", "CUDA engine", "speed-up"), rows))
     if "determinism" in report:
-        lines += ["", "| bits of a shard | run twice | stacked |", "|---|---|---|"]
-        for row in report["determinism"]:
-            held = ", ".join(
-                f"{n}: {'same' if ok else 'DIFFER'}" for n, ok in row["stacked"].items()
+        parts += [_bits_table(report["determinism"]), _distance_table(report["agreement"])]
+    return "\n\n".join(parts)
+
+
+def _bits_table(rows: Iterable[Mapping[str, Any]]) -> str:
+    word = {True: "same", False: "DIFFER"}
+    return markdown_table(
+        ("bits of a shard", "run twice", "stacked"),
+        [
+            (
+                row["model"],
+                word[row["repeated"]],
+                ", ".join(f"{n}: {word[ok]}" for n, ok in row["stacked"].items()),
             )
-            lines.append(f"| {row['model']} | {'same' if row['repeated'] else 'DIFFER'} | {held} |")
-        lines += [
-            "",
-            "| distance of weights | engines in float64 | CUDA, float32 from float64 "
-            "| CPU, float32 from float64 |",
-            "|---|---:|---:|---:|",
-        ]
-        for row in report["agreement"]:
-            sides = " | ".join(
-                f"median {side['median']:.0e}, {side['above_1e-3']} of {row['shards']} above 1e-3"
-                for side in (row["float32_cuda"], row["float32_cpu"])
+            for row in rows
+        ],
+    )
+
+
+def _distance_table(rows: Iterable[Mapping[str, Any]]) -> str:
+    def told(side: Mapping[str, float], shards: int) -> str:
+        return f"median {side['median']:.0e}, {side['above_1e-3']} of {shards} above 1e-3"
+
+    sides = ("CUDA, float32 from float64", "CPU, float32 from float64")
+    return markdown_table(
+        ("distance of weights", "engines in float64", *sides),
+        [
+            (
+                row["model"],
+                f"{row['float64_engines']:.0e}",
+                told(row["float32_cuda"], row["shards"]),
+                told(row["float32_cpu"], row["shards"]),
             )
-            lines.append(f"| {row['model']} | {row['float64_engines']:.0e} | {sides} |")
-    return "\n".join(lines)
+            for row in rows
+        ],
+    )

@@ -1,9 +1,9 @@
 """How long training a shard takes: the CPU engine beside the loop that a PyG user writes.
 
 Both sides run in one process on one thread, on the same shards and for the same architectures and
-epochs; times are the process's own, so a shared machine does little harm. PyG's side is `GCNConv`
-and its like on dense features of all columns. Fitting all shards is measured whole for the engine;
-for PyG on some of the shards and scaled, which the row says.
+epochs. Times are processor time, so a shared machine does little harm. PyG's side is `GCNConv` and
+its like on dense features of all columns. Fitting all shards is measured whole for the engine, for
+PyG on some of the shards and scaled, which the row says.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
+from grapheraser.bench.comparison import EPOCHS, geometric_mean, pyg_loop, shard_tasks
 from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.environment import versions
-from grapheraser.graph import Graph
 from grapheraser.models import GNNS, PRESETS, ModelSpec
-from grapheraser.partition import partition_graph
-from grapheraser.seeding import derive
+from grapheraser.reports.tables import markdown_table
+from grapheraser.reports.wording import duration, plural
 from grapheraser.training.cpu import train_shard, warm_up
 from grapheraser.training.cpu.prepared import PreparedShard as Job
 from grapheraser.training.task import ShardTask, TrainingConfig
 
 BAR, LEAST, BAR_ALL = 12.0, 5.0, 12.0
-EPOCHS = 100
 _ALL_SHARDS_OF = "physics"
 _PYG_SHARDS = 3
 
@@ -46,8 +46,6 @@ def run(
     Returns: a JSON-able report; ``rows`` has one entry per data set and model, ``all_shards`` one
     per model, ``summary`` the geometric means and the bars.
     """
-    import torch
-
     torch.set_num_threads(1)
     rows: list[dict[str, Any]] = []
     all_shards: list[dict[str, Any]] = []
@@ -55,6 +53,7 @@ def run(
         warm_up(PRESETS[model])
     for name in datasets:
         tasks = shard_tasks(load_dataset(name, root), partition, default_shards(name), seed)
+        tasks.sort(key=lambda task: (task.graph.num_nodes, task.shard))
         for model in models:
             progress(f"{name} {model}")
             rows.append({"dataset": name, **_one_shard(tasks, PRESETS[model], model, repeats)})
@@ -72,38 +71,9 @@ def run(
     }
 
 
-def shard_tasks(graph: Graph, partition: str, num_shards: int, seed: int) -> list[ShardTask]:
-    """The tasks of a fit, smallest shard first."""
-    cut = partition_graph(graph, partition, num_shards=num_shards, seed=seed)
-    training = graph.training_graph
-    tasks = [
-        ShardTask(int(k), training.subgraph(cut.members(int(k))), derive(seed, "train", int(k)))
-        for k in cut.shard_ids
-    ]
-    return sorted(tasks, key=lambda task: (task.graph.num_nodes, task.shard))
-
-
 def pyg_seconds(task: ShardTask, spec: ModelSpec) -> float:
-    """Seconds of the plain PyG loop on one shard, after one epoch that pays for allocations."""
-    import torch
-    import torch.nn.functional as F
-
-    from grapheraser.models.modules import build_module
-
-    graph = task.graph
-    x = torch.from_numpy(graph.x.toarray())
-    edge_index = torch.from_numpy(graph.edge_index)
-    y = torch.from_numpy(graph.y.copy())
-    module = build_module(spec, graph.num_features, graph.num_classes).train()
-    optimizer = torch.optim.Adam(module.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
-
-    def train(epochs: int) -> None:
-        for _ in range(epochs):
-            optimizer.zero_grad()
-            loss = F.cross_entropy(module(x, edge_index), y)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-
+    """Seconds of the PyG loop on one shard, after one epoch that pays for allocations."""
+    train = pyg_loop(task.graph, spec)
     train(1)
     return _seconds(lambda: train(EPOCHS))
 
@@ -155,51 +125,51 @@ def _seconds(action: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-def _geometric_mean(rows: Sequence[dict[str, Any]]) -> float | None:
-    return float(np.exp(np.mean(np.log([row["speedup"] for row in rows])))) if rows else None
-
-
 def _summary(
     rows: Sequence[dict[str, Any]], all_shards: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
-        "one_shard": _geometric_mean(rows),
+        "one_shard": geometric_mean(row["speedup"] for row in rows),
         "least": min(row["speedup"] for row in rows),
-        "all_shards": _geometric_mean(all_shards),
+        "all_shards": geometric_mean(row["speedup"] for row in all_shards) if all_shards else None,
         "bars": {"one_shard": BAR, "least": LEAST, "all_shards": BAR_ALL},
     }
 
 
 def markdown(report: dict[str, Any]) -> str:
     """The report as tables."""
-    lines = [
-        "| data set | model | nodes | columns | PyG loop | CPU engine | of it, epochs | speed-up |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
+    rows = [
+        (
+            row["dataset"],
+            row["model"],
+            f"{row['nodes']:,}",
+            f"{row['columns']:,}",
+            duration(row["pyg_seconds"]),
+            duration(row["engine_seconds"]),
+            duration(row["epochs_seconds"]),
+            f"{row['speedup']:.1f}x",
+        )
+        for row in report["rows"]
     ]
-    for row in report["rows"]:
-        lines.append(
-            f"| {row['dataset']} | {row['model']} | {row['nodes']} | {row['columns']:,} "
-            f"| {row['pyg_seconds'] * 1000:,.0f} ms | {row['engine_seconds'] * 1000:.1f} ms "
-            f"| {row['epochs_seconds'] * 1000:.1f} ms | {row['speedup']:.1f}x |"
-        )
     summary = report["summary"]
-    lines.append(
-        f"| | geometric mean (bar {BAR:.0f}x; least {summary['least']:.1f}x, bar {LEAST:.0f}x) "
-        f"| | | | | | **{summary['one_shard']:.1f}x** |"
-    )
+    bars = f"bar {BAR:.0f}x; least {summary['least']:.1f}x, bar {LEAST:.0f}x"
+    total = f"**{summary['one_shard']:.1f}x**"
+    rows.append(("", f"geometric mean ({bars})", "", "", "", "", "", total))
+    header = ("data set", "model", "nodes", "columns", "PyG loop", "CPU engine", "of it, epochs")
+    tables = [markdown_table((*header, "speed-up"), rows)]
     if report["all_shards"]:
-        lines += [
-            "",
-            f"| all shards of {_ALL_SHARDS_OF} | PyG loop * | CPU engine | speed-up |",
-            "|---|---:|---:|---:|",
-        ]
-        for row in report["all_shards"]:
-            lines.append(
-                f"| {row['model']}, {row['shards']} shards | {row['pyg_seconds']:,.0f} s "
-                f"| {row['engine_seconds']:.2f} s | {row['speedup']:.1f}x |"
+        every = [
+            (
+                f"{row['model']}, {plural(row['shards'], 'shard')}",
+                duration(row["pyg_seconds"]),
+                duration(row["engine_seconds"]),
+                f"{row['speedup']:.1f}x",
             )
-        lines.append(
-            f"| geometric mean (bar {BAR_ALL:.0f}x) | | | **{summary['all_shards']:.1f}x** |"
-        )
-        lines += ["", f"\\* {_PYG_SHARDS} shards measured and scaled to all."]
-    return "\n".join(lines)
+            for row in report["all_shards"]
+        ]
+        total = f"**{summary['all_shards']:.1f}x**"
+        every.append((f"geometric mean (bar {BAR_ALL:.0f}x)", "", "", total))
+        title = f"all shards of {_ALL_SHARDS_OF}"
+        tables.append(markdown_table((title, "PyG loop *", "CPU engine", "speed-up"), every))
+        tables.append(f"\\* {_PYG_SHARDS} shards measured and scaled to all.")
+    return "\n\n".join(tables)

@@ -1,9 +1,9 @@
 """How fast and how good the partitioners are, with METIS (k-way) as the unit.
 
-`run` cuts the paper's five graphs at the paper's k with every method; `scale` compares BLPA with
-METIS on generated graphs of growing size, each in a process of its own for its peak memory. Run
-both on one core: ``OMP_NUM_THREADS=1 taskset -c 0 grapheraser bench partition``. Times are CPU
-seconds, so that a busy machine doesn't spoil the ratios.
+`run` partitions the paper's five graphs at the paper's k with every method; `scale` compares BLPA
+with METIS on generated graphs of growing size, each in a process of its own for its peak memory.
+Run both on one core: ``OMP_NUM_THREADS=1 taskset -c 0 grapheraser bench partition``. Times are
+processor time, so that a busy machine doesn't spoil the ratios.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from grapheraser.partition import (
     smoothed_features,
 )
 from grapheraser.partition.quality import measure_labels
+from grapheraser.reports.tables import markdown_table
+from grapheraser.reports.wording import duration, plural
 from grapheraser.seeding import generator
 
 UNIT = "metis (k-way)"
@@ -155,47 +157,53 @@ def generated_graph(num_nodes: int, degree: int = SCALE_DEGREE, seed: int = 0) -
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """The report as a Markdown table."""
+    """The report as a table."""
     if report["benchmark"] == "partition-scale":
-        lines = ["| nodes | edges | method | seconds | relative | peak memory | edges kept |"]
-        lines.append("|---:|---:|---|---:|---:|---:|---:|")
-        lines += [
-            f"| {r['nodes']:,} | {r['edges']:,} | {r['method']} | {r['seconds']:.2f} "
-            f"| {r.get('relative', 1.0):.2f} | {r['peak_bytes'] / 1e9:.2f} GB "
-            f"| {r['edges_kept']:.3f} |"
-            for r in report["rows"]
-        ]
-        return "\n".join(lines)
+        return _scale_table(report["rows"])
     names = list(dict.fromkeys(r["dataset"] for r in report["rows"]))
-    methods = list(dict.fromkeys(r["method"] for r in report["rows"]))
     by_key = {(r["dataset"], r["method"]): r for r in report["rows"]}
-    lines = ["| method | " + " | ".join(f"{n}, k = {default_shards(n)}" for n in names) + " |"]
-    lines.append("|---|" + "---:|" * len(names))
-    for method in methods:
+    rows = []
+    for method in dict.fromkeys(r["method"] for r in report["rows"]):
         cells = [by_key[name, method] for name in names]
         texts = [
-            f"{1000 * c['seconds']:.0f} ms, {c['relative']:.2f}x, {100 * c['edges_kept']:.0f} %"
+            f"{duration(c['seconds'])}, {c['relative']:.2f}x, {100 * c['edges_kept']:.0f} %"
             for c in cells
         ]
-        lines.append(f"| {method} | " + " | ".join(texts) + " |")
-    return "\n".join(lines)
+        rows.append((method, *texts))
+    return markdown_table(("method", *(f"{n}, k = {default_shards(n)}" for n in names)), rows)
+
+
+def _scale_table(rows: list[dict[str, Any]]) -> str:
+    return markdown_table(
+        ("nodes", "edges", "method", "time", "relative", "peak memory", "edges kept"),
+        [
+            (
+                f"{r['nodes']:,}",
+                f"{r['edges']:,}",
+                r["method"],
+                duration(r["seconds"]),
+                f"{r.get('relative', 1.0):.2f}",
+                f"{r['peak_bytes'] / 1e9:.2f} GB",
+                f"{r['edges_kept']:.3f}",
+            )
+            for r in rows
+        ],
+    )
 
 
 def convergence_markdown(report: dict[str, Any]) -> str:
     """Rounds, and the share of nodes that still moved in the last one, of the iterative methods."""
-    rows = [r for r in report["rows"] if r["moved"]]
-    names = list(dict.fromkeys(r["dataset"] for r in rows))
-    lines = ["| method | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
-    for method in dict.fromkeys(r["method"] for r in rows):
-        cells = [r for r in rows if r["method"] == method]
-        texts = [
-            f"{len(c['moved'])} rounds, converged"
-            if c["converged"]
-            else f"{len(c['moved'])} rounds, {100 * c['moved'][-1] / c['nodes']:.1f} % moving"
-            for c in cells
-        ]
-        lines.append(f"| {method} | " + " | ".join(texts) + " |")
-    return "\n".join(lines)
+    found = [r for r in report["rows"] if r["moved"]]
+    names = list(dict.fromkeys(r["dataset"] for r in found))
+    rows = []
+    for method in dict.fromkeys(r["method"] for r in found):
+        texts = []
+        for r in (r for r in found if r["method"] == method):
+            moving = f"{100 * r['moved'][-1] / r['nodes']:.1f} % moving"
+            end = "converged" if r["converged"] else moving
+            texts.append(f"{plural(len(r['moved']), 'round')}, {end}")
+        rows.append((method, *texts))
+    return markdown_table(("method", *names), rows)
 
 
 def _methods(embedding: _Given) -> dict[str, Partitioner]:
@@ -240,7 +248,7 @@ def _measured(
 
 
 def _bars(rows: list[dict[str, Any]]) -> dict[str, dict[str, float | bool]]:
-    """The issue's limits on Physics, and what was measured."""
+    """The limits on Physics, and what was measured."""
     found = {r["method"]: r["relative"] for r in rows if r["dataset"] == "physics"}
     return {
         method: {"limit": limit, "relative": found[method], "met": found[method] <= limit}

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.bench.comparison import EPOCHS, geometric_mean, pyg_loop
 from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.environment import versions
 from grapheraser.eraser import GraphEraser
@@ -22,10 +23,12 @@ from grapheraser.execution import LocalExecutor
 from grapheraser.experiments.paper import published as paper
 from grapheraser.graph import Edges, Graph, Nodes, Request
 from grapheraser.models import GNNS, PRESETS
+from grapheraser.reports.tables import markdown_table
+from grapheraser.reports.wording import duration
 from grapheraser.seeding import generator
+from grapheraser.training.reference import reproducible
 
 BARS = {"cora": 100.0, "physics": 1000.0}
-_EPOCHS = 100
 _MOST_DENSE_EPOCHS = {"physics": 1, "cs": 4}
 
 
@@ -51,7 +54,7 @@ def run(
         for model in models:
             progress(f"{name} {model}")
             scratch, epochs = pyg_scratch_seconds(
-                graph, model, epochs=_MOST_DENSE_EPOCHS.get(name, _EPOCHS)
+                graph, model, epochs=_MOST_DENSE_EPOCHS.get(name, EPOCHS)
             )
             eraser = GraphEraser(
                 model=model,
@@ -84,35 +87,14 @@ def run(
 
 
 def pyg_scratch_seconds(graph: Graph, model: str, *, epochs: int) -> tuple[float, int]:
-    """Seconds of ``_EPOCHS`` epochs of PyG on the training graph, scaled from ``epochs``."""
-    import torch
-    import torch.nn.functional as F
-
-    from grapheraser.models.modules import build_module
-    from grapheraser.training.reference import reproducible, shard_tensors
-
-    training = graph.training_graph
-    spec = PRESETS[model]
+    """Seconds of ``EPOCHS`` epochs of PyG on the training graph, scaled from ``epochs``."""
     with reproducible(0):
-        x, edge_index = shard_tensors(training, np.arange(graph.num_features, dtype=np.int32))
-        y = torch.from_numpy(training.y.copy())
-        module = build_module(spec, graph.num_features, graph.num_classes)
-        optimizer = torch.optim.Adam(
-            module.parameters(), lr=spec.lr, weight_decay=spec.weight_decay
-        )
-        module.train()
-
-        def epoch() -> None:
-            optimizer.zero_grad()
-            F.cross_entropy(module(x, edge_index), y).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-
-        epoch()  # the first one pays for allocations
+        train = pyg_loop(graph.training_graph, PRESETS[model])
+        train(1)  # pays for allocations
         started = time.perf_counter()
-        for _ in range(epochs):
-            epoch()
+        train(epochs)
         seconds = time.perf_counter() - started
-    return seconds * _EPOCHS / epochs, epochs
+    return seconds * EPOCHS / epochs, epochs
 
 
 def _measured(
@@ -159,30 +141,32 @@ def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         bar, published = BARS.get(name), paper.SPEEDUP.get(name)
         entry: dict[str, Any] = {"dataset": name, "bar": bar, "paper": published}
         for kind in ("node", "edge"):
-            logs = np.log([row[f"{kind}_speedup"] for row in of_name])
-            entry[f"{kind}_speedup"] = float(np.exp(logs.mean()))
+            entry[f"{kind}_speedup"] = geometric_mean(row[f"{kind}_speedup"] for row in of_name)
         summary.append(entry)
     return summary
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """The report as tables."""
-    lines = [
-        "| data set | model | PyG from scratch | a node | | an edge | |",
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
+    """The report as a table."""
+    rows = []
     for row in report["rows"]:
-        scaled = "" if row["scratch_epochs_measured"] == _EPOCHS else " *"
-        lines.append(
-            f"| {row['dataset']} | {row['model']} | {row['scratch_seconds']:.1f} s{scaled} "
-            f"| {row['node_seconds'] * 1000:.1f} ms | {row['node_speedup']:,.0f}x "
-            f"| {row['edge_seconds'] * 1000:.1f} ms | {row['edge_speedup']:,.0f}x |"
+        scaled = "" if row["scratch_epochs_measured"] == EPOCHS else " *"
+        rows.append(
+            (
+                row["dataset"],
+                row["model"],
+                duration(row["scratch_seconds"]) + scaled,
+                duration(row["node_seconds"]),
+                f"{row['node_speedup']:,.0f}x",
+                duration(row["edge_seconds"]),
+                f"{row['edge_speedup']:,.0f}x",
+            )
         )
     for entry in report["summary"]:
-        lines.append(
-            f"| **{entry['dataset']}** | geometric mean | | | **{entry['node_speedup']:,.0f}x** "
-            f"| | **{entry['edge_speedup']:,.0f}x** |"
-        )
-    if any(row["scratch_epochs_measured"] != _EPOCHS for row in report["rows"]):
-        lines += ["", "\\* a few epochs measured and scaled to 100."]
-    return "\n".join(lines)
+        node, edge = (f"**{entry[f'{kind}_speedup']:,.0f}x**" for kind in ("node", "edge"))
+        rows.append((f"**{entry['dataset']}**", "geometric mean", "", "", node, "", edge))
+    header = ("data set", "model", "PyG from scratch", "a node", "", "an edge", "")
+    table = markdown_table(header, rows)
+    if any(row["scratch_epochs_measured"] != EPOCHS for row in report["rows"]):
+        table += f"\n\n\\* a few epochs measured and scaled to {EPOCHS}."
+    return table

@@ -1,64 +1,55 @@
 """What unlearning costs in utility: every partition and aggregation beside training from scratch.
 
 Micro F1 on the 20 % test nodes of the paper's data sets, at the paper's number of shards. Each
-(data set, model, seed, partition) is one cell; its file is written when it is done, so a run that
-was stopped goes on where it was. Within a cell all aggregations share the same trained shards.
+(data set, model, seed, partition) is a cell of kind ``utility``, run and kept as those of the
+experiments are; within a cell all aggregations share the same trained shards.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grapheraser.aggregation import (
-    WIDE,
-    Aggregator,
-    WithExpert,
-    resolve_aggregator,
-)
-from grapheraser.aggregation.remembering import KeptEnsemble
-from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.bench.cells import measured_cells
+from grapheraser.datasets import default_shards
 from grapheraser.environment import versions
-from grapheraser.eraser import GraphEraser
+from grapheraser.experiments.framework.cell import Cell
 from grapheraser.experiments.paper import published as paper
-from grapheraser.graph import Graph
 from grapheraser.models import GNNS
-from grapheraser.partition import partition_graph
-from grapheraser.store import write_text
+from grapheraser.reports.tables import markdown_table
 
 SCRATCH = paper.SCRATCH
 PARTITIONS = ("hash", "metis", "random", "blpa", "bekm")
-Aggregations = Mapping[str, tuple[str, bool | str]]
+# By label, as a cell names it.
+Aggregations = Mapping[str, str]
 AGGREGATIONS: Aggregations = {
-    "mean": ("mean", False),
-    "majority": ("majority", False),
-    "learned": ("learned", False),
-    "routed": ("routed", False),
-    "routed-learned": ("routed-learned", False),
-    "expert": ("expert", True),
-    "mean + expert": ("mean", True),
-    "learned + expert": ("learned", True),
-    "routed + expert": ("routed", True),
-    "routed-learned + expert": ("routed-learned", True),
+    "mean": "mean",
+    "majority": "majority",
+    "learned": "learned",
+    "routed": "routed",
+    "routed-learned": "routed-learned",
+    "expert": "expert",
+    "mean + expert": "mean(global_expert=True)",
+    "learned + expert": "learned(global_expert=True)",
+    "routed + expert": "routed(global_expert=True)",
+    "routed-learned + expert": "routed-learned(global_expert=True)",
 }
 BEST = "routed + expert"
-# The defaults with each kind of expert, on more graphs than the paper has. How many shards those
-# are cut into.
+# The defaults with each kind of expert, on more graphs than the paper has.
 EXPERTS: Aggregations = {
-    "routed": ("routed", False),
-    BEST: ("routed", True),
-    "routed + wide expert": ("routed", WIDE),
+    "routed": "routed",
+    BEST: "routed(global_expert=True)",
+    "routed + wide expert": "routed(global_expert=wide)",
 }
+# Those graphs, with their number of shards.
 OTHERS = {"amazon_computers": 20, "flickr": 20, "facebook_pages": 50, "debian": 100, "wordnet": 100}
 
 DEFAULT = "hash"
-# What must be kept of scratch's F1, on average and at least, by the package's defaults, which
-# also are the configuration whose receipts say plain "exact".
+# What the package's defaults, whose receipts say plain "exact", must keep of scratch's F1: on
+# average, and at least.
 BARS = {"mean": 0.995, "least": 0.975}
 
 Report = Mapping[str, Any]
@@ -71,7 +62,6 @@ def run(
     partitions: Sequence[str] = PARTITIONS,
     seeds: int = 3,
     folder: str | Path = "runs/utility",
-    root: str | Path | None = None,
     epochs: int = 100,
     aggregations: Aggregations = AGGREGATIONS,
     device: str = "cpu",
@@ -85,32 +75,55 @@ def run(
         partitions: beside scratch.
         seeds: split, partition and training are seeded with 0, 1, 2, ...
         folder: where finished cells are kept.
-        root: the data folder.
         epochs: of training.
-        aggregations: the shards' aggregation and the expert for each label.
+        aggregations: as a cell names them, by label.
         device: where shards are trained.
-        progress: told about every cell.
+        progress: told how far it is.
 
-    Returns: a JSON-able report; ``cells`` is what the files hold.
+    Returns: a JSON-able report; ``cells`` has the F1 of every cell by label.
     """
-    folder = Path(folder)
+    cells = {
+        (name, model, partition, seed): _cell(name, model, partition, seed, epochs, aggregations)
+        for name in datasets
+        for seed in range(seeds)
+        for model in models
+        for partition in (SCRATCH, *partitions)
+    }
+    results = measured_cells(cells.values(), folder, device=device, progress=progress)
     found = []
-    for name, seed in ((name, seed) for name in datasets for seed in range(seeds)):
-        graph: Graph | None = None
-        for model, partition in _pairs(models, partitions):
-            file = folder / f"{name}-{model}-{partition}-{seed}.json"
-            if not file.exists():
-                graph = load_dataset(name, root, split_seed=seed) if graph is None else graph
-                progress(f"{name} {model} {partition} seed {seed}")
-                eraser = GraphEraser(model=model, seed=seed, epochs=epochs, device=device)
-                result = measure(graph, name, partition, eraser, aggregations)
-                write_text(file, json.dumps(result, indent=1, sort_keys=True) + "\n")
-            found.append(json.loads(file.read_text()))
+    for (name, model, partition, seed), cell in cells.items():
+        result = results[cell]
+        labels = {SCRATCH: "mean"} if partition == SCRATCH else aggregations
+        found.append(
+            {
+                "dataset": name,
+                "model": model,
+                "partition": partition,
+                "seed": seed,
+                "shards": len(result.value["sizes"]),
+                "f1": {label: result.value["f1"][text] for label, text in labels.items()},
+                "seconds": result.seconds,
+            }
+        )
     return {"benchmark": "utility", "versions": versions(), "cells": found}
 
 
-def _pairs(models: Iterable[str], partitions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return ((model, part) for model in models for part in (SCRATCH, *partitions))
+def _cell(
+    name: str, model: str, partition: str, seed: int, epochs: int, aggregations: Aggregations
+) -> Cell:
+    """Scratch is one shard of everything, whatever the partition."""
+    scratch = partition == SCRATCH
+    return Cell.of(
+        "utility",
+        dataset=name,
+        split_seed=seed,
+        seed=seed,
+        model=model,
+        partition="random" if scratch else partition,
+        num_shards=1 if scratch else OTHERS.get(name) or default_shards(name),
+        epochs=epochs,
+        aggregations=["mean"] if scratch else sorted(aggregations.values()),
+    )
 
 
 def experts(
@@ -123,48 +136,6 @@ def experts(
     """The defaults with the expert as it comes and with a wide one; options as for `run`."""
     options |= {"partitions": [DEFAULT], "aggregations": EXPERTS, "folder": folder}
     return run(datasets, models, **options) | {"benchmark": "utility-experts"}
-
-
-def measure(
-    graph: Graph,
-    name: str,
-    partition: str,
-    eraser: GraphEraser,
-    aggregations: Aggregations = AGGREGATIONS,
-) -> dict[str, Any]:
-    """One cell: train the shards once, and score every aggregation on the test nodes."""
-    started = time.perf_counter()
-    seed = eraser.seed
-    shards = 1 if partition == SCRATCH else OTHERS.get(name) or default_shards(name)
-    method = "hash" if partition == SCRATCH else partition
-    cut = partition_graph(graph, method, num_shards=shards, seed=seed)
-    eraser.set_params(num_shards=shards, aggregation="mean").fit(graph, partition=cut)
-    trained = time.perf_counter()
-    ensemble = KeptEnsemble.of(eraser.aggregator_.ensemble)
-    positions = graph.positions(graph.test_nodes)
-    truth = graph.y[positions]
-    scores = {}
-    for label, aggregator in _aggregators(partition, aggregations).items():
-        posteriors = aggregator.fit(ensemble).predict_proba(ensemble, positions)
-        scores[label] = float((posteriors.argmax(axis=1) == truth).mean())
-    return {
-        "dataset": name,
-        "model": eraser.model,
-        "partition": partition,
-        "seed": seed,
-        "shards": len(ensemble.shards),
-        "f1": scores,
-        "seconds": {"training": trained - started, "scoring": time.perf_counter() - trained},
-    }
-
-
-def _aggregators(partition: str, aggregations: Aggregations) -> dict[str, Aggregator]:
-    if partition == SCRATCH:
-        return {SCRATCH: resolve_aggregator("mean")}
-    return {
-        label: WithExpert(None) if name == "expert" else resolve_aggregator(name, global_expert=on)
-        for label, (name, on) in aggregations.items()
-    }
 
 
 # -- reading the cells ------------------------------------------------------------------------
@@ -216,47 +187,49 @@ def markdown(report: Report) -> str:
 def table(report: Report) -> str:
     """Every data set, model and aggregation by partition."""
     found = means(report)
-    lines = _header("data", "model", "aggregation", SCRATCH, *_partitions(report), "paper's best")
-    for name, model in dict.fromkeys((key[0], key[1]) for key in found):
-        for label in AGGREGATIONS:
-            lines.append(
-                _row(
-                    name,
-                    model,
-                    label,
-                    _figure(found, (name, model, SCRATCH, SCRATCH)),
-                    *(_figure(found, (name, model, p, label)) for p in _partitions(report)),
-                    _decimals(paper_best(name, model)),
-                )
-            )
+    parts = _partitions(report)
+    rows = [
+        (
+            name,
+            model,
+            label,
+            _figure(found, (name, model, SCRATCH, SCRATCH)),
+            *(_figure(found, (name, model, part, label)) for part in parts),
+            _decimals(paper_best(name, model)),
+        )
+        for name, model in dict.fromkeys(key[:2] for key in found)
+        for label in AGGREGATIONS
+    ]
+    header = ("data", "model", "aggregation", SCRATCH, *parts, "paper's best")
     note = "In brackets: the paper's own figure. Micro F1 on the test nodes, mean over the seeds."
-    return "\n".join([*lines, "", note])
+    return f"{markdown_table(header, rows)}\n\n{note}"
 
 
 def summary(report: Report) -> str:
     """Ratios to scratch over all data sets and models, and what became of the bars."""
     parts = _partitions(report)
-    lines = ["Ratio to scratch, mean over data sets and models (least):", ""]
-    lines += _header("aggregation", *parts)
+    rows = []
     for label in AGGREGATIONS:
         kept = [list(ratios(report, part, label).values()) for part in parts]
-        lines.append(_row(label, *(f"{np.mean(v):.3f} ({min(v):.3f})" if v else "" for v in kept)))
-    return "\n".join([*lines, *_verdict(report)])
+        rows.append((label, *(f"{np.mean(v):.3f} ({min(v):.3f})" if v else "" for v in kept)))
+    table = markdown_table(("aggregation", *parts), rows)
+    title = "Ratio to scratch, mean over data sets and models (least):"
+    return "\n".join([title, "", table, *_verdict(report)])
 
 
 def _experts_table(report: Report) -> str:
     """How much of F1 from scratch each kind of expert keeps, on every graph."""
     found = means(report)
-    lines = _header("data", "model", SCRATCH, *EXPERTS)
+    rows = []
     kept = {label: ratios(report, DEFAULT, label) for label in EXPERTS}
-    for name, model in dict.fromkeys((key[0], key[1]) for key in found):
+    for name, model in dict.fromkeys(key[:2] for key in found):
         scratch = _decimals(found.get((name, model, SCRATCH, SCRATCH)))
         texts = [
             f"{found[name, model, DEFAULT, label]:.3f}, {kept[label][name, model]:.3f}x"
             for label in EXPERTS
         ]
-        lines.append(_row(name, model, scratch, *texts))
-    return "\n".join(lines)
+        rows.append((name, model, scratch, *texts))
+    return markdown_table(("data", "model", SCRATCH, *EXPERTS), rows)
 
 
 def _verdict(report: Report) -> list[str]:
@@ -291,11 +264,3 @@ def _figure(
 
 def _decimals(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
-
-
-def _header(*names: str) -> list[str]:
-    return [_row(*names), "|" + "---|" * len(names)]
-
-
-def _row(*texts: str) -> str:
-    return "| " + " | ".join(texts) + " |"

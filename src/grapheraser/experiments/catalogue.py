@@ -31,7 +31,7 @@ MODULES = (
     "robustness",
     "shards",
     "delta",
-    "community",
+    "community_requests",
     "lpa_view",
     "attack",
 )

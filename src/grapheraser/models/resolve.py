@@ -30,6 +30,11 @@ class CustomModel:
     weight_decay: float = 0.001
 
     @property
+    def closed_form(self) -> bool:
+        """Never: a user's module is trained."""
+        return False
+
+    @property
     def name(self) -> str:
         """Where the factory can be imported from, as ``module:qualname``."""
         qualname = getattr(self.factory, "__qualname__", type(self.factory).__qualname__)

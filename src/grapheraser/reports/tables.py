@@ -1,4 +1,4 @@
-"""Tables as values, and their four forms: CSV, Markdown, LaTeX and HTML."""
+"""Tables as values, and their forms: CSV, Markdown and LaTeX; pages render them by template."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 ABOVE, BELOW = "above", "below"
-_MARKS = {ABOVE: "▲", BELOW: "▼", "": ""}
+MARKS = {ABOVE: "▲", BELOW: "▼", "": ""}
 
 
 @dataclass(frozen=True)
@@ -78,21 +77,30 @@ def to_markdown(tables: Iterable[Table]) -> str:
 
 
 def _markdown(table: Table) -> str:
-    lines = [f"**{table.title}**", "", _pipe(table.header), _pipe("---" for _ in table.header)]
-    for row in table.rows:
-        lines.append(_pipe(_markdown_cell(as_entry(item)) for item in row))
-    return "\n".join([*lines, "", *([table.note, ""] if table.note else [])])
+    cells = [[_markdown_cell(as_entry(item)) for item in row] for row in table.rows]
+    lines = [f"**{table.title}**", "", markdown_table(table.header, cells), ""]
+    return "\n".join([*lines, *([table.note, ""] if table.note else [])])
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of ready texts; columns of figures are aligned to the right."""
+    body = [list(row) for row in rows]
+    rules = [
+        "---:" if _all_figures([row[at] for row in body]) else "---" for at in range(len(header))
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (header, rules, *body))
+
+
+def _all_figures(cells: Iterable[str]) -> bool:
+    known = [text.strip("*+-") for text in cells if text.strip("*+-")]
+    return bool(known) and all(text[0].isdigit() for text in known)
 
 
 def _markdown_cell(entry: Entry) -> str:
     text = f"**{entry.text}**" if entry.best else entry.text
     if not entry.paper:
         return text
-    return f"{text}<br><sub>{entry.paper}{_MARKS[entry.mark] and ' ' + _MARKS[entry.mark]}</sub>"
-
-
-def _pipe(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return f"{text}<br><sub>{entry.paper}{MARKS[entry.mark] and ' ' + MARKS[entry.mark]}</sub>"
 
 
 _LATEX = {
@@ -143,25 +151,3 @@ def _latex_cell(entry: Entry) -> str:
         return text
     star = r"$^{\ast}$" if entry.mark else ""
     return f"\\shortstack[l]{{{text}\\\\ \\tiny {latex_text(entry.paper)}{star}}}"
-
-
-def to_html(table: Table) -> str:
-    """A table that can scroll sideways by itself."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.header)
-    body = "\n".join(
-        "<tr>" + "".join(_html_cell(as_entry(item)) for item in row) + "</tr>" for row in table.rows
-    )
-    note = f'<p class="quiet">{escape(table.note)}</p>' if table.note else ""
-    return (
-        f"<h3>{escape(table.title)}</h3>\n<div class='scroll'><table><tr>{head}</tr>\n"
-        f"{body}\n</table></div>{note}"
-    )
-
-
-def _html_cell(entry: Entry) -> str:
-    text = escape(entry.text)
-    text = f"<b>{text}</b>" if entry.best else text
-    if not entry.paper:
-        return f"<td>{text}</td>"
-    mark = f" <span class='{entry.mark}'>{_MARKS[entry.mark]}</span>" if entry.mark else ""
-    return f"<td>{text}<br><small>{escape(entry.paper)}{mark}</small></td>"

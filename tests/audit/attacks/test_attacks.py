@@ -158,7 +158,7 @@ def leak(graph: ge.Graph, method: str, **options: Any) -> Any:
 def test_hash_has_nothing_to_remember(demo: ge.Graph) -> None:
     found = leak(demo, "hash")
     assert found.agreement == 1
-    assert found.tie.auc == found.tie_recut.auc
+    assert found.edge.auc == found.edge_recut.auc
     assert found.node is not None
     assert found.node.auc.value == 0.5
 
@@ -166,13 +166,13 @@ def test_hash_has_nothing_to_remember(demo: ge.Graph) -> None:
 def test_metis_remembers_ties_and_nodes(demo: ge.Graph) -> None:
     found = leak(demo, "metis")
     assert found.agreement < 1
-    assert found.tie.auc.low > found.tie_recut.auc.value > 0.5
+    assert found.edge.auc.low > found.edge_recut.auc.value > 0.5
     assert found.node is not None
     assert found.node.auc.value > 0.9
 
 
 def test_random_knows_who_was_there_but_no_ties(demo: ge.Graph) -> None:
     found = leak(demo, "random")
-    assert found.tie.auc.holds(0.5)
+    assert found.edge.auc.holds(0.5)
     assert found.node is not None
     assert found.node.auc.value > 0.9

@@ -9,14 +9,14 @@ import pytest
 
 from grapheraser.errors import ParameterError
 from grapheraser.experiments.catalogue import Cell, Options, Result, Results
-from grapheraser.experiments.framework.grid import SCRATCH, utility_cell
-from grapheraser.experiments.framework.parts import (
+from grapheraser.experiments.framework.resolve import (
     aggregator_of,
     model_of,
     parse,
     partitioner_of,
     sources_of,
 )
+from grapheraser.experiments.framework.shared_cells import SCRATCH, utility_cell
 from tests.experiments.conftest import write_tiny
 
 OWN = "tests.experiments.own_parts"

@@ -14,8 +14,8 @@ import pytest
 
 from grapheraser.experiments.catalogue import KINDS, Cell, Kind, Options
 from grapheraser.experiments.framework import runner
-from grapheraser.experiments.framework.grid import utility_cell
 from grapheraser.experiments.framework.runner import run_cells
+from grapheraser.experiments.framework.shared_cells import utility_cell
 from tests.experiments.own_parts import MEETING
 
 CALLS: list[int] = []

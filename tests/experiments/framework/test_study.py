@@ -18,7 +18,7 @@ from grapheraser.cli.app import app
 from grapheraser.cli.experiment import spread
 from grapheraser.experiments.catalogue import EXPERIMENTS, Options, run_study
 from grapheraser.experiments.framework.runner import run_cells
-from grapheraser.experiments.measure.cut import _cut
+from grapheraser.experiments.measure.inputs import _partition
 
 OWN = "tests.experiments.own_parts"
 FILES = {"data.csv", "data.json", "table.md", "table.tex", "figure.png", "figure.svg"}
@@ -153,7 +153,7 @@ def test_a_run_that_was_stopped_ends_in_the_same_figures(options: Options, tmp_p
     half = sorted(cells, key=lambda cell: cell.digest)[::2]
     for cell in reversed(half):
         run_cells([cell], stopped, workers=0)
-        _cut.cache_clear()
+        _partition.cache_clear()
     resumed = run_study(names, opts, stopped, workers=0)
     assert resumed.computed == len(cells) - len(half)
     assert run_study(names, opts, whole, workers=0).computed == len(cells)

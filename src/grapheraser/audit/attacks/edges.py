@@ -1,8 +1,8 @@
-"""Ties: was this edge in the training graph, and which one was just deleted?
+"""Attacks on edges: was this one in the training graph, and which one was just deleted?
 
-Here the attacker asks by node id, as a client of the service does: the model answers on its own
-current graph, so an edge speaks twice, through what was learned and through the neighbourhood that
-an answer is computed from. Forgetting an edge has to silence both.
+The attacker asks by node id, as a client of the service does. The model answers on its own current
+graph, so an edge shows twice: in what was learned, and in the neighbourhood that an answer is
+computed from. Forgetting an edge has to remove both.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from grapheraser.seeding import derive, generator
 
 @dataclass(frozen=True)
 class EdgeResult:
-    """What can be told about ties.
+    """What the attacker can tell about edges.
 
     Attributes:
         runs: how many runs of their own the attacker had.
         candidates: how many edges were asked about.
-        standing: is this tie in the graph? One look at one version.
-        before: edges that are about to be forgotten, against pairs that were never tied.
+        standing: is this edge in the graph? One look at one version.
+        before: edges that are about to be forgotten, against pairs that never had an edge.
         after: the same edges once forgotten; 0.5 is as it should be.
-        drop: which of the current ties was just deleted? Two versions, by how much the
+        drop: which of the current edges was just deleted? Two versions, by how much the
             confidence at both ends fell.
-        drop_inside, drop_across: AUC of the latter for ties within a shard, and between shards.
+        drop_inside, drop_across: AUC of the latter for edges within a shard, and between shards.
     """
 
     runs: int
@@ -65,7 +65,7 @@ def edge_attack(
     seed: int = 0,
     budget: Budget = UNLIMITED,
 ) -> EdgeResult:
-    """Both attacks on ties, against runs like this one.
+    """Both attacks on edges, against runs like this one.
 
     Args:
         eraser: fitted on ``graph``; it is left as it is.
@@ -83,8 +83,8 @@ def edge_attack(
         graph, params, edges, runs=runs, targets=targets, seed=seed, budget=budget.share(0.6)
     )
     scores, member, at = left_out_scores(shadow)
-    both, truth, tie = _both_ends(scores, member, at, len(edges))
-    standing = rates(both, truth, clusters=tie, seed=seed, resamples=100)
+    both, truth, edge = _both_ends(scores, member, at, len(edges))
+    standing = rates(both, truth, clusters=edge, seed=seed, resamples=100)
     before, after = _forgotten(shadow, kept, edges, seed)
     dropped = confidence_drop(eraser, graph, requests=requests, seed=seed, budget=budget)
     return EdgeResult(len(shadow), len(edges), standing, before, after, *dropped)
@@ -105,7 +105,7 @@ def candidate_edges(graph: Graph, count: int, seed: int) -> NDArray[np.int64]:
             taken |= {u, v}
     if len(chosen) < 4:
         raise ParameterError(
-            f"an attack on ties needs 4 edges between training nodes (found {len(chosen)})."
+            f"this attack needs 4 edges between training nodes (found {len(chosen)})."
         )
     return np.array(chosen, dtype=np.int64)
 
@@ -139,10 +139,10 @@ def edge_runs(
 def _forgotten(
     shadow: ShadowRuns, kept: list[GraphEraser], edges: NDArray[np.int64], seed: int
 ) -> tuple[Rates, Rates]:
-    """Half of the ties of some runs forgotten: the attack on both versions of them."""
+    """Forget half of the edges of some runs, and attack both versions of each."""
     m = len(edges)
     scores: list[list[NDArray[np.float64]]] = [[], []]
-    truth, ties = [], []
+    truth, asked = [], []
     for number, run in enumerate(kept):
         present = shadow.member[number, :m]
         gone = present & (generator(seed, "audit", "edges", "gone", number).random(m) < 0.5)
@@ -156,8 +156,8 @@ def _forgotten(
             ratio = likelihood_ratio(shadow, seen, left_out=number)
             found.append((ratio[:m] + ratio[m:])[judged])
         truth.append(gone[judged])
-        ties.append(judged)
-    member, clusters = np.concatenate(truth), np.concatenate(ties)
+        asked.append(judged)
+    member, clusters = np.concatenate(truth), np.concatenate(asked)
     before, after_ = (
         rates(np.concatenate(found), member, clusters=clusters, seed=seed) for found in scores
     )
@@ -173,12 +173,12 @@ def confidence_drop(
     seed: int = 0,
     budget: Budget = UNLIMITED,
 ) -> tuple[Rates, float, float]:
-    """Delete edges one at a time; which of the ties was it, judging by both ends' confidence?
+    """Delete edges one at a time, and guess which went from the confidence at both ends.
 
-    Every request is compared with ``others`` ties that stay. A tie's score is how far the
+    Every request is compared with ``others`` edges that stay. The score of an edge is how far the
     posteriors of its two ends moved, seen by id in both versions.
 
-    Returns: rates over all requests, and the AUC for ties within and between shards.
+    Returns: rates over all requests, and the AUC for edges within and between shards.
     """
     edges = candidate_edges(graph, requests * (others + 1), seed)
     requests = len(edges) // (others + 1)

@@ -1,4 +1,4 @@
-"""Chen et al.'s attack: who sees both versions of a model guesses who was taken out.
+"""Chen et al.'s attack: whoever sees both versions of a model guesses who was taken out.
 
 An attack model is trained on the attacker's own runs, where the truth is known, and used on the
 run under attack. Which of the attack models and features to use is decided on the attacker's runs

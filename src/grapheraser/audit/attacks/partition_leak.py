@@ -1,18 +1,19 @@
-"""Does the cut remember? A kept partition may have been computed from what was deleted since.
+"""Does the partition remember? It may have been computed from data that was deleted since.
 
 Three questions, each asked of every method:
 
-- How far does the cut move when it is made again without the deleted nodes? (Adjusted Rand index
+- How far does the partition move when it is made without the deleted nodes? (Adjusted Rand index
   between the kept labels and the new ones; the same for another seed, as the yardstick.)
-- Ties: deleted edges against pairs that were never tied. Guess "tied" where both ends are in the
-  same shard of the kept partition; and, for comparison, of a cut made without those edges.
-- Nodes: the attacker knows the graph that is left, the method and its seed, and cuts the graph
-  again with a candidate added. The cut agrees with the kept one more where the candidate was there.
+- Edges: deleted ones against pairs that never had an edge. Guess "edge" where both ends are in
+  the same shard of the kept partition; and, for comparison, of one made without those edges.
+- Nodes: the attacker knows the graph that is left, the method and its seed, and partitions the
+  graph with a candidate added. The result agrees better with the kept partition where the
+  candidate was there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,20 +28,21 @@ from grapheraser.partition import Partition, Partitioner, partition_graph
 from grapheraser.partition.partitioning import PartitionFunction
 from grapheraser.seeding import generator
 
-Cut = Mapping[str, Any]
+Divide = Callable[[Graph], Partition]
 
 
 @dataclass(frozen=True)
 class PartitionLeak:
-    """What one method's cut gives away.
+    """What one method's partition gives away.
 
     Attributes:
         method: its name.
         inputs: which of the data it looks at.
-        agreement: adjusted Rand index of the kept cut and a new one without the deleted nodes.
+        agreement: adjusted Rand index of the kept partition and one made without the deleted nodes.
         reseeded: the same for another seed and no deletion.
-        tie: AUC of guessing deleted ties from the kept cut.
-        tie_recut: the same from a cut that never saw them: what the rest of the graph gives away.
+        edge: AUC of guessing deleted edges from the kept partition.
+        edge_recut: the same from a partition that never saw them: what the rest of the graph
+            gives away.
         node: AUC of telling deleted nodes from nodes never trained on; None where there was no
             time for it.
     """
@@ -49,16 +51,16 @@ class PartitionLeak:
     inputs: tuple[str, ...]
     agreement: float
     reseeded: float
-    tie: Rates
-    tie_recut: Rates
+    edge: Rates
+    edge_recut: Rates
     node: Rates | None
 
     def to_dict(self) -> dict[str, Any]:
         return {
             **self.__dict__,
             "inputs": list(self.inputs),
-            "tie": self.tie.to_dict(),
-            "tie_recut": self.tie_recut.to_dict(),
+            "edge": self.edge.to_dict(),
+            "edge_recut": self.edge_recut.to_dict(),
             "node": None if self.node is None else self.node.to_dict(),
         }
 
@@ -78,52 +80,55 @@ def partition_leak(
     """Measure one method on one graph.
 
     Args:
-        graph: only its training graph is cut.
+        graph: only its training graph is partitioned.
         method: as `partition_graph` takes it.
         num_shards: k.
-        deleted: share of the training nodes, and of the ties between them, that goes.
-        candidates: deleted nodes, and as many others, for the attack on nodes; each is cut for.
-        seed: of the cut, which the attacker knows, and of what is deleted.
+        deleted: share of the training nodes, and of the edges between them, that goes.
+        candidates: deleted nodes, and as many others, for the attack on nodes; each takes one
+            partition.
+        seed: of the partition, which the attacker knows, and of what is deleted.
         gamma: slack of the capacity, see `partition_graph`.
         delta: the capacity itself.
         budget: stops the attack on nodes early.
     """
 
-    def cut(rest: Graph, with_seed: int = seed) -> Partition:
+    def divide(rest: Graph, with_seed: int = seed) -> Partition:
         k = min(num_shards, len(rest.train_nodes))
         slack = delta if delta is None or delta * k >= len(rest.train_nodes) else None
         return partition_graph(rest, method, num_shards=k, seed=with_seed, gamma=gamma, delta=slack)
 
-    kept = cut(graph)
+    kept = divide(graph)
     rng = generator(seed, "audit", "partition")
     count = max(1, int(deleted * len(graph.train_nodes)))
     gone = np.sort(rng.permutation(graph.train_nodes)[:count])
-    recut = cut(graph.without(Nodes(gone.tolist())))
+    recut = divide(graph.without(Nodes(gone.tolist())))
     same = kept.restricted_to(recut.nodes)
-    tie, tie_recut = _ties(graph, kept, cut, deleted, seed)
+    edge, edge_recut = _edges(graph, kept, divide, deleted, seed)
     return PartitionLeak(
         method=kept.method,
         inputs=tuple(sorted(kept.inputs)),
         agreement=adjusted_rand_index(same.labels, recut.labels),
-        # METIS gives the same cut for seeds 0 and 1, so the other seed is not the next one.
-        reseeded=adjusted_rand_index(kept.labels, cut(graph, seed + 7919).labels),
-        tie=tie,
-        tie_recut=tie_recut,
-        node=_nodes(graph, cut, candidates, seed, budget),
+        # METIS gives the same partition for seeds 0 and 1, so the other seed is not the next one.
+        reseeded=adjusted_rand_index(kept.labels, divide(graph, seed + 7919).labels),
+        edge=edge,
+        edge_recut=edge_recut,
+        node=_nodes(graph, divide, candidates, seed, budget),
     )
 
 
-def _ties(graph: Graph, kept: Partition, cut: Any, share: float, seed: int) -> tuple[Rates, Rates]:
+def _edges(
+    graph: Graph, kept: Partition, divide: Divide, share: float, seed: int
+) -> tuple[Rates, Rates]:
     training = graph.training_graph
     edges = training.edges
     rng = generator(seed, "audit", "partition", "ties")
     count = max(1, int(share * len(edges)))
     if len(edges) < 2:
-        raise ParameterError("the training graph has no ties to delete.")
+        raise ParameterError("the training graph has no edges to delete.")
     gone = edges[np.sort(rng.permutation(len(edges))[:count])]
     pairs = rng.choice(training.ids, size=(4 * count, 2))
     strangers = pairs[(pairs[:, 0] != pairs[:, 1]) & ~training.has_edges(pairs)][:count]
-    recut = cut(graph.without(Edges(map(tuple, gone.tolist()))))
+    recut = divide(graph.without(Edges(map(tuple, gone.tolist()))))
     asked = np.concatenate([gone, strangers])
     truth = np.arange(len(asked)) < len(gone)
 
@@ -134,7 +139,9 @@ def _ties(graph: Graph, kept: Partition, cut: Any, share: float, seed: int) -> t
     return judged(kept), judged(recut)
 
 
-def _nodes(graph: Graph, cut: Any, candidates: int, seed: int, budget: Budget) -> Rates | None:
+def _nodes(
+    graph: Graph, divide: Divide, candidates: int, seed: int, budget: Budget
+) -> Rates | None:
     """One node deleted at a time, against one that was never trained on."""
     rng = generator(seed, "audit", "partition", "nodes")
     candidates = min(candidates, len(graph.train_nodes) // 2, len(graph.test_nodes))
@@ -142,13 +149,13 @@ def _nodes(graph: Graph, cut: Any, candidates: int, seed: int, budget: Budget) -
         return None
     members = rng.permutation(graph.train_nodes)[:candidates]
     others = rng.permutation(graph.test_nodes)[:candidates]
-    kept = cut(graph)
+    kept = divide(graph)
     scores: list[float] = []
     truth: list[bool] = []
     for number in budget.rounds(candidates, least=2):
         rest = graph.without(Nodes([int(members[number])]))
         for candidate, was_there in ((members[number], True), (others[number], False)):
-            again = cut(_with_trained(graph, rest, int(candidate)))
+            again = divide(_with_trained(graph, rest, int(candidate)))
             both = np.intersect1d(again.nodes, rest.train_nodes)
             scores.append(
                 adjusted_rand_index(

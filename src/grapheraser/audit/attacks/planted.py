@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser.audit.attacks.asking import ask, state_of
 from grapheraser.audit.attacks.shadow import fitted, labelled
-from grapheraser.audit.attacks.version import Version
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TRAIN, Graph, Nodes
@@ -24,10 +24,10 @@ class PlantedResult:
     Attributes:
         planted: how many training nodes carried it.
         nodes: how many predictions were counted over: all other nodes of the graph, and the
-            planted ones handed back with their ties.
+            planted ones handed back with their edges.
         before: predictions of it by the run that was trained on it.
         after: once exactly those nodes are forgotten.
-        never: by a run that never saw them, with the same cut.
+        never: by a run that never saw them, with the same partition.
         identical: whether the weights of the last two are the same, bit for bit.
     """
 
@@ -72,11 +72,11 @@ def plant_and_forget(
 
     run = fitted(params, poisoned)
     before = _count(run, poisoned, chosen, planted)
-    cut = run.partition_
+    partition = run.partition_
     run.unlearn(Nodes(chosen.tolist()))
     after = _count(run, poisoned, chosen, planted)
     clean = poisoned.without(Nodes(chosen.tolist()))
-    never = GraphEraser(**params).fit(clean, partition=cut)
+    never = GraphEraser(**params).fit(clean, partition=partition)
     same = run.shards_.keys() == never.shards_.keys() and all(
         run.shards_[shard].digest == never.shards_[shard].digest for shard in run.shards_
     )
@@ -93,5 +93,5 @@ def plant_and_forget(
 
 def _count(run: GraphEraser, graph: Graph, chosen: np.ndarray[Any, Any], planted: int) -> int:
     others = np.setdiff1d(graph.ids, chosen)
-    handed_back = Version.of(run).posteriors(graph, chosen).argmax(axis=1)
+    handed_back = ask(state_of(run), graph, chosen).argmax(axis=1)
     return int((run.predict(others) == planted).sum() + (handed_back == planted).sum())

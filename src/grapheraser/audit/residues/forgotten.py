@@ -1,4 +1,4 @@
-"""What to search for: the ids, ties and feature rows that a request took out.
+"""What to search for: the ids, edges and feature rows that a request took out.
 
 A run keeps none of this, so whoever asks for the search has to bring it, in a file of JSON lines:
 
@@ -48,7 +48,7 @@ class Forgotten:
 
     Attributes:
         nodes: ids of forgotten nodes.
-        edges: forgotten ties, (u, v) with u < v, those of forgotten nodes included.
+        edges: forgotten ones, (u, v) with u < v, those of forgotten nodes included.
         rows: forgotten feature rows by node id.
     """
 
@@ -71,7 +71,7 @@ class Forgotten:
             if part.start < part.stop:
                 columns, values = graph.x.indices[part].tolist(), graph.x.data[part].tolist()
                 rows[node] = Row(tuple(columns), tuple(values))
-        return cls(frozenset(removal.nodes.tolist()), _ties(pairs.tolist()), rows)
+        return cls(frozenset(removal.nodes.tolist()), _ordered(pairs.tolist()), rows)
 
     @classmethod
     def read(cls, path: Path) -> Forgotten:
@@ -98,7 +98,7 @@ class Forgotten:
                 raise ParameterError(
                     f"{path}:{number}: not a line of forgotten data ({error})."
                 ) from error
-        return cls(frozenset(nodes), _ties(edges), rows)
+        return cls(frozenset(nodes), _ordered(edges), rows)
 
     def to_lines(self) -> str:
         """The file's content."""
@@ -110,7 +110,7 @@ class Forgotten:
         return "".join(json.dumps({key: part}) + "\n" for key, part in parts.items() if part)
 
 
-def _ties(pairs: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]]:
+def _ordered(pairs: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]]:
     return frozenset((min(u, v), max(u, v)) for u, v in pairs)
 
 

@@ -3,7 +3,7 @@
 A run names every file that belongs to it, with its digest, in the manifest; its receipts name the
 digests of the weights that were replaced. So without being told what was forgotten, the search can
 find files that nobody names, leftovers of writing, weights and caches from before a request, and
-ids, ties and columns that the current graph does not have. Told what was forgotten, it also looks
+ids, edges and columns that the current graph does not have. Told what was forgotten, it also looks
 for exactly that, in every byte of every file, packed or not.
 """
 
@@ -24,10 +24,10 @@ from grapheraser.audit.residues.contents import Piece, pieces
 from grapheraser.audit.residues.forgotten import Forgotten
 from grapheraser.audit.residues.traces import (
     Trace,
+    traces_of_edges,
     traces_of_ids,
     traces_of_posteriors,
     traces_of_rows,
-    traces_of_ties,
 )
 from grapheraser.eraser.verify import stale_aggregator, stale_shards
 from grapheraser.errors import StoreError
@@ -61,7 +61,7 @@ class Search:
     Attributes:
         residues: everything that should not be there.
         files, size: how many files were read, and their bytes.
-        sought: how many ids, ties and rows the caller brought to look for.
+        sought: how many ids, edges and rows the caller brought to look for.
         notes: what the search can't say, and what is weaker than it looks.
         seconds: how long it took.
     """
@@ -183,9 +183,9 @@ def _in_piece(piece: Piece, own: bool, name: str, known: _Known) -> Iterator[Tra
     if not own:
         yield from traces_of_posteriors(piece, known.graph)
         yield from traces_of_ids(piece, known.graph, known.sought)
-        yield from traces_of_ties(piece, known.sought)
-    # The run's own graph and cut are compared id by id, row by row and tie by tie instead; and a
-    # shard's list of columns is long enough to hold those of a short row by chance.
+        yield from traces_of_edges(piece, known.sought)
+    # The run's own graph and partition are compared by id, row and edge instead; and a shard's
+    # list of columns is long enough to hold those of a short row by chance.
     if not (own and name.startswith(("graph-", "partition-", "receipts/"))):
         yield from traces_of_rows(piece, known.graph, known.sought, integers=not own)
 
@@ -228,10 +228,10 @@ def _in_state(run: RunState) -> Iterator[Residue]:
 
 def _columns(run: RunState) -> Iterator[Residue]:
     """Columns that a shard has weights for, though none of its nodes has them."""
-    model = run.configuration["model"]
-    if "factory" in model:
+    model = run.configuration["resolved"]["model"]
+    if model["part"] != ModelSpec.__name__:
         return
-    spec = ModelSpec(**model)
+    spec = ModelSpec(**model["options"])
     for shard, weights in run.shards.items():
         members = run.graph.subgraph(run.partition.members(shard))
         extra = np.setdiff1d(weights.columns, ShardTask(shard, members, 0).columns(spec))

@@ -77,8 +77,8 @@ def traces_of_rows(
             yield Trace("feature row", f"of node {node}")
 
 
-def traces_of_ties(piece: Piece, sought: Forgotten) -> Iterator[Trace]:
-    """Forgotten ties, as two ids side by side, in a file that is not the run's."""
+def traces_of_edges(piece: Piece, sought: Forgotten) -> Iterator[Trace]:
+    """Forgotten edges, as two ids side by side, in a file that is not the run's."""
     for u, v in sorted(sought.edges):
         in_text = piece.text is not None and any(
             re.search(_PAIR.format(a, b), piece.text) for a, b in ((u, v), (v, u))

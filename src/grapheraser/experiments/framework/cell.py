@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from grapheraser.environment import versions
+from grapheraser.receipts import canonical_json
 from grapheraser.registry import Registry
 
 # Raise it when a kind's meaning changes, so that older results are not taken for new ones.
@@ -52,7 +53,7 @@ class Cell:
 
     @classmethod
     def of(cls, kind: str, **config: Any) -> Cell:
-        return cls(kind, json.dumps(config, sort_keys=True, separators=(",", ":")))
+        return cls(kind, canonical_json(config))
 
     @cached_property
     def config(self) -> dict[str, Any]:

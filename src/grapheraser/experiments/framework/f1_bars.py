@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from grapheraser.experiments.framework.differences import Mean
-from grapheraser.experiments.framework.grid import heights, shown, spreads
+from grapheraser.experiments.framework.means import Mean, heights, spreads
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
 from grapheraser.experiments.paper.published import Published
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 
 
 def draw_f1(

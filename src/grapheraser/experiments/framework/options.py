@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +13,10 @@ from grapheraser.aggregation import AGGREGATORS, wants_expert
 from grapheraser.datasets import PUBLIC
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import ParameterError
-from grapheraser.experiments.framework.parts import is_own, parse, sources_of
+from grapheraser.experiments.framework.resolve import is_own, parse, sources_of
 from grapheraser.experiments.paper import published as paper
 from grapheraser.partition import PARTITIONERS
+from grapheraser.store.results import file_digest
 
 DEFAULT_SHARDS = 20
 
@@ -184,8 +184,8 @@ class Options:
     def data(self, dataset: str, run: int) -> dict[str, Any]:
         """The part of a configuration that says which graph, split and seed it is."""
         config: dict[str, Any] = {"dataset": dataset, "split_seed": run, "seed": run}
-        if dataset.endswith(".npz") and Path(dataset).is_file():
-            config["data"] = _file_digest(dataset)
+        if dataset.endswith(".npz") and (digest := _digest(dataset)) is not None:
+            config["data"] = digest
         return config
 
     def sources(self, *parts: str) -> dict[str, Any]:
@@ -195,5 +195,5 @@ class Options:
 
 
 @cache
-def _file_digest(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+def _digest(path: str) -> str | None:
+    return file_digest(Path(path))

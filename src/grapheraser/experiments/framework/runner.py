@@ -1,12 +1,11 @@
-"""Run the cells that are missing: in worker processes, timed ones alone, each kept when done.
+"""Run the cells that are missing: in worker processes, timed ones alone.
 
-A cell is written under its digest as soon as it is finished, all or nothing. Whatever stops the
-run, the next one starts with what is there.
+A cell's result is written under its digest as soon as it is there, whole or not at all. Whatever
+stops a run, the next one goes on from there. Experiments and benchmarks share this runner.
 """
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import sys
@@ -18,21 +17,16 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
 from grapheraser.environment import versions
-from grapheraser.errors import StoreError
 from grapheraser.experiments.framework.cell import KINDS, Cell, Result, Results, hardware
-from grapheraser.store import write_text
+from grapheraser.experiments.framework.meter import meter, order
+from grapheraser.store.results import make_folder, read_result, write_result
 
 WORKERS = 2
 CPU = "cpu"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
-# Rough cost of a cell, for the order and the estimate of the time left only.
-_NODES = {"cora": 2.7, "citeseer": 3.3, "pubmed": 20, "cs": 40, "physics": 90}
-_MODELS = {"gcn": 1, "gin": 1.5, "gat": 4, "sage": 3, "mlp": 3, "sage:paper": 30, "mlp:paper": 25}
-_KINDS = {"partition": 0.2, "communities": 0.2, "attack": 40}
 
 
 @dataclass
@@ -73,11 +67,12 @@ def run_cells(
         say: told about every failure, and now and then where the run stands.
     """
     folder = out / "cells"
+    make_folder(folder)
     wanted = list(dict.fromkeys(cells))
     outcome = Outcome(Results())
     missing: list[Cell] = []
     for cell in wanted:
-        kept = read_result(folder, cell)
+        kept = _kept(folder, cell)
         if kept is None:
             missing.append(cell)
         else:
@@ -85,12 +80,12 @@ def run_cells(
     if not compute:
         return outcome
     started = time.perf_counter()
-    with _meter(missing, say) as tick:
+    with meter(missing, say) as tick:
         for timed in (False, True):
-            batch = sorted((c for c in missing if c.timed == timed), key=_order)
+            batch = sorted((c for c in missing if c.timed == timed), key=order)
             for cell, answer in _run(batch, min(workers, 1) if timed else workers, device):
                 if isinstance(answer, Result):
-                    keep_result(folder, answer)
+                    write_result(_file(folder, cell), answer.to_dict())
                     outcome.results.add(answer)
                     outcome.computed += 1
                 else:
@@ -101,28 +96,21 @@ def run_cells(
     return outcome
 
 
-def read_result(folder: Path, cell: Cell) -> Result | None:
+def _file(folder: Path, cell: Cell) -> Path:
+    return folder / f"{cell.digest}.json"
+
+
+def _kept(folder: Path, cell: Cell) -> Result | None:
     """The kept result of a cell; None where there is none, or what is there is damaged."""
     try:
-        data = json.loads((folder / f"{cell.digest}.json").read_text(encoding="utf-8"))
-        result = Result.from_dict(data)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError):
+        result = Result.from_dict(read_result(_file(folder, cell)))
+    except (KeyError, TypeError, ValueError):
         return None
     return result if result.cell == cell else None
 
 
-def keep_result(folder: Path, result: Result) -> None:
-    """Write a result under its cell's digest."""
-    text = json.dumps(result.to_dict(), sort_keys=True, separators=(",", ":"))
-    write_text(folder / f"{result.cell.digest}.json", text + "\n")
-
-
 def measured(cell: Cell, device: str = CPU) -> Result:
     """Measure one cell, here and now."""
-    import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
-
     kind = KINDS.get(cell.kind)
     device = device if kind.trains and not kind.timed else CPU
     started, spent = time.perf_counter(), time.process_time()
@@ -209,74 +197,3 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
-
-
-def cost(cell: Cell) -> float:
-    """Roughly, in units of a GCN on Cora."""
-    config = cell.config
-    model = str(config.get("model", "gcn"))
-    size = _NODES.get(str(config["dataset"]), 5) / _NODES["cora"]
-    kind = model.split(":", maxsplit=1)[0]
-    base = size * _MODELS.get(model, _MODELS.get(kind, 10)) * _KINDS.get(cell.kind, 1)
-    return base * 3 if cell.kind == "requests" else base
-
-
-def _order(cell: Cell) -> tuple[Any, ...]:
-    """One run after the other, small and cheap first, so that a first report is soon there."""
-    config = cell.config
-    size = _NODES.get(config["dataset"], 5)
-    return config["seed"], size, config["dataset"], cost(cell), cell.digest
-
-
-@contextmanager
-def _meter(cells: Sequence[Cell], say: Callable[[str], None]) -> Iterator[Callable[[Cell], None]]:
-    """Progress and time left: a bar for people, a line a minute where there is no terminal."""
-    total, done, started = sum(map(cost, cells)), 0.0, time.perf_counter()
-    count, last = 0, started
-    if not cells:
-        yield lambda cell: None
-        return
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        columns = (
-            TextColumn("cells"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}"),
-        )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("", total=len(cells))
-
-            def advance(cell: Cell) -> None:
-                nonlocal done
-                done += cost(cell)
-                left = (time.perf_counter() - started) * (total - done) / done
-                bar.update(task, advance=1, description=f"about {_minutes(left)} left · {cell}")
-
-            yield advance
-        return
-
-    def count_up(cell: Cell) -> None:
-        nonlocal done, count, last
-        done, count = done + cost(cell), count + 1
-        now = time.perf_counter()
-        if now - last >= 60:
-            last = now
-            left = (now - started) * (total - done) / done
-            say(f"{count} of {len(cells)} cells, about {_minutes(left)} left")
-
-    yield count_up
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
-def check_folder(out: Path) -> None:
-    """Fail before hours of work if nothing can be written there."""
-    try:
-        (out / "cells").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"can't make the folder {out}: {error.strerror}.") from error

@@ -10,15 +10,14 @@ from typing import Any
 
 from grapheraser.experiments.framework.cell import Cell, Result, Results
 from grapheraser.experiments.framework.experiment import EXPERIMENTS, Experiment, Summary
-from grapheraser.experiments.framework.grid import shown
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.report import Made, Section, report_markdown, report_page
-from grapheraser.experiments.framework.runner import CPU, WORKERS, Outcome, check_folder, run_cells
-from grapheraser.reports.figures.canvas import as_png
-from grapheraser.reports.figures.charts import as_svg, smaller
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.runner import CPU, WORKERS, Outcome, run_cells
+from grapheraser.reports.figures.canvas import as_file, as_png, fewer_colours
+from grapheraser.reports.pages.render import Picture
 from grapheraser.reports.tables import to_csv, to_latex, to_markdown
-from grapheraser.store import write_text
-from grapheraser.store.files import write_atomic
+from grapheraser.store import write_file, write_text
 
 ALL = "all"
 _DPI = 110
@@ -97,7 +96,6 @@ def run_study(
         compute: whether to run what is missing; else the report is made of what is there.
         say: told what happens.
     """
-    check_folder(out)
     plans = [(e, options_for(e, options, given=given)) for e in chosen(names)]
     cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}
     every = list(dict.fromkeys(cell for group in cells.values() for cell in group))
@@ -149,9 +147,9 @@ def _write(
         return None
     figure = summary.draw()
     png = as_png(figure, dpi=_DPI)
-    write_atomic(folder / "figure.png", png)
-    write_atomic(folder / "figure.svg", as_svg(figure))
-    return smaller(png)
+    write_file(folder / "figure.png", png)
+    write_file(folder / "figure.svg", as_file(figure, "svg", dpi=130))
+    return fewer_colours(png)
 
 
 def _json(
@@ -211,8 +209,7 @@ def _section(
         summary.tables,
         summary.claims,
         summary.notes,
-        png,
-        f"figure: {experiment.title}",
+        None if png is None else Picture(f"figure: {experiment.title}", png),
     )
 
 

@@ -13,9 +13,8 @@ from grapheraser.aggregation.remembering import KeptEnsemble
 from grapheraser.eraser import GraphEraser
 from grapheraser.execution import LocalExecutor
 from grapheraser.experiments.framework.cell import KINDS, Kind
-from grapheraser.experiments.framework.parts import aggregator_of, model_of
-from grapheraser.experiments.measure.cut import partition_of
-from grapheraser.experiments.measure.data import graph_of
+from grapheraser.experiments.framework.resolve import aggregator_of, model_of
+from grapheraser.experiments.measure.inputs import graph_of, partition_of
 from grapheraser.graph import Edges, Graph, Nodes, Request
 from grapheraser.seeding import generator
 

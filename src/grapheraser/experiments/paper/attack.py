@@ -10,25 +10,16 @@ where there are but a few requests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.shadow import (
     KEPT,
     RECUT,
     RECUT_RESEEDED,
-    Observations,
-    fitted,
-    observe,
-    resplit,
 )
-from grapheraser.audit.attacks.version import Answers, Version
-from grapheraser.eraser import GraphEraser
-from grapheraser.execution import LocalExecutor
-from grapheraser.experiments.framework.cell import KINDS, Cell, Kind, Results
+from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
@@ -37,15 +28,11 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import shown
 from grapheraser.experiments.framework.options import Options
-from grapheraser.experiments.framework.parts import aggregator_of, model_of, partitioner_of
-from grapheraser.experiments.measure.data import graph_of
+from grapheraser.experiments.framework.resolve import shown
 from grapheraser.experiments.paper import published as paper
-from grapheraser.graph import Graph
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import ABOVE, Entry, Table
-from grapheraser.seeding import derive
 
 # (scenario, nodes a request, requests) by column; the paper does not say how many it deletes.
 COLUMNS: dict[str, tuple[str, int, int]] = {
@@ -64,61 +51,6 @@ LARGE_COLUMNS = {
 }
 PAPER_COLUMN = {"A_I": 0, "A_II": 1}
 CLOSE = 0.55
-
-
-def measure(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Every scenario on the same two runs, the attacker's own and the one under attack."""
-    graph, seed = graph_of(config), int(config["seed"])
-    params = {
-        "model": model_of(config["model"]),
-        "partition": partitioner_of(config["partition"]),
-        "aggregation": aggregator_of(config["aggregation"]),
-        "num_shards": config["num_shards"],
-        "epochs": config["epochs"],
-        "seed": seed,
-        "device": config.get("device", "cpu"),
-        "executor": LocalExecutor(workers=1),
-    }
-    own = resplit(graph, derive(seed, "attack", "split"))
-    seen = [
-        _looks(config["looks"], fitted(params, on, run_seed), on, derive(seed, "attack", name))
-        for name, on, run_seed in (
-            ("shadow", own, derive(seed, "attack", "own") >> 1),
-            ("target", graph, seed),
-        )
-    ]
-    return {column: _attacked(seen[0][column], seen[1][column], seed) for column in seen[0]}
-
-
-def _looks(
-    looks: Mapping[str, Mapping[str, Any]], eraser: GraphEraser, graph: Graph, seed: int
-) -> dict[str, Observations]:
-    """What is seen of one run in each scenario."""
-    known = Answers(Version.of(eraser), graph)
-    return {
-        column: observe(
-            eraser,
-            graph,
-            look["scenario"],
-            requests=look["requests"],
-            nodes_per_request=look["nodes_per_request"],
-            seed=seed,
-            known=known,
-        )
-        for column, look in looks.items()
-    }
-
-
-def _attacked(shadow: Observations, target: Observations, seed: int) -> dict[str, Any]:
-    moved = np.linalg.norm(target.before - target.after, axis=1)
-    return {
-        **attack(shadow, target, seed=seed).to_dict(),
-        "moved_members": float(moved[target.member].mean()),
-        "moved_others": float(moved[~target.member].mean()),
-    }
-
-
-KINDS.add("attack", Kind(measure, trains=True))
 
 
 def _cell(options: Options, dataset: str, model: str) -> Cell:

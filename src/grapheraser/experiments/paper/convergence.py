@@ -13,9 +13,10 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import partition_cell, shown
 from grapheraser.experiments.framework.options import Options
-from grapheraser.reports.figures.charts import Curves, draw_curves
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import partition_cell
+from grapheraser.reports.figures.curves import Curves, draw_curves
 from grapheraser.reports.tables import Table
 
 METHODS = ("blpa", "bekm")

@@ -15,17 +15,13 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import (
-    SCRATCH,
-    partition_cell,
-    requests_cell,
-    seconds,
-    shown,
-)
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import SCRATCH, partition_cell, requests_cell
 from grapheraser.experiments.paper import published as paper
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
+from grapheraser.reports.wording import duration
 
 CUTS = ("random", "blpa", "bekm")
 COLUMNS = (*CUTS, "predict-scratch", "predict-shards", "learn")
@@ -95,7 +91,7 @@ def summarise(options: Options, results: Results) -> Summary:
         for column in columns:
             told = paper.SECONDS.get((dataset, column))
             below = "" if told is None else f"paper {told:g} s"
-            line.append(Entry(seconds(found.get((dataset, column))), below))
+            line.append(Entry(duration(found.get((dataset, column))), below))
         table_rows.append(tuple(line))
     table = Table(
         "Cost of the pipeline",
@@ -167,7 +163,7 @@ def _claims(
                 "BLPA and BEKM take longer to cut than random.",
                 judged(good, len(known)),
                 f"On {counted(good, len(known), 'data sets')}; at most "
-                f"{seconds(max(found[d, m] for d in known for m in CUTS))} here.",
+                f"{duration(max(found[d, m] for d in known for m in CUTS))} here.",
             )
         )
     predicted = ("predict-scratch", "predict-shards")
@@ -179,7 +175,7 @@ def _claims(
             Claim(
                 "Predicting with shards takes longer than with one model, but little.",
                 judged(slower, len(both)),
-                f"Longer on {counted(slower, len(both), 'data sets')}; at most {seconds(worst)} "
+                f"Longer on {counted(slower, len(both), 'data sets')}; at most {duration(worst)} "
                 "for all test nodes.",
             )
         )

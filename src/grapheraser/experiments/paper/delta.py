@@ -3,14 +3,6 @@
 from __future__ import annotations
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.curves import (
-    along,
-    curve_figure,
-    curve_rows,
-    curve_table,
-    lines_of,
-)
-from grapheraser.experiments.framework.differences import Mean
 from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
@@ -19,8 +11,16 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import f1, utility_cells
+from grapheraser.experiments.framework.f1_curves import (
+    along,
+    curve_figure,
+    curve_rows,
+    curve_table,
+    lines_of,
+)
+from grapheraser.experiments.framework.means import Mean
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.shared_cells import f1, utility_cells
 
 GAMMAS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 METHODS = ("bekm", "blpa")

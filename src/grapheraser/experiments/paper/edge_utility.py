@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.differences import Mean, beyond, entry, tidy
 from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
@@ -21,8 +20,10 @@ from grapheraser.experiments.framework.experiment import (
     register,
 )
 from grapheraser.experiments.framework.f1_bars import draw_f1
-from grapheraser.experiments.framework.grid import SCRATCH, f1, shown, utility_cells
+from grapheraser.experiments.framework.means import Mean, beyond, entry, tidy
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import SCRATCH, f1, utility_cells
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.tables import Entry, Table
 

@@ -21,11 +21,13 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import SCRATCH, requests_cell, seconds, shown
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import SCRATCH, requests_cell
 from grapheraser.experiments.paper import published as paper
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
+from grapheraser.reports.wording import duration
 
 SIMILAR = 1.5
 
@@ -97,7 +99,7 @@ def _table(
             for method in _methods(options):
                 value = found.get((dataset, model, method))
                 ratio = ratios.get((dataset, model, method))
-                text = seconds(None if value is None else value["mean"])
+                text = duration(None if value is None else value["mean"])
                 line.append(text if ratio is None else f"{text} ({ratio:.3g}x)")
             rows.append(tuple(line))
     one = {"nodes": "a node", "edges": "an edge"}[what]

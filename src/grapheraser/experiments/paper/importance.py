@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.differences import pearson
 from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
@@ -14,9 +13,11 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import shown, utility_cell
+from grapheraser.experiments.framework.means import pearson
 from grapheraser.experiments.framework.options import Options
-from grapheraser.reports.figures.charts import Points, draw_points
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import utility_cell
+from grapheraser.reports.figures.points import Points, draw_points
 from grapheraser.reports.tables import Table
 
 METHODS = ("blpa", "bekm")

@@ -14,9 +14,9 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import shown
 from grapheraser.experiments.framework.options import Options
-from grapheraser.reports.figures.charts import draw_communities
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.reports.figures.points import draw_communities
 from grapheraser.reports.tables import Table
 
 SMALL = 5

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.differences import entry, signed, tidy
 from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
@@ -15,17 +14,12 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import (
-    SCRATCH,
-    f1,
-    heights,
-    shown,
-    spreads,
-    utility_cells,
-)
+from grapheraser.experiments.framework.means import entry, heights, signed, spreads, tidy
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import SCRATCH, f1, utility_cells
 from grapheraser.experiments.paper import published as paper
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
 
 LARGE, SMALL = 0.03, 0.02

@@ -13,11 +13,13 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import partition_cell, seconds, shown
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import partition_cell
 from grapheraser.experiments.paper import published as paper
-from grapheraser.reports.figures.charts import Bars, draw_bars
+from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
+from grapheraser.reports.wording import duration
 
 METHODS = ("blpa", "blpa-lp", "bekm", "bekm-hungarian", "metis")
 
@@ -65,7 +67,7 @@ def summarise(options: Options, results: Results) -> Summary:
             value = found.get((dataset, method))
             told = paper.SECONDS.get((dataset, method))
             kept = "" if value is None else f", {100 * value['edges_kept']:.0f} % of edges kept"
-            text = seconds(None if value is None else value["seconds"])
+            text = duration(None if value is None else value["seconds"])
             line.append(Entry(text + kept, "" if told is None else f"paper {told:,g} s"))
         table_rows.append(tuple(line))
     table = Table(

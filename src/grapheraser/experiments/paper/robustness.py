@@ -3,16 +3,6 @@
 from __future__ import annotations
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.curves import (
-    DROP,
-    along,
-    curve_figure,
-    curve_rows,
-    curve_table,
-    little_lost,
-    percent,
-)
-from grapheraser.experiments.framework.differences import Mean
 from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
@@ -21,8 +11,18 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import f1, utility_cells
+from grapheraser.experiments.framework.f1_curves import (
+    DROP,
+    along,
+    curve_figure,
+    curve_rows,
+    curve_table,
+    little_lost,
+    percent,
+)
+from grapheraser.experiments.framework.means import Mean
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.shared_cells import f1, utility_cells
 from grapheraser.experiments.paper import published as paper
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)

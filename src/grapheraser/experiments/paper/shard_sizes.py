@@ -15,10 +15,11 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import partition_cell, shown
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import partition_cell
 from grapheraser.experiments.paper import published as paper
-from grapheraser.reports.figures.charts import draw_sizes
+from grapheraser.reports.figures.bars import draw_sizes
 from grapheraser.reports.tables import Table
 
 TOP = 100

@@ -6,8 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.curves import along, curve_rows, curve_table
-from grapheraser.experiments.framework.differences import Mean, signed
 from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
@@ -16,18 +14,14 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import (
-    f1,
-    heights,
-    requests_cell,
-    seconds,
-    shown,
-    spreads,
-    utility_cells,
-)
+from grapheraser.experiments.framework.f1_curves import along, curve_rows, curve_table
+from grapheraser.experiments.framework.means import Mean, heights, signed, spreads
 from grapheraser.experiments.framework.options import Options
-from grapheraser.reports.figures.charts import Curves, draw_curves
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import f1, requests_cell, utility_cells
+from grapheraser.reports.figures.curves import Curves, draw_curves
 from grapheraser.reports.tables import Table
+from grapheraser.reports.wording import duration
 
 NUMBERS = (2, 5, 10, 20, 50, 100)
 REQUESTS = 20
@@ -85,7 +79,7 @@ def summarise(options: Options, results: Results) -> Summary:
             (
                 *map(shown, line),
                 *(
-                    seconds(times[(*line, k)].mean if (*line, k) in times else None)
+                    duration(times[(*line, k)].mean if (*line, k) in times else None)
                     for k in NUMBERS
                 ),
             )

@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.curves import (
-    along,
-    curve_figure,
-    curve_rows,
-    curve_table,
-    lines_of,
-    percent,
-)
-from grapheraser.experiments.framework.differences import Mean, mean_of, pearson
 from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
@@ -20,8 +11,18 @@ from grapheraser.experiments.framework.experiment import (
     judged,
     register,
 )
-from grapheraser.experiments.framework.grid import shown, utility_cells
+from grapheraser.experiments.framework.f1_curves import (
+    along,
+    curve_figure,
+    curve_rows,
+    curve_table,
+    lines_of,
+    percent,
+)
+from grapheraser.experiments.framework.means import Mean, mean_of, pearson
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import utility_cells
 from grapheraser.reports.tables import Table
 
 SHARES = tuple(round(0.1 * step, 1) for step in range(10))

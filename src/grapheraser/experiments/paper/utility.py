@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.differences import Mean, beyond, entry, signed, tidy
 from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
@@ -18,8 +17,10 @@ from grapheraser.experiments.framework.experiment import (
     register,
 )
 from grapheraser.experiments.framework.f1_bars import draw_f1
-from grapheraser.experiments.framework.grid import SCRATCH, f1, gained, shown, utility_cells
+from grapheraser.experiments.framework.means import Mean, beyond, entry, gained, signed, tidy
 from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import SCRATCH, f1, utility_cells
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.tables import Entry, Table
 

@@ -1,8 +1,7 @@
-"""Figures without global state, and as text that a page can hold."""
+"""Figures without global state, one look for all of them, and their files."""
 
 from __future__ import annotations
 
-import base64
 import io
 from typing import Any, Literal
 
@@ -10,6 +9,12 @@ from grapheraser.errors import MissingExtraError
 
 INK, MUTED, ACCENT, ALERT = "#1f2430", "#6b7280", "#2563eb", "#c2410c"
 _GRID = "#e5e7eb"
+# Files that name their program or their date would change without the figure.
+_UNDATED: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 
 
 def new_figure(
@@ -37,14 +42,27 @@ def dress(axes: Any, title: str = "", *, grid: str = "y") -> None:
     axes.spines["bottom"].set_color(_GRID)
 
 
-def as_png(figure: Any, *, dpi: int = 150) -> bytes:
-    """The figure as a PNG file, the same bytes for the same figure."""
+def as_file(figure: Any, kind: str, *, dpi: int = 150) -> bytes:
+    """The figure as a ``png``, ``svg`` or ``pdf`` file, the same bytes for the same figure."""
+    from matplotlib import rc_context
+
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
+    with rc_context({"svg.hashsalt": "grapheraser", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=_UNDATED.get(kind))
     return buffer.getvalue()
 
 
-def as_img(figure: Any, alt: str, *, dpi: int = 150) -> str:
-    """An HTML ``img`` with the picture inside it."""
-    data = base64.b64encode(as_png(figure, dpi=dpi)).decode()
-    return f'<img alt="{alt}" src="data:image/png;base64,{data}">'
+def as_png(figure: Any, *, dpi: int = 150) -> bytes:
+    """The figure as a PNG file."""
+    return as_file(figure, "png", dpi=dpi)
+
+
+def fewer_colours(png: bytes, colours: int = 64) -> bytes:
+    """The same PNG in few colours, a third of the size: for pages that hold many."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    few = picture.quantize(colours, dither=Image.Dither.NONE)
+    few.save(buffer, format="png", optimize=True)
+    return buffer.getvalue()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import colorsys
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,15 @@ from numpy.typing import NDArray
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
-from grapheraser.reports.figures.canvas import ACCENT, ALERT, INK, MUTED, dress, new_figure
+from grapheraser.reports.figures.canvas import (
+    ACCENT,
+    ALERT,
+    INK,
+    MUTED,
+    as_file,
+    dress,
+    new_figure,
+)
 from grapheraser.reports.figures.layout import layout
 from grapheraser.seeding import generator
 from grapheraser.store import write_file
@@ -31,7 +38,7 @@ def draw_partition(
     """Draw a partition of the training graph of ``graph`` into a PNG, SVG or PDF file.
 
     Args:
-        graph: the graph that was cut.
+        graph: the graph that was partitioned.
         partition: of its training nodes.
         path: the file; its ending chooses the format.
         seed: of the layout.
@@ -39,19 +46,13 @@ def draw_partition(
     """
     figure = partition_figure(graph, partition, seed=seed)
     target = Path(path)
-    # A fixed salt and no date, so that the same partition gives the same file.
-    metadata = {"Date": None} if target.suffix.lower() == ".svg" else None
-    import matplotlib as mpl
-
-    picture = io.BytesIO()
     try:
-        with mpl.rc_context({"svg.hashsalt": "grapheraser"}):
-            figure.savefig(picture, format=target.suffix[1:], dpi=dpi, metadata=metadata)
+        content = as_file(figure, target.suffix[1:].lower(), dpi=dpi)
     except ValueError:
         raise ParameterError.of(
             "path", "draw_partition", "a .png, .svg or .pdf file", path
         ) from None
-    write_file(target, picture.getvalue())
+    write_file(target, content)
     return target
 
 
@@ -104,14 +105,14 @@ def draw_shards(
     inside = labels[u] == labels[v]
     segments = np.stack([places[u], places[v]], axis=1)
     thin = float(np.clip(300 / np.sqrt(max(len(once), 1)) / 10, 0.12, 0.8))
-    cut = LineCollection(
+    across = LineCollection(
         list(segments[~inside]), colors=MUTED, linewidths=thin * 0.6, alpha=0.25, zorder=1
     )
-    kept = LineCollection(
+    within = LineCollection(
         list(segments[inside]), colors=colours[labels[u[inside]]], linewidths=thin * 1.6,
         alpha=0.6, zorder=2,
     )  # fmt: skip
-    for lines in (cut, kept):
+    for lines in (across, within):
         lines.set_rasterized(True)
         axes.add_collection(lines)
     size = float(np.clip(16000 / max(training.num_nodes, 1), 1.0, 40))

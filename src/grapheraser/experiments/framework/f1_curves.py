@@ -1,0 +1,100 @@
+"""F1 along an axis: what the experiments with a growing share or number have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from grapheraser.experiments.framework.experiment import Claim, counted, judged
+from grapheraser.experiments.framework.means import Mean, entry, heights, spreads, tidy
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.reports.figures.curves import Curves, draw_curves
+from grapheraser.reports.tables import Entry, Table
+
+# By data set, model, series and place on the axis.
+Line = Mapping[tuple[str, str, str, float], Mean]
+# A loss of F1 up to here is called hardly any.
+DROP = 0.02
+
+
+def little_lost(statement: str, drops: Sequence[float]) -> list[Claim]:
+    """The claim that F1 hardly changes, where there is anything to judge it by."""
+    if not drops:
+        return []
+    good = sum(drop <= DROP for drop in drops)
+    evidence = (
+        f"It drops by at most {DROP} in {counted(good, len(drops), 'cases')}; "
+        f"by {max(drops):.3f} at the worst."
+    )
+    return [Claim(statement, judged(good, len(drops)), evidence)]
+
+
+def curve_rows(found: Line, axis: str) -> list[dict[str, Any]]:
+    """Tidy rows."""
+    return [
+        {
+            "dataset": shown(dataset),
+            "model": shown(model),
+            "series": shown(series),
+            axis: x,
+            **tidy(value),
+        }
+        for (dataset, model, series, x), value in found.items()
+    ]
+
+
+def curve_table(
+    found: Line, title: str, *, tell: Callable[[float], str] = "{:g}".format, note: str = ""
+) -> Table:
+    """A row for each curve, a column for each place."""
+    places = sorted({key[3] for key in found})
+    lines = dict.fromkeys(key[:3] for key in found)
+    rows = []
+    for line in lines:
+        row: list[Entry | str] = [shown(name) for name in line]
+        row += [entry(found.get((*line, x))) for x in places]
+        rows.append(tuple(row))
+    header = ("data set", "model", "method", *(tell(x) for x in places))
+    return Table(title, header, tuple(rows), note)
+
+
+def curve_figure(
+    found: Line,
+    xlabel: str,
+    ylabel: str,
+    *,
+    titles: Mapping[tuple[str, str], str] | None = None,
+    log_x: bool = False,
+    scale: float = 1.0,
+) -> Any:
+    """A panel for each data set and model."""
+    panels = []
+    pairs = list(dict.fromkeys(key[:2] for key in found))
+    for dataset, model in pairs:
+        series: dict[str, Any] = {}
+        for name in dict.fromkeys(key[2] for key in found if key[:2] == (dataset, model)):
+            x = sorted(key[3] for key in found if key[:3] == (dataset, model, name))
+            values = [found[dataset, model, name, place] for place in x]
+            at = [place * scale for place in x]
+            series[shown(name)] = (at, heights(values), spreads(values))
+        title = (titles or {}).get((dataset, model), f"{shown(dataset)}, {shown(model).upper()}")
+        panels.append(Curves(title, series))
+    columns = max(1, min(4, len({model for _, model in pairs})))
+    return draw_curves(panels, xlabel, ylabel, columns=columns, log_x=log_x)
+
+
+def along(found: Line, dataset: str, model: str, series: str) -> list[tuple[float, Mean]]:
+    """One curve, in the order of the axis."""
+    return sorted(
+        (key[3], value) for key, value in found.items() if key[:3] == (dataset, model, series)
+    )
+
+
+def percent(share: float) -> str:
+    """``30 %``."""
+    return f"{100 * share:.0f} %"
+
+
+def lines_of(found: Line) -> Sequence[tuple[str, str, str]]:
+    """Every curve."""
+    return list(dict.fromkeys((d, m, s) for d, m, s, _ in found))

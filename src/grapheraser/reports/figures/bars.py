@@ -1,0 +1,109 @@
+"""Grouped bars with the paper's figures as marks, and bars of shard sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from grapheraser.reports.figures.canvas import ALERT, INK, MUTED, dress
+from grapheraser.reports.figures.panels import (
+    colour,
+    decades,
+    label_left,
+    legend,
+    numbers,
+    panel_grid,
+)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """One panel of grouped bars.
+
+    Attributes:
+        title: above it.
+        groups: names along the axis.
+        heights: by series, one for each group; None where there is none.
+        errors: likewise.
+        paper: the paper's figure for a bar, drawn as a diamond.
+    """
+
+    title: str
+    groups: Sequence[str]
+    heights: Mapping[str, Sequence[float | None]]
+    errors: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    paper: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+
+
+def draw_bars(
+    panels: Sequence[Bars],
+    ylabel: str,
+    *,
+    log: bool = False,
+    limits: tuple[float, float] | None = None,
+) -> Any:
+    """Grouped bars, one panel for each data set, two panels a row."""
+    figure, places = panel_grid(len(panels), width=4.9, height=2.7, columns=2)
+    for axes, panel in zip(places, panels, strict=False):
+        names = list(panel.heights)
+        width = 0.84 / max(1, len(names))
+        spots = np.arange(len(panel.groups), dtype=float)
+        tints = [colour(name) for name in names]
+        for number, name in enumerate(names):
+            at = spots + (number - (len(names) - 1) / 2) * width
+            heights = numbers(panel.heights[name])
+            # Two variants of one method share its colour; the later one is hatched.
+            hatch = "////" if tints[number] in tints[:number] else None
+            look: dict[str, Any] = {"color": tints[number], "edgecolor": "white", "hatch": hatch}
+            axes.bar(at, heights, width * 0.92, label=name, zorder=2, linewidth=0, **look)
+            if name in panel.errors:
+                errors = np.nan_to_num(numbers(panel.errors[name]))
+                axes.errorbar(at, heights, errors, fmt="none", ecolor=INK, elinewidth=0.8, zorder=3)
+            if name in panel.paper:
+                axes.plot(
+                    at,
+                    numbers(panel.paper[name]),
+                    linestyle="none",
+                    marker="D",
+                    markersize=3.4,
+                    markerfacecolor="white",
+                    markeredgecolor=INK,
+                    markeredgewidth=0.9,
+                    zorder=4,
+                )
+        axes.set_xticks(spots, list(panel.groups))
+        if limits is not None:
+            axes.set_ylim(*limits)
+        dress(axes, panel.title)
+        if log:
+            every = [*panel.heights.values(), *panel.paper.values()]
+            decades(axes, np.concatenate([numbers(line) for line in every]))
+    label_left(places, ylabel, 2)
+    legend(figure, places, paper=any(panel.paper for panel in panels))
+    return figure
+
+
+def draw_sizes(panels: Mapping[str, tuple[Sequence[int], int | None]], columns: int = 2) -> Any:
+    """Sorted shard sizes as bars, each panel with the capacity where there is one."""
+    figure, places = panel_grid(len(panels), width=3.9, height=2.5, columns=columns)
+    for axes, (title, (sizes, capacity)) in zip(places, panels.items(), strict=False):
+        ordered = np.sort(np.asarray(sizes))[::-1]
+        tint = colour(title.split(", ")[-1].split(" ")[0].lower())
+        axes.bar(np.arange(len(ordered)), ordered, width=1.0, color=tint, zorder=2, linewidth=0)
+        if capacity is not None:
+            axes.axhline(capacity, color=ALERT, linewidth=1.2, linestyle="--", zorder=3)
+            axes.annotate(
+                f"delta = {capacity}",
+                (len(ordered) - 1, capacity),
+                color=ALERT,
+                fontsize=8,
+                ha="right",
+                va="bottom",
+            )
+        axes.set_xlabel("shard, the largest first", color=MUTED, fontsize=9)
+        dress(axes, title)
+    label_left(places, "nodes", columns)
+    return figure

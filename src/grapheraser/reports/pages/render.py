@@ -1,0 +1,68 @@
+"""Pages from templates: one environment, one stylesheet, everything escaped, nothing from outside.
+
+A page is a template of ``reports/templates`` that extends ``base.html.j2``. Pages hold their
+stylesheet and their pictures, so that one file is all that there is to keep or to send.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from grapheraser.errors import MissingExtraError
+from grapheraser.reports.figures.canvas import as_png
+from grapheraser.reports.tables import MARKS, as_entry
+from grapheraser.reports.wording import contents, duration, plural
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a page, or why there is none.
+
+    Attributes:
+        alt: the picture in words.
+        png: the file; None where the extra that draws it is missing.
+        missing: what to install then.
+    """
+
+    alt: str
+    png: bytes | None
+    missing: MissingExtraError | None = None
+
+
+def picture(draw: Callable[[], Any], alt: str, *, dpi: int = 150) -> Picture:
+    """Draw a figure for a page; without the extra ``plots`` the page says what to install."""
+    try:
+        return Picture(alt, as_png(draw(), dpi=dpi))
+    except MissingExtraError as error:
+        return Picture(alt, None, error)
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill a template, e.g. ``audit`` for ``audit.html.j2``; a value that it lacks is an error."""
+    return _environment().get_template(f"{template}.html.j2").render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("grapheraser.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "base64": lambda content: base64.b64encode(content).decode(),
+        "duration": duration,
+        "contents": contents,
+        "entry": as_entry,
+    }
+    environment.globals |= {"plural": plural, "marks": MARKS}
+    return environment

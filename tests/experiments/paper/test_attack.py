@@ -1,0 +1,83 @@
+"""The experiment: cells that can be measured, and a summary with verdicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grapheraser.experiments.catalogue import EXPERIMENTS, Options, Results
+from grapheraser.experiments.framework.cell import Cell, Result
+from grapheraser.experiments.measure.attack import measure
+from grapheraser.experiments.paper.attack import COLUMNS, cells, summarise
+
+
+def result(cell: Cell, value: dict[str, Any]) -> Result:
+    return Result(cell, value, 1.0, 1.0, {}, {})
+
+
+def made_up(auc: float) -> dict[str, Any]:
+    interval = {"value": auc, "low": auc - 0.04, "high": auc + 0.04}
+    rates = {"auc": interval, "tpr": {"0.001": interval, "0.01": interval}, "members": 9}
+    return {
+        "rates": rates,
+        "classical_auc": 0.5,
+        "degradation_count": 0.5,
+        "degradation_rate": 0.0,
+        "features": "direct difference",
+        "model": "mlp",
+    }
+
+
+def test_the_grid_has_every_scenario() -> None:
+    options = Options(datasets=("cora", "citeseer"))
+    assert EXPERIMENTS.get("attack").label == "table:attack_unlearning"
+    found = cells(options)
+    assert len(set(found)) == 2 * 4
+    assert all(set(cell["looks"]) == set(COLUMNS) for cell in found)
+
+
+def test_the_summary_judges_the_papers_claims() -> None:
+    options = Options(datasets=("cora",), models=("gcn", "gat"))
+    aucs = {"kept": 0.9, "recut": 0.52, "recut, reseeded": 0.51}
+    results = Results()
+    for cell in cells(options):
+        looks = cell["looks"].items()
+        value = {column: made_up(aucs[look["scenario"]]) for column, look in looks}
+        results.add(result(cell, value))
+    summary = summarise(options, results)
+    verdicts = [claim.verdict for claim in summary.claims]
+    assert verdicts == ["partly", "does not hold", "holds", "holds"]
+    assert len(summary.rows) == 8
+    assert summary.tables[0].rows[0][:2] == ("cora", "gcn")
+    assert summary.draw is not None
+    summary.draw()
+
+
+def test_a_summary_of_nothing_is_empty() -> None:
+    summary = summarise(Options(datasets=("cora",)), Results())
+    assert (list(summary.rows), list(summary.claims)) == ([], [])
+
+
+@pytest.mark.slow
+def test_a_cell_can_be_measured() -> None:
+    value = measure(
+        {
+            "dataset": "demo",
+            "split_seed": 0,
+            "seed": 0,
+            "model": "gcn",
+            "partition": "hash",
+            "aggregation": "mean",
+            "num_shards": 8,
+            "epochs": 10,
+            "looks": {
+                "one": {"scenario": "kept", "nodes_per_request": 1, "requests": 8},
+                "two": {"scenario": "kept", "nodes_per_request": 2, "requests": 8},
+            },
+        }
+    )
+    assert [value[look]["rates"]["members"] for look in ("one", "two")] == [8, 16]
+    for found in value.values():
+        assert 0 <= found["rates"]["auc"]["value"] <= 1
+        assert found["moved_members"] > found["moved_others"] > 0
