@@ -127,6 +127,13 @@ def test_a_damaged_file_is_compiled_anew(package: Path) -> None:
     assert printed(package) == expected
 
 
+@pytest.mark.slow
+def test_recompiling_removes_what_was_kept(package: Path) -> None:
+    code = "from grapheraser.kernels.hashing import mixed\nmixed(5)\nmixed._cache.flush()\n"
+    printed(package, code)
+    assert not kept(package)
+
+
 def test_every_kernel_of_the_package_is_declared_with_compiled() -> None:
     for file in SOURCES.rglob("*.py"):
         if file.name != "compiled.py":

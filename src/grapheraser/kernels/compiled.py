@@ -67,7 +67,8 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         # Not numba's own __init__, which fails where it finds no folder to write to.
-        self._py_func = function
+        self._name, self._py_func = repr(function), function
+        self._cache_path = str(_candidates()[0])
         self._impl = object.__new__(self._impl_class)
         self._prefix = f"{function.__module__}.{function.__qualname__}."
         versions = f"{sys.implementation.cache_tag} {numba.__version__}"
@@ -100,16 +101,20 @@ class KernelCache(FunctionCache):
                 with contextlib.suppress(OSError):
                     part.unlink()
                 continue
-            self._remove_stale(folder)
+            self._remove(folder, keep=self._state)  # what other states of the sources left
             return
+
+    def flush(self) -> None:
+        """Remove all compiled code of the function."""
+        for folder in cache_folders():
+            self._remove(folder, keep="")
 
     def _file_name(self, sig: Any, codegen: Any) -> str:
         return f"{self._prefix}{self._state}.{_digest(repr(self._index_key(sig, codegen)))}.nbc"
 
-    def _remove_stale(self, folder: Path) -> None:
-        """Remove what was compiled from other states of the sources."""
+    def _remove(self, folder: Path, keep: str) -> None:
         for file in folder.glob(f"{self._prefix}*.nbc"):
-            if not file.name.startswith(self._prefix + self._state):
+            if not keep or not file.name.startswith(self._prefix + keep):
                 with contextlib.suppress(OSError):
                     file.unlink()
 
