@@ -36,7 +36,7 @@ ROLES = (
 
 def options(layout: TensorLayout) -> tuple[Any, ...]:
     """What `train` takes besides data and weights."""
-    spec, widths = layout.spec, (layout.last.width, layout.classes.width)
+    spec, widths = layout.spec, (layout["weight4"].out.width, layout.classes.width)
     return *widths, spec.batch_norm, spec.linear_head, tile_for(layout.hidden.width)
 
 
