@@ -57,7 +57,8 @@ def compiled(
     if function is None:
         return partial(compiled, error_model=error_model)
     dispatcher: Any = numba.njit(nogil=True, error_model=error_model)(function)
-    if hasattr(dispatcher, "_cache"):  # NUMBA_DISABLE_JIT leaves the function as it is
+    # NUMBA_DISABLE_JIT leaves the function as it is; without sources nothing would tell stale code.
+    if hasattr(dispatcher, "_cache") and source_digest(function.__module__):
         dispatcher._cache = KernelCache(function)
     return dispatcher
 
@@ -83,7 +84,7 @@ class KernelCache(FunctionCache):
             try:
                 content = (folder / name).read_bytes()
                 return self._impl.rebuild(target_context, pickle.loads(content))
-            except (OSError, EOFError, pickle.UnpicklingError):
+            except Exception:  # not there, not readable, or damaged: compiling always works
                 continue
         return None
 
@@ -124,7 +125,9 @@ def cache_folders(*, create: bool = False) -> Iterator[Path]:
     for folder in _candidates():
         with contextlib.suppress(OSError):
             if create:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                # What is warmed up in a package may be for others to read.
+                mode = 0o700 if folder == _temporary() else 0o777
+                folder.mkdir(mode=mode, parents=True, exist_ok=True)
             if folder.is_dir() and not (folder == _temporary() and _is_foreign(folder)):
                 yield folder
 
@@ -163,14 +166,18 @@ def _is_foreign(folder: Path) -> bool:
 
 @cache
 def source_digest(module: str) -> str:
-    """A digest of the sources of a module and of all that it imports from the package."""
+    """A digest of the sources of a module and of all that it imports from the package.
+
+    Empty where the module's own source cannot be read.
+    """
     found, waiting = set(), [module]
     while waiting:
         name = waiting.pop()
         if name not in found and (imports := _source(name)[1]) is not None:
             found.add(name)
             waiting += imports
-    return _digest("".join(f"{name} {_source(name)[0]} " for name in sorted(found)))
+    text = "".join(f"{name} {_source(name)[0]} " for name in sorted(found))
+    return _digest(text) if module in found else ""
 
 
 @cache
