@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from grapheraser.eraser.plan import Plan
     from grapheraser.eraser.recommend import recommend
     from grapheraser.eraser.verify import Verification
-    from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor
+    from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor, RayExecutor
     from grapheraser.graph import Edges, Features, Graph, Nodes
     from grapheraser.models import CustomModel, ModelSpec
     from grapheraser.partition import (
@@ -58,6 +58,7 @@ __all__ = [
     "Partitioner",
     "Plan",
     "ProcessExecutor",
+    "RayExecutor",
     "Receipt",
     "Verification",
     "check_partitioner",
@@ -85,6 +86,7 @@ _HOMES = {
         "Executor",
         "LocalExecutor",
         "ProcessExecutor",
+        "RayExecutor",
     ),
     "graph": (
         "Edges",

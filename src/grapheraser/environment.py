@@ -10,6 +10,9 @@ VERSION = "0.1.0"  # as in pyproject.toml
 # What the package reads from the environment.
 VARIABLES = {
     "GRAPHERASER_DATA": "Folder of data sets; default `~/.cache/grapheraser/data`.",
+    "NUMBA_CACHE_DIR": "Folder of compiled kernels; default beside the package if writable.",
+    "RAY_ADDRESS": "The Ray cluster that executor `ray` connects to; default a local one.",
+    "XDG_CACHE_HOME": "Compiled kernels go below it where the package can't be written to.",
 }
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
 

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json, print_table, say
+from grapheraser.cli.output import JsonOption, print_json, print_table, say
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import duration, plural
 
 NAME = "audit"
 
@@ -53,7 +54,7 @@ def run(
         print(f"page      {page}")
         print(f"data      {data}")
         verdict = "every proof holds" if report.passed else "A PROOF FAILED"
-        leaks = f"{report.leaks} leak{'' if report.leaks == 1 else 's'} measured"
+        leaks = f"{plural(report.leaks, 'leak')} measured"
         print(f"audited: {verdict}; {leaks}; in {duration(report.seconds)}")
     if not report.passed:
         raise typer.Exit(1)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json, say
+from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.reports.wording import duration
 
 NAME = "demo"
 

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json
+from grapheraser.cli.output import JsonOption, print_json
 from grapheraser.errors import GraphError
+from grapheraser.reports.wording import duration
 
 NAME = "evaluate"
 

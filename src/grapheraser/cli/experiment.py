@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from grapheraser.cli.output import JsonOption, duration, print_json, print_table, say
+from grapheraser.cli.output import JsonOption, print_json, print_table, say
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import duration
 
 NAME = "experiment"
 LIST = "list"

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json, say
+from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import duration
 
 NAME = "fit"
 

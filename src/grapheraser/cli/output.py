@@ -55,12 +55,3 @@ def drop_output() -> None:
     """Discard buffered output, so that Python doesn't try to write it again at exit."""
     with suppress(OSError, ValueError):  # stdout may have no file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def duration(seconds: float) -> str:
-    """Seconds in a suitable unit."""
-    if seconds < 1:
-        return f"{seconds * 1000:.1f} ms"
-    if seconds < 120:
-        return f"{seconds:.2f} s"
-    return f"{seconds / 60:.1f} min"

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json
+from grapheraser.cli.output import JsonOption, print_json
+from grapheraser.reports.wording import duration
 
 NAME = "partition"
 

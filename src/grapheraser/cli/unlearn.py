@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grapheraser.cli.arguments import requests_from
-from grapheraser.cli.output import JsonOption, duration, print_json, print_table
+from grapheraser.cli.output import JsonOption, print_json, print_table
 from grapheraser.errors import NothingToForgetError
+from grapheraser.reports.wording import contents, duration
 
 if TYPE_CHECKING:
     from grapheraser.eraser.plan import Plan
@@ -49,20 +50,10 @@ def run(
     if json:
         print_json({"receipt": receipt.to_dict(), "digest": receipt.digest})
         return
-    nouns = {
-        "nodes": "node",
-        "edges": "edge",
-        "features": "feature row",
-        "untrained": "in no shard",
-    }
-    plurals = {"nodes": "nodes", "edges": "edges", "features": "feature rows"}
-    counts = ", ".join(
-        f"{n} {nouns[kind] if n == 1 else plurals.get(kind, nouns[kind])}"
-        for kind, n in receipt.counts.items()
-        if n
-    )
+    untrained = receipt.counts["untrained"]
+    outside = f", {untrained} of them in no shard" if untrained else ""
     retrained = ", ".join(map(str, receipt.retrained)) or "none"
-    print(f"forgotten   {counts}")
+    print(f"forgotten   {contents(receipt.counts)}{outside}")
     print(f"retrained   shards: {retrained} (of {len(eraser.shards_)})")
     print(f"took        {duration(receipt.timings['total'])}")
     print(f"statement   {receipt.statement}")

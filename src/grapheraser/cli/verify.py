@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json, say
+from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import duration
 
 if TYPE_CHECKING:
     from grapheraser.audit.residues.search import Search

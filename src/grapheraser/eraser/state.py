@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,8 @@ from grapheraser.aggregation import Change, Ensemble, FittedAggregator
 from grapheraser.eraser.settings import Settings
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
-from grapheraser.progress import progress
-from grapheraser.training import ShardTask, ShardWeights, StackingEngine
+from grapheraser.training import ShardTask, ShardWeights
+from grapheraser.training.shards import train_shards
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +111,4 @@ def _train(
         ShardTask(shard, graph.subgraph(partition.members(shard)), settings.shard_seed(shard))
         for shard in shard_ids
     ]
-    if isinstance(settings.engine, StackingEngine):
-        stacked = settings.engine.train_stack(tasks, settings.training)
-        return dict(zip(shard_ids, stacked, strict=True))
-    train = partial(settings.engine.train, config=settings.training)
-    with progress("training shards", len(tasks)) as tick:
-        weights = settings.executor.map(train, tasks, names=shard_ids, tick=tick)
-    return dict(zip(shard_ids, weights, strict=True))
+    return train_shards(tasks, settings.engine, settings.executor, settings.training)

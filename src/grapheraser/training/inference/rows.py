@@ -274,7 +274,7 @@ def softmax(logits: Matrix) -> Matrix:
 def ring(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: NDArray[np.int64], edges: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """The rows, then their other neighbours, and the CSR between them (empty without ``edges``)."""
+    """The rows and then their other neighbours, and the CSR between: empty unless ``edges``."""
     pointers = np.zeros(len(rows) + 1, dtype=np.int64)
     place = np.full(len(indptr) - 1, -1, dtype=np.int32)
     for r in range(len(rows)):

@@ -16,10 +16,11 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
-from grapheraser.models import PRESETS, ModelSpec, initial_weights
+from grapheraser.models import KINDS, PRESETS, ModelSpec, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardTask, TrainingConfig, cpu
 from grapheraser.training.cpu.prepared import PreparedShard
+from tests.training.variants import VARIANTS
 
 HAS_GPU = torch.cuda.is_available()
 if not HAS_GPU:
@@ -32,16 +33,6 @@ from grapheraser.training.cuda.prepared import PreparedStack  # noqa: E402
 
 DEVICE = "cuda" if HAS_GPU else "cpu"
 pytestmark = pytest.mark.slow
-VARIANTS: dict[str, ModelSpec] = {
-    **PRESETS,
-    "gcn, no self-loops but bias": replace(PRESETS["gcn"], self_loops=False, hidden=20),
-    "sage, elu": replace(PRESETS["sage"], activation="elu", hidden=33),
-    "gat, three heads": replace(PRESETS["gat"], heads=3, hidden=5, self_loops=False),
-    "gat, twenty heads": replace(PRESETS["gat"], heads=20, hidden=2, activation="none"),
-    "gin, no norm": replace(PRESETS["gin"], batch_norm=False),
-    "gin, head without norm": replace(PRESETS["gin"], batch_norm=False, linear_head=True),
-    "mlp, two widths": replace(PRESETS["mlp"], second_hidden=20, activation="elu"),
-}
 # A bias right before a batch norm has no gradient but rounding errors.
 NO_GRADIENT = ("conv1.nn.2.bias", "conv2.nn.2.bias")
 
@@ -109,7 +100,7 @@ def test_the_start_has_the_bits_of_initial_weights(name: str) -> None:
             np.testing.assert_array_equal(weights.tensors[tensor], value, err_msg=tensor)
 
 
-@pytest.mark.parametrize("kind", ["gcn", "sage", "gat", "gin", "mlp"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_in_float64_training_with_dropout_equals_the_cpu_engine(kind: str) -> None:
     spec = replace(PRESETS[kind], input_dropout=0.5, attention_dropout=0.5)
     task = shard_task(13)
@@ -125,7 +116,7 @@ def test_in_float64_training_with_dropout_equals_the_cpu_engine(kind: str) -> No
             np.testing.assert_allclose(found[tensor], value, rtol=0, atol=1e-9, err_msg=tensor)
 
 
-@pytest.mark.parametrize("kind", ["gcn", "sage", "gat", "gin", "mlp"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_dropout_and_all_agree_with_the_cpu_engine(kind: str) -> None:
     spec = replace(PRESETS[kind], input_dropout=0.25, attention_dropout=0.3)
     config = TrainingConfig(spec, epochs=3)
@@ -139,7 +130,7 @@ def test_dropout_and_all_agree_with_the_cpu_engine(kind: str) -> None:
             np.testing.assert_allclose(other, wanted, rtol=1e-3, atol=2e-5, err_msg=tensor)
 
 
-@pytest.mark.parametrize("kind", ["gcn", "sage", "gat", "gin", "mlp"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_shard_has_the_same_bits_alone_and_stacked(kind: str) -> None:
     config = TrainingConfig(PRESETS[kind], epochs=2)
     tasks = [shard_task(n, seed) for n, seed in ((9, 1), (14, 2), (5, 3))]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grapheraser.graph import Graph
-from grapheraser.models import PRESETS, ModelSpec, initial_weights
+from grapheraser.models import ModelSpec, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardTask, TrainingConfig
 from grapheraser.training.cpu import train_shard
@@ -28,17 +28,7 @@ from grapheraser.training.layout.dropout import (
     limits_of,
 )
 from grapheraser.training.layout.schedule import BETA_1
-
-VARIANTS: dict[str, ModelSpec] = {
-    **PRESETS,
-    "gcn, no self-loops but bias": replace(PRESETS["gcn"], self_loops=False, hidden=20),
-    "sage, elu": replace(PRESETS["sage"], activation="elu", hidden=33),
-    "gat, three heads": replace(PRESETS["gat"], heads=3, hidden=5, self_loops=False),
-    "gat, twenty heads": replace(PRESETS["gat"], heads=20, hidden=2, activation="none"),
-    "gin, no norm": replace(PRESETS["gin"], batch_norm=False),
-    "gin, head without norm": replace(PRESETS["gin"], batch_norm=False, linear_head=True),
-    "mlp, two widths": replace(PRESETS["mlp"], second_hidden=20, activation="elu"),
-}
+from tests.training.variants import VARIANTS
 
 
 def shard_task(n: int = 41, num_classes: int = 5, seed: int = 0) -> ShardTask:
