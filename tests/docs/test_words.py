@@ -1,4 +1,4 @@
-"""One word for one thing: what the glossary rules out is in no guide and in no clean room."""
+"""One word for one thing: what the glossary rules out is in no guide and in no room."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ PACKAGE = ROOT / "src" / "grapheraser"
 # The glossary names what it rules out; the reference repeats docstrings of all rooms.
 SKIPPED = {"glossary.md", "reference.md"}
 PAGES = [page for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")) if page.name not in SKIPPED]
-# Rooms and loose modules whose docstrings, messages and comments keep to the glossary.
-CLEAN = ["aggregation", "execution", "graph", "kernels", "receipts"]
+# Rooms that still have to be reworded; take a name out when its room is done.
+NOT_YET = {"audit", "demo", "eraser", "experiments", "training"}
+ROOMS = sorted(p for p in PACKAGE.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists())
 
 
 @pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.name)
@@ -22,12 +23,13 @@ def test_guides_keep_to_the_glossary(page: Path) -> None:
     assert in_page(page) == []
 
 
-@pytest.mark.parametrize("room", CLEAN)
-def test_clean_rooms_keep_to_the_glossary(room: str) -> None:
-    folder = PACKAGE / room
-    modules = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
-    assert modules
-    assert {str(m.relative_to(PACKAGE)): found for m in modules if (found := in_module(m))} == {}
+@pytest.mark.parametrize(
+    "room", [room for room in ROOMS if room.name not in NOT_YET], ids=lambda room: room.stem
+)
+def test_rooms_keep_to_the_glossary(room: Path) -> None:
+    modules = sorted(room.rglob("*.py")) if room.is_dir() else [room]
+    found = {str(module.relative_to(PACKAGE)): in_module(module) for module in modules}
+    assert {module: words for module, words in found.items() if words} == {}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pathlib import Path
 # What is ruled out, and what to write instead. A blank stands for any white space.
 RULED_OUT = {
     r"ties?|tied": "edge (a tie is a tie-break)",
-    r"cuts?|cutting|recuts?": "partition (but 'edge cut')",
+    r"cuts?|cutting": "partition (but 'edge cut')",
     r"train(?:s|ed|ing)?(?: \w+){0,2} (?:again|anew|once more)": "retrain",
     r"re-train\w*": "retrain",
     r"split\w*(?: \w+){0,3} into (?:\w+ ){0,2}shards": "partition",
@@ -28,7 +28,7 @@ RULED_OUT = {
 _ALLOWED = (
     r"on a tie",
     r"tie-break(?:s|ing|er|ers)?",
-    r"ties (?:go|are broken|as in|in a random|between (?:equal|destinations|nodes go))",
+    r"ties (?:go|are broken|count|to the|as in|in a random|between (?:equal|profiles|nodes go))",
     r"break(?:s|ing)? (?:a |the )?ties?",
     r"(?:edge|min|minimum|normalised)[- ]cuts?",
     r"cut (?:short|off|down|up)|power cut",

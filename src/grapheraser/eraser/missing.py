@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.models import Model
-from grapheraser.training import Engine, ShardTask, ShardWeights, TrainingConfig, resolve_engine
+from grapheraser.training import Engine, ShardTask, TrainingConfig, resolve_engine
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,8 @@ class MissingEngine:
     name: str
     why: str
 
-    def train_stack(self, tasks: Sequence[ShardTask], config: TrainingConfig) -> list[ShardWeights]:
+    def train(self, task: ShardTask, config: TrainingConfig) -> NoReturn:
         """Refuse any task."""
-        return [self.train(task, config) for task in tasks]
-
-    def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
-        """Refuse."""
         raise ParameterError(
             f"shard {task.shard} can't be retrained here bit for bit: {self.why}",
             hint="unlearn and verify this run where it was fitted, or fit it again here.",

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation import Change, Ensemble, FittedAggregator
+from grapheraser.eraser.missing import MissingEngine
 from grapheraser.eraser.settings import Settings
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
@@ -111,4 +112,6 @@ def _train(
         ShardTask(shard, graph.subgraph(partition.members(shard)), settings.shard_seed(shard))
         for shard in shard_ids
     ]
+    if tasks and isinstance(settings.engine, MissingEngine):
+        settings.engine.train(tasks[0], settings.training)
     return train_shards(tasks, settings.engine, settings.executor, settings.training)

@@ -1,4 +1,4 @@
-"""The proof: train again from the remaining data alone, and compare."""
+"""The proof: train from the remaining data alone, and compare every tensor."""
 
 from __future__ import annotations
 

@@ -81,8 +81,13 @@ def write_text(path: Path, text: str) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file, such as a picture, and make its folder."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"can't make the folder {path.parent}: {error.strerror}.") from error
+    make_folder(path.parent)
     write_atomic(path, content)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, where they are missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"can't make the folder {path}: {error.strerror}.") from error

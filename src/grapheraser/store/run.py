@@ -35,7 +35,7 @@ from grapheraser.errors import CorruptRunError, RunBusyError, StoreError, Verifi
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt
-from grapheraser.store.files import holds, read_checked, sync_folder, write_atomic
+from grapheraser.store.files import holds, make_folder, read_checked, sync_folder, write_atomic
 from grapheraser.store.folder import (
     FOLDERS,
     FORMAT,
@@ -85,12 +85,9 @@ def save_run(
         lock.check(path)
     check_target(path, run.receipts, replace=replace)
     folders = [path / name for name in FOLDERS]
-    try:
-        for folder in folders:
-            folder.mkdir(parents=True, exist_ok=True)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise StoreError(f"can't make the folder {path}: {error.strerror}.") from error
+    for folder in folders:
+        make_folder(folder)
+    sync_folder(path.parent)
     with hold(path) if lock is None else nullcontext():
         check_target(
             path, run.receipts, replace=replace
