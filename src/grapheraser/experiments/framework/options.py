@@ -157,6 +157,16 @@ class Options:
         return protocol_of(self.protocol)
 
     @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every data set with every model."""
+        return [(dataset, model) for dataset in self.datasets for model in self.models]
+
+    @property
+    def learned(self) -> str:
+        """LBAggr, as a cell names it."""
+        return self.how.aggregations.get("learned", "mean")
+
+    @property
     def main_partitions(self) -> tuple[str, ...]:
         """Labels of the partitions in the main tables, the user's own last."""
         return tuple(dict.fromkeys((*self.how.partitions, *self.partitions)))
