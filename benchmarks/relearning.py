@@ -1,4 +1,4 @@
-"""What learning the aggregation again costs after a request, on one core.
+"""What relearning the aggregation costs after a request, on one core.
 
     OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/relearning.py
 

@@ -121,7 +121,7 @@ def audit_run(
         ("edges", "attacking: edges", work.edges, 9),
         ("partition", "attacking: the partition into shards", work.partition, 0),
         ("membership", "attacking: the model before and after", work.membership, 12),
-        ("mitigations", "measuring what saying less buys", work.mitigations, 0),
+        ("mitigations", "measuring what saying less gains", work.mitigations, 0),
     ]
     for name, words, step, fits in steps:
         if fits * work.one_fit > 2 * max(budget.left, 0):

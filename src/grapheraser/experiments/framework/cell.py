@@ -81,13 +81,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Result:
-    """What a cell gave, and what made it.
+    """The measurement of a cell, and what produced it.
 
     Attributes:
         cell: the configuration.
         value: the measurement.
-        seconds: how long all of it took.
-        cpu_seconds: how much processor time, whatever else the machine was doing.
+        seconds: how long it took.
+        cpu_seconds: how much processor time that was.
         versions: of Python and the packages.
         hardware: processor and number of cores.
     """

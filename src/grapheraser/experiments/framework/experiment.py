@@ -1,4 +1,4 @@
-"""What an experiment is: cells to run, and how their results become tables, a figure and claims."""
+"""An experiment: cells to run, and how their results become tables, a figure and claims."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Summary:
-    """What an experiment gives.
+    """The outcome of an experiment.
 
     Attributes:
         rows: tidy rows.
@@ -61,10 +61,10 @@ class Experiment:
         label: the paper's label of the table or figure.
         cost: roughly how long it takes on two cores.
         cells: everything that has to be measured.
-        summarise: from the results to the summary; cells that failed are simply not there.
-        datasets: what it is run on by default, where that is not all of the paper's.
-        one_run_in: how many of the runs asked for are spared, where each has very many cells: 3
-            makes one run of three.
+        summarise: from the results to the summary; cells that failed have no result.
+        datasets: its own default, where that is not all of the paper's.
+        one_run_in: 3 makes one run of every three that were asked for, where a run has very many
+            cells.
     """
 
     name: str

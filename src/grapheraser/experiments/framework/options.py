@@ -88,7 +88,7 @@ def _best() -> Protocol:
             "GraphEraser's own models and aggregations: self-loops, no weights for feature columns "
             "that a shard never saw, importance scores that reach the minimum, routing by node, "
             "and the closed-form expert that sees the whole graph; BEKM on features smoothed over "
-            f"the graph. By default it cuts by {_default('partition')} and aggregates by "
+            f"the graph. By default it partitions by {_default('partition')} and aggregates by "
             f"{' / '.join(list(ours)[-1:])}."
         ),
         suffix="",
@@ -113,14 +113,14 @@ def protocol_of(name: str) -> Protocol:
 
 @dataclass(frozen=True)
 class Options:
-    """All that an experiment's cells follow from.
+    """Everything that the cells of an experiment depend on.
 
     Attributes:
         datasets: names, or paths of npz files.
-        models: gat, gcn, gin, sage, mlp, a preset, or a user's ``module:factory``.
+        models: gat, gcn, gin, sage, mlp, a preset, or the user's own ``module:factory``.
         runs: how many; each has its own split and its own random numbers.
         protocol: ``paper`` or ``best``.
-        partitions: the user's own, or further registered ones, beside the protocol's.
+        partitions: further registered ones, or the user's own, beside the protocol's.
         aggregations: likewise.
         epochs: of every training.
         requests: how many requests are timed, at most.

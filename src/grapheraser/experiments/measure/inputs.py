@@ -96,7 +96,7 @@ def request_of(
         count = round(forget["share"] * len(candidates))
     else:
         raise ParameterError(f"can't forget '{forget['what']}'.")
-    # Somebody has to be left to predict with.
+    # One training node has to be left.
     count = min(count, len(candidates), len(partition.nodes) - 1)
     chosen = rng.permutation(candidates)[:count]
     return Nodes(chosen.tolist()) if count else None
