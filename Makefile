@@ -7,12 +7,13 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit bench docs clean
+.PHONY: help setup demo test quick lint unit bench docs clean
 
 help:
 	@echo "make setup   install the package and its tools into $(VENV)"
 	@echo "make demo    fit, forget and verify on the embedded graph"
 	@echo "make test    lint, type check, import contract, all tests"
+	@echo "make quick   lint and the fast tests, in seconds"
 	@echo "make lint    only the first three"
 	@echo "make bench   run the benchmarks that need no GPU"
 	@echo "make docs    write the generated parts of the documentation again"
@@ -34,10 +35,16 @@ demo: $(READY)
 
 test: lint unit
 
+# Seconds: for the while between two edits.
+quick: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pytest -q -n $(WORKERS) -m "not slow and not data" -x
+
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy $(wildcard src tests benchmarks)
+	$(BIN)/mypy $(wildcard src tests tools benchmarks)
 	$(BIN)/lint-imports
 
 unit: $(READY)
@@ -51,6 +58,7 @@ bench: $(READY)
 
 docs: $(READY)
 	@$(BIN)/python benchmarks/guides.py
+	@$(BIN)/python -m tools.reference
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -14,17 +14,29 @@ import grapheraser as ge
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = [
+    "Aggregator",
+    "Assignment",
+    "Change",
     "CustomModel",
     "Edges",
+    "Ensemble",
+    "Executor",
+    "Explanation",
     "Features",
+    "FittedAggregator",
     "Graph",
     "GraphEraser",
     "LocalExecutor",
     "ModelSpec",
     "Nodes",
     "Partition",
+    "Partitioner",
+    "Plan",
     "ProcessExecutor",
+    "RayExecutor",
     "Receipt",
+    "Verification",
+    "check_partitioner",
     "load_dataset",
     "partition_graph",
     "recommend",
@@ -69,7 +81,7 @@ def test_importing_the_package_loads_neither_torch_nor_numpy() -> None:
 
 
 def test_the_core_needs_no_extra() -> None:
-    extras = ("matplotlib", "igraph", "kaminpar", "sklearn", "networkx")
+    extras = ("matplotlib", "igraph", "kaminpar", "sklearn", "networkx", "ray")
     block = "; ".join(f"sys.modules['{name}'] = None" for name in extras)
     loaded_by(f"import sys; {block}; from grapheraser import *")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from grapheraser.seeding import derive, generator, keyed_hash, keyed_uniform
+from grapheraser.seeding import derive, generator, keyed_hash
 
 PATHS = st.lists(st.one_of(st.integers(0, 5), st.text("ab", max_size=2)), max_size=3)
 
@@ -37,7 +37,6 @@ def test_generators_of_one_place_agree_and_share_nothing() -> None:
 
 def test_the_global_generator_is_left_alone() -> None:
     before = np.random.get_state()  # noqa: NPY002
-    keyed_uniform(np.arange(5), 5, 1)
     generator(0, "x").random(5)
     after = np.random.get_state()  # noqa: NPY002
     assert str(before) == str(after)
@@ -58,31 +57,6 @@ def splitmix_rounds(value: int, key: int) -> int:
 def test_the_keyed_hash_equals_plain_integers(ids: list[int], key: int) -> None:
     expected = [splitmix_rounds(value, key) for value in ids]
     assert keyed_hash(np.array(ids), key).tolist() == expected
-
-
-@given(st.data())
-def test_an_entry_depends_on_its_own_row_and_column_alone(data: st.DataObject) -> None:
-    key = data.draw(st.integers(0, 2**63))
-    rows = data.draw(st.lists(st.integers(0, 10_000), min_size=1, max_size=20, unique=True))
-    width = data.draw(st.integers(1, 20))
-    whole = keyed_uniform(np.array(rows), width, key)
-    keep = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1))
-    narrow = data.draw(st.integers(1, width))
-    part = keyed_uniform(np.array(rows)[keep], narrow, key)
-    assert part.tobytes() == whole[keep, :narrow].tobytes()
-
-
-def test_uniform_numbers_are_uniform_and_uncorrelated() -> None:
-    numbers = keyed_uniform(np.arange(400), 50, derive(0, "test"))
-    assert numbers.dtype == np.float32
-    assert numbers.min() >= 0
-    assert numbers.max() < 1
-    assert stats.kstest(numbers.ravel(), "uniform").pvalue > 0.001
-    for shifted in (numbers[1:] - numbers[:-1], numbers[:, 1:] - numbers[:, :-1]):
-        # The difference of two independent uniform numbers has variance 1/6.
-        assert abs(float(shifted.var()) - 1 / 6) < 0.01
-    other = keyed_uniform(np.arange(400), 50, derive(0, "other"))
-    assert abs(np.corrcoef(numbers.ravel(), other.ravel())[0, 1]) < 0.03
 
 
 def test_consecutive_ids_fall_evenly_into_shards() -> None:

@@ -7,6 +7,7 @@
     eraser.score(graph.test_nodes)
     receipt = eraser.unlearn(ge.Nodes([10, 101]))
 
+Public is what `__all__` names, and the modules `errors` and `receipts`; all else is internal.
 Names are loaded when they are first used, so that `grapheraser.receipts` can check receipts where
 torch is not installed.
 """
@@ -19,41 +20,91 @@ from typing import TYPE_CHECKING, Any
 from grapheraser.environment import VERSION
 
 if TYPE_CHECKING:
+    from grapheraser.aggregation import Aggregator, Change, Ensemble, Explanation, FittedAggregator
     from grapheraser.datasets import load_dataset
     from grapheraser.eraser import GraphEraser
+    from grapheraser.eraser.plan import Plan
     from grapheraser.eraser.recommend import recommend
-    from grapheraser.execution import LocalExecutor, ProcessExecutor
+    from grapheraser.eraser.verify import Verification
+    from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor, RayExecutor
     from grapheraser.graph import Edges, Features, Graph, Nodes
     from grapheraser.models import CustomModel, ModelSpec
-    from grapheraser.partition import Partition, partition_graph
+    from grapheraser.partition import (
+        Assignment,
+        Partition,
+        Partitioner,
+        check_partitioner,
+        partition_graph,
+    )
     from grapheraser.receipts import Receipt
 
 __all__ = [
+    "Aggregator",
+    "Assignment",
+    "Change",
     "CustomModel",
     "Edges",
+    "Ensemble",
+    "Executor",
+    "Explanation",
     "Features",
+    "FittedAggregator",
     "Graph",
     "GraphEraser",
     "LocalExecutor",
     "ModelSpec",
     "Nodes",
     "Partition",
+    "Partitioner",
+    "Plan",
     "ProcessExecutor",
+    "RayExecutor",
     "Receipt",
+    "Verification",
+    "check_partitioner",
     "load_dataset",
     "partition_graph",
     "recommend",
 ]
 __version__ = VERSION
 
+# Where each public name is defined.
 _HOMES = {
+    "aggregation": (
+        "Aggregator",
+        "Change",
+        "Ensemble",
+        "Explanation",
+        "FittedAggregator",
+    ),
     "datasets": ("load_dataset",),
     "eraser": ("GraphEraser",),
+    "eraser.plan": ("Plan",),
     "eraser.recommend": ("recommend",),
-    "execution": ("LocalExecutor", "ProcessExecutor"),
-    "graph": ("Edges", "Features", "Graph", "Nodes"),
-    "models": ("CustomModel", "ModelSpec"),
-    "partition": ("Partition", "partition_graph"),
+    "eraser.verify": ("Verification",),
+    "execution": (
+        "Executor",
+        "LocalExecutor",
+        "ProcessExecutor",
+        "RayExecutor",
+    ),
+    "graph": (
+        "Edges",
+        "Features",
+        "Graph",
+        "Nodes",
+    ),
+    "models": (
+        "CustomModel",
+        "ModelSpec",
+    ),
+    "partition": (
+        "Assignment",
+        "Partition",
+        "Partitioner",
+        "check_partitioner",
+        "partition_graph",
+    ),
     "receipts": ("Receipt",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

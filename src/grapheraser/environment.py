@@ -1,4 +1,4 @@
-"""What the numbers depend on: versions of the libraries, and the machine by its type."""
+"""What bits may depend on: versions of libraries, and the type of the machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 VERSION = "0.1.0"  # as in pyproject.toml
+# What the package reads from the environment.
+VARIABLES = {
+    "GRAPHERASER_DATA": "Folder of data sets; default `~/.cache/grapheraser/data`.",
+    "NUMBA_CACHE_DIR": "Folder of compiled kernels; default beside the package if writable.",
+    "RAY_ADDRESS": "The Ray cluster that executor `ray` connects to; default a local one.",
+    "XDG_CACHE_HOME": "Compiled kernels go below it where the package can't be written to.",
+}
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
@@ -19,7 +26,7 @@ def _installed(package: str) -> str:
 
 
 def versions(device: str = "cpu") -> dict[str, str]:
-    """Of Python and of all packages that bits could depend on; the types of machine and GPU."""
+    """Versions of Python and of the packages that compute; the types of machine and GPU."""
     found = {
         "python": platform.python_version(),
         "machine": platform.machine(),

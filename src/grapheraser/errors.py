@@ -2,30 +2,30 @@
 
     GraphEraserError
     ├── InputError (ValueError)
-    │   ├── ParameterError          an argument is out of its range or of the wrong type
-    │   ├── GraphError              the graph's own data is malformed
-    │   ├── UnknownNodeError        a node id that is not in the graph
-    │   ├── UnknownEdgeError        an edge that is not in the graph
-    │   ├── NothingToForgetError    an empty request, or one whose data is already gone
-    │   ├── AlreadyForgottenError   this very request was carried out before
-    │   └── PartitionError          a partition that can't be made, or doesn't fit the graph
-    ├── EmptyEnsembleError          the request would leave no trained shard at all
+    │   ├── ParameterError          an argument has the wrong type or is out of range
+    │   ├── GraphError              the data of a graph is malformed
+    │   ├── UnknownNodeError        a node id is not in the graph
+    │   ├── UnknownEdgeError        an edge is not in the graph
+    │   ├── NothingToForgetError    the request is empty, or its data is gone already
+    │   ├── AlreadyForgottenError   the same request was carried out before
+    │   └── PartitionError          a partition can't be made, or doesn't fit the graph
+    ├── EmptyEnsembleError          the request would leave no trained shard
     ├── NotFittedError              predict, score, unlearn, insert or save before fit
     ├── DatasetError
-    │   ├── UnknownDatasetError     no such name
-    │   └── DatasetNotFoundError    a known name whose files are nowhere to be found
+    │   ├── UnknownDatasetError     no data set has that name
+    │   └── DatasetNotFoundError    the files of a known data set are missing
     ├── MissingExtraError (ImportError)   an optional dependency is not installed
     ├── TrainingError               one or more shards failed to train
     ├── StoreError
-    │   ├── RunNotFoundError        no run in that folder
-    │   ├── CorruptRunError         a file is missing, truncated, altered or foreign
-    │   ├── RunVersionError         written by another version of the format
-    │   ├── RunBusyError            another process is changing this run
-    │   ├── ReceiptLossError        a save would lose receipts of the run that is there
-    │   └── StorageFullError        the disk is full; the run is as it was
-    └── VerificationError           a receipt, chain or tensor is not what it should be
+    │   ├── RunNotFoundError        the folder holds no run
+    │   ├── CorruptRunError         a file of the run is missing, truncated, altered or foreign
+    │   ├── RunVersionError         the run has another version of the format
+    │   ├── RunBusyError            another process is changing the run
+    │   ├── ReceiptLossError        a save would lose receipts of the run in that folder
+    │   └── StorageFullError        the disk is full; the run is unchanged
+    └── VerificationError           a receipt, chain or tensor does not match
 
-The text of an error says what was wrong and what was found; ``hint`` says what to do about it.
+The message says what is wrong and what was found; ``hint`` says how to fix it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class GraphEraserError(Exception):
         return self.message if self.hint is None else f"{self.message}\n\nhint: {self.hint}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The default would lose the hint on its way through a process pool.
+        # The default loses the hint on the way through a process pool.
         return _rebuild, (type(self), self.message, self.__dict__)
 
 
@@ -57,44 +57,44 @@ def _rebuild(cls: type[GraphEraserError], message: str, state: dict[str, Any]) -
 
 
 class InputError(GraphEraserError, ValueError):
-    """What the caller handed in can't be used."""
+    """The input of the caller can't be used."""
 
 
 class ParameterError(InputError):
-    """An argument is out of its range or of the wrong type."""
+    """An argument has the wrong type or is out of range."""
 
     @classmethod
     def of(cls, name: str, owner: str, constraint: str, got: object) -> ParameterError:
-        """The one form of message for a bad parameter."""
+        """The error for a bad argument, in the one form of message."""
         return cls(f"'{name}' of {owner} must be {constraint}. Got {got!r}.")
 
 
 class GraphError(InputError):
-    """The graph's own data is malformed."""
+    """The data of a graph is malformed."""
 
 
 class UnknownNodeError(InputError):
-    """A node id that is not in the graph."""
+    """A node id is not in the graph."""
 
 
 class UnknownEdgeError(InputError):
-    """An edge that is not in the graph."""
+    """An edge is not in the graph."""
 
 
 class NothingToForgetError(InputError):
-    """An empty request, or one whose data is already gone."""
+    """The request is empty, or its data is gone already."""
 
 
 class AlreadyForgottenError(InputError):
-    """This very request was carried out before."""
+    """The same request was carried out before."""
 
 
 class PartitionError(InputError):
-    """A partition that can't be made, or doesn't fit the graph."""
+    """A partition can't be made, or doesn't fit the graph."""
 
 
 class EmptyEnsembleError(GraphEraserError):
-    """The request would leave no trained shard at all."""
+    """The request would leave no trained shard."""
 
 
 class NotFittedError(GraphEraserError, ValueError, AttributeError):
@@ -102,15 +102,15 @@ class NotFittedError(GraphEraserError, ValueError, AttributeError):
 
 
 class DatasetError(GraphEraserError):
-    """A data set can't be had."""
+    """A data set can't be loaded."""
 
 
 class UnknownDatasetError(DatasetError):
-    """No data set of that name is known."""
+    """No data set has that name."""
 
 
 class DatasetNotFoundError(DatasetError):
-    """A known data set whose files are nowhere to be found."""
+    """The files of a known data set are missing."""
 
 
 class MissingExtraError(GraphEraserError, ImportError):
@@ -118,7 +118,7 @@ class MissingExtraError(GraphEraserError, ImportError):
 
     @classmethod
     def of(cls, package: str, extra: str, purpose: str) -> MissingExtraError:
-        """The one form of message for a missing extra."""
+        """The error for a missing extra, with the command that installs it."""
         return cls(
             f"{purpose} needs the package '{package}', which is not installed.",
             hint=f"pip install 'grapheraser[{extra}]'",
@@ -139,7 +139,7 @@ class StoreError(GraphEraserError):
 
 
 class RunNotFoundError(StoreError):
-    """There is no run in that folder."""
+    """The folder holds no run."""
 
 
 class CorruptRunError(StoreError):
@@ -147,20 +147,20 @@ class CorruptRunError(StoreError):
 
 
 class RunVersionError(StoreError):
-    """The run was written by another version of the format."""
+    """The run has another version of the format."""
 
 
 class RunBusyError(StoreError):
-    """Another process is changing this run."""
+    """Another process is changing the run."""
 
 
 class ReceiptLossError(StoreError):
-    """A save would lose receipts of the run that is there."""
+    """A save would lose receipts of the run in that folder."""
 
 
 class StorageFullError(StoreError):
-    """The disk is full; the run is as it was."""
+    """The disk is full; the run is unchanged."""
 
 
 class VerificationError(GraphEraserError):
-    """A receipt, chain or tensor is not what it should be."""
+    """A receipt, chain or tensor does not match."""

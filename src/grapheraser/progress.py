@@ -1,4 +1,4 @@
-"""Progress bars on stderr, shown to people only."""
+"""Progress bars on stderr, for terminals only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
-    """Yield a function to call after each of ``total`` steps; silent when not a terminal."""
+    """Yield a function to call after each of ``total`` steps; silent unless on a terminal."""
     if total < 2 or not sys.stderr.isatty():
         yield lambda: None
         return

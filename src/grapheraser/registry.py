@@ -1,4 +1,4 @@
-"""One small registry: a name or an object goes in, an object comes out."""
+"""Registries of parts that users choose by name."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Names of one kind of part (``kind`` is used in messages)."""
+    """Parts of one kind by name; ``kind`` appears in messages."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._entries: dict[str, T] = {}
 
     def add(self, name: str, entry: T) -> T:
-        """Register ``entry``; a name can be taken only once."""
+        """Register ``entry``; raise `ParameterError` if the name is taken."""
         if name in self._entries:
             raise ParameterError(f"{self.kind} '{name}' is registered already.")
         self._entries[name] = entry
         return entry
 
     def get(self, name: str) -> T:
-        """The entry of that name; the error lists the choices."""
+        """Return the entry of that name; the error for an unknown one lists the choices."""
         if name not in self._entries:
             raise ParameterError(f"unknown {self.kind} '{name}'. Choose from: {', '.join(self)}.")
         return self._entries[name]

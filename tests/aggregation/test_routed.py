@@ -9,7 +9,6 @@ import scipy.sparse as sp
 import grapheraser as ge
 from grapheraser.aggregation import AGGREGATORS, Ensemble, RoutedAggregator
 from grapheraser.aggregation.routing import hop_shares
-from grapheraser.eraser.state import ensemble_of
 from grapheraser.errors import ParameterError, UnknownNodeError
 from tests.strategies import small_graph
 
@@ -17,7 +16,7 @@ from tests.strategies import small_graph
 def fitted(graph: ge.Graph, **options: object) -> tuple[ge.GraphEraser, Ensemble]:
     arguments = {"num_shards": 4, "epochs": 2, "partition": "random", **options}
     eraser = ge.GraphEraser(**arguments).fit(graph)  # type: ignore[arg-type]
-    return eraser, ensemble_of(eraser._settings, eraser._state)
+    return eraser, eraser._state.ensemble
 
 
 def test_shares_are_what_dense_matrices_give() -> None:

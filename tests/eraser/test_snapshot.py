@@ -13,7 +13,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.aggregation import MeanAggregator
-from grapheraser.audit.attacks.version import Version
+from grapheraser.audit.attacks.asking import ask, state_of
 from grapheraser.errors import ParameterError
 
 
@@ -55,11 +55,11 @@ def test_another_device_counts_from_the_next_fit_on(small: ge.Graph) -> None:
 
 def test_a_version_is_of_what_was_fitted_not_of_what_is_to_be(small: ge.Graph) -> None:
     eraser = ge.GraphEraser(num_shards=3, epochs=2, aggregation="routed").fit(small)
-    before = Version.of(eraser).posteriors(small, small.ids[:5])
+    before = ask(state_of(eraser), small, small.ids[:5])
     eraser.set_params(seed=9, model="mlp")
-    after = Version.of(eraser)
-    assert after.seed == 0
-    assert np.array_equal(after.posteriors(small, small.ids[:5]), before)
+    after = state_of(eraser)
+    assert after.ensemble.seed == 0
+    assert np.array_equal(ask(after, small, small.ids[:5]), before)
 
 
 def test_cut_figures_go_with_the_ties_that_they_counted(small: ge.Graph) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from grapheraser.errors import GraphError, ParameterError, TrainingError
-from grapheraser.execution import EXECUTORS, Executor, LocalExecutor, ProcessExecutor
+from grapheraser.execution import EXECUTORS, Executor, LocalExecutor, ProcessExecutor, RayExecutor
 from grapheraser.execution import resolve_executor as resolve
 
 HERE = [LocalExecutor(1), LocalExecutor(3)]
@@ -87,16 +87,17 @@ def test_a_block_keeps_its_processes_and_replaces_dead_ones() -> None:
 
 
 def test_names_and_objects_are_resolved() -> None:
-    assert set(EXECUTORS) >= {"local", "process"}
+    assert set(EXECUTORS) >= {"local", "process", "ray"}
     assert resolve("local") == LocalExecutor()
     assert resolve("process") == ProcessExecutor()
+    assert resolve("ray") == RayExecutor()
     assert resolve(HERE[1]) is HERE[1]
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("cloud", "Choose from: local, process"),
+        ("cloud", "Choose from: local, process, ray"),
         (3, "a name or an Executor"),
         (LocalExecutor, "a name or an Executor"),
     ],

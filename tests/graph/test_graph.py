@@ -176,6 +176,41 @@ def test_every_array_is_read_only(small: ge.Graph) -> None:
                 array[:1] = 0
 
 
+def test_the_constructor_neither_freezes_nor_shares_arrays_that_can_be_written_to(
+    small: ge.Graph,
+) -> None:
+    arrays = {name: getattr(small, name).copy() for name in ("ids", "indptr", "indices", "y")}
+    x, role, leaves = small.x.copy(), small.role.copy(), small.leaves.copy()
+    graph = ge.Graph(**arrays, x=x, role=role, num_classes=small.num_classes, known_leaves=leaves)
+    for array in (*arrays.values(), x.data, x.indices, x.indptr, role, leaves):
+        assert array.flags.writeable
+        array[:] = 0
+    assert graph == small
+    assert plain(graph) == plain(small)
+
+
+def test_the_constructor_shares_read_only_arrays(small: ge.Graph) -> None:
+    other = dataclasses.replace(small, name="other")
+    assert other.x is small.x
+    assert np.shares_memory(other.indices, small.indices)
+
+
+def test_leaves_are_taken_as_known_and_not_taken_over_by_a_changed_copy(small: ge.Graph) -> None:
+    known = dataclasses.replace(small, known_leaves=np.zeros((small.num_nodes, 32), np.uint8))
+    assert not known.leaves.any()
+    assert known != small
+    assert dataclasses.replace(known) == small
+
+
+def test_a_removal_leaves_no_trace_in_the_graph_that_it_starts_from(small: ge.Graph) -> None:
+    assert small.fingerprint
+    before = dict(small.__dict__)
+    rest = small.without(ge.Nodes(small.ids[:2]))
+    assert small.__dict__.keys() == before.keys()
+    assert all(small.__dict__[name] is value for name, value in before.items())
+    assert "leaves" in rest.__dict__, "known without hashing all nodes"
+
+
 def test_attributes_can_not_be_replaced(small: ge.Graph) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         small.y = small.y.copy()  # type: ignore[misc]
@@ -287,10 +322,10 @@ def test_the_split_has_the_share_and_leaves_unlabelled_nodes_out(small: ge.Graph
 def test_the_split_is_a_function_of_its_seed(small: ge.Graph) -> None:
     assert small.with_split(seed=1) == small.with_split(seed=1)
     assert small.with_split(seed=1) != small.with_split(seed=2)
-    for share in (1.0, "a", None):
+    for share in (1.0, -0.1, "a", None, True, np.nan):
         with pytest.raises(ParameterError, match="'test_share'"):
             small.with_split(test_share=share)  # type: ignore[arg-type]
-    for seed in ("a", None, 1.5):
+    for seed in ("a", None, 1.5, True):
         with pytest.raises(ParameterError, match="'seed'"):
             small.with_split(seed=seed)  # type: ignore[arg-type]
 

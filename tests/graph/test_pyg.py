@@ -164,6 +164,6 @@ def test_what_is_not_used_is_noted() -> None:
     for mask in (val, torch.ones(3, 20, dtype=torch.bool)):
         graph = ge.Graph.from_pyg(example(train_mask=train, val_mask=mask, test_mask=test))
         (note,) = graph.notes
-        assert note.endswith("its nodes are neither trained nor tested on")
+        assert note.endswith("its nodes are neither training nor test nodes")
     (note,) = ge.Graph.from_pyg(example(val_mask=val)).notes
     assert note.startswith("'val_mask' is not used")

@@ -8,7 +8,14 @@ import pytest
 import torch
 
 from grapheraser.errors import ParameterError
-from grapheraser.models import KINDS, PRESETS, CustomModel, ModelSpec, resolve_model
+from grapheraser.models import (
+    KINDS,
+    PRESETS,
+    CustomModel,
+    ModelSpec,
+    declaration_of,
+    resolve_model,
+)
 from grapheraser.models.modules import build_module
 from tests.strategies import TwoHops
 
@@ -63,7 +70,7 @@ def test_a_bad_field_is_told_by_name(field: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_node_reaches_no_further_than_two_hops(name: str) -> None:
+def test_a_node_looks_as_far_as_is_declared(name: str) -> None:
     """On a path, a change at one end is seen by exactly the nodes within that many hops."""
     spec, n = PRESETS[name], 6
     edges = torch.tensor([[*range(5), *range(1, 6)], [*range(1, 6), *range(5)]])
@@ -73,7 +80,9 @@ def test_a_node_reaches_no_further_than_two_hops(name: str) -> None:
     changed[0] += 1
     with torch.no_grad():
         differs = (module(x, edges) != module(changed, edges)).any(dim=1)
-    assert not differs[1 if spec.kind == "mlp" else 3 :].any()
+    hops = declaration_of(spec.kind).hops
+    assert differs[: hops + 1].any()
+    assert not differs[hops + 1 :].any()
 
 
 def test_an_unknown_name_is_answered_with_the_choices() -> None:

@@ -10,7 +10,7 @@ from grapheraser.partition import Partition
 from grapheraser.partition.placing import place_node
 
 
-def cut(labels: list[int], *, num_shards: int = 3, capacity: int = 10) -> Partition:
+def partition_of(labels: list[int], *, num_shards: int = 3, capacity: int = 10) -> Partition:
     return Partition(
         nodes=np.arange(len(labels), dtype=np.int64),
         labels=np.array(labels, dtype=np.int32),
@@ -42,14 +42,14 @@ def joined(neighbours: list[int]) -> ge.Graph:
 def test_most_neighbours_or_the_smallest(
     labels: list[int], capacity: int, neighbours: list[int], shard: int
 ) -> None:
-    found, inputs = place_node(cut(labels, capacity=capacity), joined(neighbours), 100)
+    found, inputs = place_node(partition_of(labels, capacity=capacity), joined(neighbours), 100)
     assert found == shard
     assert inputs == {"nodes", "edges"}
 
 
-def test_a_full_cut_grows_with_its_nodes() -> None:
+def test_a_full_partition_grows_with_its_nodes() -> None:
     """Strictly balanced shards are all full, yet one more node must go somewhere."""
-    found, _ = place_node(cut([0, 0, 1, 1, 2, 2], capacity=2), joined([2]), 100)
+    found, _ = place_node(partition_of([0, 0, 1, 1, 2, 2], capacity=2), joined([2]), 100)
     assert found == 1
 
 

@@ -1,4 +1,4 @@
-"""The embedding that the paper's BEKM cuts by."""
+"""The embedding that the paper's BEKM partitions by."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_it_makes_purer_shards_than_chance_and_owns_up_to_the_labels() -> None:
     assert by_label.quality.label_entropy.mean() < 0.7 * by_chance.quality.label_entropy.mean()
 
 
-def test_advice_taken_by_auto_is_data_that_went_into_the_cut() -> None:
+def test_advice_taken_by_auto_is_data_that_went_into_the_partition() -> None:
     graph = small()
     eraser = ge.GraphEraser(partition="auto", num_shards=3, aggregation="mean", epochs=10)
     part = eraser.fit(graph).partition_

@@ -1,6 +1,6 @@
 """The aggregation stage: from the posteriors of all shard models to one."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import replace
 
 from grapheraser.aggregation.base import (
@@ -11,7 +11,6 @@ from grapheraser.aggregation.base import (
     Explanation,
     FittedAggregator,
     Say,
-    relearned,
 )
 from grapheraser.aggregation.expert.ridge import Expert
 from grapheraser.aggregation.learned import LearnedAggregator
@@ -20,6 +19,7 @@ from grapheraser.aggregation.routed import RoutedAggregator
 from grapheraser.aggregation.routed_learned import RoutedLearnedAggregator
 from grapheraser.aggregation.sample.membership import Sample, limits
 from grapheraser.aggregation.with_expert import WithExpert
+from grapheraser.checks import one_of
 from grapheraser.errors import ParameterError
 from grapheraser.registry import Registry
 
@@ -42,7 +42,6 @@ __all__ = [
     "Say",
     "WithExpert",
     "named_expert",
-    "relearned",
     "resolve_aggregator",
     "wants_expert",
 ]
@@ -96,10 +95,7 @@ def resolve_aggregator(
 
 def named_expert(global_expert: bool | str) -> Expert | None:
     """The global expert that is meant by True or ``"wide"``."""
-    if not isinstance(global_expert, Hashable) or global_expert not in _EXPERTS:
-        allowed = f"a bool, '{WIDE}' or None"
-        raise ParameterError.of("global_expert", "GraphEraser", allowed, global_expert)
-    return _EXPERTS[global_expert]
+    return _EXPERTS[one_of("global_expert", "GraphEraser", global_expert, _EXPERTS)]
 
 
 def wants_expert(aggregation: str | Aggregator, num_shards: int) -> bool:
@@ -108,4 +104,6 @@ def wants_expert(aggregation: str | Aggregator, num_shards: int) -> bool:
     Not with the paper's own aggregations, and not where one shard stands for training from scratch.
     An aggregator handed in as an object is taken as it is.
     """
-    return isinstance(aggregation, str) and aggregation.startswith("routed") and num_shards > 1
+    if not isinstance(aggregation, str) or num_shards == 1:
+        return False
+    return bool(getattr(AGGREGATORS.get(aggregation)(), "takes_expert", False))

@@ -174,14 +174,3 @@ class Aggregator(Protocol):
 
     def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedAggregator:
         """The fitted aggregator that has these tensors."""
-
-
-def relearned(before: FittedAggregator, after: FittedAggregator) -> list[str]:
-    """Names of the tensors that are not what they were."""
-    old, new = before.tensors, after.tensors
-    names = [name for name in new if name not in old or not _same_bits(old[name], new[name])]
-    return sorted(names)
-
-
-def _same_bits(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

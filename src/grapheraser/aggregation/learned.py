@@ -18,7 +18,7 @@ from grapheraser.aggregation.explain import explain_shards
 from grapheraser.aggregation.sample.membership import DEFAULT, Sample, limits, sampled_nodes
 from grapheraser.aggregation.sample.posteriors import SampledPosteriors, collect, refresh
 from grapheraser.aggregation.solvers.simplex import mixture_weights, paper_weights
-from grapheraser.errors import ParameterError
+from grapheraser.checks import one_of, real
 
 EMPTY_SAMPLE = "the sample holds no nodes any more: every shard has the same weight"
 
@@ -41,12 +41,8 @@ class LearnedAggregator:
 
     def __post_init__(self) -> None:
         limits(self.sample)
-        if self.solver not in ("convex", "paper"):
-            raise ParameterError.of(
-                "solver", "LearnedAggregator", "'convex' or 'paper'", self.solver
-            )
-        if not self.penalty >= 0:
-            raise ParameterError.of("penalty", "LearnedAggregator", "non-negative", self.penalty)
+        one_of("solver", "LearnedAggregator", self.solver, ("convex", "paper"))
+        real("penalty", "LearnedAggregator", self.penalty, 0)
 
     def fit(self, ensemble: Ensemble) -> FittedLearned:
         """See `Aggregator`."""

@@ -10,6 +10,7 @@ the edges that it came with; once it is trained on, it counts as a neighbour of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from grapheraser.aggregation.base import Ensemble, Explanation
 from grapheraser.aggregation.explain import explain_shards
 from grapheraser.aggregation.mean_majority import Stateless
 from grapheraser.aggregation.routing import hop_shares
-from grapheraser.errors import ParameterError
+from grapheraser.checks import real
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,13 @@ class RoutedAggregator(Stateless):
             node are asked about it, which makes predictions faster.
     """
 
+    takes_expert: ClassVar[bool] = True
+
     floor: float = 0.005
     name: str = "routed"
 
     def __post_init__(self) -> None:
-        if not self.floor >= 0:
-            raise ParameterError.of("floor", "RoutedAggregator", "non-negative", self.floor)
+        real("floor", "RoutedAggregator", self.floor, 0)
 
     def weights(self, ensemble: Ensemble, positions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Weights of the shards ``[len(positions), num_shards]``; rows sum to 1."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
@@ -26,7 +26,8 @@ from grapheraser.aggregation.routing import Shares, hop_shares
 from grapheraser.aggregation.sample.membership import DEFAULT, Sample, limits, sampled_nodes
 from grapheraser.aggregation.sample.posteriors import SampledPosteriors, collect, refresh
 from grapheraser.aggregation.solvers.simplex import mixture, mixture_weights
-from grapheraser.errors import ParameterError
+from grapheraser.checks import real
+from grapheraser.kernels.compiled import compiled
 
 WAYS = ("one hop", "two hops", "importance")
 # Without a sample to learn from: plain routing, with importance for nodes that have no neighbours.
@@ -43,6 +44,8 @@ class RoutedLearnedAggregator:
         held_out: keep a sampled node's own shard from judging it.
     """
 
+    takes_expert: ClassVar[bool] = True
+
     sample: Sample = DEFAULT
     penalty: float = 0.1
     held_out: bool = True
@@ -50,10 +53,7 @@ class RoutedLearnedAggregator:
 
     def __post_init__(self) -> None:
         limits(self.sample)
-        if not self.penalty >= 0:
-            raise ParameterError.of(
-                "penalty", "RoutedLearnedAggregator", "non-negative", self.penalty
-            )
+        real("penalty", "RoutedLearnedAggregator", self.penalty, 0)
 
     def fit(self, ensemble: Ensemble) -> FittedRoutedLearned:
         """See `Aggregator`."""
@@ -183,7 +183,7 @@ class FittedRoutedLearned:
         return explain_shards(ensemble, position, weights, label=label, why=why)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _weighted(truth: NDArray[np.float64], shares: Shares) -> NDArray[np.float64]:
     """What shards with these weights ``[m, k]`` give to the true class, ``[m]``, in their order."""
     total = np.zeros(truth.shape[1])

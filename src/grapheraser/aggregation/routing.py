@@ -9,10 +9,10 @@ ends at a training node, all shares are 0.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Ensemble
+from grapheraser.kernels.compiled import compiled
 
 Shares = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def _normalised(shares: Shares) -> Shares:
     return np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _walks(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],

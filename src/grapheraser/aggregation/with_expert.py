@@ -17,7 +17,7 @@ from grapheraser.aggregation.base import (
 )
 from grapheraser.aggregation.expert.ridge import Expert, FittedExpert
 from grapheraser.aggregation.explain import explanation, say
-from grapheraser.errors import ParameterError
+from grapheraser.checks import real
 
 _PREFIX = "expert."
 
@@ -37,8 +37,7 @@ class WithExpert:
     weight: float = 0.6
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise ParameterError.of("weight", "WithExpert", "in [0, 1]", self.weight)
+        real("weight", "WithExpert", self.weight, 0, 1)
 
     @property
     def name(self) -> str:

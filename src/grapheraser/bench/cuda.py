@@ -89,16 +89,16 @@ def run(
 
 def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> dict[str, Any]:
     """Retraining the shard of median size, task to weights, and where the time goes."""
-    from grapheraser.training.cuda.plan import plan_of
-    from grapheraser.training.cuda.train import Job
+    from grapheraser.training.cuda.layout import layout_of
+    from grapheraser.training.cuda.prepared import PreparedStack
 
     task = sorted(tasks, key=lambda task: task.graph.num_nodes)[len(tasks) // 2]
     config = TrainingConfig(spec, EPOCHS)
     ours = [_seconds(lambda: cuda.train_shard(task, config)) for _ in range(repeats)]
-    plan, parts = plan_of(spec, task.graph.num_classes), []
+    layout, parts = layout_of(spec, task.graph.num_classes), []
     for _ in range(repeats):
         begun = time.perf_counter()
-        job = Job(plan, [task], EPOCHS, torch.device("cuda"))
+        job = PreparedStack(layout, [task], EPOCHS, torch.device("cuda"))
         torch.cuda.synchronize()
         ready = time.perf_counter()
         job.train()
@@ -126,13 +126,15 @@ def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> 
 
 def all_shards(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 3) -> dict[str, Any]:
     """Training every shard in one stack against the loop over them."""
-    from grapheraser.training.cuda.plan import plan_of
-    from grapheraser.training.cuda.train import Job
+    from grapheraser.training.cuda.layout import layout_of
+    from grapheraser.training.cuda.prepared import PreparedStack
 
     config = TrainingConfig(spec, EPOCHS)
     cuda.train_shards(tasks, config)
     ours = [_seconds(lambda: cuda.train_shards(tasks, config)) for _ in range(repeats)]
-    job = Job(plan_of(spec, tasks[0].graph.num_classes), tasks, EPOCHS, torch.device("cuda"))
+    job = PreparedStack(
+        layout_of(spec, tasks[0].graph.num_classes), tasks, EPOCHS, torch.device("cuda")
+    )
     torch.cuda.synchronize()
     train = _seconds(job.train)
     read = _seconds(job.weights)

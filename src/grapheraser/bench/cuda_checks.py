@@ -68,20 +68,20 @@ def agreement(tasks: Sequence[ShardTask], spec: ModelSpec) -> dict[str, Any]:
     (a unit whose sign is a matter of rounding), most of all gin's: each engine is held against the
     weights in float64, over several shards.
     """
-    from grapheraser.training.cpu.job import Job as CpuJob
-    from grapheraser.training.cuda.plan import plan_of
-    from grapheraser.training.cuda.train import Job
+    from grapheraser.training.cpu.prepared import PreparedShard
+    from grapheraser.training.cuda.layout import layout_of
+    from grapheraser.training.cuda.prepared import PreparedStack
 
     config = TrainingConfig(spec, EPOCHS)
-    plan = plan_of(spec, tasks[0].graph.num_classes)
-    job = Job(plan, tasks, EPOCHS, torch.device("cuda"), dtype=torch.float64)
+    layout = layout_of(spec, tasks[0].graph.num_classes)
+    job = PreparedStack(layout, tasks, EPOCHS, torch.device("cuda"), dtype=torch.float64)
     for _ in range(EPOCHS):
         job.epoch()
     exact = job.named(job.run.weights, job.run.theta)
     both, ours, theirs = [], [], []
     stacked = cuda.train_shards(tasks, config)
     for task, truth, weights in zip(tasks, exact, stacked, strict=True):
-        other = CpuJob(task, spec, EPOCHS, dtype=np.float64)
+        other = PreparedShard(task, spec, EPOCHS, dtype=np.float64)
         other.run()
         both.append(_distance(other.named(other.weights.values, other.parameters.values), truth))
         ours.append(_distance(weights.tensors, truth))

@@ -25,7 +25,7 @@ from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.environment import versions
 from grapheraser.eraser import GraphEraser
 from grapheraser.eraser.plan import plan_removal
-from grapheraser.eraser.state import State, change_state, ensemble_of
+from grapheraser.eraser.state import State, change_state
 from grapheraser.graph import Nodes, coalesce
 from grapheraser.reports.tables import markdown_table
 from grapheraser.reports.wording import duration
@@ -65,11 +65,11 @@ def _measure(
 ) -> list[dict[str, Any]]:
     eraser = GraphEraser(model=model, aggregation="mean", epochs=epochs, **options).fit(graph)
     settings, state = eraser._settings, eraser._state
-    start, steps = ensemble_of(settings, state), []
+    start, steps = state.ensemble, []
     order = generator(options["seed"], "bench", "relearning").permutation(graph.train_nodes)
     for node in order[: requests + 1]:
         state, change = _forget(settings, state, int(node))
-        steps.append((ensemble_of(settings, state), change))
+        steps.append((state.ensemble, change))
     rows = []
     for name, rule in AGGREGATORS.items():
         # One after the other: a wide expert would sweep what the others keep out of the cache.
@@ -79,7 +79,7 @@ def _measure(
             fitted = rule.refit(fitted, ensemble, change)
             spent.append(time.process_time() - started)
         started = time.process_time()
-        fresh = rule.fit(ensemble_of(settings, state))
+        fresh = rule.fit(state.ensemble)
         afresh = time.process_time() - started
         same = all(
             fresh.tensors[key].tobytes() == tensor.tobytes()
@@ -107,8 +107,7 @@ def _forget(settings: Any, state: State, node: int) -> tuple[State, Change]:
     graph = state.graph.without(removal)
     cut = state.partition.restricted_to(graph.train_nodes)
     after, _ = change_state(settings, state, graph, cut, retrain=plan.retrain, touched=plan.touched)
-    before = ensemble_of(settings, state)
-    return after, Change(before, frozenset(plan.retrain), plan.touched)
+    return after, Change(state.ensemble, frozenset(plan.retrain), plan.touched)
 
 
 def markdown(report: dict[str, Any]) -> str:

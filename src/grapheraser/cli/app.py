@@ -1,4 +1,4 @@
-"""The `grapheraser` command: its verbs, and what happens when one fails."""
+"""The `grapheraser` command: its verbs and its exit status."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; an error of ours becomes a message and exit status 1."""
+    """Run the command line; report a `GraphEraserError` as a message and exit status 1."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         try:
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _fail(error, words)
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has read enough, as in ``| head``
+    except BrokenPipeError:  # the reader has closed the pipe, as ``| head`` does
         drop_output()
         sys.exit(1)
     except OSError as error:
@@ -81,7 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _fail(GraphEraserError(f"{error}."), words)
         drop_output()
         text = f"the output could not be written: {error.strerror}."
-        _fail(GraphEraserError(text, hint="what the command did before that stands."), ())
+        _fail(
+            GraphEraserError(text, hint="the command itself is done; only its output is lost."), ()
+        )
 
 
 def _fail(error: GraphEraserError, words: Sequence[str]) -> NoReturn:

@@ -1,4 +1,4 @@
-"""grapheraser audit: attack a run, and write down what was found."""
+"""grapheraser audit: attack a run and report the findings."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json, print_table, say
+from grapheraser.cli.output import JsonOption, print_json, print_table, say
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import duration, plural
 
 NAME = "audit"
 
 
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
-    minutes: Annotated[float, typer.Option(help="Time for the attacks.")] = 3.0,
+    minutes: Annotated[float, typer.Option(help="Time limit of the attacks.")] = 3.0,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the report; default RUN-audit.")
     ] = None,
     forgotten: Annotated[
-        Path | None, typer.Option(help="File of forgotten ids, ties and rows to search for.")
+        Path | None,
+        typer.Option(help="File of forgotten nodes, edges and feature rows to search for."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of all that the auditor draws.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Prove what can be proved, attack the rest, and write a report that a person can read."""
+    """Verify, search and attack a run, and write a report."""
     from grapheraser.audit.report import audit_run
     from grapheraser.audit.residues.forgotten import Forgotten
     from grapheraser.reports.pages.audit import audit_page
@@ -35,7 +37,7 @@ def run(
     folder = path.with_name(path.name + "-audit") if out is None else out
     if folder.resolve().is_relative_to(path.resolve()):
         raise ParameterError(
-            f"{folder} is inside the run: a report there would be a stray file.",
+            f"{folder} is inside the run, where a report would be a stray file.",
             hint="choose another --out.",
         )
     sought = None if forgotten is None else Forgotten.read(forgotten)
@@ -52,7 +54,7 @@ def run(
         print(f"page      {page}")
         print(f"data      {data}")
         verdict = "every proof holds" if report.passed else "A PROOF FAILED"
-        leaks = f"{report.leaks} leak{'' if report.leaks == 1 else 's'} measured"
+        leaks = f"{plural(report.leaks, 'leak')} measured"
         print(f"audited: {verdict}; {leaks}; in {duration(report.seconds)}")
     if not report.passed:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""grapheraser bench: a question of speed or quality, both sides measured in one run."""
+"""grapheraser bench: measure speed or quality, both sides in one run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from grapheraser.errors import ParameterError
 
 NAME = "bench"
 BENCHMARKS = {
-    "partition": "every partitioner at the paper's k, METIS as the unit",
-    "partition-scale": "BLPA and METIS on generated graphs of growing size",
+    "partition": "every partitioner at the paper's k, relative to METIS",
+    "partition-scale": "BLPA and METIS on generated graphs of increasing size",
     "engines": "training a shard: the CPU engine against the PyG loop",
-    "fidelity": "F1 of the CPU engine beside the PyG loop's, over ten seeds",
-    "unlearn": "request to receipt against PyG from scratch",
-    "relearning": "what learning the aggregation again costs after a request",
+    "fidelity": "F1 of the CPU engine and of the PyG loop, over ten seeds",
+    "unlearn": "a request, up to its receipt, against PyG from scratch",
+    "relearning": "relearning the aggregation after a request",
     "cuda": "the CUDA engine against the PyG loop on one GPU",
     "utility": "F1 of every partition and aggregation against training from scratch",
     "utility-experts": "F1 with a standard and with a wide expert, on ten graphs",
@@ -33,7 +33,7 @@ def run(
     out: Annotated[Path | None, typer.Option(help="File for the JSON report.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Measure, and print a table; run it on one core for figures to compare."""
+    """Run a benchmark and print a table. Use one core for comparable figures."""
     if name not in BENCHMARKS:
         raise ParameterError(f"unknown benchmark '{name}'. Choose from: {', '.join(BENCHMARKS)}.")
     from grapheraser.models import PRESETS
@@ -53,7 +53,7 @@ def run(
             raise ParameterError(f"unknown model '{model}'. Choose from: {', '.join(PRESETS)}.")
     report = function(**options)
     if out is not None:
-        from grapheraser.receipts import canonical_json
+        from grapheraser.canonical import canonical_json
         from grapheraser.store import write_text
 
         write_text(out, canonical_json(report) + "\n")

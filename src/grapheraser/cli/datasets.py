@@ -1,4 +1,4 @@
-"""grapheraser datasets: what is known, what is on disk."""
+"""grapheraser datasets: known data sets, and those on disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NAME = "datasets"
 
 
 def run(json: JsonOption = False) -> None:
-    """List the graphs that can be named, and where their files are."""
+    """List the known data sets and their files."""
     from grapheraser.datasets import data_root, dataset_info
 
     infos = dataset_info()
@@ -16,5 +16,5 @@ def run(json: JsonOption = False) -> None:
         print_json({"root": str(data_root()), "datasets": [info.to_dict() for info in infos]})
         return
     rows = [(i.name, i.source, "yes" if i.available else "no", i.path or "-") for i in infos]
-    print_table("", ("name", "source", "here", "file"), rows)
+    print_table("", ("name", "source", "on disk", "file"), rows)
     say(f"\ndata folder: {data_root()} (set GRAPHERASER_DATA to use another)")

@@ -1,4 +1,4 @@
-"""grapheraser demo: the whole story on the embedded graph, offline."""
+"""grapheraser demo: fit, predict, unlearn and verify on the embedded graph, offline."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json, say
+from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.reports.wording import duration
 
 NAME = "demo"
 
 
 def run(
     out: Annotated[
-        Path, typer.Option("--out", help="Folder for the run and the page, replaced.")
+        Path, typer.Option("--out", help="Folder for the run and the page; overwritten.")
     ] = Path("demo-report"),
     model: Annotated[str, typer.Option(help="gcn, sage, gat, gin or mlp.")] = "gcn",
     partition: Annotated[str, typer.Option(help="Partition method.")] = "hash",
-    aggregation: Annotated[str, typer.Option(help="How shards are combined.")] = "routed",
+    aggregation: Annotated[str, typer.Option(help="Aggregation of the shards.")] = "routed",
     shards: Annotated[int, typer.Option(help="Number of shards.")] = 20,
-    requests: Annotated[int, typer.Option(help="Node requests, and as many edge requests.")] = 10,
-    seed: Annotated[int, typer.Option(help="Every random number follows from it.")] = 0,
+    requests: Annotated[
+        int, typer.Option(help="Number of node requests, and of edge requests.")
+    ] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Fit, predict, forget and verify on the embedded graph; writes a page with pictures."""
+    """Fit, unlearn and verify on the embedded graph. Writes a page with figures."""
     from grapheraser.datasets import load_dataset
     from grapheraser.demo.page import demo_page
     from grapheraser.demo.story import run_demo

@@ -1,4 +1,4 @@
-"""grapheraser evaluate: how good a run is."""
+"""grapheraser evaluate: score a run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json
+from grapheraser.cli.output import JsonOption, print_json
 from grapheraser.errors import GraphError
+from grapheraser.reports.wording import duration
 
 NAME = "evaluate"
 
@@ -18,7 +19,7 @@ def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     json: JsonOption = False,
 ) -> None:
-    """Micro F1 on the test nodes that are left."""
+    """Print the micro F1 on the remaining test nodes."""
     from grapheraser.eraser import GraphEraser
 
     eraser = GraphEraser.load(path)

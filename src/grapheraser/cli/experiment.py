@@ -1,4 +1,4 @@
-"""grapheraser experiment: a table or figure of the paper, or all of them."""
+"""grapheraser experiment: reproduce tables and figures of the paper."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from grapheraser.cli.output import JsonOption, duration, print_json, print_table, say
+from grapheraser.cli.output import JsonOption, print_json, print_table, say
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import duration
 
 NAME = "experiment"
 LIST = "list"
@@ -18,10 +19,10 @@ _MANY = ("--datasets", "--models", "--partition", "--aggregation")
 
 
 class SpreadCommand(TyperCommand):
-    """A command whose options of many values take them one after the other or with commas."""
+    """A command whose list options take values separated by spaces or commas."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """``--datasets cora citeseer`` is ``--datasets cora --datasets citeseer``."""
+        """Read ``--datasets cora citeseer`` as ``--datasets cora --datasets citeseer``."""
         return super().parse_args(ctx, spread(args))
 
 
@@ -29,7 +30,7 @@ COMMAND = SpreadCommand
 
 
 def spread(words: list[str]) -> list[str]:
-    """Repeat an option of many values before each of its values."""
+    """Repeat a list option before each of its values."""
     out: list[str] = []
     option: str | None = None
     for word in words:
@@ -49,7 +50,7 @@ def spread(words: list[str]) -> list[str]:
 
 
 def _split(word: str) -> list[str]:
-    """Commas part values, but not within parentheses."""
+    """Split at commas outside parentheses."""
     parts, depth, start = [], 0, 0
     for i, letter in enumerate(word):
         depth += (letter == "(") - (letter == ")")
@@ -65,37 +66,41 @@ def run(
     ],
     datasets: Annotated[
         list[str] | None,
-        typer.Option("--datasets", help="Names or npz paths; default the experiment's own."),
+        typer.Option("--datasets", help="Names or npz files; default: those of the experiment."),
     ] = None,
     models: Annotated[
         list[str] | None,
         typer.Option("--models", help="gat, gcn, gin, sage, mlp, or module:factory."),
     ] = None,
-    runs: Annotated[int, typer.Option(help="Runs, each with its own split and seed.")] = 10,
+    runs: Annotated[
+        int, typer.Option(help="Number of runs, each with its own split and seed.")
+    ] = 10,
     protocol: Annotated[str, typer.Option(help="paper or best.")] = "paper",
-    out: Annotated[Path, typer.Option("--out", help="Folder for results; used again.")] = Path(
-        "experiments"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of the results; finished cells are reused.")
+    ] = Path("experiments"),
     partition: Annotated[
         list[str] | None,
-        typer.Option("--partition", help="Further partition method, or module:function."),
+        typer.Option("--partition", help="Additional partition method, or module:function."),
     ] = None,
     aggregation: Annotated[
         list[str] | None,
-        typer.Option("--aggregation", help="Further aggregation, or module:class."),
+        typer.Option("--aggregation", help="Additional aggregation, or module:class."),
     ] = None,
     epochs: Annotated[int, typer.Option(help="Training epochs.")] = 100,
-    shards: Annotated[int | None, typer.Option(help="k, instead of the paper's.")] = None,
-    requests: Annotated[int, typer.Option(help="Timed requests, at most.")] = 100,
-    budget: Annotated[float, typer.Option(help="Seconds of timed requests, at most.")] = 2.0,
-    workers: Annotated[int, typer.Option(help="Processes at once; 0 for this one.")] = 2,
-    device: Annotated[str, typer.Option(help="Where to train, but for what is timed.")] = "cpu",
+    shards: Annotated[
+        int | None, typer.Option(help="Number of shards; default: the paper's.")
+    ] = None,
+    requests: Annotated[int, typer.Option(help="Most requests to time.")] = 100,
+    budget: Annotated[float, typer.Option(help="Most seconds to spend on timed requests.")] = 2.0,
+    workers: Annotated[int, typer.Option(help="Worker processes; 0 runs in this process.")] = 2,
+    device: Annotated[str, typer.Option(help="Device for training; timings use the CPU.")] = "cpu",
     report_only: Annotated[
-        bool, typer.Option("--report-only", help="Run nothing; report on what is there.")
+        bool, typer.Option("--report-only", help="Report on the finished cells; run nothing.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a table or figure of the paper; what is finished is kept, so it can be stopped."""
+    """Run tables and figures of the paper. Finished cells are kept, so it can be resumed."""
     from grapheraser.experiments.catalogue import EXPERIMENTS, Options, run_study
     from grapheraser.experiments.paper.published import DATASETS, MODELS
 
@@ -103,7 +108,7 @@ def run(
         _list(as_json=json)
         return
     if LIST in names:
-        raise ParameterError("'list' stands alone.", hint="grapheraser experiment list")
+        raise ParameterError("'list' takes no other names.", hint="grapheraser experiment list")
     for name in names:
         if name != "all":
             EXPERIMENTS.get(name)
@@ -131,7 +136,7 @@ def run(
             say=say,
         )
     except KeyboardInterrupt:
-        say(f"stopped. What is finished is in {out}; the same command goes on from there.")
+        say(f"stopped. Finished cells are in {out}; run the same command to resume.")
         raise typer.Exit(130) from None
     if json:
         print_json(jsonlib.loads(jsonlib.dumps(study.to_dict())))
@@ -155,5 +160,5 @@ def _list(*, as_json: bool) -> None:
             [{"name": e.name, "title": e.title, "paper": e.label, "cost": e.cost} for e in rows]
         )
         return
-    header = ("name", "what", "the paper's", "how long on two cores")
+    header = ("name", "title", "in the paper", "time on two cores")
     print_table("experiments", header, [(e.name, e.title, e.label, e.cost) for e in rows])

@@ -1,4 +1,4 @@
-"""grapheraser fit: train a run and keep it."""
+"""grapheraser fit: train a run and save it."""
 
 from __future__ import annotations
 
@@ -8,44 +8,50 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json, say
+from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import duration
 
 NAME = "fit"
 
 
 def run(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder to keep the run in.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the run.")],
     model: Annotated[str, typer.Option(help="gcn, sage, gat, gin, mlp, or NAME:paper.")] = "gcn",
     partition: Annotated[str, typer.Option(help="Partition method, or auto.")] = "hash",
     shards: Annotated[
-        int | None, typer.Option(help="Number of shards; default the paper's k, else 20.")
+        int | None, typer.Option(help="Number of shards; default: the paper's k, else 20.")
     ] = None,
-    aggregation: Annotated[str, typer.Option(help="How shards are combined.")] = "routed",
+    aggregation: Annotated[str, typer.Option(help="Aggregation of the shards.")] = "routed",
     sample: Annotated[
-        str, typer.Option(help="Nodes to learn weights from: a share, a count, all or auto.")
+        str,
+        typer.Option(help="Nodes to learn the aggregation from: a share, a count, all or auto."),
     ] = "auto",
     global_expert: Annotated[
-        bool | None, typer.Option(help="A closed-form member that sees the whole training graph.")
+        bool | None, typer.Option(help="Add a closed-form model of the whole training graph.")
     ] = None,
     wide_expert: Annotated[
-        bool, typer.Option("--wide-expert", help="The same with more columns; slower to forget.")
+        bool,
+        typer.Option(
+            "--wide-expert", help="Use a global expert with more columns; requests take longer."
+        ),
     ] = False,
     epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
-    seed: Annotated[int, typer.Option(help="Every random number follows from it.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
-    device: Annotated[str, typer.Option(help="A torch device.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",
     executor: Annotated[str, typer.Option(help="local or process.")] = "local",
     engine: Annotated[str, typer.Option(help="auto, pyg, cpu or cuda.")] = "auto",
-    gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, 0 to 1.")] = 0.0,
-    delta: Annotated[int | None, typer.Option(help="Shard capacity itself.")] = None,
+    gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, from 0 to 1.")] = 0.0,
+    delta: Annotated[int | None, typer.Option(help="Shard capacity, instead of gamma.")] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Overwrite a run there, its receipts too.")
+        bool,
+        typer.Option("--replace", help="Overwrite a run in that folder, its receipts included."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Cut a graph into shards, train them, and keep the run in a folder."""
+    """Partition a graph, train its shards and save the run."""
     from grapheraser.aggregation import WIDE
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.eraser import GraphEraser
@@ -108,7 +114,7 @@ def run(
 
 
 def _sample(text: str) -> float | int | str:
-    """``0.1`` is a share, ``500`` a count, anything else a word for the library to judge."""
+    """Read ``0.1`` as a share and ``500`` as a count; leave words to the library."""
     try:
         return float(text) if "." in text else int(text)
     except ValueError:

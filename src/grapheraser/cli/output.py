@@ -1,4 +1,4 @@
-"""Data on stdout, everything else on stderr."""
+"""Output of the verbs: data on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ JsonOption: TypeAlias = Annotated[
 
 
 def print_json(value: object) -> None:
-    """One JSON object, indented for people, on stdout."""
+    """Print a value as indented JSON on stdout."""
     typer.echo(json.dumps(value, indent=2))
 
 
 def say(message: str) -> None:
-    """Tell the person at the terminal; never part of the data."""
+    """Print a message on stderr."""
     typer.echo(message, err=True)
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table for people, on stdout."""
+    """Print a table on stdout."""
     from rich.console import Console
     from rich.table import Table
 
@@ -42,7 +42,7 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[objec
 
 
 def report_error(error: GraphEraserError, *, as_json: bool) -> None:
-    """The one shape of an error: type, message, hint."""
+    """Print an error: its message and hint on stderr, and with ``--json`` an object on stdout."""
     if as_json:
         body: dict[str, Any] = {"type": type(error).__name__, "message": error.message}
         print_json({"error": {**body, "hint": error.hint}})
@@ -52,15 +52,6 @@ def report_error(error: GraphEraserError, *, as_json: bool) -> None:
 
 
 def drop_output() -> None:
-    """Send what is still waiting for stdout nowhere, or Python would try again at its exit."""
-    with suppress(OSError, ValueError):  # not every stdout is a file
+    """Discard buffered output, so that Python doesn't try to write it again at exit."""
+    with suppress(OSError, ValueError):  # stdout may have no file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    if seconds < 1:
-        return f"{seconds * 1000:.1f} ms"
-    if seconds < 120:
-        return f"{seconds:.2f} s"
-    return f"{seconds / 60:.1f} min"

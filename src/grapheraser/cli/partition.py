@@ -1,14 +1,15 @@
-"""grapheraser partition: cut a graph, and look at the cut."""
+"""grapheraser partition: partition a graph, measure and draw the result."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json
+from grapheraser.cli.output import JsonOption, print_json
+from grapheraser.reports.wording import duration
 
 NAME = "partition"
 
@@ -17,20 +18,20 @@ def run(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
     method: Annotated[str, typer.Option(help="Partition method.")] = "blpa",
     shards: Annotated[
-        int | None, typer.Option(help="Number of shards; default the paper's k, else 20.")
+        int | None, typer.Option(help="Number of shards; default: the paper's k, else 20.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the cut.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the partition.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
-    gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, 0 to 1.")] = 0.0,
-    delta: Annotated[int | None, typer.Option(help="Shard capacity itself.")] = None,
+    gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, from 0 to 1.")] = 0.0,
+    delta: Annotated[int | None, typer.Option(help="Shard capacity, instead of gamma.")] = None,
     draw: Annotated[
         Path | None,
-        typer.Option(help="Picture to write, .png, .svg or .pdf; default DATASET-METHOD.png."),
+        typer.Option(help="Figure to write (.png, .svg or .pdf); default: DATASET-METHOD.png."),
     ] = None,
-    no_draw: Annotated[bool, typer.Option("--no-draw", help="Write no picture.")] = False,
+    no_draw: Annotated[bool, typer.Option("--no-draw", help="Write no figure.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Cut the training graph of a data set into shards, report on the cut and draw it."""
+    """Partition a data set, measure and draw the partition."""
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.partition import partition_graph
 
@@ -63,7 +64,7 @@ def _print_report(report: dict[str, Any]) -> None:
         "edge cut": f"{quality['edge_cut']:,} of {quality['edges']:,} edges",
         "neighbours kept": f"{quality['neighbours_kept'] or 0:.1%} of a node's, on average",
         "modularity": f"{quality['modularity']:.3f}",
-        "label entropy": f"{np.mean(quality['label_entropy']):.3f} nats a shard, on average",
+        "label entropy": f"{fmean(quality['label_entropy']):.3f} nats a shard, on average",
         "rounds": f"{report['iterations']}, {end}" if report["iterations"] else "",
         "took": duration(report["seconds"]),
         "made from": ", ".join(report["inputs"]) or "node ids and a key alone",

@@ -1,4 +1,4 @@
-"""grapheraser predict: classes of nodes."""
+"""grapheraser predict: predict the classes of nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.ids import parse_ids
+from grapheraser.cli.arguments import parse_ids
 from grapheraser.cli.output import JsonOption, print_json, print_table
 from grapheraser.errors import ParameterError
 
@@ -19,17 +19,24 @@ def run(
     nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3.")],
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Say which members decided; not with what says less."),
+        typer.Option("--explain", help="Show what each member of the ensemble answers."),
     ] = False,
-    decimals: Annotated[int | None, typer.Option(help="Round posteriors to so many.")] = None,
-    top: Annotated[int | None, typer.Option(help="Hand out so many probabilities.")] = None,
-    labels: Annotated[
-        int | None, typer.Option(help="No probabilities, only the order of so many classes.")
+    decimals: Annotated[
+        int | None, typer.Option(help="Round posteriors to this many decimals.")
     ] = None,
-    temperature: Annotated[float | None, typer.Option(help="Flatten posteriors, above 1.")] = None,
+    top: Annotated[
+        int | None, typer.Option(help="Show this many of the largest probabilities.")
+    ] = None,
+    labels: Annotated[
+        int | None,
+        typer.Option(help="Show the ranking of this many classes, without probabilities."),
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="Temperature; above 1 it flattens posteriors.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Predict the class of nodes by id; docs/audit.md says what saying less is good for."""
+    """Predict the classes of nodes. docs/audit.md explains the options that reveal less."""
     from grapheraser.audit.mitigations import Mitigation
     from grapheraser.eraser import GraphEraser
 
@@ -37,9 +44,9 @@ def run(
     mitigation = Mitigation(temperature, labels, top, decimals)
     if explain and mitigation != Mitigation():
         raise ParameterError(
-            "--explain says what every member answers, which is more than the posteriors that "
-            f"are to be handed out ({mitigation}).",
-            hint="leave out --explain, or the options that say less.",
+            "--explain shows what every member answers, which reveals more than the posteriors "
+            f"that you ask for ({mitigation}).",
+            hint="leave out --explain, or the options that reveal less.",
         )
     eraser = GraphEraser.load(path)
     posteriors = mitigation(eraser.predict_proba(ids))

@@ -1,4 +1,4 @@
-"""grapheraser recommend: how to shard a graph, measured, with reasons."""
+"""grapheraser recommend: measure how to fit a graph, and give reasons."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ NAME = "recommend"
 def run(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
     model: Annotated[str, typer.Option(help="gcn, sage, gat, gin, mlp, or NAME:paper.")] = "gcn",
-    shards: Annotated[
-        int | None, typer.Option(help="Number of shards, where it is given already.")
-    ] = None,
-    epochs: Annotated[int, typer.Option(help="Epochs of the trainings.")] = 100,
-    seed: Annotated[int, typer.Option(help="Every random number follows from it.")] = 0,
+    shards: Annotated[int | None, typer.Option(help="Number of shards, if it is fixed.")] = None,
+    epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Measure a graph and a model on held-out training nodes, and say how to fit them."""
+    """Recommend how to fit a graph. Measures on held-out training nodes."""
     from grapheraser.aggregation import WIDE
     from grapheraser.datasets import load_dataset
     from grapheraser.eraser.recommend import recommend

@@ -1,17 +1,19 @@
-"""grapheraser unlearn: forget, and print the receipt."""
+"""grapheraser unlearn: carry out a request and print its receipt."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grapheraser.cli.ids import parse_edges, parse_ids, read_requests
-from grapheraser.cli.output import JsonOption, duration, print_json, print_table
-from grapheraser.eraser.plan import Plan
+from grapheraser.cli.arguments import requests_from
+from grapheraser.cli.output import JsonOption, print_json, print_table
 from grapheraser.errors import NothingToForgetError
-from grapheraser.graph import Edges, Features, Nodes, Request
+from grapheraser.reports.wording import contents, duration
+
+if TYPE_CHECKING:
+    from grapheraser.eraser.plan import Plan
 
 NAME = "unlearn"
 
@@ -20,26 +22,20 @@ def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     nodes: Annotated[str, typer.Option(help="Node ids, e.g. 10,101.")] = "",
     edges: Annotated[str, typer.Option(help="Edges, e.g. 3-17,4-8.")] = "",
-    features: Annotated[str, typer.Option(help="Ids of nodes whose features go.")] = "",
+    features: Annotated[str, typer.Option(help="Ids of the nodes whose features to forget.")] = "",
     file: Annotated[
-        Path | None, typer.Option(help='Requests, one a line: {"nodes": [10]}, ...')
+        Path | None, typer.Option(help='File of requests, one per line: {"nodes": [10]}.')
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the plan.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Forget nodes, edges or features; all that is asked at once is one batch."""
+    """Forget nodes, edges or features, all in one batch."""
     from grapheraser.eraser import GraphEraser
     from grapheraser.store import locked
 
-    requests: list[Request] = []
-    if nodes:
-        requests.append(Nodes(parse_ids(nodes, "--nodes")))
-    if edges:
-        requests.append(Edges(parse_edges(edges, "--edges")))
-    if features:
-        requests.append(Features(parse_ids(features, "--features")))
-    if file is not None:
-        requests += read_requests(file)
+    requests = requests_from(nodes, edges, features, file)
     if not requests:
         raise NothingToForgetError(
             "nothing to forget.", hint="use --nodes, --edges, --features or --file."
@@ -54,20 +50,10 @@ def run(
     if json:
         print_json({"receipt": receipt.to_dict(), "digest": receipt.digest})
         return
-    nouns = {
-        "nodes": "node",
-        "edges": "edge",
-        "features": "feature row",
-        "untrained": "in no shard",
-    }
-    plurals = {"nodes": "nodes", "edges": "edges", "features": "feature rows"}
-    counts = ", ".join(
-        f"{n} {nouns[kind] if n == 1 else plurals.get(kind, nouns[kind])}"
-        for kind, n in receipt.counts.items()
-        if n
-    )
+    untrained = receipt.counts["untrained"]
+    outside = f", {untrained} of them in no shard" if untrained else ""
     retrained = ", ".join(map(str, receipt.retrained)) or "none"
-    print(f"forgotten   {counts}")
+    print(f"forgotten   {contents(receipt.counts)}{outside}")
     print(f"retrained   shards: {retrained} (of {len(eraser.shards_)})")
     print(f"took        {duration(receipt.timings['total'])}")
     print(f"statement   {receipt.statement}")
@@ -84,4 +70,4 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
     print(
         f"{plan.cut_edges} edges and {plan.untrained_nodes} nodes or feature rows are in no shard"
     )
-    print(f"{len(plan.touched)} other nodes have a neighbour or features changed")
+    print(f"{len(plan.touched)} other nodes lose neighbours or features")

@@ -1,4 +1,4 @@
-"""grapheraser verify: train again from what is left, and compare bit for bit."""
+"""grapheraser verify: retrain from the remaining data and compare bit for bit."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, duration, print_json, say
+from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import duration
 
 if TYPE_CHECKING:
     from grapheraser.audit.residues.search import Search
@@ -20,23 +21,23 @@ def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     deep: Annotated[
         bool,
-        typer.Option("--deep", help="Also search every file of the run for what should be gone."),
+        typer.Option("--deep", help="Also search every file of the run for forgotten data."),
     ] = False,
     forgotten: Annotated[
         Path | None,
-        typer.Option(help="With --deep: file of forgotten ids, ties and rows to search for."),
+        typer.Option(help="With --deep: file of forgotten nodes, edges and feature rows."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Replay the run from its remaining data and compare every tensor bit for bit.
+    """Retrain from the remaining data and compare bit for bit.
 
-    A file in the folder that the run doesn't name fails too: it may hold forgotten data.
+    Fails on stray files in the folder as well: they may hold forgotten data.
     """
     from grapheraser.eraser import GraphEraser
     from grapheraser.store import stray_files
 
     if forgotten is not None and not deep:
-        raise ParameterError("--forgotten says what --deep searches for.", hint="add --deep.")
+        raise ParameterError("--forgotten needs --deep.", hint="add --deep.")
     eraser = GraphEraser.load(path)
     strays = stray_files(path)
     result = eraser.verify()
@@ -64,9 +65,9 @@ def run(
 
 def _print_strays(strays: list[str]) -> None:
     for name in strays:
-        say(f"stray: {name}: the run does not name it; forgotten data may be in it")
+        say(f"stray: {name} is no file of the run and may hold forgotten data")
     print(f"strays: {len(strays)} FILES")
-    say("\nhint: delete them and verify again; the next change deletes what a crash has left, too.")
+    say("\nhint: delete them and verify again; the next change deletes leftovers of a crash.")
 
 
 def _searched(path: Path, forgotten: Path | None) -> Search:

@@ -1,8 +1,8 @@
-"""The embedded graph: made from a seed, the size and the manner of a citation network.
+"""The embedded graph: a citation network, generated from a seed.
 
-Papers belong to topics, and within a topic to smaller circles of authors who cite each other most.
-Degrees are heavy-tailed. Every paper has words, some of its circle, some of its topic, most of
-nobody in particular, so that neither words nor citations alone tell the topic well.
+Papers belong to topics, and within a topic to circles of authors who mostly cite each other.
+Degrees are heavy-tailed. Of a paper's words some are typical of its circle, some of its topic, and
+most of neither, so that neither words nor citations alone predict the topic well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WITHIN_CIRCLE, _WITHIN_TOPIC = 0.50, 0.25
 
 
 def demo_graph(*, seed: int = 0) -> Graph:
-    """The same graph for the same seed, everywhere."""
+    """Generate the graph; the same seed gives the same graph on every machine."""
     rng = generator(seed, "demo")
     sizes = rng.dirichlet(np.full(CLASSES, 8.0))
     topic = rng.choice(CLASSES, size=NODES, p=sizes)
@@ -39,7 +39,7 @@ def demo_graph(*, seed: int = 0) -> Graph:
 def _words(
     topic: NDArray[np.int64], circle: NDArray[np.int64], rng: np.random.Generator
 ) -> sp.csr_array:
-    """Binary bag of words ``[NODES, WORDS]``; common words are common everywhere."""
+    """Binary bag of words ``[NODES, WORDS]``."""
     popularity = 1.0 / np.arange(3, WORDS + 3)
     popularity /= popularity.sum()
     of_topic = rng.integers(WORDS, size=(CLASSES, _TOPIC_WORDS))
@@ -62,10 +62,10 @@ def _words(
 def _citations(
     topic: NDArray[np.int64], circle: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """About EDGES pairs: most within a circle, some within the topic, few anywhere."""
+    """About ``EDGES`` pairs: half within a circle, a quarter within a topic, the rest anywhere."""
     fame = rng.pareto(2.2, size=NODES) + 0.4
     first = rng.choice(NODES, size=EDGES, p=fame / fame.sum())
-    # Everybody cites somebody at least once.
+    # Half of the papers cite at least once.
     first[: NODES // 2] = rng.permutation(NODES)[: NODES // 2]
     where = rng.random(EDGES)
     second = rng.choice(NODES, size=EDGES, p=fame / fame.sum())

@@ -1,4 +1,4 @@
-"""`load_dataset`: a graph by its name."""
+"""`load_dataset`: load a graph by name."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grapheraser.graph import Graph
 
 
 def load_dataset(name: str | Path, root: str | Path | None = None, split_seed: int = 0) -> Graph:
-    """A named graph, 80 % of its nodes for training and 20 % for testing.
+    """Load a graph with 80 % of its labelled nodes for training and 20 % for testing.
 
     Args:
-        name: ``demo`` (generated), one of the paper's (cora, citeseer, pubmed, cs, physics), the
-            name of any compact ``<name>.npz`` in the data folder, or the path of such a file, as
-            a `Path` or as text that ends in ``.npz``.
+        name: ``demo`` (generated), one of the paper's graphs (cora, citeseer, pubmed, cs,
+            physics), the name of a compact ``<name>.npz`` in the data folder, or the path of such
+            a file: a `Path`, or a string that ends in ``.npz``.
         root: the data folder; default ``GRAPHERASER_DATA``, or the user's cache.
-        split_seed: the split is a function of it.
+        split_seed: the seed of the split.
     """
     folder = data_root(root)
     if isinstance(name, Path):
@@ -45,19 +45,19 @@ def load_dataset(name: str | Path, root: str | Path | None = None, split_seed: i
         known = [info.name for info in dataset_info(root)]
         raise UnknownDatasetError(
             f"unknown data set '{name}'. Known here: {', '.join(known)}.",
-            hint=f"any compact <name>.npz in {folder} can be named, or a path ending in .npz.",
+            hint=f"name a compact <name>.npz in {folder}, or give a path that ends in .npz.",
         )
     return graph.with_split(test_share=0.2, seed=split_seed)
 
 
 def default_shards(name: str) -> int:
-    """The paper's number of shards for its graphs, 20 for any other."""
+    """The number of shards that the paper uses for a graph; 20 for others."""
     return PUBLIC[name].num_shards if name in PUBLIC else 20
 
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set without loading it."""
+    """A data set that `load_dataset` knows, and where its file is."""
 
     name: str
     source: str
@@ -69,7 +69,7 @@ class DatasetInfo:
 
 
 def dataset_info(root: str | Path | None = None) -> list[DatasetInfo]:
-    """Every name that `load_dataset` knows, and whether its files are on disk."""
+    """List every name that `load_dataset` knows, and whether its file is on disk."""
     folder = data_root(root)
     found = [DatasetInfo("demo", "generated", True, None)]
     for public in PUBLIC.values():

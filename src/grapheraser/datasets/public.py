@@ -1,4 +1,4 @@
-"""The paper's five public graphs, from compact files, PyG's raw files, or a download by PyG."""
+"""The paper's five public graphs, from compact files, PyG's raw files or PyG's download."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from grapheraser.graph import Graph
 
 @dataclass(frozen=True)
 class PublicGraph:
-    """Where a public graph comes from, and the shards that the paper cuts it into.
+    """A public graph.
 
     Attributes:
-        name: as the user says it.
-        folder: PyG's name of it, also the folder of its raw files.
-        family: Planetoid or Coauthor, PyG's class for it.
+        name: its name in `load_dataset`.
+        folder: its name in PyG, which is also the folder of its raw files.
+        family: PyG's class for it, Planetoid or Coauthor.
         num_shards: the paper's k.
     """
 
@@ -32,7 +32,7 @@ class PublicGraph:
 
     @property
     def raw_file(self) -> str:
-        """One raw file that is there exactly when the raw files are."""
+        """The raw file whose presence stands for all of them."""
         if self.family == "Planetoid":
             return f"ind.{self.folder.lower()}.graph"
         return f"ms_academic_{self.folder[:4].lower()}.npz"
@@ -61,17 +61,17 @@ def data_root(root: str | Path | None = None) -> Path:
 
 
 def compact_file(name: str, root: Path) -> Path:
-    """Where the compact npz of a graph would lie."""
+    """The path of a graph's compact npz file."""
     return root / f"{name}.npz"
 
 
 def raw_file(public: PublicGraph, root: Path) -> Path:
-    """Where PyG's raw file of a graph would lie."""
+    """The path of a graph's raw file."""
     return root / public.folder / "raw" / public.raw_file
 
 
 def load_public(public: PublicGraph, root: Path) -> Graph:
-    """The graph, the same whichever of its sources is at hand."""
+    """Load a public graph; all of its sources give the same one."""
     compact = compact_file(public.name, root)
     if compact.exists():
         graph = Graph.from_npz(compact, name=public.name)
@@ -83,7 +83,7 @@ def load_public(public: PublicGraph, root: Path) -> Graph:
 
 
 def _binary(graph: Graph) -> Graph:
-    """PyG's Coauthor features are 1 wherever a keyword occurs; the compact files hold counts."""
+    """Replace the keyword counts of compact Coauthor files by PyG's ones."""
     x = sp.csr_array((np.ones_like(graph.x.data), graph.x.indices, graph.x.indptr), graph.x.shape)
     return Graph.from_arrays(x, graph.edges.T, graph.y, each_edge_once=True, name=graph.name)
 
@@ -92,19 +92,21 @@ def _planetoid(public: PublicGraph, root: Path) -> Graph:
     from torch_geometric.datasets import Planetoid
 
     data = Planetoid(root=str(root), name=public.folder)[0]
-    # The paper splits at random; the public split of these graphs is not used.
+    # The paper uses random splits, not the public one.
     data.train_mask = data.val_mask = data.test_mask = None
     return Graph.from_pyg(data, name=public.name)
 
 
 def _read_coauthor(path: Path, public: PublicGraph) -> Graph:
-    """PyG would make the features dense (Physics: 1.2 GB), so its raw file is read directly."""
+    """Read PyG's raw file; PyG itself makes the features dense (Physics: 1.2 GB)."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as z:
             x = _csr(z, "attr")
             links = _csr(z, "adj").tocoo()
             labels = z["labels"]
-    except Exception as error:  # zip, zlib, struct, numpy: each has its own for a damaged file
+    except (
+        Exception
+    ) as error:  # zip, zlib, struct and NumPy each raise their own for a damaged file
         raise GraphError(f"{path}: not a readable file ({error}).") from error
     x.data = np.ones_like(x.data)
     edges = np.stack([links.row, links.col])
@@ -120,7 +122,7 @@ def _csr(z: Any, prefix: str) -> sp.csr_array:
 
 
 def _download(public: PublicGraph, root: Path) -> None:
-    """Let PyG fetch the raw files; where that fails, say where they were looked for."""
+    """Let PyG download the raw files; if that fails, list the paths that were searched."""
     import torch_geometric.datasets
 
     try:
@@ -128,7 +130,7 @@ def _download(public: PublicGraph, root: Path) -> None:
     except Exception as error:
         raise DatasetNotFoundError(
             f"data set '{public.name}' is not on disk and could not be downloaded "
-            f"({type(error).__name__}). Looked for:\n"
+            f"({type(error).__name__}). Searched:\n"
             f"  {compact_file(public.name, root)}\n  {raw_file(public, root)}",
-            hint="put one of them there, or point GRAPHERASER_DATA at a folder that has it.",
+            hint="put one of these files there, or set GRAPHERASER_DATA to a folder that has it.",
         ) from error

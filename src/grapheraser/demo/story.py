@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.eraser import GraphEraser
-from grapheraser.eraser.comparison import Verification
+from grapheraser.eraser.verify import Verification
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Edges, Graph, Nodes
 from grapheraser.receipts import Receipt

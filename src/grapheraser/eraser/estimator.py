@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,61 +10,26 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.aggregation import (
-    Aggregator,
-    BoundAggregator,
-    Expert,
-    Explanation,
-    Sample,
-    WithExpert,
-    named_expert,
-    resolve_aggregator,
-    wants_expert,
-)
-from grapheraser.eraser.absent import engine_again
-from grapheraser.eraser.comparison import Verification
-from grapheraser.eraser.configuration import (
-    OwnParts,
-    describe,
-    parameters_of,
-    with_ends,
-    without_ends,
-)
+from grapheraser.aggregation import Aggregator, BoundAggregator, Explanation, Sample
 from grapheraser.eraser.conventions import Estimator, Turn
-from grapheraser.eraser.plan import Plan, Request
-from grapheraser.eraser.recommend import AUTO, recommend_cut
-from grapheraser.eraser.snapshot import Fitted
-from grapheraser.eraser.state import Settings, State, fit_state
-from grapheraser.eraser.unlearn import add_node, forget
-from grapheraser.eraser.verify import replay
-from grapheraser.eraser.warmup import warm_up
-from grapheraser.errors import (
-    CorruptRunError,
-    GraphEraserError,
-    GraphError,
-    NotFittedError,
-    ParameterError,
-)
-from grapheraser.execution import Executor, resolve_executor
-from grapheraser.graph import Graph
-from grapheraser.models import Model, ModelSpec, ModuleFactory, resolve_model
-from grapheraser.partition import (
-    Partition,
-    Partitioner,
-    partition_graph,
-    resolve_partitioner,
-)
-from grapheraser.partition.base import EVERYTHING
+from grapheraser.eraser.fit import fit
+from grapheraser.eraser.plan import Plan
+from grapheraser.eraser.save import load, save
+from grapheraser.eraser.settings import Settings
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.state import State
+from grapheraser.eraser.unlearn import unlearn
+from grapheraser.eraser.update import insert
+from grapheraser.eraser.verify import Verification, verify
+from grapheraser.errors import NotFittedError
+from grapheraser.execution import Executor
+from grapheraser.graph import Graph, Request
+from grapheraser.models import Model, ModuleFactory
+from grapheraser.partition import Partition, Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
-from grapheraser.partition.placing import given
-from grapheraser.receipts import Ends, Receipt, digest_of
-from grapheraser.store import RunLock, RunState, load_run, save_run
-from grapheraser.training import (
-    ShardWeights,
-    TrainingConfig,
-    check_module,
-    resolve_engine,
-)
+from grapheraser.receipts import Receipt
+from grapheraser.store import RunLock
+from grapheraser.training import ShardWeights
 
 
 class GraphEraser(Estimator):
@@ -99,9 +63,10 @@ class GraphEraser(Estimator):
         graph_: the current graph.
         partition_: the shard of every training node.
         shards_: weights by shard id.
-        aggregator_: the fitted aggregator; ``aggregator_.explain(node)`` says who decides.
+        aggregator_: the fitted aggregator; ``aggregator_.explain(node)`` names the members that
+            decide.
         receipts_: one per change since the fit, oldest first.
-        engine_: name of the engine that trained the shards, and will train them again.
+        engine_: name of the engine that trains and retrains the shards.
     """
 
     def __init__(
@@ -151,7 +116,7 @@ class GraphEraser(Estimator):
 
     @property
     def aggregator_(self) -> BoundAggregator:
-        return self._now.aggregator
+        return BoundAggregator(self._state.aggregator, self._state.ensemble)
 
     @property
     def receipts_(self) -> tuple[Receipt, ...]:
@@ -173,9 +138,9 @@ class GraphEraser(Estimator):
         return self._now.state
 
     @property
-    def _now(self) -> Fitted:
-        """What the last fit or request left. Read it once per call: the next time it may differ."""
-        fitted: Fitted | None = self.__dict__.get("_fitted")
+    def _now(self) -> Snapshot:
+        """The current snapshot. Read it once per call: another thread may replace it."""
+        fitted: Snapshot | None = self.__dict__.get("_fitted")
         if fitted is None:
             raise NotFittedError(
                 "this GraphEraser is not fitted yet.", hint="call fit(graph) first, or load a run."
@@ -185,26 +150,15 @@ class GraphEraser(Estimator):
     # -- fitting and predicting ---------------------------------------------------------------
 
     def fit(self, graph: Graph | Any, *, partition: Partition | None = None) -> Self:
-        """Cut the training graph into shards, train every shard, and fit the aggregation.
+        """Partition the training graph, train every shard, and fit the aggregation.
 
         Args:
             graph: a `Graph`, or a PyG ``Data``.
             partition: a partition to use as it is, restricted to the training nodes of ``graph``.
         """
-        graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
-        _check_trainable(graph)
-        settings = self._resolve()
-        warm_up(settings)
-        if partition is None:
-            partition = self._cut(graph)
-        else:
-            partition = given(partition, graph, settings.partitioner)
-        configuration = describe(self.get_params(), settings)
-        state = fit_state(settings, graph, partition)
-        # The fingerprint is worked out now, so that no request has to wait for it.
-        ends = Ends(graph.fingerprint, digest_of(configuration))
+        snapshot = fit(self.get_params(), graph, partition)
         with self._turn:
-            self._fitted = Fitted(settings, state, configuration, (), ends)
+            self._fitted = snapshot
         return self
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
@@ -232,54 +186,43 @@ class GraphEraser(Estimator):
     def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
         """Forget nodes, edges or features, and everything that was learned from them.
 
-        A list of requests is one batch: each touched shard is trained once. If anything fails,
-        nothing has changed.
+        A list of requests is one batch: each touched shard is retrained once. A request that
+        fails changes nothing.
         """
         with self._turn:
-            self._fitted = forget(self._now, request)
+            self._fitted = unlearn(self._now, request)
             return self._fitted.receipts[-1]
 
     def insert(
         self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
     ) -> Receipt:
-        """Add one training node with its edges, and train the shard that it joins again.
+        """Add one training node with its edges, and retrain the shard that it joins.
 
-        It joins the shard that holds most of its neighbours; if it has none there, or that shard
-        is full, the smallest one (under ``hash`` and any other data-free cut, the one that its id
-        says).
+        It joins the shard that holds most of its neighbours; if no shard does, or that shard is
+        full, the smallest one. Under ``hash`` and any other data-free partition its id decides.
         """
         with self._turn:
-            self._fitted = add_node(self._now, node_id, features, label, neighbours)
+            self._fitted = insert(self._now, node_id, features, label, neighbours)
             return self._fitted.receipts[-1]
 
     # -- proof --------------------------------------------------------------------------------
 
     def verify(self) -> Verification:
-        """Train again from the remaining data alone and compare every tensor bit for bit.
+        """Train from the remaining data alone and compare every tensor bit for bit.
 
-        Under a data-free partition the cut itself is made again too. The receipts must follow one
-        another from the graph that was fitted to this one, and say what is so of this state.
+        A data-free partition is computed afresh too. The receipts must follow one another from the
+        graph that was fitted to this one, and agree with the state that they led to.
         """
-        return replay(self._now)
+        return verify(self._now)
 
     # -- keeping ------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
         """Write the run to a folder, all or nothing; what was forgotten leaves it.
 
-        A run that is there already may have no receipts that this one lacks, unless ``replace``.
+        Refuses a folder that holds a run with receipts which this one lacks, unless ``replace``.
         """
-        now = self._now
-        state = now.state
-        run = RunState(
-            configuration=with_ends(now),
-            graph=state.graph,
-            partition=state.partition,
-            shards=state.shards,
-            aggregator=dict(state.aggregator.tensors),
-            receipts=now.receipts,
-        )
-        save_run(Path(path), run, lock=lock, replace=replace)
+        save(self._now, Path(path), lock=lock, replace=replace)
 
     @classmethod
     def load(
@@ -296,99 +239,17 @@ class GraphEraser(Estimator):
 
         Args:
             path: its folder.
-            model: again, where the run was fitted with the user's own module.
-            aggregation: again, where it was the user's own.
-            partition: likewise; needed only to cut, or to place nodes under a data-free cut.
+            model: the module factory, where the run was fitted with the user's own.
+            partition: the partitioner, where it was the user's own; needed only to partition, or
+                to place nodes under a data-free partition.
+            aggregation: the aggregator, where it was the user's own.
             executor: as in the constructor; it has no part in the results.
-            device: where to train, instead of where the run was fitted; of another kind, or on a
-                machine without that one, the run can predict, but not train a shard again.
+            device: where to train, instead of where the run was fitted. On a device of another
+                kind, or on a machine without it, the run predicts but can't retrain a shard.
         """
-        run = load_run(Path(path))
-        configuration, ends = without_ends(run.configuration)
-        try:
-            params = parameters_of(configuration, OwnParts(model, partition, aggregation))
-            eraser = cls(**{**params, "executor": executor, "device": device or params["device"]})
-            settings = eraser._resolve(fitted_as=configuration)
-            aggregator = settings.aggregator.restore(run.aggregator)
-            check_module(settings.training.model, run.shards.values(), run.graph)
-        except GraphEraserError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
-        state = State(run.graph, run.partition, run.shards, aggregator)
-        eraser._fitted = Fitted(settings, state, configuration, run.receipts, ends)
+        own = {"model": model, "partition": partition, "aggregation": aggregation}
+        changes = {"executor": executor} | ({} if device is None else {"device": device})
+        arguments, snapshot = load(Path(path), cls._parameter_names(), own, changes)
+        eraser = cls(**arguments)
+        eraser._fitted = snapshot
         return eraser
-
-    # -- inside -------------------------------------------------------------------------------
-
-    def _resolve(self, fitted_as: dict[str, Any] | None = None) -> Settings:
-        model = resolve_model(self.model)
-        for name in ("seed", "num_shards", "epochs"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise ParameterError.of(name, "GraphEraser", "an int", value)
-        training = TrainingConfig(model=model, epochs=int(self.epochs))
-        device = str(self.device)
-        if fitted_as is None:
-            engine = resolve_engine(self.engine, model, device)
-        else:
-            engine = engine_again(fitted_as, model, device)
-        return Settings(
-            training=training,
-            partitioner=None if self.partition == AUTO else resolve_partitioner(self.partition),
-            aggregator=self._aggregator(model),
-            engine=engine,
-            executor=resolve_executor(self.executor),
-            seed=int(self.seed),
-            device=device,
-        )
-
-    def _cut(self, graph: Graph) -> Partition:
-        method, chosen_by = self.partition, frozenset[str]()
-        if method == AUTO:
-            advice = recommend_cut(
-                graph,
-                self.model,
-                num_shards=self.num_shards,
-                epochs=self.epochs,
-                seed=self.seed,
-                engine=self.engine,
-                device=self.device,
-            )
-            # Which method was taken depends on the data, even where the method itself does not.
-            method, chosen_by = advice.partition, EVERYTHING
-        partition = partition_graph(
-            graph,
-            method,
-            num_shards=self.num_shards,
-            seed=self.seed,
-            gamma=self.gamma,
-            delta=self.delta,
-        )
-        return replace(partition, inputs=partition.inputs | chosen_by)
-
-    def _aggregator(self, model: Model) -> Aggregator:
-        if isinstance(model, ModelSpec) and model.closed_form:
-            if self.num_shards != 1:
-                raise ParameterError(
-                    "model 'sgc' is solved for on the whole training graph, so 'num_shards' of "
-                    f"GraphEraser must be 1. Got {self.num_shards!r}.",
-                    hint="or keep the shards of another model and add global_expert=True.",
-                )
-            return WithExpert(None, named_expert(self.global_expert or True) or Expert())
-        return resolve_aggregator(
-            self.aggregation,
-            sample=self.sample,
-            global_expert=wants_expert(self.aggregation, self.num_shards)
-            if self.global_expert is None
-            else self.global_expert,
-        )
-
-
-def _check_trainable(graph: Graph) -> None:
-    if graph.num_nodes == 0:
-        raise GraphError(f"graph '{graph.name}' has no nodes.")
-    if len(graph.train_nodes) == 0:
-        raise GraphError(f"graph '{graph.name}' has no training nodes.")
-    if graph.num_features == 0:
-        raise GraphError(f"graph '{graph.name}' has no feature columns.")

@@ -1,4 +1,4 @@
-"""From a request to a plan: which shards retrain, which posteriors go stale, and why."""
+"""From a request to a plan: which shards are retrained, what else it touches, and why."""
 
 from __future__ import annotations
 
@@ -9,21 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.errors import EmptyEnsembleError
-from grapheraser.graph import TRAIN, Edges, Features, Graph, Nodes, Removal, Request
+from grapheraser.graph import TRAIN, Graph, Removal
 from grapheraser.graph.csr import slices_of
 from grapheraser.partition import Partition
-from grapheraser.receipts import digest_of
-
-__all__ = [
-    "Edges",
-    "Features",
-    "Nodes",
-    "Plan",
-    "Request",
-    "ShardPlan",
-    "insertion_digest",
-    "plan_removal",
-]
 
 
 @dataclass(frozen=True)
@@ -77,7 +65,7 @@ class Plan:
 
     @property
     def retrain(self) -> tuple[int, ...]:
-        """Ids of the shards that are trained again."""
+        """Ids of the shards that are retrained."""
         return tuple(s.shard for s in self.shards if s.size_after)
 
     @property
@@ -85,12 +73,21 @@ class Plan:
         """Ids of the shards that leave the ensemble."""
         return tuple(s.shard for s in self.shards if not s.size_after)
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def counts(self) -> dict[str, int]:
+        """How much the request names, by kind, and how much of it no shard was trained on."""
         return {
-            "request": self.removal.digest,
             "nodes": len(self.removal.nodes),
             "edges": len(self.removal.edges),
             "features": len(self.removal.features),
+            "untrained": self.untrained_nodes + self.cut_edges,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        counts = {kind: self.counts[kind] for kind in ("nodes", "edges", "features")}
+        return {
+            "request": self.removal.digest,
+            **counts,
             "retrain": list(self.retrain),
             "emptied": list(self.emptied),
             "shards": [s.to_dict() for s in self.shards],
@@ -104,7 +101,7 @@ def plan_removal(graph: Graph, partition: Partition, removal: Removal) -> Plan:
     """Work out what a removal touches; refuses to empty the last shard."""
     trained = _trained(graph, removal.nodes)
     cleared = _trained(graph, removal.features)
-    ends = partition_of_edges(graph, partition, removal.edges)
+    ends = _shards_of_edges(graph, partition, removal.edges)
     inside = ends[:, 0] == ends[:, 1]
     inside &= ends[:, 0] >= 0
 
@@ -133,25 +130,7 @@ def plan_removal(graph: Graph, partition: Partition, removal: Removal) -> Plan:
     )
 
 
-def insertion_digest(graph: Graph, node: int) -> str:
-    """SHA-256 of an insertion, from the graph that it led to; who asked can compute it.
-
-    It covers all that was handed in: id, label, neighbours, and the features that are not 0.
-    """
-    (at,) = graph.positions([node])
-    row = slice(graph.x.indptr[at], graph.x.indptr[at + 1])
-    return digest_of(
-        {
-            "insert": int(node),
-            "label": int(graph.y[at]),
-            "neighbours": graph.neighbours(node).tolist(),
-            "columns": graph.x.indices[row].tolist(),
-            "values": graph.x.data[row].tolist(),
-        }
-    )
-
-
-def partition_of_edges(
+def _shards_of_edges(
     graph: Graph, partition: Partition, edges: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The shards of both ends of each edge ``[m, 2]``; -1 for nodes that are not trained on."""

@@ -1,8 +1,8 @@
-"""Which partition, how many shards, which aggregation and expert: measured advice, with reasons.
+"""Measured advice, with reasons: which partition, how many shards, which aggregation and expert.
 
 In the spirit of the paper's guideline: where a network that sees the graph is hardly better than
-one that doesn't, edges need not be kept, and nothing of the data need go into the partition.
-Otherwise the cut matters, and the method that keeps most of it is taken.
+one that doesn't, edges need not stay inside shards, and the partition need not read any data.
+Otherwise the partition matters, and the method that keeps most neighbours together is advised.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
-class CutAdvice:
-    """Which cut to use, what was measured, and why.
+class PartitionAdvice:
+    """Which partition to use, what was measured, and why.
 
     Attributes:
         partition, num_shards: arguments of `GraphEraser`.
@@ -51,7 +51,7 @@ class CutAdvice:
 
 
 @dataclass(frozen=True)
-class Recommendation(CutAdvice):
+class Recommendation(PartitionAdvice):
     """The same with what to combine the shards by.
 
     Attributes:
@@ -94,7 +94,7 @@ def recommend(
         engine: as for `GraphEraser`.
         device: as for `GraphEraser`.
     """
-    cut = recommend_cut(
+    advice = recommend_partition(
         graph, model, num_shards=num_shards, epochs=epochs, seed=seed, engine=engine, device=device
     )
     training = graph.training_graph
@@ -102,7 +102,7 @@ def recommend(
     expert_f1, wide_f1 = (
         _expert_f1(training, held_out, expert, seed) for expert in (Expert(), Expert.wide())
     )
-    wide = wide_f1 - expert_f1 > cut.margin
+    wide = wide_f1 - expert_f1 > advice.margin
     expert = (
         f"a wide global expert: alone it has {wide_f1:.3f} on the held-out nodes, the usual one "
         f"{expert_f1:.3f}."
@@ -113,17 +113,19 @@ def recommend(
     routing = "aggregation 'routed': the shards with a node's neighbours know most about it."
     return Recommendation(
         **{
-            field.name: getattr(cut, field.name) for field in fields(cut) if field.name != "reasons"
+            field.name: getattr(advice, field.name)
+            for field in fields(advice)
+            if field.name != "reasons"
         },
         aggregation="routed",
         global_expert=WIDE if wide else True,
         expert_f1=expert_f1,
         wide_f1=wide_f1,
-        reasons=(*cut.reasons, routing, expert),
+        reasons=(*advice.reasons, routing, expert),
     )
 
 
-def recommend_cut(
+def recommend_partition(
     graph: Graph,
     model: str | Model | ModuleFactory = "gcn",
     *,
@@ -132,8 +134,8 @@ def recommend_cut(
     seed: int = 0,
     engine: str = "auto",
     device: str = "cpu",
-) -> CutAdvice:
-    """The part of `recommend` that is about the cut; arguments as there."""
+) -> PartitionAdvice:
+    """The part of `recommend` that is about the partition; arguments as there."""
     training = graph.training_graph
     if training.num_nodes < 5:
         raise PartitionError(
@@ -153,7 +155,7 @@ def recommend_cut(
     gap_text = f"F1 on held-out nodes is {model_f1:.3f} with the graph and {mlp_f1:.3f} without"
     kept: dict[str, float] = {}
     if shards == 1:
-        partition, reason = "hash", "one shard needs no cut"
+        partition, reason = "hash", "one shard needs no partition"
     elif model_f1 - mlp_f1 <= margin or training.num_edges == 0:
         partition = "hash"
         reason = f"{gap_text}: edges need not be kept, so the shard can follow from the id alone"
@@ -166,7 +168,7 @@ def recommend_cut(
             f"node's neighbours ({figures})"
         )
     reasons = (f"partition '{partition}': {reason}.", f"{shards} shards: {shards_reason}.")
-    return CutAdvice(partition, shards, mlp_f1, model_f1, margin, kept, reasons)
+    return PartitionAdvice(partition, shards, mlp_f1, model_f1, margin, kept, reasons)
 
 
 def _shards(training: Graph, asked: int | None) -> tuple[int, str]:
@@ -206,8 +208,8 @@ def _expert_f1(training: Graph, held_out: NDArray[np.int64], expert: Expert, see
     role = training.role.copy()
     role[held_out] = TEST
     graph = replace(training, role=role)
-    cut = partition_graph(graph, "hash", num_shards=1, seed=seed)
-    ensemble = Ensemble(graph, cut, {}, resolve_model("mlp"), derive(seed, "guideline", "expert"))
+    whole = partition_graph(graph, "hash", num_shards=1, seed=seed)
+    ensemble = Ensemble(graph, whole, {}, resolve_model("mlp"), derive(seed, "guideline", "expert"))
     posteriors = expert.fit(ensemble).predict_proba(ensemble, held_out)
     return float((posteriors.argmax(axis=1) == training.y[held_out]).mean())
 

@@ -1,20 +1,19 @@
-"""A fitted eraser at one time, as one value."""
+"""A snapshot: one published state of an eraser, with its settings and receipts, as one value."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.aggregation import BoundAggregator
-from grapheraser.eraser.plan import Plan, Request, plan_removal
-from grapheraser.eraser.state import Settings, State, ensemble_of
+from grapheraser.eraser.plan import Plan, plan_removal
+from grapheraser.eraser.settings import Settings
+from grapheraser.eraser.state import State
 from grapheraser.errors import AlreadyForgottenError, GraphError, InputError
-from grapheraser.graph import UNLABELLED, as_requests, coalesce, request_digest
+from grapheraser.graph import UNLABELLED, Request, as_requests, coalesce, request_digest
 from grapheraser.receipts import Ends, Receipt
 
 # The largest block of posteriors held at once while predicting, in numbers.
@@ -22,11 +21,10 @@ _PREDICT_BLOCK = 32_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class Snapshot:
     """All that a fit or a request leaves behind.
 
-    An eraser holds one and replaces it in one step, so whoever reads it once per call never sees
-    the parts of two.
+    An eraser holds one and replaces it in one step: a caller that reads it once sees one state.
 
     Attributes:
         settings: the arguments of the fit, resolved.
@@ -42,26 +40,22 @@ class Fitted:
     receipts: tuple[Receipt, ...]
     ends: Ends | None
 
-    @cached_property
-    def aggregator(self) -> BoundAggregator:
-        """The fitted aggregation with the ensemble that it speaks for."""
-        return BoundAggregator(self.state.aggregator, ensemble_of(self.settings, self.state))
-
-    def then(self, state: State, receipt: Receipt) -> Fitted:
-        """After one change more."""
+    def then(self, state: State, receipt: Receipt) -> Snapshot:
+        """The snapshot after one more change."""
         ends = None if self.ends is None else self.ends.then(receipt)
         return replace(self, state=state, receipts=(*self.receipts, receipt), ends=ends)
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
         """Posteriors ``[len(nodes), num_classes]`` by node id."""
-        graph, ensemble = self.state.graph, self.aggregator.ensemble
-        positions = graph.positions(nodes)
-        block = max(1, _PREDICT_BLOCK // (max(1, len(self.state.shards)) * graph.num_classes))
+        state = self.state
+        positions = state.graph.positions(nodes)
+        classes = state.graph.num_classes
+        block = max(1, _PREDICT_BLOCK // (max(1, len(state.shards)) * classes))
         parts = [
-            self.state.aggregator.predict_proba(ensemble, positions[start : start + block])
+            state.aggregator.predict_proba(state.ensemble, positions[start : start + block])
             for start in range(0, len(positions), block)
         ]
-        return np.concatenate(parts) if parts else np.zeros((0, graph.num_classes), np.float32)
+        return np.concatenate(parts) if parts else np.zeros((0, classes), np.float32)
 
     def score(self, nodes: ArrayLike) -> float:
         """Micro F1 on labelled nodes, by id."""
@@ -74,7 +68,7 @@ class Fitted:
         return float((self.predict_proba(nodes).argmax(axis=1) == labels).mean())
 
     def plan(self, request: Request | Sequence[Request]) -> Plan:
-        """What forgetting takes; a request that was carried out before is told when."""
+        """What forgetting takes; a request that was answered before is told when."""
         requests = as_requests(request)
         try:
             removal = coalesce(self.state.graph, requests)

@@ -1,4 +1,4 @@
-"""The fitted state as a value, and the two ways to get one: afresh, and from the one before.
+"""S(G, P, seed) as a value, and the two ways to get one: afresh, and from the one before.
 
 Both ways must end in the same bits; that is what "exact" means here.
 """
@@ -7,49 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation import Aggregator, Change, Ensemble, FittedAggregator
-from grapheraser.execution import Executor
+from grapheraser.aggregation import Change, Ensemble, FittedAggregator
+from grapheraser.eraser.missing import MissingEngine
+from grapheraser.eraser.settings import Settings
 from grapheraser.graph import Graph
-from grapheraser.models import ModelSpec
-from grapheraser.partition import Partition, Partitioner
-from grapheraser.progress import progress
-from grapheraser.seeding import derive
-from grapheraser.training import (
-    Engine,
-    ShardTask,
-    ShardWeights,
-    StackingEngine,
-    TrainingConfig,
-)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """A `GraphEraser`'s arguments, resolved: everything but the data.
-
-    Attributes:
-        partitioner: what cuts the graph; None where that depends on the graph (``auto``).
-        device: where the engine trains.
-    """
-
-    training: TrainingConfig
-    partitioner: Partitioner | None
-    aggregator: Aggregator
-    engine: Engine
-    executor: Executor
-    seed: int
-    device: str = "cpu"
-
-    def shard_seed(self, shard: int) -> int:
-        """The seed of one shard's training; no other shard or node has a part in it."""
-        return derive(self.seed, "train", shard)
+from grapheraser.partition import Partition
+from grapheraser.training import ShardTask, ShardWeights
+from grapheraser.training.shards import train_shards
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +27,24 @@ class State:
     """All that fitting makes: what "bit for bit" is about.
 
     Attributes:
-        graph: the current graph.
-        partition: the shard of every training node of it.
-        shards: weights by shard id, ascending.
-        aggregator: with what it has learned or cached.
+        ensemble: the current graph, its partition and the trained shards.
+        aggregator: fitted to that ensemble.
     """
 
-    graph: Graph
-    partition: Partition
-    shards: Mapping[int, ShardWeights]
+    ensemble: Ensemble
     aggregator: FittedAggregator
+
+    @property
+    def graph(self) -> Graph:
+        return self.ensemble.graph
+
+    @property
+    def partition(self) -> Partition:
+        return self.ensemble.partition
+
+    @property
+    def shards(self) -> Mapping[int, ShardWeights]:
+        return self.ensemble.shards
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Every array of the state, by a name that says what it is."""
@@ -75,25 +53,18 @@ class State:
             "partition/labels": self.partition.labels,
         }
         for shard, weights in self.shards.items():
-            named[f"shard {shard}/columns"] = weights.columns
-            for name, tensor in weights.tensors.items():
-                named[f"shard {shard}/{name}"] = tensor
+            for name, array in weights.arrays.items():
+                named[f"shard {shard}/{name}"] = array
         for name, array in self.aggregator.tensors.items():
             named[f"aggregator/{name}"] = array
         return named
 
 
-def ensemble_of(settings: Settings, state: State) -> Ensemble:
-    """What the aggregator looks at when it predicts."""
-    return _ensemble(settings, state.graph, state.partition, state.shards)
-
-
 def fit_state(settings: Settings, graph: Graph, partition: Partition) -> State:
-    """S(G, P, seed): train every shard and the aggregator on the graph."""
-    shard_ids = [int(shard) for shard in partition.shard_ids]
-    shards = train_shards(settings, graph, partition, shard_ids)
-    aggregator = settings.aggregator.fit(_ensemble(settings, graph, partition, shards))
-    return State(graph, partition, shards, aggregator)
+    """S(G, P, seed): train every shard and fit the aggregation."""
+    shards = _train(settings, graph, partition, [int(shard) for shard in partition.shard_ids])
+    ensemble = Ensemble(graph, partition, shards, settings.training.model, settings.seed)
+    return State(ensemble, settings.aggregator.fit(ensemble))
 
 
 def change_state(
@@ -108,60 +79,39 @@ def change_state(
     """The state after a change of the graph, and the seconds that its parts took.
 
     Args:
-        settings: as at the time of the fit.
-        state: the state before.
+        settings: those of the fit.
+        state: before the change.
         graph: after the change.
         partition: after the change.
         retrain: shards whose training graph has changed; all others keep their weights.
         touched: ids of the nodes whose neighbours or features have changed.
     """
     started = time.perf_counter()
-    fresh = train_shards(settings, graph, partition, retrain)
+    fresh = _train(settings, graph, partition, retrain)
     trained = time.perf_counter()
     left = {int(shard) for shard in partition.shard_ids}
-    kept = {
-        shard: weights
-        for shard, weights in state.shards.items()
-        if shard in left and shard not in fresh
-    }
-    shards = dict(sorted({**kept, **fresh}.items()))
-    change = Change(
-        before=ensemble_of(settings, state),
-        retrained=frozenset(fresh),
-        touched=touched,
-    )
-    after = _ensemble(settings, graph, partition, shards)
-    aggregator = settings.aggregator.refit(state.aggregator, after, change)
+    shards = {shard: weights for shard, weights in state.shards.items() if shard in left}
+    shards = dict(sorted((shards | fresh).items()))
+    ensemble = replace(state.ensemble, graph=graph, partition=partition, shards=shards)
+    change = Change(before=state.ensemble, retrained=frozenset(fresh), touched=touched)
+    aggregator = settings.aggregator.refit(state.aggregator, ensemble, change)
     seconds = {"training": trained - started, "aggregation": time.perf_counter() - trained}
-    return State(graph, partition, shards, aggregator), seconds
+    return State(ensemble, aggregator), seconds
 
 
-def train_shards(
-    settings: Settings,
-    graph: Graph,
-    partition: Partition,
-    shard_ids: Sequence[int],
+def _train(
+    settings: Settings, graph: Graph, partition: Partition, shard_ids: Sequence[int]
 ) -> dict[int, ShardWeights]:
     """Train these shards, each on its own nodes and the edges between them.
 
     A closed-form model has none: its aggregator does all the work.
     """
-    if isinstance(settings.training.model, ModelSpec) and settings.training.model.closed_form:
+    if settings.training.model.closed_form:
         return {}
     tasks = [
         ShardTask(shard, graph.subgraph(partition.members(shard)), settings.shard_seed(shard))
         for shard in shard_ids
     ]
-    if isinstance(settings.engine, StackingEngine):
-        stacked = settings.engine.train_stack(tasks, settings.training)
-        return dict(zip(shard_ids, stacked, strict=True))
-    train = partial(settings.engine.train, config=settings.training)
-    with progress("training shards", len(tasks)) as tick:
-        weights = settings.executor.map(train, tasks, names=shard_ids, tick=tick)
-    return dict(zip(shard_ids, weights, strict=True))
-
-
-def _ensemble(
-    settings: Settings, graph: Graph, partition: Partition, shards: Mapping[int, ShardWeights]
-) -> Ensemble:
-    return Ensemble(graph, partition, shards, settings.training.model, settings.seed)
+    if tasks and isinstance(settings.engine, MissingEngine):
+        settings.engine.train(tasks[0], settings.training)
+    return train_shards(tasks, settings.engine, settings.executor, settings.training)

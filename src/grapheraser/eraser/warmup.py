@@ -9,7 +9,8 @@ import numpy as np
 
 from grapheraser.aggregation import WithExpert
 from grapheraser.eraser.plan import plan_removal
-from grapheraser.eraser.state import Settings, change_state, ensemble_of, fit_state
+from grapheraser.eraser.settings import Settings
+from grapheraser.eraser.state import change_state, fit_state
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Edges, Features, Graph, Nodes, coalesce
 from grapheraser.models import CustomModel
@@ -51,7 +52,7 @@ def _rehearse(tiny: Settings) -> None:
             tiny, state, rest, partition, retrain=plan.retrain, touched=plan.touched
         )
         _ = rest.fingerprint
-    state.aggregator.predict_proba(ensemble_of(tiny, state), np.arange(2))
+    state.aggregator.predict_proba(state.ensemble, np.arange(2))
 
 
 def _tiny_graph() -> Graph:

@@ -1,5 +1,6 @@
-"""The graph stage: an immutable graph, and what can be taken out of it."""
+"""An immutable graph, and requests to remove parts of it."""
 
+from grapheraser.graph.difference import changed_feature_rows
 from grapheraser.graph.graph import Graph
 from grapheraser.graph.requests import (
     Edges,
@@ -24,6 +25,7 @@ __all__ = [
     "Removal",
     "Request",
     "as_requests",
+    "changed_feature_rows",
     "coalesce",
     "request_digest",
 ]

@@ -1,21 +1,24 @@
-"""Numpy arrays from whatever the caller has: lists, arrays, torch tensors."""
+"""NumPy arrays from lists, arrays and tensors, and arrays that nobody can write to."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.errors import GraphError, InputError
+from grapheraser.errors import GraphError, InputError, ParameterError
+
+T = TypeVar("T", bound=np.generic)
 
 
 def as_array(values: Any, what: str, error: type[InputError] = GraphError) -> NDArray[Any]:
-    """The values as an array; ``what`` and ``error`` are for those that are none."""
+    """Return the values as an array; raise ``error``, which names ``what``, if they are none."""
     try:
         if hasattr(values, "detach"):
             values = values.detach().cpu()
-            # Numpy has no bfloat16 and no 8-bit floats; a float32 holds each of their values.
+            # NumPy has no bfloat16 and no 8-bit floats; a float32 holds each of their values.
             narrow = values.is_floating_point() and values.element_size() < 4
             return np.asarray((values.float() if narrow else values).numpy())
         return np.asarray(values)
@@ -24,7 +27,53 @@ def as_array(values: Any, what: str, error: type[InputError] = GraphError) -> ND
 
 
 def as_int64(array: NDArray[Any], what: str, error: type[InputError] = GraphError) -> NDArray[Any]:
-    """An integer array as int64; numbers that don't fit are refused, never wrapped."""
+    """Return a copy of an integer array as int64; raise ``error`` for numbers that don't fit."""
     if array.dtype.kind == "u" and array.size and array.max() >= 2**63:
         raise error(f"{what} must be below 2**63 (found {array.max()}).")
     return array.astype(np.int64)
+
+
+def as_ids(nodes: ArrayLike) -> NDArray[np.int64]:
+    """Return node ids as a flat int64 array; raise `ParameterError` for anything but integers."""
+    array = as_array(nodes, "node ids", ParameterError)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise ParameterError(f"node ids must be 64-bit integers. Got dtype {array.dtype}.")
+    return as_int64(array, "node ids", ParameterError).ravel()
+
+
+def read_only(array: NDArray[T]) -> NDArray[T]:
+    """Forbid writing to an array that nobody else holds."""
+    array.flags.writeable = False
+    return array
+
+
+def fresh(**fields: Any) -> dict[str, Any]:
+    """Make the arrays and CSR matrices among these fields read-only, where nobody else holds them.
+
+    A frozen value takes what is read-only as it is, and copies what is not; see `owned`.
+    """
+    for value in fields.values():
+        arrays = (
+            (value.data, value.indices, value.indptr)
+            if isinstance(value, sp.csr_array)
+            else (value,)
+        )
+        for array in arrays:
+            if isinstance(array, np.ndarray):
+                read_only(array)
+    return fields
+
+
+def owned(array: NDArray[T]) -> NDArray[T]:
+    """Return a read-only array with this content: a copy, where the caller could write to it."""
+    return read_only(array.copy()) if array.flags.writeable else array
+
+
+def owned_csr(x: sp.csr_array) -> sp.csr_array:
+    """Return a read-only matrix with this content, copying what the caller could write to."""
+    parts = (x.data, x.indices, x.indptr)
+    if not any(part.flags.writeable for part in parts):
+        return x
+    return sp.csr_array(tuple(owned(part) for part in parts), shape=x.shape)

@@ -1,17 +1,17 @@
-"""From raw arrays to a checked graph."""
+"""Check raw arrays and turn them into the fields of a graph."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.errors import GraphError, ParameterError
-from grapheraser.graph.arrays import as_array, as_int64
-from grapheraser.graph.csr import as_ids, csr_from_pairs
+from grapheraser.checks import whole
+from grapheraser.errors import GraphError
+from grapheraser.graph.arrays import as_array, as_ids, as_int64, fresh
+from grapheraser.graph.csr import csr_from_pairs
 from grapheraser.graph.roles import NO_ROLE, TEST, TRAIN, UNLABELLED
 
 _MOST = 2**31 - 1
@@ -27,7 +27,7 @@ def checked_fields(
     num_classes: int | None,
     each_edge_once: bool,
 ) -> dict[str, Any]:
-    """The fields of a `Graph` from raw arrays; see `Graph.from_arrays`."""
+    """The fields of a `Graph`, all of them fresh; see `Graph.from_arrays`."""
     features = _check_features(x)
     n = features.shape[0]
     node_ids = np.arange(n, dtype=np.int64) if ids is None else _check_ids(ids, n)
@@ -36,56 +36,22 @@ def checked_fields(
     node_ids, features, labels = node_ids[order], sp.csr_array(features[order]), labels[order]
     indptr, indices, notes = _check_edges(edge_index, node_ids, each_edge_once)
     role = _check_roles(node_ids, labels, train, test)
-    return {
-        "ids": node_ids,
-        "indptr": indptr,
-        "indices": indices,
-        "x": features,
-        "y": labels,
-        "role": role,
-        "num_classes": classes,
-        "notes": notes,
-    }
-
-
-def read_npz(path: Path) -> tuple[sp.csr_array, NDArray[Any], NDArray[Any]]:
-    """Features, edges and labels of a compact npz file; see `Graph.from_npz`."""
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as z:
-            keys = ("x_data", "x_indices", "x_indptr", "x_shape", "edge_index", "y")
-            missing = [key for key in keys if key not in z.files]
-            if missing:
-                raise GraphError(f"{path}: keys {missing} are missing (found {z.files}).")
-            arrays: dict[str, NDArray[Any]] = {key: z[key] for key in keys}
-    except FileNotFoundError:
-        raise GraphError(f"{path}: no such file.") from None
-    except GraphError:
-        raise
-    except Exception as error:  # zip, zlib, struct, numpy: each has its own for a damaged file
-        raise GraphError(f"{path}: not a readable npz file ({error}).") from error
-    try:
-        x = _csr(arrays)
-    except ValueError as error:
-        raise GraphError(f"{path}: the feature matrix is malformed ({error}).") from error
-    return x, arrays["edge_index"], arrays["y"]
-
-
-def _csr(arrays: dict[str, NDArray[Any]]) -> sp.csr_array:
-    """The features of a compact npz file; their content is checked with all others'."""
-    indices, indptr, shape = (arrays[f"x_{key}"] for key in ("indices", "indptr", "shape"))
-    for array in (indices, indptr, shape):
-        if array.dtype.kind not in "iu":
-            raise ValueError(f"its shape and indices must be integers, found dtype {array.dtype}")
-    if shape.shape != (2,):
-        raise ValueError(f"its shape must be two numbers, found {shape.tolist()}")
-    places = (as_int64(indices, "columns"), as_int64(indptr, "row pointers"))
-    return sp.csr_array((arrays["x_data"], *places), shape=(int(shape[0]), int(shape[1])))
+    return fresh(
+        ids=node_ids,
+        indptr=indptr,
+        indices=indices,
+        x=features,
+        y=labels,
+        role=role,
+        num_classes=classes,
+        notes=notes,
+    )
 
 
 def check_new_row(
     node: int, features: Any, label: int, num_features: int, num_classes: int
 ) -> sp.csr_array:
-    """Check one node to be inserted; returns its feature row ``[1, num_features]``."""
+    """Check a node to insert; return its feature row ``[1, num_features]``."""
     (node_id,) = as_ids([node])
     if node_id < 0:
         raise GraphError(f"node ids must be non-negative (found {node_id}).")
@@ -105,8 +71,8 @@ def _check_features(x: Any) -> sp.csr_array:
     if x.ndim != 2 or x.dtype.kind not in "fiub":
         raise GraphError(f"features must be a numeric matrix (found {x.ndim}-d, dtype {x.dtype}).")
     if x.shape[1] > _MOST:
-        raise GraphError(f"at most {_MOST} feature columns can be had (found {x.shape[1]}).")
-    # What doesn't fit into a float32 becomes infinite, and is found below.
+        raise GraphError(f"a graph has at most {_MOST} feature columns (found {x.shape[1]}).")
+    # A value too large for float32 becomes infinite and is refused below.
     with np.errstate(over="ignore"):
         features = sp.csr_array(x, dtype=np.float32, copy=True)
     try:
@@ -148,12 +114,10 @@ def _check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArra
     if len(labels) != n:
         raise GraphError(f"labels must match the {n} feature rows (found {len(labels)}).")
     labels = as_int64(labels, "labels")
-    classes = int(labels.max(initial=-1)) + 1 if num_classes is None else num_classes
-    if isinstance(classes, bool) or not isinstance(classes, int | np.integer):
-        raise ParameterError.of("num_classes", "Graph", "an int", classes)
+    given = int(labels.max(initial=-1)) + 1 if num_classes is None else num_classes
+    classes = whole("num_classes", "Graph", given)
     if classes > _MOST:
-        raise GraphError(f"at most {_MOST} classes can be had (found {classes}).")
-    classes = int(classes)
+        raise GraphError(f"a graph has at most {_MOST} classes (found {classes}).")
     outside = (labels < UNLABELLED) | (labels >= classes)
     if outside.any():
         raise GraphError(
@@ -179,8 +143,9 @@ def _check_edges(
     at = np.minimum(np.searchsorted(ids, flat), max(n - 1, 0))
     unknown = ids[at] != flat if n else np.ones(flat.shape, dtype=bool)
     if unknown.any():
-        allowed = f"one of the {n} node ids" if n else "absent: the graph has no nodes"
-        raise GraphError(f"edge end points must be {allowed} (found {flat[unknown][0]}).")
+        raise GraphError(
+            f"edge end points must be among the {n} node ids (found {flat[unknown][0]})."
+        )
 
     notes = []
     loops = at[0] == at[1]
@@ -194,7 +159,7 @@ def _check_edges(
     reverse = (distinct % max(n, 1)) * max(n, 1) + distinct // max(n, 1)
     one_way = int((~np.isin(reverse, distinct)).sum())
     if one_way and not each_edge_once:
-        notes.append(f"the input was directed: {one_way} edges were given their reverse")
+        notes.append(f"the input was directed: the reverse of {one_way} edges was added")
     indptr, indices = csr_from_pairs(
         np.concatenate([at[0], at[1]]), np.concatenate([at[1], at[0]]), n
     )

@@ -1,4 +1,4 @@
-"""Small functions on CSR arrays and ids, shared by the modules of this stage."""
+"""Functions on the arrays of a CSR matrix: adjacency and features."""
 
 from __future__ import annotations
 
@@ -6,25 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from grapheraser.errors import ParameterError
-from grapheraser.graph.arrays import as_array, as_int64
+from grapheraser.kernels.compiled import compiled
 
 
-def as_ids(nodes: ArrayLike) -> NDArray[np.int64]:
-    """A flat int64 array of ids from whatever the caller has; anything else is an error."""
-    array = as_array(nodes, "node ids", ParameterError)
-    if array.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if array.dtype.kind not in "iu":
-        raise ParameterError(f"node ids must be 64-bit integers. Got dtype {array.dtype}.")
-    return as_int64(array, "node ids", ParameterError).ravel()
-
-
-def slices_of(indptr: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Indices into a CSR's entries for the given rows, row after row."""
+def slices_of(indptr: NDArray[np.integer], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Indices of the entries of these rows, row after row."""
     counts = indptr[rows + 1] - indptr[rows]
     starts = np.repeat(indptr[rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
     return starts + np.arange(len(starts))
@@ -33,7 +21,7 @@ def slices_of(indptr: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.
 def csr_from_pairs(
     rows: NDArray[np.integer], columns: NDArray[np.integer], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """CSR of a set of directed pairs, columns sorted, duplicates merged."""
+    """CSR of a set of directed pairs: columns sorted, duplicates merged."""
     keys = np.unique(rows.astype(np.int64) * max(n, 1) + columns)
     return row_pointers(keys // max(n, 1), n), (keys % max(n, 1)).astype(np.int32)
 
@@ -45,20 +33,20 @@ def row_pointers(sorted_rows: NDArray[np.integer], n: int) -> NDArray[np.int64]:
 
 
 def zero_rows(x: sp.csr_array, rows: NDArray[np.int64]) -> sp.csr_array:
-    """The same matrix with nothing in the given rows."""
+    """A copy of the matrix without the entries of these rows."""
     counts = np.diff(x.indptr)
     stay = np.ones(x.nnz, dtype=bool)
-    stay[slices_of(x.indptr.astype(np.int64), rows)] = False
+    stay[slices_of(x.indptr, rows)] = False
     counts[rows] = 0
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return sp.csr_array((x.data[stay], x.indices[stay], indptr), shape=x.shape)
 
 
-@njit(cache=True)
+@compiled
 def kept_adjacency(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], keep: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """A square CSR cut down to the rows and columns to keep, in one pass over its entries."""
+    """Pointers and columns of a square CSR restricted to the rows and columns to keep."""
     renumber = np.empty(len(keep), dtype=np.int32)
     kept = 0
     for row in range(len(keep)):
@@ -77,11 +65,11 @@ def kept_adjacency(
     return pointers, out[:at].copy()
 
 
-@njit(cache=True)
+@compiled
 def kept_rows(
     indptr: NDArray[Any], indices: NDArray[np.int32], data: NDArray[np.float32], keep: NDArray[Any]
 ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[Any]]:
-    """Data, columns and pointers of a CSR cut down to the rows to keep."""
+    """Values, columns and pointers of a CSR restricted to the rows to keep."""
     kept = 0
     entries = 0
     for row in range(len(keep)):

@@ -1,8 +1,8 @@
-"""A content hash of a graph that can be brought up to date in the time that a deletion takes.
+"""A content hash of a graph that a removal updates by hashing the touched nodes alone.
 
 Every node has a leaf, the SHA-256 of its id, label, role, neighbours and features; the fingerprint
 is the SHA-256 of all leaves in the order of their ids. A removal changes the leaves of a node's
-neighbours only, so nothing else is hashed again.
+neighbours only; all others are kept.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ _FORMAT = b"grapheraser-graph-1"
 
 
 def leaves(graph: Graph, positions: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """``[len(positions), 32]`` digests of the nodes at these positions."""
+    """Digests ``[len(positions), 32]`` of the nodes at these positions."""
     out = np.empty((len(positions), 32), dtype=np.uint8)
     x_indptr = graph.x.indptr
     columns = graph.x.indices.astype("<i4", copy=False)
     values = graph.x.data.astype("<f4", copy=False)
     ids = graph.ids.astype("<i8", copy=False)
-    heads = np.stack([a[positions] for a in (ids, graph.y, graph.role, graph.degree)], axis=1)
+    degree = graph.indptr[positions + 1] - graph.indptr[positions]
+    labels, roles = graph.y[positions], graph.role[positions]
+    heads = np.stack([ids[positions], labels, roles, degree], axis=1)
     heads = heads.astype("<i8", copy=False)
     for i, p in enumerate(positions.tolist()):
         entries = slice(x_indptr[p], x_indptr[p + 1])

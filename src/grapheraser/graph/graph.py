@@ -1,22 +1,23 @@
-"""The graph: an immutable value with node ids that never change."""
+"""The graph: an immutable value whose node ids never change."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from grapheraser.checks import real, whole
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
-from grapheraser.graph import build, pyg
+from grapheraser.graph import build, npz, pyg
 from grapheraser.graph import fingerprint as fp
+from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
 from grapheraser.graph.csr import (
-    as_ids,
     csr_from_pairs,
     kept_adjacency,
     kept_rows,
@@ -28,8 +29,6 @@ from grapheraser.graph.requests import Removal, Request, coalesce
 from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
 from grapheraser.seeding import generator
 
-T = TypeVar("T", bound=np.generic)
-
 
 @dataclass(frozen=True, eq=False)
 class Graph:
@@ -37,7 +36,8 @@ class Graph:
 
     Nodes are named by ids that survive every deletion. Arrays are indexed by *position*, the rank
     of an id among those present; `positions` translates. Build one with `Graph.from_arrays`,
-    `from_pyg` or `from_npz`, which check the data; this constructor trusts its arguments.
+    `from_pyg` or `from_npz`, which check the data; this constructor trusts its arguments. It copies
+    arrays that can be written to, and shares those that are read-only.
 
     Attributes:
         ids: int64 ``[n]``, sorted, unique.
@@ -48,6 +48,8 @@ class Graph:
         num_classes: part of the schema; deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
         notes: what was put right while the graph was built.
+        known_leaves: what ``leaves`` would compute, where the maker of the graph knows it already;
+            `dataclasses.replace` drops it.
     """
 
     ids: NDArray[np.int64]
@@ -59,11 +61,14 @@ class Graph:
     num_classes: int
     name: str = "graph"
     notes: tuple[str, ...] = ()
+    known_leaves: InitVar[NDArray[np.uint8] | None] = None
 
-    def __post_init__(self) -> None:
-        features = (self.x.data, self.x.indices, self.x.indptr)
-        for array in (self.ids, self.indptr, self.indices, self.y, self.role, *features):
-            _frozen(array)
+    def __post_init__(self, known_leaves: NDArray[np.uint8] | None) -> None:
+        for name in ("ids", "indptr", "indices", "y", "role"):
+            object.__setattr__(self, name, owned(getattr(self, name)))
+        object.__setattr__(self, "x", owned_csr(self.x))
+        if known_leaves is not None:
+            object.__setattr__(self, "leaves", owned(known_leaves))
 
     def __repr__(self) -> str:
         return (
@@ -94,22 +99,22 @@ class Graph:
     @cached_property
     def train_nodes(self) -> NDArray[np.int64]:
         """Ids of the training nodes."""
-        return _frozen(self.ids[self.role == TRAIN])
+        return read_only(self.ids[self.role == TRAIN])
 
     @cached_property
     def test_nodes(self) -> NDArray[np.int64]:
         """Ids of the test nodes."""
-        return _frozen(self.ids[self.role == TEST])
+        return read_only(self.ids[self.role == TEST])
 
     @cached_property
     def degree(self) -> NDArray[np.int64]:
         """Number of neighbours by position."""
-        return _frozen(np.diff(self.indptr))
+        return read_only(np.diff(self.indptr))
 
     @cached_property
     def sources(self) -> NDArray[np.int32]:
         """Position of the node that each entry of ``indices`` is a neighbour of."""
-        return _frozen(np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degree))
+        return read_only(np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degree))
 
     @property
     def edge_index(self) -> NDArray[np.int64]:
@@ -130,7 +135,7 @@ class Graph:
     @cached_property
     def leaves(self) -> NDArray[np.uint8]:
         """Digest of every node ``[n, 32]``, by position: what the fingerprint is made of."""
-        return _frozen(fp.leaves(self, np.arange(self.num_nodes)))
+        return read_only(fp.leaves(self, np.arange(self.num_nodes)))
 
     # -- from and to other formats ------------------------------------------------------------
 
@@ -158,8 +163,8 @@ class Graph:
             train: ids of the training nodes; default all labelled nodes that are not in ``test``.
             test: ids of the test nodes; default none.
             num_classes: default the largest label + 1.
-            each_edge_once: the format lists every undirected edge once, so a missing reverse is
-                no news.
+            each_edge_once: the input lists every undirected edge once; no note is made of missing
+                reverses.
             name: for people.
         """
         fields = build.checked_fields(
@@ -173,7 +178,7 @@ class Graph:
 
         Keys: ``x_data x_indices x_indptr x_shape edge_index y``.
         """
-        x, edge_index, y = build.read_npz(Path(path))
+        x, edge_index, y = npz.read_npz(Path(path))
         return cls.from_arrays(x, edge_index, y, each_edge_once=True, name=name or Path(path).stem)
 
     @classmethod
@@ -181,8 +186,8 @@ class Graph:
         """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
 
         ``node_id`` gives the ids where it is present. ``train_mask`` and ``test_mask`` give the
-        split; without them every labelled node is a training node (see `with_split`). What else
-        it holds is not used; ``notes`` names edge weights and validation nodes.
+        split; without them every labelled node is a training node (see `with_split`). Everything
+        else is ignored; ``notes`` names ignored edge weights and validation nodes.
         """
         graph = cls.from_arrays(**pyg.arrays_of(data), num_classes=num_classes, name=name)
         return replace(graph, notes=graph.notes + pyg.notes_on(data))
@@ -205,7 +210,7 @@ class Graph:
             raise UnknownNodeError(
                 f"node {ids[~known][0]} is not in the graph "
                 f"({int((~known).sum())} of {len(ids)} ids are unknown).",
-                hint="it never was in it, or it has been forgotten already.",
+                hint="it was never in the graph, or it has been forgotten already.",
             )
         return at
 
@@ -234,7 +239,7 @@ class Graph:
     # -- making other graphs ----------------------------------------------------------------
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
-        """The graph on these ids and the edges between them; ids stay what they are."""
+        """The graph on these nodes and the edges between them; ids stay the same."""
         rows = np.unique(self.positions(nodes))
         renumber = np.full(self.num_nodes, -1, dtype=np.int32)
         renumber[rows] = np.arange(len(rows), dtype=np.int32)
@@ -242,8 +247,7 @@ class Graph:
         targets = renumber[self.indices[slices_of(self.indptr, rows)]]
         sources = np.repeat(np.arange(len(rows)), self.degree[rows])
         inside = targets >= 0
-        return replace(
-            self,
+        return self._with(
             ids=self.ids[rows],
             indptr=row_pointers(sources[inside], len(rows)),
             indices=targets[inside],
@@ -254,11 +258,11 @@ class Graph:
 
     @cached_property
     def training_graph(self) -> Graph:
-        """The training nodes and the edges between them: all that a partition may look at."""
+        """The training nodes and the edges between them: all that a partitioner sees."""
         return self._keep(self.role == TRAIN)
 
     def without(self, request: Request | Sequence[Request] | Removal) -> Graph:
-        """A new graph without the data that the request names; this one is untouched."""
+        """A new graph without the data that the request names."""
         removal = request if isinstance(request, Removal) else coalesce(self, request)
         touched = np.zeros(self.num_nodes, dtype=bool)
         gone = self.positions(removal.nodes)
@@ -272,12 +276,11 @@ class Graph:
         if len(removal.features):
             rows = self.positions(removal.features)
             touched[rows] = True
-            rest = replace(rest, x=zero_rows(rest.x, rows))
+            rest = rest._with(x=zero_rows(rest.x, rows))
         keep = np.ones(self.num_nodes, dtype=bool)
         keep[gone] = False
         rest = rest._keep(keep) if len(gone) else rest
-        self._hand_down_leaves(rest, keep, touched[keep])
-        return rest
+        return self._with_known_leaves(rest, keep, touched[keep])
 
     def with_node(
         self, node: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
@@ -299,8 +302,7 @@ class Graph:
             self.num_nodes + 1,
         )
         x = sp.vstack([self.x[:at], row, self.x[at:]], format="csr")
-        return replace(
-            self,
+        return self._with(
             ids=np.insert(self.ids, at, node),
             indptr=indptr,
             indices=indices,
@@ -311,27 +313,25 @@ class Graph:
 
     def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
         """The same graph with a random train/test split of its labelled nodes."""
-        if not isinstance(test_share, int | float | np.number) or not 0 <= test_share < 1:
-            raise ParameterError.of("test_share", "Graph.with_split", "in [0, 1)", test_share)
-        if not isinstance(seed, int | np.integer):
-            raise ParameterError.of("seed", "Graph.with_split", "an int", seed)
+        test_share = real("test_share", "Graph.with_split", test_share, 0, below=1)
+        seed = whole("seed", "Graph.with_split", seed)
         labelled = np.flatnonzero(self.y != UNLABELLED)
         shuffled = generator(seed, "split").permutation(labelled)
         num_train = int(len(labelled) * (1 - test_share))
         role = np.zeros(self.num_nodes, dtype=np.int8)
         role[shuffled[:num_train]] = TRAIN
         role[shuffled[num_train:]] = TEST
-        return replace(self, role=role)
+        return self._with(role=role)
 
     def _found(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Where each id is, if it is there, and whether it is."""
+        """The position of each id, and whether the graph has that id at all."""
         if self.num_nodes == 0:
             return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=bool)
         at = np.minimum(np.searchsorted(self.ids, ids), self.num_nodes - 1)
         return at, self.ids[at] == ids
 
     def _entries(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where in ``indices`` each pair of positions ``[m, 2]`` is; -1 where there is no edge."""
+        """Index into ``indices`` of each pair of positions ``[m, 2]``; -1 where no edge is."""
         found = np.full(len(ends), -1, dtype=np.int64)
         for i, (row, column) in enumerate(ends.tolist()):
             start, stop = self.indptr[row], self.indptr[row + 1]
@@ -343,8 +343,7 @@ class Graph:
     def _drop_edges(self, ends: NDArray[np.int64]) -> Graph:
         both = np.concatenate([ends, ends[:, ::-1]])
         lost = np.bincount(both[:, 0], minlength=self.num_nodes)
-        return replace(
-            self,
+        return self._with(
             indptr=self.indptr - np.concatenate([[0], np.cumsum(lost)]),
             indices=np.delete(self.indices, self._entries(both)),
         )
@@ -352,8 +351,7 @@ class Graph:
     def _keep(self, keep: NDArray[np.bool_]) -> Graph:
         indptr, indices = kept_adjacency(self.indptr, self.indices, keep)
         parts = kept_rows(self.x.indptr, self.x.indices, self.x.data, keep)
-        return replace(
-            self,
+        return self._with(
             ids=self.ids[keep],
             indptr=indptr,
             indices=indices,
@@ -362,18 +360,17 @@ class Graph:
             role=self.role[keep],
         )
 
-    def _hand_down_leaves(
+    def _with(self, **fields: Any) -> Graph:
+        """This graph with fields that hold fresh arrays."""
+        return replace(self, **fresh(**fields))
+
+    def _with_known_leaves(
         self, rest: Graph, keep: NDArray[np.bool_], touched: NDArray[np.bool_]
-    ) -> None:
-        """Spare ``rest`` the hashing of nodes that the removal left as they were."""
+    ) -> Graph:
+        """``rest`` with the leaves of all nodes that the removal left as they were."""
         if rest is self or "leaves" not in self.__dict__:
-            return
+            return rest
         leaves = self.leaves[keep]
         rows = np.flatnonzero(touched)
         leaves[rows] = fp.leaves(rest, rows)
-        rest.__dict__["leaves"] = _frozen(leaves)
-
-
-def _frozen(array: NDArray[T]) -> NDArray[T]:
-    array.flags.writeable = False
-    return array
+        return rest._with(known_leaves=leaves)

@@ -1,4 +1,4 @@
-"""PyG ``Data`` in and out. The input is never changed."""
+"""Conversion from and to PyG's ``Data``, which is left unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def arrays_of(data: Any) -> dict[str, Any]:
-    """The arguments of `Graph.from_arrays` that a PyG ``Data`` holds; see `Graph.from_pyg`."""
+    """The arguments of `Graph.from_arrays` for a PyG ``Data``; see `Graph.from_pyg`."""
     for key in ("x", "edge_index", "y"):
         if getattr(data, key, None) is None:
             raise GraphError(f"a PyG Data needs 'x', 'edge_index' and 'y' (found no '{key}').")
@@ -47,36 +47,36 @@ def arrays_of(data: Any) -> dict[str, Any]:
 
 
 def notes_on(data: Any) -> tuple[str, ...]:
-    """What a PyG ``Data`` says that a `Graph` has no place for, and training ignores."""
+    """Notes on the content of a PyG ``Data`` that a `Graph` ignores."""
     notes = [
-        f"'{key}' is not used: an edge is there or not"
+        f"'{key}' is not used: edges have no weights"
         for key in ("edge_weight", "edge_attr")
         if getattr(data, key, None) is not None
     ]
     if getattr(data, "val_mask", None) is not None:
         notes.append(
-            "'val_mask' is not used: its nodes are neither trained nor tested on"
+            "'val_mask' is not used: its nodes are neither training nor test nodes"
             if getattr(data, "train_mask", None) is not None
-            else "'val_mask' is not used: without a 'train_mask' all labelled nodes train"
+            else "'val_mask' is not used: without 'train_mask', all labelled nodes train"
         )
     return tuple(notes)
 
 
 def _mask(data: Any, key: str, n: int) -> NDArray[np.bool_] | None:
-    """A split's mask ``[n]`` or ``[n, 1]``, where there is one."""
+    """The mask ``[n]`` or ``[n, 1]`` of that name, if there is one."""
     if getattr(data, key, None) is None:
         return None
     mask = as_array(getattr(data, key), f"'{key}'")
     if mask.ndim == 2 and mask.shape[0] == n and mask.shape[1] > 1:
         raise GraphError(
             f"'{key}' must be one split: {n} values (found {mask.shape[1]} columns, a split each).",
-            hint=f"choose one in each mask, e.g. data.{key} = data.{key}[:, 0].",
+            hint=f"choose one split in each mask, e.g. data.{key} = data.{key}[:, 0].",
         )
     if mask.shape not in ((n,), (n, 1)) or not np.isin(mask, (0, 1)).all():
         raise GraphError(
             f"'{key}' must say true or false for each of the {n} nodes "
             f"(found shape {list(mask.shape)}, dtype {mask.dtype}).",
-            hint="a mask is no list of node positions: mask = torch.zeros(n, dtype=torch.bool); "
+            hint="turn positions into a mask: mask = torch.zeros(n, dtype=torch.bool); "
             "mask[positions] = True.",
         )
     return mask.reshape(-1).astype(bool)

@@ -1,13 +1,11 @@
-"""What can be forgotten: nodes, edges, and a node's features.
+"""Requests: nodes, edges and feature rows to forget.
 
-A request is a frozen value that names ids only. `coalesce` checks a list of them against a graph
-and merges them into one `Removal`, in which nothing is said twice.
+A request is a frozen value that names ids only. `coalesce` checks a list of requests against a
+graph and merges them into one `Removal` without repetitions.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grapheraser.canonical import digest_of
 from grapheraser.errors import NothingToForgetError, ParameterError, UnknownEdgeError
 
 if TYPE_CHECKING:
@@ -53,8 +52,8 @@ class Features:
 class Edges:
     """Forget these undirected edges; their end points stay. (3, 17) and (17, 3) are the same.
 
-    Any iterable of pairs of ids, or an array or tensor ``[m, 2]`` of them; an ``edge_index``
-    ``[2, m]`` goes in as ``edge_index.T``.
+    Any iterable of pairs of ids, or an array or tensor ``[m, 2]``; pass an ``edge_index``
+    ``[2, m]`` as ``edge_index.T``.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -64,7 +63,7 @@ class Edges:
         if 0 not in shape and tuple(shape[1:]) != (2,):
             raise ParameterError(
                 f"'pairs' of Edges must have the shape [m, 2]. Got {list(shape)}.",
-                hint="one edge is a row; an edge_index [2, m] goes in as edge_index.T.",
+                hint="one edge is a row; pass an edge_index [2, m] as edge_index.T.",
             )
         try:
             canonical = {_as_pair(pair) for pair in _plain(pairs)}
@@ -81,10 +80,10 @@ class Removal:
     """A checked, merged request: all ids exist, and nothing is named twice.
 
     Attributes:
-        nodes: sorted ids of the nodes that go.
-        edges: ``[m, 2]`` ids (u < v) of further edges that go; none touches one of ``nodes``.
-        features: sorted ids of further nodes whose features go; none is among ``nodes``.
-        digest: SHA-256 of the request as asked, the same whatever the order of its parts.
+        nodes: sorted ids of the nodes to remove.
+        edges: ids ``[m, 2]`` (u < v) of further edges to remove; none touches one of ``nodes``.
+        features: sorted ids of further nodes whose features to remove; none is among ``nodes``.
+        digest: SHA-256 of the request as made, whatever the order of its parts.
     """
 
     nodes: NDArray[np.int64]
@@ -94,7 +93,7 @@ class Removal:
 
 
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
-    """One request or a list of them, as a tuple."""
+    """Return one request, or a sequence of them, as a tuple."""
     given = (request,) if isinstance(request, Nodes | Edges | Features) else request
     requests = tuple(given) if isinstance(given, Iterable) else (given,)
     for item in requests:
@@ -126,9 +125,8 @@ def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
 
 
 def request_digest(requests: Iterable[Request]) -> str:
-    """SHA-256 of the canonical form; the requester can compute it from what they asked."""
-    text = json.dumps(canonical_form(requests), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """SHA-256 of the canonical form, which the requester can compute as well."""
+    return digest_of(canonical_form(requests))
 
 
 def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
@@ -151,7 +149,7 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
             "requested edges do not exist).",
             hint="it never existed, or it has been forgotten already.",
         )
-    # Nodes that go take their edges and features along: nothing further is asked of those.
+    # Removing a node removes its edges and features: drop what else the request says of them.
     edges = edges[~np.isin(edges, nodes).any(axis=1)]
     features = features[~np.isin(features, nodes)]
     empty = np.diff(graph.x.indptr)[graph.positions(features)] == 0
@@ -182,7 +180,7 @@ def _as_pair(pair: Any) -> tuple[int, int]:
 
 
 def _plain(values: Any) -> Any:
-    """Arrays and tensors, also those of one number, as Python's own numbers and lists."""
+    """Turn arrays and tensors into Python's own numbers and lists."""
     return values.tolist() if hasattr(values, "tolist") else values
 
 

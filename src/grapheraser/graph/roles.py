@@ -1,4 +1,4 @@
-"""The part a node plays, and the label of a node that has none."""
+"""The roles of nodes, and the label of unlabelled ones."""
 
 UNLABELLED = -1
 NO_ROLE, TRAIN, TEST = 0, 1, 2

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from grapheraser.kernels.compiled import compiled
 
 Matrix = NDArray[np.float64]
 
@@ -32,7 +33,7 @@ def solve_positive(A: Matrix, B: Matrix) -> Matrix:
     return np.ascontiguousarray(X.T)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _factor(L: Matrix) -> None:
     """Overwrite the lower half with its Cholesky factor, block column by block column."""
     n = L.shape[0]
@@ -60,7 +61,7 @@ def _factor(L: Matrix) -> None:
         _update(L, end, panel)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _update(L: Matrix, first: int, panel: Matrix) -> None:
     """``L[first:, first:] -= panel' panel`` on the lower half.
 
@@ -85,7 +86,7 @@ def _update(L: Matrix, first: int, panel: Matrix) -> None:
                 last[j] -= factor * panel[r, j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _substitute(L: Matrix, X: Matrix) -> None:
     """Solve for every row of X ``[c, n]``, in place; each row of L is read once for all of them."""
     lanes = np.zeros(8)  # eight sums side by side: a fixed order that still vectorises

@@ -8,19 +8,19 @@ chooses the same.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.seeding import paired
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.hashing import paired
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def room_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Room for the hashes and the positions of so many neighbours."""
     return np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.int32)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def chosen_neighbours(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],

@@ -6,7 +6,7 @@ its mind with the width of the row. The kernels of this package are written on v
 is spelled out (fused multiply-adds included), so the bits do not depend on the compiler's choices,
 and rows are padded to whole tiles, so there are no remainders to treat apart.
 
-Inside ``@njit`` functions::
+Inside ``@compiled`` functions::
 
     a = load(matrix, offset, tile)      # offset counts entries of the C-contiguous array
     a = fma(a, 0.5, b) + c * d          # a * 0.5 + b; a plain number stands for all lanes

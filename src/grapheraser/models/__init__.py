@@ -1,20 +1,34 @@
-"""The models as values; `grapheraser.models.modules` has them as PyG modules.
+"""The models as values, one declaration each.
 
-Nothing here imports torch, so that a trained run can predict without waiting for it.
+Nothing here imports torch, so that a trained run can predict without waiting for it. The PyG
+modules are made of `grapheraser.models.modules`.
 """
 
+from grapheraser.models.declaration import (
+    Architecture,
+    Declaration,
+    Parameter,
+    architecture_of,
+    declaration_of,
+)
 from grapheraser.models.initial import initial_weights, input_parameters, parameter_shapes
+from grapheraser.models.presets import GNNS, PRESETS
 from grapheraser.models.resolve import CustomModel, Model, ModuleFactory, resolve_model
-from grapheraser.models.spec import GNNS, KINDS, PRESETS, ModelSpec
+from grapheraser.models.spec import KINDS, ModelSpec
 
 __all__ = [
     "GNNS",
     "KINDS",
     "PRESETS",
+    "Architecture",
     "CustomModel",
+    "Declaration",
     "Model",
     "ModelSpec",
     "ModuleFactory",
+    "Parameter",
+    "architecture_of",
+    "declaration_of",
     "initial_weights",
     "input_parameters",
     "parameter_shapes",

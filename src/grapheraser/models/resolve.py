@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grapheraser.errors import ParameterError
-from grapheraser.models.spec import CLOSED_FORM, PRESETS, ModelSpec
+from grapheraser.models.presets import CLOSED_FORM, PRESETS
+from grapheraser.models.spec import ModelSpec
 
 if TYPE_CHECKING:
     from torch import nn
@@ -27,6 +28,11 @@ class CustomModel:
     factory: ModuleFactory
     lr: float = 0.01
     weight_decay: float = 0.001
+
+    @property
+    def closed_form(self) -> bool:
+        """Never: a user's module is trained."""
+        return False
 
     @property
     def name(self) -> str:

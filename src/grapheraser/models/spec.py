@@ -1,4 +1,4 @@
-"""Architectures as values: what a built-in model is made of, and its presets."""
+"""The options of a built-in model."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from grapheraser.errors import ParameterError
+from grapheraser.models.constants import ACTIVATION_CODES
 
-GNNS = ("gcn", "sage", "gat", "gin")
-KINDS = (*GNNS, "mlp")
+# Each has a module of that name beside this one, with its declaration.
+KINDS = ("gcn", "sage", "gat", "gin", "mlp")
 SGC = "sgc"
-
-
-# What compiled kernels of every engine call them.
-ACTIVATION_CODES = {"none": 0, "relu": 1, "elu": 2}
 
 
 @dataclass(frozen=True)
@@ -81,6 +78,8 @@ class ModelSpec:
     @property
     def name(self) -> str:
         """The preset's name, or the kind and what differs from its default."""
+        from grapheraser.models.presets import PRESETS  # made of specs itself
+
         for preset, spec in PRESETS.items():
             if spec == self:
                 return preset
@@ -96,31 +95,3 @@ class ModelSpec:
 
     def to_dict(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-PRESETS: dict[str, ModelSpec] = {
-    "gcn": ModelSpec("gcn", hidden=16),
-    "sage": ModelSpec("sage", hidden=64),
-    "gat": ModelSpec("gat", hidden=8, heads=8, activation="elu"),
-    "gin": ModelSpec("gin", hidden=32, batch_norm=True),
-    "mlp": ModelSpec("mlp", hidden=64),
-    # The architectures of the paper's code with the optimiser of the paper's text.
-    "gcn:paper": ModelSpec("gcn", hidden=16, self_loops=False, bias=False, all_columns=True),
-    "sage:paper": ModelSpec("sage", hidden=256, all_columns=True),
-    "gat:paper": ModelSpec(
-        "gat",
-        hidden=8,
-        heads=8,
-        dropout=0.6,
-        input_dropout=0.6,
-        attention_dropout=0.6,
-        all_columns=True,
-    ),
-    "gin:paper": ModelSpec("gin", hidden=32, batch_norm=True, linear_head=True, all_columns=True),
-    "mlp:paper": ModelSpec(
-        "mlp", hidden=250, second_hidden=100, activation="none", dropout=0.0, all_columns=True
-    ),
-}
-
-# No preset of the shard models: nothing is trained, and it is not cut into shards.
-CLOSED_FORM = ModelSpec(SGC)

@@ -1,6 +1,7 @@
 """The partition stage: from a training graph to shards."""
 
 from grapheraser.partition.base import Assignment, Partition, Partitioner
+from grapheraser.partition.blpa_lp import BlpaLpPartitioner
 from grapheraser.partition.contract import BrokenContractError, check_case, check_partitioner
 from grapheraser.partition.data_free import HashPartitioner, RandomPartitioner
 from grapheraser.partition.embedding import smoothed_features
@@ -18,7 +19,6 @@ from grapheraser.partition.partitioning import (
     shard_capacity,
 )
 from grapheraser.partition.quality import PartitionQuality, measure
-from grapheraser.partition.relocation import BlpaLpPartitioner
 
 __all__ = [
     "PARTITIONERS",

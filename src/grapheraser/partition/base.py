@@ -1,4 +1,4 @@
-"""What a partition is, and what every partitioner promises."""
+"""What a partition is, and the interface of a partitioner."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
-from grapheraser.graph.csr import as_ids
+from grapheraser.graph.arrays import as_ids, fresh, owned, read_only
 from grapheraser.partition.quality import PartitionQuality
 
 NODES, EDGES, FEATURES, LABELS = "nodes", "edges", "features", "labels"
 EVERYTHING = frozenset({NODES, EDGES, FEATURES, LABELS})
+MAX_ITERATIONS = 30
 
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """What an algorithm hands back.
+    """What a partitioner returns.
 
     Attributes:
         labels: int ``[n]``, shard in ``[0, num_shards)`` of each node of the training graph, by
             position.
         moved: how many nodes changed shard in each iteration, where there are iterations.
-        converged: whether it stopped because nothing moved any more; None where that means
-            nothing.
-        notes: what the user should know, e.g. that the capacity could not be kept.
+        converged: whether the last iteration moved no node; None where there are no iterations.
+        notes: what the user should know, e.g. that a shard exceeds the capacity.
     """
 
     labels: NDArray[np.integer]
@@ -37,15 +37,26 @@ class Assignment:
     notes: tuple[str, ...] = ()
 
 
+def overfull(labels: NDArray[np.integer], capacity: int) -> tuple[str, ...]:
+    """A note on the shards that exceed the capacity; empty where none does."""
+    sizes = np.bincount(labels)
+    if sizes.max() <= capacity:
+        return ()
+    return (
+        f"{int((sizes > capacity).sum())} shards hold more than {capacity} nodes; "
+        f"the largest holds {sizes.max()}",
+    )
+
+
 @runtime_checkable
 class Partitioner(Protocol):
-    """Cuts a training graph into shards.
+    """Partitions a training graph into shards.
 
     Attributes:
         name: as registered.
-        inputs: which of the data it reads: any of nodes (only which ones exist), edges, features,
-            labels. Empty when a node's shard follows from its id and a key alone.
-        strict: whether no shard ever holds more than ``capacity`` nodes.
+        inputs: the data that it reads: any of nodes (which ones exist), edges, features, labels.
+            Empty when a node's shard follows from its id and a key alone.
+        strict: whether every shard holds at most ``capacity`` nodes.
     """
 
     @property
@@ -56,24 +67,24 @@ class Partitioner(Protocol):
     def strict(self) -> bool: ...
 
     def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
-        """Assign every node of ``graph`` (training nodes only); a function of its arguments."""
+        """Assign every node of the training graph ``graph``, as a function of the arguments."""
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Which shard each training node belongs to, and where that came from.
+    """The shard of each training node, and how it was chosen.
 
     Attributes:
         nodes: sorted ids of the training nodes.
         labels: int32, the shard of each.
-        num_shards: k as asked for; deletions may leave some shards empty.
+        num_shards: k; deletions may leave some shards empty.
         method: name of the partitioner, or "given".
-        capacity: the most nodes that a shard was allowed (delta).
-        inputs: which of the data the assignment was computed from.
-        seed: the seed it was computed with.
+        capacity: the most nodes that a shard may hold (delta).
+        inputs: the data that the assignment was computed from.
+        seed: the seed of the computation.
         moved, converged, notes: see `Assignment`.
         seconds: how long it took.
-        quality: measured on the graph that was cut; None once it may have changed.
+        quality: measured on the partitioned graph; None once that may have changed.
     """
 
     nodes: NDArray[np.int64]
@@ -90,8 +101,8 @@ class Partition:
     quality: PartitionQuality | None = None
 
     def __post_init__(self) -> None:
-        self.nodes.flags.writeable = False
-        self.labels.flags.writeable = False
+        object.__setattr__(self, "nodes", owned(self.nodes))
+        object.__setattr__(self, "labels", owned(self.labels))
 
     def __repr__(self) -> str:
         sizes = self.sizes[self.sizes > 0]
@@ -103,21 +114,21 @@ class Partition:
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Nodes in each shard ``[num_shards]``."""
-        return np.bincount(self.labels, minlength=self.num_shards)
+        return read_only(np.bincount(self.labels, minlength=self.num_shards))
 
     @property
     def edge_cut(self) -> int:
-        """Edges between shards, in the graph that was cut."""
+        """Edges between shards, in the partitioned graph."""
         if self.quality is None:
             raise PartitionError(
-                "the graph may have changed since this partition was measured.",
-                hint="grapheraser.partition.measure(graph, partition) measures it again.",
+                "this partition has not been measured on the current graph.",
+                hint="measure it: grapheraser.partition.measure(graph, partition).",
             )
         return self.quality.edge_cut
 
     @property
     def shard_ids(self) -> NDArray[np.int64]:
-        """The shards that hold at least one node."""
+        """Ids of the shards that hold at least one node."""
         return np.flatnonzero(self.sizes)
 
     @property
@@ -126,7 +137,7 @@ class Partition:
         return not self.inputs
 
     def report(self) -> dict[str, Any]:
-        """Everything about this partition in plain values, ready for JSON."""
+        """All properties of the partition as plain values, ready for JSON."""
         quality = None if self.quality is None else self.quality.report()
         return {
             "method": self.method,
@@ -147,7 +158,7 @@ class Partition:
         }
 
     def shard_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
-        """The shard of each training node, by id."""
+        """The shard of each of these training nodes."""
         ids = as_ids(nodes)
         at = np.minimum(np.searchsorted(self.nodes, ids), max(len(self.nodes) - 1, 0))
         known = self.nodes[at] == ids if len(self.nodes) else np.zeros(len(ids), dtype=bool)
@@ -160,17 +171,18 @@ class Partition:
         return self.nodes[self.labels == shard]
 
     def restricted_to(self, nodes: ArrayLike) -> Partition:
-        """The same partition on those of its nodes that are left, not measured any more.
+        """The same partition on those of its nodes that are among ``nodes``.
 
-        Even where all of them are, ties between them may be gone.
+        Its quality is unknown: even where all nodes are left, edges between them may be gone.
         """
         keep = np.isin(self.nodes, as_ids(nodes))
         if keep.all():
             return replace(self, quality=None)
-        return replace(self, nodes=self.nodes[keep], labels=self.labels[keep], quality=None)
+        rest = fresh(nodes=self.nodes[keep], labels=self.labels[keep])
+        return replace(self, **rest, quality=None)
 
     def with_node(self, node: int, shard: int, *, inputs: frozenset[str]) -> Partition:
-        """The same partition with one more node, placed by what ``inputs`` names."""
+        """The same partition with one more node, placed by reading ``inputs``."""
         at = int(np.searchsorted(self.nodes, node))
         return replace(
             self,

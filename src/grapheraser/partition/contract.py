@@ -1,4 +1,4 @@
-"""The contract that every partitioner keeps, as a suite to run against one's own.
+"""The contract of partitioners, as a suite to run against your own.
 
 from grapheraser.partition import check_partitioner
 
@@ -25,18 +25,18 @@ from grapheraser.partition.partitioning import (
 
 
 class BrokenContractError(AssertionError):
-    """A partitioner did not keep its contract; the text says which promise, and on what."""
+    """A partitioner broke its contract; the text names the promise and the graph."""
 
 
 def check_partitioner(method: str | Partitioner | PartitionFunction, *, seed: int = 0) -> None:
-    """Run a partitioner over small and awkward graphs and check every promise.
+    """Run a partitioner on small and awkward graphs and check every promise.
 
     The graphs: one node, a path, a star, a clique, no edges at all, two components and some
-    isolated nodes, no features at all, and a random graph; each cut into 1, 2, 3, n / 2 and n
-    shards, strictly balanced and with room to spare.
+    isolated nodes, no features at all, and a random graph; each partitioned into 1, 2, 3, n / 2
+    and n shards, strictly balanced and with slack.
 
     Raises:
-        BrokenContractError: on the first promise that does not hold.
+        BrokenContractError: on the first broken promise.
     """
     for graph in awkward_graphs():
         n = graph.num_nodes
@@ -53,11 +53,11 @@ def check_case(
     seed: int = 0,
     gamma: float = 0.0,
 ) -> Partition:
-    """Cut one graph, check every promise, and return the partition.
+    """Partition one graph, check every promise, and return the partition.
 
-    Every training node is in exactly one of ``num_shards`` shards, no shard is above the capacity
-    (or the partitioner is not ``strict`` and its notes say that one is), the graph is left as it
-    was, the same seed gives the same partition again, and the figures are numbers.
+    Every training node is in exactly one of ``num_shards`` shards; no shard exceeds the capacity,
+    unless the partitioner is not ``strict`` and its notes say so; the graph is unchanged; the same
+    seed gives the same partition; all figures are finite.
     """
     name = resolve_partitioner(method).name
     where = f"on '{graph.name}' with num_shards={num_shards}, gamma={gamma}, seed={seed}"
@@ -66,7 +66,7 @@ def check_case(
         if not promise:
             raise BrokenContractError(f"partitioner '{name}' {text}, {where}.")
 
-    # What is handed over; copies of it have nothing cached.
+    # A copy has nothing cached, so its fingerprint is that of the arrays as they are now.
     training = graph.training_graph
     before = replace(training).fingerprint
     try:
@@ -74,7 +74,7 @@ def check_case(
         again = partition_graph(graph, method, num_shards=num_shards, seed=seed, gamma=gamma)
     except GraphEraserError as error:
         raise BrokenContractError(f"partitioner '{name}' failed {where}: {error}") from error
-    require(replace(training).fingerprint == before, "changed the graph that it was given")
+    require(replace(training).fingerprint == before, "changed its input graph")
     require(
         np.array_equal(partition.nodes, graph.train_nodes)
         and int(partition.sizes.sum()) == len(graph.train_nodes),
@@ -84,24 +84,24 @@ def check_case(
     largest = int(partition.sizes.max())
     require(
         largest <= partition.capacity or bool(partition.notes),
-        f"put {largest} nodes into a shard of at most {partition.capacity} without a note",
+        f"put {largest} nodes into a shard that may hold {partition.capacity}, without a note",
     )
     require(
         np.array_equal(partition.labels, again.labels) and partition.moved == again.moved,
-        "gave two partitions for one seed",
+        "returned two partitions for one seed",
     )
     quality = partition.quality
     require(
         quality is not None
         and np.isfinite(quality.modularity)
         and bool(np.isfinite(quality.label_entropy).all()),
-        "has figures that are not numbers",
+        "has figures that are not finite",
     )
     return partition
 
 
 def awkward_graphs() -> Iterator[Graph]:
-    """Small graphs of the kinds that partitioners stumble over."""
+    """Small graphs that partitioners are likely to fail on."""
     rng = np.random.Generator(np.random.PCG64(0))
     everyone = np.arange(12)
     pairs = np.array([(u, v) for u in everyone for v in everyone if u < v])

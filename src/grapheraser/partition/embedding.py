@@ -1,4 +1,4 @@
-"""A node embedding that needs no training: smoothed features, projected to a few dimensions."""
+"""A node embedding without training: smoothed features, projected to a few dimensions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def smoothed_features(
     the cost is that of ``dimensions`` columns. Sums run in the order of the sparse rows: the
     result does not depend on threads.
 
-    Rows of unit length and four hops were chosen on the paper's five data sets (`bekm`, three
-    seeds), by the share of edges kept: each of the two raises it on all five. A truncated SVD in
-    place of the projection keeps 1 to 4 points more on Cora, Citeseer and Pubmed and 1 to 2 fewer
-    on the coauthor graphs, and makes purer shards on all. The projection is the default because
-    it costs about a tenth of that, and repeats bit for bit whatever the number of threads.
+    Unit rows and four hops were chosen by the share of edges kept on the paper's five data sets
+    (`bekm`, three seeds): each raises it on all five. A truncated SVD instead of the projection
+    keeps 1 to 4 points more on Cora, Citeseer and Pubmed and 1 to 2 fewer on the coauthor graphs,
+    and makes purer shards on all. The projection is the default because it costs about a tenth,
+    and its bits do not depend on the number of threads.
     """
     lengths = np.sqrt(np.asarray(graph.x.multiply(graph.x).sum(axis=1), dtype=np.float64)).ravel()
     unit = sp.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ graph.x

@@ -1,18 +1,17 @@
-"""k-means over node embeddings: `ekm`, the paper's balanced `bekm` (its Algorithm 2), and
-`bekm-hungarian`, whose assignment step is optimal instead of greedy.
+"""k-means over node embeddings: `ekm`, `bekm` and `bekm-hungarian`.
 
-All three start from k random nodes as centroids and repeat T times at the most: squared distances
-of all nodes to all centroids, assignment, new centroids (the mean of each shard). They differ in
-the assignment:
+`bekm` is the paper's Algorithm 2. All start from k random nodes as centroids and repeat at most T
+times: squared distances of all nodes to all centroids, assignment, new centroids (the mean of each
+shard). They differ in the assignment:
 
 - `ekm`: the nearest centroid.
 - `bekm`: pairs by rising distance while the shard holds fewer than delta nodes (`matching`).
 - `bekm-hungarian`: the smallest sum of squared distances under the capacity (`transport`).
 
-Equal distances go by a random order of the nodes that is fixed for the run, then by shard. A shard
-that would stay empty is given the node nearest to its centroid among the shards that hold more
-than one. When no node changes its shard, no centroid changes either, and the run ends.
-"""  # noqa: D205
+Ties between equal distances go by a random order of the nodes, fixed for the run, then by shard. A
+shard that would be empty gets the nearest node of the shards that hold more than one. The run ends
+when no node changes its shard.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +20,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
-from grapheraser.partition.base import EDGES, FEATURES, LABELS, NODES, Assignment
+from grapheraser.kernels.compiled import compiled
+from grapheraser.partition.base import (
+    EDGES,
+    FEATURES,
+    LABELS,
+    MAX_ITERATIONS,
+    NODES,
+    Assignment,
+    overfull,
+)
 from grapheraser.partition.embedding import smoothed_features
-from grapheraser.partition.label_propagation import MAX_ITERATIONS, overfull
 from grapheraser.partition.matching import greedy_assignment
 from grapheraser.partition.pretrained import pretrained_gnn
 from grapheraser.partition.transport import optimal_assignment
@@ -41,7 +47,7 @@ Assign: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.int64], int], NDAr
 def nearest(
     distances: NDArray[np.float32], rank: NDArray[np.int64], capacity: int
 ) -> NDArray[np.int32]:
-    """Each node to its nearest centroid."""
+    """Assign each node to its nearest centroid."""
     del rank, capacity
     return distances.argmin(axis=1).astype(np.int32)
 
@@ -49,7 +55,7 @@ def nearest(
 def nearest_with_room(
     distances: NDArray[np.float32], rank: NDArray[np.int64], capacity: int
 ) -> NDArray[np.int32]:
-    """Pairs by rising distance, while the shard has room."""
+    """Assign pairs by rising distance while the shard has room."""
     labels: NDArray[np.int32] = greedy_assignment(distances, rank, capacity)
     return labels
 
@@ -57,7 +63,7 @@ def nearest_with_room(
 def cheapest(
     distances: NDArray[np.float32], rank: NDArray[np.int64], capacity: int
 ) -> NDArray[np.int32]:
-    """The smallest sum of squared distances under the capacity."""
+    """Assign with the smallest sum of squared distances under the capacity."""
     order = np.argsort(rank)
     labels = np.empty(len(rank), dtype=np.int32)
     labels[order] = optimal_assignment(distances[order].astype(np.float64), capacity)
@@ -70,10 +76,10 @@ class EkmPartitioner:
 
     Attributes:
         embedding: ``(training_graph, seed) -> [n, d]``; by default the smoothed and projected
-            features, for which nothing is trained.
+            features, without training.
         max_iterations: T.
-        reads: which of the data the embedding was made from; unless told, one that isn't the
-            default is taken to have seen the labels.
+        reads: the data that the embedding is computed from; by default all of it, unless the
+            embedding is the default one.
     """
 
     embedding: Embedding = smoothed_features
@@ -114,7 +120,7 @@ class BekmPartitioner(EkmPartitioner):
 
 @dataclass(frozen=True)
 class BekmGnnPartitioner(BekmPartitioner):
-    """The same over the hidden layer of a GNN trained on the labels, as the paper has it."""
+    """`bekm` over the hidden layer of a GNN trained on the labels, as in the paper."""
 
     embedding: Embedding = pretrained_gnn
 
@@ -123,7 +129,7 @@ class BekmGnnPartitioner(BekmPartitioner):
 
 @dataclass(frozen=True)
 class BekmHungarianPartitioner(EkmPartitioner):
-    """Balanced k-means with the cheapest of all assignments in every round."""
+    """Balanced k-means with an optimal assignment in every round."""
 
     name: ClassVar[str] = "bekm-hungarian"
     strict: ClassVar[bool] = True
@@ -131,7 +137,7 @@ class BekmHungarianPartitioner(EkmPartitioner):
 
 
 def embed(embedding: Embedding, graph: Graph, seed: int) -> NDArray[np.float32]:
-    """Call an embedding and check what it returns."""
+    """Call an embedding and check its result."""
     points = np.ascontiguousarray(embedding(graph, seed), dtype=np.float32)
     if points.ndim != 2 or len(points) != graph.num_nodes:
         raise PartitionError(
@@ -151,14 +157,14 @@ def cluster(
     seed: int,
     assign: Assign,
 ) -> tuple[NDArray[np.int32], tuple[int, ...]]:
-    """k-means with a given assignment step.
+    """Run k-means with the given assignment step.
 
     Args:
         points: the embedding ``[n, d]``.
         num_shards: k.
         capacity: delta, for the assignment step.
         max_iterations: T.
-        seed: of the first centroids and of the order among equals.
+        seed: of the first centroids and of the tie-break.
         assign: ``(squared distances [n, k], rank [n], capacity) -> labels [n]``.
 
     Returns:
@@ -186,7 +192,7 @@ def cluster(
 def fill_empty(
     labels: NDArray[np.int32], distances: NDArray[np.float32], rank: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Give every empty shard the node nearest to it among the shards with more than one."""
+    """Give every empty shard the nearest node of the shards that hold more than one."""
     sizes = np.bincount(labels, minlength=distances.shape[1])
     for shard in np.flatnonzero(sizes == 0):
         candidates = np.flatnonzero(sizes[labels] > 1)
@@ -198,12 +204,11 @@ def fill_empty(
     return labels
 
 
-@njit(cache=True)
+@compiled
 def squared_distances(points, centroids):  # type: ignore[no-untyped-def]
     """Squared Euclidean distances ``[n, k]`` of points ``[n, d]`` to centroids ``[d, k]``.
 
-    Summed in the order of the dimensions, whatever the machine: a BLAS would change the last bits
-    with the number of its threads.
+    Sums in the order of the dimensions; the last bits of a BLAS depend on its number of threads.
     """
     n, d = points.shape
     k = centroids.shape[1]
@@ -219,9 +224,9 @@ def squared_distances(points, centroids):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@compiled
 def means(points, labels, num_shards):  # type: ignore[no-untyped-def]
-    """The mean point of each shard ``[k, d]``, summed in the order of the nodes; none is empty."""
+    """The mean point of each (non-empty) shard ``[k, d]``, summed in the order of the nodes."""
     d = points.shape[1]
     sums = np.zeros((num_shards, d))
     sizes = np.zeros(num_shards)

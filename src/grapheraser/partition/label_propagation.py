@@ -1,26 +1,26 @@
 """Label propagation: `lpa`, and the paper's balanced `blpa` (its Algorithm 1).
 
-One round, from the labels that the last one left:
+One round starts from the labels of the last:
 
-1. For every node u and every shard that holds one of its neighbours there is a profile
-   ``<u, source, destination, count>``.
+1. Every node u has one profile ``<u, source, destination, count>`` for every shard that holds some
+   of its neighbours; the count says how many.
 2. Profiles are taken by falling count. A node moves if its destination holds fewer than delta
-   nodes at that moment; then its other profiles are void.
+   nodes at that moment; its other profiles are then dropped.
 
-What Algorithm 1 leaves open is fixed here as follows.
+Algorithm 1 leaves some details open. Here they are:
 
-- A profile whose destination is the node's own shard means that it stays, which needs no room and
-  voids its other profiles. At equal counts staying comes first. So only destinations with *more*
-  neighbours than the own shard matter, and only those are stored.
-- Equal counts: by a random order of the nodes that is drawn afresh every round; for one node, by
-  the destination, counted upwards from the node's rank in that order (modulo k).
-- The last node of a shard stays, so that no shard is ever empty.
-- A node without neighbours has no profile and stays where it was put at first.
-- T rounds at the most; it ends sooner when nothing moves.
+- A profile whose destination is the node's own shard means that the node stays: it needs no room,
+  and the other profiles are dropped. On a tie, staying comes first. So only destinations with
+  *more* neighbours than the own shard matter, and only those are stored.
+- Ties between nodes go by a random order of the nodes, drawn anew every round; ties between
+  profiles of one node go by destination, counted upwards from the node's rank (modulo k).
+- The last node of a shard stays, so no shard becomes empty.
+- A node without neighbours has no profile and stays in its initial shard.
+- There are at most T rounds; the run ends when nothing moves.
 
-With delta = n / k exactly, all shards are full from the start and Algorithm 1 can't move a single
-node. There, or wherever ``exchange`` is set, a profile whose destination is full waits until the
-end of the round, and is carried out together with the first later one in the opposite direction.
+With delta = n / k exactly, all shards are full from the start and Algorithm 1 can't move any node.
+There, or where ``exchange`` is set, a profile whose destination is full waits until the end of the
+round for the first profile in the opposite direction; the two nodes then change places.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
-from grapheraser.partition.base import EDGES, NODES, Assignment
+from grapheraser.kernels.compiled import compiled
+from grapheraser.partition.base import EDGES, MAX_ITERATIONS, NODES, Assignment, overfull
 from grapheraser.partition.data_free import balanced_labels
+from grapheraser.partition.profiles import profiles
 from grapheraser.seeding import generator
-
-MAX_ITERATIONS = 30
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ class BlpaPartitioner:
 
     Attributes:
         max_iterations: T.
-        exchange: let nodes that wish for each other's full shard change places. None does so only
-            where no shard has room for even one more node.
+        exchange: let nodes that wish for each other's full shard change places. None: only where
+            no shard has room for another node.
     """
 
     name: str = "blpa"
@@ -71,15 +70,15 @@ class BlpaPartitioner:
         notes: tuple[str, ...] = ()
         if stuck and self.exchange is None:
             notes = (
-                f"{num_shards} shards of {capacity} have no room to spare for "
-                f"{graph.num_nodes} nodes: nodes changed places in pairs",
+                f"{graph.num_nodes} nodes fill {num_shards} shards of {capacity} completely: "
+                "nodes changed places in pairs",
             )
         return Assignment(labels, moved, converged=moved[-1:] == (0,), notes=notes)
 
 
 @dataclass(frozen=True)
 class LpaPartitioner:
-    """Classical label propagation from k random labels: the same rounds without a capacity."""
+    """Classical label propagation from k random labels: rounds without a capacity."""
 
     name: str = "lpa"
     max_iterations: int = MAX_ITERATIONS
@@ -102,17 +101,6 @@ class LpaPartitioner:
         )
 
 
-def overfull(labels: NDArray[np.integer], capacity: int) -> tuple[str, ...]:
-    """The note of a partition whose largest shard is above the capacity; empty where none is."""
-    sizes = np.bincount(labels)
-    if sizes.max() <= capacity:
-        return ()
-    return (
-        f"{int((sizes > capacity).sum())} shards hold more than {capacity} nodes; "
-        f"the largest holds {sizes.max()}",
-    )
-
-
 def propagate(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -124,16 +112,16 @@ def propagate(
     exchange: bool,
     seed: int,
 ) -> tuple[NDArray[np.int32], tuple[int, ...]]:
-    """Rounds of (balanced) label propagation over a CSR graph.
+    """Run (balanced) label propagation on a CSR graph.
 
     Args:
         indptr: where the neighbours of each node begin in ``indices``.
         indices: the neighbours of all nodes, one after the other.
-        labels: the initial shards ``[n]``; not changed.
+        labels: the initial shards ``[n]``, left unchanged.
         num_shards: k.
         capacity: delta.
         max_iterations: T.
-        exchange: see the module's text.
+        exchange: see the module's docstring.
         seed: of the order of the nodes.
 
     Returns:
@@ -152,130 +140,9 @@ def propagate(
     return labels, tuple(moved)
 
 
-@njit(cache=True)
-def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
-    """All profiles that could make a node leave, by falling count, ties as the module says.
-
-    Args:
-        indptr: where the neighbours of each node begin in ``indices``.
-        indices: the neighbours of all nodes, one after the other.
-        labels: the shard of each node.
-        order: the nodes in this round's random order.
-        num_shards: k.
-
-    Returns:
-        nodes, destinations: one entry for each profile.
-    """
-    n = len(order)
-    rank_of = np.empty(n, np.int64)
-    for rank in range(n):
-        rank_of[order[rank]] = rank
-    starts = np.empty(n + 1, np.int64)
-    destinations = np.empty(len(indices), np.int32)
-    counts = np.empty(len(indices), np.int32)
-    in_shard = np.zeros(num_shards, np.int32)
-    highest = 0
-    for u in range(n):
-        highest = max(highest, indptr[u + 1] - indptr[u])
-    touched = np.empty(min(highest, num_shards) + 1, np.int64)
-    of_count = np.zeros(highest + 2, np.int64)
-    total = 0
-    for u in range(n):
-        starts[u] = total
-        rank = rank_of[u]
-        num_touched = 0
-        for e in range(indptr[u], indptr[u + 1]):
-            shard = labels[indices[e]]
-            if in_shard[shard] == 0:
-                touched[num_touched] = shard
-                num_touched += 1
-            in_shard[shard] += 1
-        own = in_shard[labels[u]]
-        num_better = 0
-        for i in range(num_touched):
-            shard = touched[i]
-            if in_shard[shard] > own:
-                touched[num_better] = (shard - rank) % num_shards
-                num_better += 1
-            else:
-                in_shard[shard] = 0
-        in_shard[labels[u]] = 0
-        _sort_few(touched, num_better)
-        for i in range(num_better):
-            shard = (touched[i] + rank) % num_shards
-            destinations[total] = shard
-            counts[total] = in_shard[shard]
-            of_count[in_shard[shard]] += 1
-            in_shard[shard] = 0
-            total += 1
-    starts[n] = total
-    # A counting sort. It is stable, so reading nodes by rank makes that the order among equals.
-    at = 0
-    for count in range(highest, 0, -1):
-        at += of_count[count]
-        of_count[count] = at - of_count[count]
-    sorted_nodes = np.empty(total, np.int32)
-    sorted_destinations = np.empty(total, np.int32)
-    for rank in range(n):
-        u = order[rank]
-        for i in range(starts[u], starts[u + 1]):
-            place = of_count[counts[i]]
-            of_count[counts[i]] += 1
-            sorted_nodes[place] = u
-            sorted_destinations[place] = destinations[i]
-    return sorted_nodes, sorted_destinations
-
-
-@njit(cache=True)
-def best_destinations(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
-    """The shard other than its own that holds most neighbours of each node, ties as in `profiles`.
-
-    Returns:
-        destinations: int32 ``[n]``.
-        gains: int32 ``[n]``, how many more neighbours there are than in the own shard.
-    """
-    in_shard = np.zeros(num_shards, np.int32)
-    destinations = labels.copy()
-    gains = np.zeros(len(labels), np.int32)
-    for rank in range(len(order)):
-        u = order[rank]
-        for e in range(indptr[u], indptr[u + 1]):
-            in_shard[labels[indices[e]]] += 1
-        own = in_shard[labels[u]]
-        best = labels[u]
-        for e in range(indptr[u], indptr[u + 1]):
-            shard = labels[indices[e]]
-            if in_shard[shard] > in_shard[best] or (
-                in_shard[shard] == in_shard[best]
-                and best != labels[u]
-                and (shard - rank) % num_shards < (best - rank) % num_shards
-            ):
-                best = shard
-        destinations[u] = best
-        gains[u] = in_shard[best] - own
-        for e in range(indptr[u], indptr[u + 1]):
-            in_shard[labels[indices[e]]] = 0
-    return destinations, gains
-
-
-@njit(cache=True)
-def _sort_few(values, length):  # type: ignore[no-untyped-def]
-    """Sort the first ``length`` values in place; there are seldom more than a handful."""
-    if length > 64:
-        values[:length] = np.sort(values[:length])
-        return
-    for i in range(1, length):
-        value = values[i]
-        j = i
-        while j > 0 and values[j - 1] > value:
-            values[j] = values[j - 1]
-            j -= 1
-        values[j] = value
-
-
-@njit(cache=True)
+@compiled
 def _move(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-untyped-def]
-    """Carry out the profiles in order; changes ``labels`` and ``sizes``, returns the moves."""
+    """Carry out the profiles in order; update ``labels`` and ``sizes``, return the moves."""
     done = np.zeros(len(labels), np.bool_)
     moves = 0
     for i in range(len(nodes)):
@@ -289,12 +156,12 @@ def _move(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-unty
     return moves
 
 
-@njit(cache=True)
+@compiled
 def _move_or_exchange(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-untyped-def]
-    """As `_move`; a profile without room waits for the first one in the opposite direction."""
+    """Like `_move`, but a profile without room waits for one in the opposite direction."""
     k = len(sizes)
     done = np.zeros(len(labels), np.bool_)
-    # Queues of waiting profiles, one for each (source, destination), in a hash table.
+    # One queue of waiting profiles per (source, destination), in a hash table.
     num_slots = 16
     while num_slots < 2 * len(nodes):
         num_slots *= 2
@@ -337,9 +204,9 @@ def _move_or_exchange(nodes, destinations, labels, sizes, capacity):  # type: ig
     return moves
 
 
-@njit(cache=True)
+@compiled
 def _slot(pair_of, pair):  # type: ignore[no-untyped-def]
-    """Where a pair is in the table, or the free place where it belongs."""
+    """The slot of a pair in the table, or the free slot for it."""
     mask = len(pair_of) - 1
     slot = (pair * 0x9E3779B97F4A7C1 >> 20) & mask
     while pair_of[slot] != -1 and pair_of[slot] != pair:

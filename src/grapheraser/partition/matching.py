@@ -1,27 +1,27 @@
 """The greedy assignment of Algorithm 2, without sorting all n x k pairs.
 
-Taking all (node, shard) pairs by rising distance, and giving a node to a shard that still has
-room, is a stable matching: nodes and shards rank each other by one and the same list of pairs. A
-stable matching of such rankings is unique, so deferred acceptance ends in the very same
-assignment, whatever the order of the proposals.
+To take all (node, shard) pairs by rising distance and give each node to a shard with room is a
+stable matching in which nodes and shards rank each other by the same list of pairs. That matching
+is unique, so deferred acceptance finds it, whatever the order of the proposals.
 
-The one list is ordered by distance, then by the node's rank (a random order), then by shard.
+The list is ordered by distance, then by the node's rank (a random order), then by shard.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from grapheraser.kernels.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def greedy_assignment(distances, rank, capacity):  # type: ignore[no-untyped-def]
     """Assign every node to a shard, greedily by rising distance.
 
     Args:
         distances: float ``[n, k]``, no NaN.
-        rank: int ``[n]``, a permutation that decides between equal distances.
-        capacity: the most nodes that a shard takes; ``k * capacity >= n``.
+        rank: int ``[n]``, a permutation that breaks ties.
+        capacity: the most nodes that a shard may hold; ``k * capacity >= n``.
 
     Returns:
         int32 ``[n]``, the shard of each node.
@@ -29,7 +29,7 @@ def greedy_assignment(distances, rank, capacity):  # type: ignore[no-untyped-def
     n, k = distances.shape
     labels = np.full(n, -1, np.int32)
     sizes = np.zeros(k, np.int64)
-    # Members of a shard that has room: a linked list. Of a full one: a heap, worst on top.
+    # A shard with room keeps its members in a linked list, a full one in a heap, worst on top.
     newest = np.full(k, -1, np.int64)
     older = np.full(n, -1, np.int64)
     heaps = np.empty(n, np.int64)
@@ -46,7 +46,7 @@ def greedy_assignment(distances, rank, capacity):  # type: ignore[no-untyped-def
                 sizes[j] += 1
                 free = -1
                 if sizes[j] == capacity:
-                    # Full shards stay full, so all heaps together hold n nodes at the most.
+                    # Full shards stay full, so all heaps together hold at most n nodes.
                     heap_at[j] = heaps_used
                     member = newest[j]
                     while member >= 0:
@@ -66,11 +66,11 @@ def greedy_assignment(distances, rank, capacity):  # type: ignore[no-untyped-def
     return labels
 
 
-@njit(cache=True)
+@compiled
 def _best_willing(distances, rank, node, heap_at, heaps):  # type: ignore[no-untyped-def]
     """The nearest shard that has room, or whose worst member the node beats.
 
-    A shard's worst member only gets better, so a shard that is unwilling now stays unwilling.
+    A shard's worst member only improves, so a shard that rejects a node rejects it for good.
     """
     best = -1
     for j in range(distances.shape[1]):
@@ -88,9 +88,9 @@ def _best_willing(distances, rank, node, heap_at, heaps):  # type: ignore[no-unt
     return best
 
 
-@njit(cache=True)
+@compiled
 def _sift_down(heap, top, distances, rank, shard):  # type: ignore[no-untyped-def]
-    """Restore the heap below ``top``: the member with the largest (distance, rank) comes first."""
+    """Restore the heap below ``top``: the largest (distance, rank) comes first."""
     size = len(heap)
     while True:
         largest = top

@@ -1,7 +1,7 @@
-"""Multilevel graph partitioning by others: METIS (through pymetis) and KaMinPar.
+"""`metis` and `kaminpar`: multilevel partitioning by METIS (through pymetis) and KaMinPar.
 
-Both minimise the cut edges and treat the balance as a tolerance. What they leave above the
-capacity is repaired afterwards, and the notes say how many nodes that took.
+Both minimise the edge cut and treat balance as a tolerance. Nodes above the capacity are moved
+afterwards, and the notes say how many.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import MissingExtraError
 from grapheraser.graph import Graph
-from grapheraser.partition.base import EDGES, NODES, Assignment
-from grapheraser.partition.label_propagation import overfull
+from grapheraser.partition.base import EDGES, NODES, Assignment, overfull
 from grapheraser.partition.repair import repaired
 from grapheraser.seeding import derive
 
@@ -33,8 +32,8 @@ class MetisPartitioner:
 
     Attributes:
         variant: ``kway``, ``recursive`` bisection, or ``auto``: recursive where the capacity is
-            less than 3 % above the average, since k-way with so little room ruins the cut.
-        repair: move nodes so that the capacity holds; without it, a note says where it doesn't.
+            less than 3 % above the average, where k-way has a far larger edge cut.
+        repair: move nodes so that the capacity holds; without it, notes name the shards above it.
     """
 
     variant: Literal["auto", "kway", "recursive"] = "auto"
@@ -60,7 +59,7 @@ class MetisPartitioner:
 
 @dataclass(frozen=True)
 class KaminparPartitioner:
-    """KaMinPar on one thread, since it repeats its result only then."""
+    """KaMinPar on one thread: its result depends on the number of threads."""
 
     repair: bool = True
     name: str = "kaminpar"
@@ -80,7 +79,7 @@ class KaminparPartitioner:
         if graph.num_nodes < _SMALLEST_SHARD * num_shards or graph.num_edges == 0:
             return _too_small(graph, num_shards, capacity, seed, "KaMinPar")
         with tempfile.TemporaryDirectory(prefix="grapheraser-") as folder:
-            # Its Python interface reads graphs from files only.
+            # The Python interface reads graphs from files only.
             path = Path(folder) / "graph.metis"
             path.write_text(_metis_text(graph))
             loaded = kaminpar.load_graph(str(path), kaminpar.GraphFileFormat.METIS)
@@ -96,7 +95,7 @@ def _metis(
 ) -> NDArray[np.int64]:
     import pymetis
 
-    # METIS takes seeds 0 and 1 for the same; a derived one is never small.
+    # METIS gives the same result for seeds 0 and 1, so use larger ones.
     metis_seed = derive(seed, "partition", "metis") % (2**31 - 2) + 2
     options = pymetis.Options(seed=metis_seed, ufactor=tolerance)
     adjacency = pymetis.CSRAdjacency(graph.indptr, graph.indices)
@@ -116,13 +115,13 @@ def _metis_text(graph: Graph) -> str:
 
 
 def _too_small(graph: Graph, num_shards: int, capacity: int, seed: int, program: str) -> Assignment:
-    """One shard of all nodes, repaired: coarsening means nothing for shards of one or two."""
+    """Fill shards of one or two nodes greedily: coarsening can't balance them."""
     everything = np.zeros(graph.num_nodes, dtype=np.int64)
     if num_shards == 1:
         return Assignment(everything)
     labels, _ = repaired(graph, everything, num_shards, capacity=capacity, seed=seed)
     return Assignment(
-        labels, notes=(f"{program} was not asked: shards of so few nodes are filled greedily",)
+        labels, notes=(f"{program} was not used: shards of so few nodes are filled greedily",)
     )
 
 
@@ -141,7 +140,6 @@ def _finished(
     notes: tuple[str, ...] = ()
     if moves:
         notes = (
-            f"{program} did not keep to {capacity} nodes a shard: "
-            f"{moves} nodes were moved to repair it",
+            f"{program} exceeded {capacity} nodes a shard: {moves} nodes were moved to repair it",
         )
     return Assignment(labels, notes=notes)

@@ -1,4 +1,4 @@
-"""`partition_graph`: a method by name, object or function, checked on its way in and out."""
+"""`partition_graph`: run a method, given by name, object or function, and check its result."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from grapheraser.checks import real, whole
 from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.graph import Graph
 from grapheraser.partition.base import (
@@ -18,7 +19,9 @@ from grapheraser.partition.base import (
     Assignment,
     Partition,
     Partitioner,
+    overfull,
 )
+from grapheraser.partition.blpa_lp import BlpaLpPartitioner
 from grapheraser.partition.data_free import HashPartitioner, RandomPartitioner
 from grapheraser.partition.kmeans import (
     BekmGnnPartitioner,
@@ -29,11 +32,9 @@ from grapheraser.partition.kmeans import (
 from grapheraser.partition.label_propagation import (
     BlpaPartitioner,
     LpaPartitioner,
-    overfull,
 )
 from grapheraser.partition.multilevel import KaminparPartitioner, MetisPartitioner
 from grapheraser.partition.quality import measure_labels
-from grapheraser.partition.relocation import BlpaLpPartitioner
 from grapheraser.registry import Registry
 
 PARTITIONERS: Registry[Callable[..., Partitioner]] = Registry("partition method")
@@ -55,7 +56,7 @@ PartitionFunction: TypeAlias = Callable[[Graph, int, int], Any]
 
 @dataclass(frozen=True)
 class FunctionPartitioner:
-    """A user's ``(graph, num_shards, seed) -> labels``; nothing is known of what it reads."""
+    """A user's ``(graph, num_shards, seed) -> labels``, which may read all of the data."""
 
     function: PartitionFunction
     inputs: frozenset[str] = EVERYTHING
@@ -96,11 +97,9 @@ def shard_capacity(
     """The most nodes that a shard may hold: ``delta``, or ceil(n/k) + gamma (n - ceil(n/k))."""
     smallest = math.ceil(num_nodes / num_shards)
     if delta is None:
-        if not isinstance(gamma, int | float | np.number) or not 0 <= gamma <= 1:
-            raise ParameterError.of("gamma", "partition_graph", "in [0, 1]", gamma)
+        gamma = real("gamma", "partition_graph", gamma, 0, 1)
         return smallest + int(gamma * (num_nodes - smallest))
-    if isinstance(delta, bool) or not isinstance(delta, int | np.integer):
-        raise ParameterError.of("delta", "partition_graph", "an int", delta)
+    delta = whole("delta", "partition_graph", delta)
     if gamma:
         raise ParameterError("give 'gamma' or 'delta' of partition_graph, not both.")
     if delta < smallest:
@@ -108,7 +107,7 @@ def shard_capacity(
             f"{num_shards} shards of at most {delta} nodes can't hold {num_nodes} nodes.",
             hint=f"delta must be at least {smallest}.",
         )
-    return int(delta)
+    return delta
 
 
 def partition_graph(
@@ -120,14 +119,14 @@ def partition_graph(
     gamma: float = 0.0,
     delta: int | None = None,
 ) -> Partition:
-    """Cut the training graph of ``graph`` into ``num_shards`` shards.
+    """Partition the training graph of ``graph`` into ``num_shards`` shards.
 
     Args:
-        graph: only its training nodes and the edges between them are looked at.
+        graph: the method sees its training nodes and the edges between them.
         method: a registered name, a `Partitioner`, or ``(graph, num_shards, seed) -> labels``.
         num_shards: k, between 1 and the number of training nodes.
         seed: the result is a function of the graph, the method and this.
-        gamma: slack of the shards' capacity between 0 (strictly balanced) and 1 (none).
+        gamma: slack of a shard's capacity, from 0 (strictly balanced) to 1 (no limit).
         delta: the capacity itself, instead of ``gamma``.
     """
     if not isinstance(graph, Graph):
@@ -135,30 +134,26 @@ def partition_graph(
             f"'graph' of partition_graph must be a Graph. Got {type(graph).__name__}.",
             hint="Graph.from_pyg makes one from a PyG Data, Graph.from_arrays from arrays.",
         )
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise ParameterError.of("seed", "partition_graph", "an int", seed)
+    seed = whole("seed", "partition_graph", seed)
     training = graph.training_graph
     n = training.num_nodes
     if n == 0:
-        raise PartitionError(f"graph '{graph.name}' has no training nodes to cut.")
-    if isinstance(num_shards, bool) or not isinstance(num_shards, int | np.integer):
-        raise ParameterError.of("num_shards", "partition_graph", "an int", num_shards)
-    if not 1 <= num_shards <= n:
-        raise ParameterError.of("num_shards", "partition_graph", f"an int in [1, {n}]", num_shards)
+        raise PartitionError(f"graph '{graph.name}' has no training nodes to partition.")
+    num_shards = whole("num_shards", "partition_graph", num_shards, 1, n)
     capacity = shard_capacity(n, num_shards, gamma=gamma, delta=delta)
     partitioner = resolve_partitioner(method)
     started = time.perf_counter()
-    assignment = partitioner(training, int(num_shards), capacity=capacity, seed=seed)
+    assignment = partitioner(training, num_shards, capacity=capacity, seed=seed)
     seconds = time.perf_counter() - started
     labels = _checked(assignment, partitioner, n, num_shards, capacity)
     return Partition(
-        nodes=training.ids.copy(),
+        nodes=training.ids,
         labels=labels,
-        num_shards=int(num_shards),
+        num_shards=num_shards,
         method=partitioner.name,
         capacity=capacity,
         inputs=partitioner.inputs,
-        seed=int(seed),
+        seed=seed,
         moved=assignment.moved,
         converged=assignment.converged,
         notes=assignment.notes,
@@ -184,7 +179,7 @@ def _checked(
     largest = int(np.bincount(labels).max())
     if partitioner.strict and largest > capacity:
         raise PartitionError(
-            f"partitioner '{partitioner.name}' put {largest} nodes into a shard of at most "
+            f"partitioner '{partitioner.name}' put {largest} nodes into a shard that may hold "
             f"{capacity}."
         )
     return labels.astype(np.int32)

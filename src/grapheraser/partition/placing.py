@@ -1,4 +1,4 @@
-"""Which shard a node belongs to, as a fresh cut or an insertion has it."""
+"""Apply a partition to another graph: place a new node, partition afresh, accept a given one."""
 
 from __future__ import annotations
 
@@ -10,28 +10,23 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.graph import Graph
-from grapheraser.partition import (
-    PARTITIONERS,
-    HashPartitioner,
-    Partition,
-    Partitioner,
-    resolve_partitioner,
-)
-from grapheraser.partition.base import EDGES, EVERYTHING, NODES
+from grapheraser.partition.base import EDGES, EVERYTHING, NODES, Partition, Partitioner
+from grapheraser.partition.data_free import HashPartitioner
+from grapheraser.partition.partitioning import PARTITIONERS, resolve_partitioner
 
 
 def place_node(
     partition: Partition, graph: Graph, node: int, partitioner: Partitioner | None = None
 ) -> tuple[int, frozenset[str]]:
-    """The shard of a new training node, and which of the data that choice depended on.
+    """The shard of a new training node, and the data that the choice depends on.
 
-    It joins most of its neighbours (the lower shard id among equals). Where it has none that are
-    trained on, or that shard is full, it joins the smallest shard. Under a data-free partition its
-    id decides, as it would in a fresh fit, so that nothing is given away.
+    The node joins the shard of most of its neighbours; on a tie, the one with the lowest id. Where
+    that shard is full, or no neighbour is a training node, it joins the smallest shard. Under a
+    data-free partition its id decides, as in a fresh fit.
 
     Args:
-        partition: without the node.
-        graph: with the node.
+        partition: the partition without the node.
+        graph: the graph with the node.
         node: its id.
         partitioner: the run's own.
     """
@@ -48,10 +43,10 @@ def place_node(
     return int(partition.sizes.argmin()), frozenset({NODES, EDGES})
 
 
-def cut_afresh(
+def partition_afresh(
     partitioner: Partitioner | None, graph: Graph, partition: Partition
 ) -> NDArray[np.integer]:
-    """The shards that a graph's training nodes get when they are cut like ``partition`` was."""
+    """The shards of a graph's training nodes when it is partitioned as ``partition`` was."""
     return _rule(partitioner, partition)(
         graph.training_graph,
         partition.num_shards,
@@ -60,16 +55,18 @@ def cut_afresh(
     ).labels
 
 
-def given(partition: Partition, graph: Graph, partitioner: Partitioner | None) -> Partition:
-    """A partition that was handed in, restricted to the training nodes of a graph.
+def accept_partition(
+    partition: Partition, graph: Graph, partitioner: Partitioner | None
+) -> Partition:
+    """Check a partition that the user passes to ``fit``, and restrict it to the training nodes.
 
-    It counts as data-free only where its partitioner is at hand and cuts the same shards again;
-    else nobody knows what went into it.
+    It counts as data-free only if its partitioner is known and returns the same shards; otherwise
+    it may have been computed from all of the data.
     """
     if not isinstance(partition, Partition):
         raise ParameterError(
             f"'partition' of fit must be a Partition. Got {partition!r}.",
-            hint="a method is named in the constructor: GraphEraser(partition=...).",
+            hint="name a method in the constructor instead: GraphEraser(partition=...).",
         )
     restricted = partition.restricted_to(graph.train_nodes)
     missing = np.setdiff1d(graph.train_nodes, restricted.nodes)
@@ -80,7 +77,7 @@ def given(partition: Partition, graph: Graph, partitioner: Partitioner | None) -
         )
     if restricted.data_free:
         try:
-            again = cut_afresh(partitioner, graph, restricted)
+            again = partition_afresh(partitioner, graph, restricted)
         except PartitionError:
             again = np.zeros(0, dtype=np.int32)
         if not np.array_equal(again, restricted.labels):
@@ -92,21 +89,21 @@ def _place_by_id(
     partition: Partition, graph: Graph, node: int, partitioner: Partitioner | None
 ) -> int:
     rule = _rule(partitioner, partition)
-    if type(rule) is HashPartitioner:  # needs no look at the other nodes; a subclass may
+    if type(rule) is HashPartitioner:  # reads no other node; a subclass may
         (shard,) = rule.place([node], partition.num_shards, seed=partition.seed)
     else:
-        labels = cut_afresh(partitioner, graph, partition)
+        labels = partition_afresh(partitioner, graph, partition)
         (shard,) = labels[graph.train_nodes == node]
     return int(shard)
 
 
 def _rule(partitioner: Partitioner | None, partition: Partition) -> Partitioner:
-    """What made a partition: the run's own partitioner, or the registered one of that name."""
+    """The partitioner of a partition: the run's own, or the registered one of that name."""
     if partitioner is not None and partitioner.name == partition.method:
         return partitioner
     if partition.method in PARTITIONERS:
         return resolve_partitioner(partition.method)
     raise PartitionError(
-        f"the cut was made by a partitioner '{partition.method}' that is not at hand.",
+        f"the partition was made by a partitioner '{partition.method}' that is not registered.",
         hint="pass it: GraphEraser(partition=...).",
     )

@@ -2,7 +2,7 @@
 
 The paper takes 32 dimensions from "a pretrained GNN"; its code trains a GraphSAGE with labels.
 Here it is a GraphSAGE with 32 hidden units, trained for 100 epochs on the whole training graph as
-one shard; a node's embedding is what the second layer would see of it.
+one shard; a node's embedding is its input to the second layer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def pretrained_gnn(graph: Graph, seed: int) -> NDArray[np.float32]:
         weights.tensors[f"conv1.{name}"].astype(np.float32)
         for name in ("lin_r.weight", "lin_l.weight", "lin_l.bias")
     )
-    # scipy's sparse products add row by row, so the points don't depend on threads.
+    # SciPy's sparse products sum row by row, so the bits do not depend on threads.
     x = graph.x[:, weights.columns]
     hidden = x @ own.T + mean_adjacency(graph) @ (x @ around.T) + bias
     return np.maximum(np.asarray(hidden, dtype=np.float32), 0)

@@ -1,4 +1,4 @@
-"""How good a partition is, measured on the graph that it cuts."""
+"""The quality of a partition, measured on the graph that it partitions."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class PartitionQuality:
 
     @property
     def edges_kept(self) -> float:
-        """Share of the edges that lie inside a shard; 1 where there are none."""
+        """Share of the edges that lie inside a shard; 1 if there are no edges."""
         return 1 - self.edge_cut / self.edges if self.edges else 1.0
 
     @property
     def neighbours_kept(self) -> float | None:
-        """Share of its neighbours that a node keeps, on average; None where all are isolated."""
+        """Mean share of a node's neighbours in its own shard; None where all are isolated."""
         known = self.kept[~np.isnan(self.kept)]
         return float(known.mean()) if len(known) else None
 
@@ -57,7 +57,7 @@ class PartitionQuality:
 
 
 def measure_labels(graph: Graph, labels: NDArray[np.integer], num_shards: int) -> PartitionQuality:
-    """Measure an assignment of the nodes of a training graph, by position."""
+    """Measure the labels of a training graph's nodes, by position."""
     inside = labels[graph.sources] == labels[graph.indices]
     edges, degree = graph.num_edges, graph.degree
     volume = np.bincount(labels, weights=degree, minlength=num_shards)

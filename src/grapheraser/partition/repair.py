@@ -1,12 +1,12 @@
-"""Makes a partition from elsewhere keep the capacity, at the least cost in cut edges."""
+"""Bring over-full shards down to the capacity, adding as little as possible to the edge cut."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
 from grapheraser.seeding import generator
 
 
@@ -15,9 +15,9 @@ def repaired(
 ) -> tuple[NDArray[np.int32], int]:
     """Move nodes out of over-full shards, and one node into every empty shard.
 
-    From each over-full shard, in turn, the nodes go first that lose the fewest neighbours by it
-    (ties in a random order), each to the shard with room that holds most of its neighbours; among
-    equals to the smallest one.
+    The nodes of an over-full shard that lose the fewest neighbours move first (ties in a random
+    order), each to the shard with room that holds most of its neighbours; on a tie, to the
+    smallest.
 
     Returns:
         The new labels, and how many nodes were moved.
@@ -41,7 +41,7 @@ def repaired(
     return new, int((new != labels).sum())
 
 
-@njit(cache=True)
+@compiled
 def _neighbours_inside(indptr, indices, labels, members):  # type: ignore[no-untyped-def]
     """How many neighbours each member has in its own shard."""
     inside = np.zeros(len(members), np.int64)
@@ -52,9 +52,9 @@ def _neighbours_inside(indptr, indices, labels, members):  # type: ignore[no-unt
     return inside
 
 
-@njit(cache=True)
+@compiled
 def _best_room(indptr, indices, labels, sizes, capacity, u, counts):  # type: ignore[no-untyped-def]
-    """The shard with room that holds most neighbours of u; among equals the smallest."""
+    """The shard with room that holds most neighbours of u; on a tie, the smallest."""
     for e in range(indptr[u], indptr[u + 1]):
         counts[labels[indices[e]]] += 1
     best = -1
@@ -71,9 +71,9 @@ def _best_room(indptr, indices, labels, sizes, capacity, u, counts):  # type: ig
     return best, loss
 
 
-@njit(cache=True)
+@compiled
 def _losses(indptr, indices, labels, sizes, capacity, members):  # type: ignore[no-untyped-def]
-    """What each member would lose by moving to the best shard with room."""
+    """How many neighbours each member would lose by moving to the best shard with room."""
     counts = np.zeros(len(sizes), np.int64)
     losses = np.empty(len(members), np.int64)
     for m in range(len(members)):
@@ -81,9 +81,9 @@ def _losses(indptr, indices, labels, sizes, capacity, members):  # type: ignore[
     return losses
 
 
-@njit(cache=True)
+@compiled
 def _move_out(indptr, indices, labels, sizes, capacity, leaving):  # type: ignore[no-untyped-def]
-    """Move these nodes, each to the shard that is best when its turn comes."""
+    """Move these nodes one by one, each to the best shard at that moment."""
     counts = np.zeros(len(sizes), np.int64)
     for u in leaving:
         best, _ = _best_room(indptr, indices, labels, sizes, capacity, u, counts)

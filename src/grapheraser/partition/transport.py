@@ -1,25 +1,26 @@
-"""The cheapest assignment of n nodes to k shards of limited size, exactly.
+"""The optimal assignment of n nodes to k shards of limited size.
 
 This is a transportation problem with k sinks. Every node starts at its nearest shard, which is
-optimal but for the sizes; then one node at a time leaves an over-full shard along the cheapest
+optimal without the capacity; then one node at a time leaves an over-full shard along the cheapest
 chain of moves that ends in a shard with room (successive shortest paths). A chain is a path in a
-graph of k shards, in which the arc a -> b costs what the cheapest move of a node from a to b
-costs, so a step takes k^2 instead of the n^2 of the Hungarian method.
+graph of k shards whose arc a -> b costs as much as the cheapest move of a node from a to b, so a
+step takes k^2 instead of the n^2 of the Hungarian method.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from grapheraser.kernels.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def optimal_assignment(costs, capacity):  # type: ignore[no-untyped-def]
-    """Assign every node to a shard so that the sum of the costs is the smallest possible.
+    """Assign every node to a shard so that the sum of the costs is minimal.
 
     Args:
         costs: float64 ``[n, k]``, finite.
-        capacity: the most nodes that a shard takes; ``k * capacity >= n``.
+        capacity: the most nodes that a shard may hold; ``k * capacity >= n``.
 
     Returns:
         int32 ``[n]``, the shard of each node.
@@ -58,7 +59,7 @@ def optimal_assignment(costs, capacity):  # type: ignore[no-untyped-def]
             for j in range(k):
                 potential[j] += min(distance[j], sink_distance)
             sink_potential += sink_distance
-            # Moves are carried out from the far end, so that every arc is used as it was found.
+            # Carry out the moves from the far end, so that every arc is used as it was found.
             b = target
             while b != source:
                 a = came_from[b]
@@ -76,7 +77,7 @@ def optimal_assignment(costs, capacity):  # type: ignore[no-untyped-def]
     return labels
 
 
-@njit(cache=True)
+@compiled
 def _shortest_path(  # type: ignore[no-untyped-def]
     arc, potential, sink_potential, sizes, capacity, source, distance, came_from, settled
 ):
@@ -105,14 +106,14 @@ def _shortest_path(  # type: ignore[no-untyped-def]
                 target, sink_distance = a, there
         for b in range(k):
             if not settled[b]:
-                # Rounding may leave a reduced cost a hair below zero.
+                # Rounding may make a reduced cost slightly negative.
                 step = max(arc[a, b] + potential[a] - potential[b], 0.0)
                 if distance[a] + step < distance[b]:
                     distance[b] = distance[a] + step
                     came_from[b] = a
 
 
-@njit(cache=True)
+@compiled
 def _offer(costs, node, shard, arc, mover):  # type: ignore[no-untyped-def]
     """Let a member of a shard compete for the cheapest move to every other shard."""
     for j in range(costs.shape[1]):
@@ -122,7 +123,7 @@ def _offer(costs, node, shard, arc, mover):  # type: ignore[no-untyped-def]
             mover[shard, j] = node
 
 
-@njit(cache=True)
+@compiled
 def _renew(costs, a, b, first, following, arc, mover):  # type: ignore[no-untyped-def]
     """Find the cheapest move from a to b again."""
     arc[a, b] = np.inf
@@ -136,7 +137,7 @@ def _renew(costs, a, b, first, following, arc, mover):  # type: ignore[no-untype
         node = following[node]
 
 
-@njit(cache=True)
+@compiled
 def _link(node, shard, first, following, previous):  # type: ignore[no-untyped-def]
     following[node] = first[shard]
     previous[node] = -1
@@ -145,7 +146,7 @@ def _link(node, shard, first, following, previous):  # type: ignore[no-untyped-d
     first[shard] = node
 
 
-@njit(cache=True)
+@compiled
 def _unlink(node, shard, first, following, previous):  # type: ignore[no-untyped-def]
     if previous[node] >= 0:
         following[previous[node]] = following[node]

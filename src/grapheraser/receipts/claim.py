@@ -23,17 +23,17 @@ def exactness(method: str, inputs: Iterable[str]) -> dict[str, Any]:
     inputs = sorted(inputs)
     if not inputs:
         statement = EXACT
-        reason = f"{_SAME_STATE}, the cut into shards included: it follows from node ids and a key."
+        reason = f"{_SAME_STATE}, the partition included: it follows from node ids and a key."
     elif inputs == ["nodes"]:
         statement = EXACT_GIVEN_PARTITION
         reason = (
-            f"{_SAME_STATE} with the same cut into shards. The cut knew which nodes existed; no "
+            f"{_SAME_STATE} given the same partition. The partition knew which nodes existed; no "
             "features, edges or labels went into it."
         )
     else:
         statement = EXACT_GIVEN_PARTITION
         reason = (
-            f"{_SAME_STATE} with the same cut into shards. The cut was computed from "
+            f"{_SAME_STATE} given the same partition, which was computed from "
             f"{_listed(inputs)}, those of the forgotten data included."
         )
     return {

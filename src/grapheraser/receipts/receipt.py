@@ -2,18 +2,18 @@
 
 This module needs the standard library alone, so that an auditor can check receipts without torch.
 A receipt holds digests, counts, versions and timings; no features, labels, edges or node ids in
-the clear. But a digest hides only what can't be guessed: whoever holds the receipt of a request for
-one node and tries every possible id finds the one whose digest it carries.
+the clear. A digest hides only what can't be guessed: a receipt of a request for one node gives its
+id away to anyone who tries every possible one.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from grapheraser.canonical import canonical_json, digest_of
 from grapheraser.errors import VerificationError
 
 FORMAT = "grapheraser-receipt-1"
@@ -63,7 +63,7 @@ class Receipt:
         counts: how many nodes, edges and feature rows it named (after merging), and how many of
             them no shard was trained on.
         graph_before, graph_after: fingerprints.
-        shards: one record per shard that was trained again, or emptied.
+        shards: one record per shard that was retrained or emptied.
         aggregation: its name, digests of what it holds before and after, and whether it was
             learned again.
         configuration: digest of everything that the run was set to.
@@ -99,13 +99,13 @@ class Receipt:
 
     @property
     def retrained(self) -> tuple[int, ...]:
-        """Ids of the shards that were trained again."""
+        """Ids of the shards that were retrained."""
         return tuple(s.shard for s in self.shards if s.after is not None)
 
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        return digest_of(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of its format."""
@@ -152,16 +152,6 @@ class Ends:
     def then(self, receipt: Receipt) -> Ends:
         """The ends with one receipt more."""
         return Ends(self.fitted, self.configuration, receipt.sequence, receipt.digest)
-
-
-def canonical_json(value: object) -> str:
-    """JSON with one spelling: sorted keys, no spaces, ASCII, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def digest_of(value: object) -> str:
-    """SHA-256 of the canonical JSON of a value."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def check_chain(

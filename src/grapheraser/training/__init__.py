@@ -1,13 +1,8 @@
 """The training stage: from isolated shards to shard models, and from those to posteriors."""
 
-from grapheraser.training.engine import (
-    ENGINES,
-    Engine,
-    StackingEngine,
-    check_module,
-    resolve_engine,
-    shard_posteriors,
-)
+from grapheraser.training.engine import ENGINES, Engine, StackingEngine, resolve_engine
+from grapheraser.training.inference.module import check_module
+from grapheraser.training.inference.posteriors import shard_posteriors
 from grapheraser.training.task import (
     ShardTask,
     ShardWeights,

@@ -1,22 +1,16 @@
-"""Engines: interchangeable ways to train the same shard and to ask the trained models."""
+"""Engines: interchangeable ways to train the same shard."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import islice
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.registry import Registry
 from grapheraser.training import cpu, cuda
-from grapheraser.training.inference.posteriors import posteriors
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
 
@@ -119,53 +113,3 @@ def _device_kind(device: str) -> str:
             hint="use device='cpu'.",
         )
     return kind
-
-
-def shard_posteriors(
-    model: Model,
-    weights: Sequence[ShardWeights],
-    graph: Graph,
-    positions: NDArray[np.int64],
-) -> NDArray[np.float32]:
-    """Posteriors of all shard models on the current graph.
-
-    Returns: float32 ``[len(weights), len(positions), num_classes]``. For built-in models a node's
-    posterior has the same bits whatever other nodes are asked for with it.
-    """
-    if isinstance(model, CustomModel):
-        return _module_posteriors(model, weights, graph, positions)
-    return posteriors(model, weights, graph, positions)
-
-
-def check_module(model: Model, weights: Iterable[ShardWeights], graph: Graph) -> None:
-    """Refuse a user's module that the weights of a shard don't go into."""
-    if isinstance(model, CustomModel):
-        from grapheraser.training import reference
-
-        with reference.reproducible(0):
-            module = model.factory(graph.num_features, graph.num_classes)
-            for shard in islice(weights, 1):
-                reference.load_tensors(module, shard.tensors)
-
-
-def _module_posteriors(
-    model: CustomModel,
-    weights: Sequence[ShardWeights],
-    graph: Graph,
-    positions: NDArray[np.int64],
-) -> NDArray[np.float32]:
-    """A user's module may look as far as it likes, so it always sees the whole graph."""
-    import torch
-
-    from grapheraser.training import reference
-
-    columns = np.arange(graph.num_features, dtype=np.int32)
-    x, edge_index = reference.shard_tensors(graph, columns)
-    out = np.empty((len(weights), len(positions), graph.num_classes), dtype=np.float32)
-    with reference.reproducible(0), torch.no_grad():
-        for i, shard in enumerate(weights):
-            module = model.factory(graph.num_features, graph.num_classes)
-            reference.load_tensors(module, shard.tensors)
-            module.eval()
-            out[i] = torch.softmax(module(x, edge_index), dim=1).numpy()[positions]
-    return out

@@ -192,9 +192,10 @@ def test_a_wide_expert_is_asked_for_by_name_and_comes_back(
     assert probabilities.tobytes() == again.predict_proba(graph.test_nodes).tobytes()
 
 
-def test_other_names_of_an_expert_are_refused() -> None:
-    with pytest.raises(ParameterError, match="a bool, 'wide' or None"):
-        ge.GraphEraser(global_expert="narrow").fit(small_graph())
+@pytest.mark.parametrize("expert", ["narrow", 1, 1.0, 0, []], ids=repr)
+def test_other_names_of_an_expert_are_refused(expert: Any) -> None:
+    with pytest.raises(ParameterError, match="must be False, True or 'wide'"):
+        ge.GraphEraser(global_expert=expert).fit(small_graph())
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
+from grapheraser.audit.attacks.asking import Answers, ask, state_of
 from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.posterior_features import FEATURES, classical
 from grapheraser.audit.attacks.shadow import (
@@ -23,7 +24,6 @@ from grapheraser.audit.attacks.shadow import (
     resplit,
     unlearned,
 )
-from grapheraser.audit.attacks.version import Answers, Version
 from grapheraser.audit.mitigations import Mitigation
 from grapheraser.errors import MissingExtraError, ParameterError
 from grapheraser.graph import TRAIN
@@ -194,7 +194,7 @@ def test_a_version_answers_as_the_run_does_where_candidates_have_no_shard(
 ) -> None:
     target, graph = runs["target"], runs["graph"]
     nodes = graph.test_nodes[:9]
-    assert np.array_equal(Version.of(target).posteriors(graph, nodes), target.predict_proba(nodes))
+    assert np.array_equal(ask(state_of(target), graph, nodes), target.predict_proba(nodes))
 
 
 @pytest.mark.parametrize("how", [KEPT, RECUT])
@@ -202,16 +202,16 @@ def test_shards_that_are_not_asked_again_answer_the_same(runs: dict[str, Any], h
     target, graph = runs["target"], runs["graph"]
     taken = target.partition_.members(0)[:3]
     asked = np.concatenate([taken, graph.test_nodes[:3]])
-    now, after = Version.of(target), unlearned(target, graph, taken, how)
+    now, after = state_of(target), unlearned(target, graph, taken, how)
     known = Answers(now, graph)
     known.expect(asked)
-    now.posteriors(graph, asked, known)
+    ask(now, graph, asked, known)
     known.expect(graph.test_nodes[:20])
-    for version in (now, after):
-        anew = version.posteriors(graph, asked)
-        assert np.array_equal(version.posteriors(graph, asked, known), anew)
+    for state in (now, after):
+        anew = ask(state, graph, asked)
+        assert np.array_equal(ask(state, graph, asked, known), anew)
     others = graph.test_nodes[20:25]
-    assert np.array_equal(now.posteriors(graph, others, known), now.posteriors(graph, others))
+    assert np.array_equal(ask(now, graph, others, known), ask(now, graph, others))
 
 
 def test_a_resplit_keeps_the_share_and_the_graph(demo: ge.Graph) -> None:

@@ -99,7 +99,9 @@ def test_old_weights_in_place_of_the_new_ones_are_found(before: Path, run: Path)
     shard = receipts[0].retrained[0]
     state = eraser._state
     shards = {**state.shards, shard: old.shards_[shard]}
-    eraser._fitted = replace(eraser._fitted, state=replace(state, shards=shards))
+    eraser._fitted = replace(
+        eraser._fitted, state=replace(state, ensemble=replace(state.ensemble, shards=shards))
+    )
     eraser.save(run)
     assert "old weights" in kinds(search_run(run))
 
@@ -194,7 +196,9 @@ def test_a_column_that_no_node_of_the_shard_has_is_found(run: Path) -> None:
     state = eraser._state
     fake = type(weights)(columns, dict(weights.tensors))
     shards = {**state.shards, shard: fake}
-    eraser._fitted = replace(eraser._fitted, state=replace(state, shards=shards))
+    eraser._fitted = replace(
+        eraser._fitted, state=replace(state, ensemble=replace(state.ensemble, shards=shards))
+    )
     eraser.save(run)
     assert "feature column" in kinds(search_run(run))
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.expert.sketch import MOST_COLUMNS, Sketch
 from grapheraser.aggregation.expert.smoothing import SCALE, FirstSteps, sees_any, smoothed_rows
-from grapheraser.errors import ParameterError
-from grapheraser.graph import TRAIN, UNLABELLED, Graph
+from grapheraser.checks import real, whole
+from grapheraser.graph import TRAIN, UNLABELLED, Graph, changed_feature_rows
 from grapheraser.kernels.cholesky import solve_positive
+from grapheraser.kernels.compiled import compiled
 
 # Products are at most 2**34; so many of them add up exactly in float64, which is what a BLAS is
 # fast at. Beyond that, in int64.
@@ -54,12 +54,9 @@ class Expert:
     sharpness: float = 8.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.columns <= MOST_COLUMNS:
-            constraint = f"in [1, {MOST_COLUMNS}]"
-            raise ParameterError.of("columns", "Expert", constraint, self.columns)
+        whole("columns", "Expert", self.columns, 1, MOST_COLUMNS)
         for name in ("ridge", "sharpness"):
-            if not getattr(self, name) > 0:
-                raise ParameterError.of(name, "Expert", "positive", getattr(self, name))
+            real(name, "Expert", getattr(self, name), above=0)
 
     @classmethod
     def wide(cls) -> Expert:
@@ -200,7 +197,7 @@ def _other_first_steps(
 
     Those with other neighbours, and those next to a node with other features.
     """
-    rewritten = touched[_other_features(before, graph, touched)]
+    rewritten = touched[changed_feature_rows(before, graph, touched)]
     around = graph.ids[graph.within_hops(graph.positions(rewritten), 1)]
     return np.union1d(touched, around)
 
@@ -223,17 +220,6 @@ def _changed_rows(
     return np.union1d(graph.ids[stale], gone)
 
 
-def _other_features(before: Graph, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each node of ``graph`` has other features than before, or is new."""
-    other = ~before.contains(nodes)
-    old, new = np.diff(before.x.indptr), np.diff(graph.x.indptr)
-    known = np.flatnonzero(~other)
-    # A request only ever takes a whole row of features: its length tells.
-    lengths = old[before.positions(nodes[known])], new[graph.positions(nodes[known])]
-    other[known] = lengths[0] != lengths[1]
-    return other
-
-
 def _by_class(rows: NDArray[np.float64], labels: NDArray[np.int64], num_classes: int) -> Integers:
     """Sums of the rows of each class, ``[width, num_classes]``."""
     sums = np.zeros((num_classes, rows.shape[1]), dtype=np.int64)
@@ -242,7 +228,7 @@ def _by_class(rows: NDArray[np.float64], labels: NDArray[np.int64], num_classes:
     return np.ascontiguousarray(sums.T)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _plus_symmetric(gram: Integers, half: NDArray[np.float64]) -> Integers:
     """The lower half of ``gram + (half + half') / 2``, tile by tile for the cache's sake."""
     n, tile = len(gram), 32
@@ -255,7 +241,7 @@ def _plus_symmetric(gram: Integers, half: NDArray[np.float64]) -> Integers:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _posteriors(
     rows: NDArray[np.float64], weights: NDArray[np.float32], sharpness: float
 ) -> NDArray[np.float32]:

@@ -15,11 +15,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.expert.sketch import Sketch
 from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
 from grapheraser.seeding import derive
 
@@ -135,7 +135,7 @@ def _key(seed: int) -> np.uint64:
     return np.uint64(derive(seed, "smoothing"))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ring(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -170,7 +170,7 @@ def _ring(
     return found[:count].copy(), rows, places[:entries].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _any(indptr: NDArray[np.int64], places: NDArray[np.int32], marked: Mask) -> NDArray[np.bool_]:
     out = np.zeros(len(indptr) - 1, dtype=np.bool_)
     for r in range(len(out)):
@@ -179,7 +179,7 @@ def _any(indptr: NDArray[np.int64], places: NDArray[np.int32], marked: Mask) -> 
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_features(
     row: Rows,
     node: int,
@@ -206,7 +206,7 @@ def _add_features(
             row[targets[t]] += signs[t] * value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _features(
     x_indptr: NDArray[np.int32],
     x_indices: NDArray[np.int32],
@@ -225,7 +225,7 @@ def _features(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _first_steps(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -256,7 +256,7 @@ def _first_steps(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _means(indptr: NDArray[np.int64], places: NDArray[np.int64], known: Rows, steps: Rows) -> Rows:
     """Means of rows; places count through the known ones first."""
     out = np.zeros((len(indptr) - 1, steps.shape[1]), dtype=np.float32)
@@ -273,7 +273,7 @@ def _means(indptr: NDArray[np.int64], places: NDArray[np.int64], known: Rows, st
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _whole_numbers(own: Rows, weight: float, twice: Rows) -> NDArray[np.float64]:
     out = np.zeros(twice.shape)
     for r in range(len(twice)):
@@ -289,7 +289,7 @@ def _whole_numbers(own: Rows, weight: float, twice: Rows) -> NDArray[np.float64]
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _inverse_length(row: Rows) -> float:
     square = 0.0
     for u in range(len(row)):

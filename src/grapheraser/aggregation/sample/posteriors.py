@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.sample.view import stale_nodes, thinned
+from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec
 
 
@@ -52,7 +52,7 @@ class SampledPosteriors:
         return _picked(self.values, labels)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _picked(values: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     out = np.empty(values.shape[:2])
     for i in range(values.shape[0]):

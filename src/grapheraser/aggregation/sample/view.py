@@ -1,4 +1,4 @@
-"""The neighbourhoods that sampled nodes are judged by: at most a few neighbours per node.
+"""Thinned neighbourhoods, by which sampled nodes are judged: a few neighbours per node.
 
 To learn weights, a sampled node is shown to every shard model with a thinned neighbourhood: of each
 node's neighbours only the `FANOUT` with the smallest keyed hashes count. That bounds what has to be
@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.graph import Graph
+from grapheraser.graph import Graph, changed_feature_rows
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
 from grapheraser.seeding import derive
 
@@ -53,8 +53,8 @@ def stale_nodes(
 ) -> NDArray[np.bool_]:
     """Which sampled nodes see another neighbourhood than before.
 
-    A node that has lost a neighbour which did not count, or gained one that does not, looks the
-    same. Whoever was seen through a node that is gone is seen through one that looks different.
+    A node that lost or gained a neighbour which does not count looks the same. A path through a
+    removed node also passes one of that node's neighbours, which looks different.
 
     Args:
         before: the whole graph before the change.
@@ -68,7 +68,7 @@ def stale_nodes(
     moved = np.ones(len(touched), dtype=bool)
     known = np.flatnonzero(before.contains(touched))
     rows = before.positions(touched[known])
-    same_features = np.diff(before.x.indptr)[rows] == np.diff(view.x.indptr)[at[known]]
+    same_features = ~changed_feature_rows(before, whole, touched[known])
     kept = _kept(before.indptr, before.indices, before.ids, rows, _key(seed))
     keeps = _kept(whole.indptr, whole.indices, whole.ids, at[known], _key(seed))
     moved[known] = ~(same_features & (kept == keeps).all(axis=1))
@@ -81,7 +81,7 @@ def _key(seed: int) -> np.uint64:
     return np.uint64(derive(seed, "view"))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fill(
     indptr: Positions,
     indices: NDArray[np.int32],
@@ -116,7 +116,7 @@ def _fill(
         start = last
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _kept(
     indptr: Positions,
     indices: NDArray[np.int32],
@@ -135,7 +135,7 @@ def _kept(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _reaches(
     indptr: Positions, indices: NDArray[np.int32], rows: Positions, changed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import (
     LANES,
     ONE,
@@ -86,7 +86,7 @@ def _padded(A: Matrix) -> Matrix:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mix(A: Matrix, alpha: Vector) -> Vector:
     out = np.empty(A.shape[1])
     heard = np.flatnonzero(alpha)
@@ -98,7 +98,7 @@ def _mix(A: Matrix, alpha: Vector) -> Vector:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _norm(alpha: Vector) -> float:
     total = 0.0
     for i in range(len(alpha)):
@@ -106,7 +106,7 @@ def _norm(alpha: Vector) -> float:
     return math.sqrt(total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _value(mixture: Vector, m: int, alpha: Vector, penalty: float) -> float:
     total = 0.0
     for w in range(m):
@@ -114,7 +114,7 @@ def _value(mixture: Vector, m: int, alpha: Vector, penalty: float) -> float:
     return total / m + penalty * _norm(alpha)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _inverse(mixture: Vector, m: int) -> Vector:
     """One over the mixture of each node; nothing for those that only fill up a vector."""
     out = np.zeros(len(mixture))
@@ -123,7 +123,7 @@ def _inverse(mixture: Vector, m: int) -> Vector:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _shares(A: Matrix, inverse: Vector, m: int) -> Vector:
     """The mean over nodes of ``A[i] / mixture``: minus the gradient without its penalty."""
     out, lanes = np.empty(A.shape[0]), np.empty(LANES)
@@ -136,12 +136,12 @@ def _shares(A: Matrix, inverse: Vector, m: int) -> Vector:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gradient(A: Matrix, alpha: Vector, m: int, penalty: float) -> Vector:
     return penalty * alpha / _norm(alpha) - _shares(A, _inverse(_mix(A, alpha), m), m)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hessian(
     A: Matrix, members: NDArray[np.int64], inverse: Vector, m: int, alpha: Vector, penalty: float
 ) -> Matrix:
@@ -181,7 +181,7 @@ def _hessian(
     return H
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _factor(H: Matrix, free: NDArray[np.int64]) -> Matrix:
     """Upper Cholesky factor of the rows and columns in ``free``."""
     n = len(free)
@@ -201,7 +201,7 @@ def _factor(H: Matrix, free: NDArray[np.int64]) -> Matrix:
     return U
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _back(U: Matrix, b: Vector) -> Vector:
     """X with ``U'U x = b``."""
     n = len(b)
@@ -217,7 +217,7 @@ def _back(U: Matrix, b: Vector) -> Vector:
     return x
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _quadratic_step(H: Matrix, gradient: Vector, alpha: Vector) -> Vector:
     """The point of the simplex that minimises Newton's model around ``alpha``.
 
@@ -257,7 +257,7 @@ def _quadratic_step(H: Matrix, gradient: Vector, alpha: Vector) -> Vector:
     return y / y.sum()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _times(H: Matrix, x: Vector) -> Vector:
     """``H x`` for a symmetric H."""
     out = np.zeros(len(x))
@@ -268,7 +268,7 @@ def _times(H: Matrix, x: Vector) -> Vector:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _solve(A: Matrix, m: int, penalty: float, tolerance: float) -> Vector:
     k = A.shape[0]
     alpha = np.full(k, 1.0 / k)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.audit.attacks.asking import ask, state_of
 from grapheraser.audit.attacks.shadow import (
     KEPT,
     PLANTED,
@@ -25,11 +26,11 @@ from grapheraser.audit.attacks.shadow import (
     resplit,
     unlearned,
 )
-from grapheraser.audit.attacks.version import Version
 from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.audit.mitigations import Mitigation
 from grapheraser.audit.statistics import Rates, rates
 from grapheraser.eraser import GraphEraser
+from grapheraser.eraser.state import State
 from grapheraser.graph import TEST, TRAIN, Graph
 from grapheraser.seeding import derive, generator
 
@@ -96,7 +97,7 @@ def shadow_runs(
         split = resplit(graph, derive(seed, "lira", number))
         run = fitted(params, split, derive(seed, "lira", "run", number) >> 1)
         member.append(split.role[split.positions(nodes)] == TRAIN)
-        statistic.append(log_odds(guard(Version.of(run).posteriors(graph, nodes)), labels))
+        statistic.append(log_odds(guard(ask(state_of(run), graph, nodes)), labels))
     return ShadowRuns(nodes, np.array(member), np.array(statistic))
 
 
@@ -188,12 +189,12 @@ def lira(
     chosen = _of(shadow, keep)
     truth = np.isin(chosen.nodes, gone)
 
-    def judged(version: Version) -> Rates:
+    def judged(state: State) -> Rates:
         labels = graph.y[graph.positions(chosen.nodes)]
-        seen = log_odds(version.posteriors(graph, chosen.nodes), labels)
+        seen = log_odds(ask(state, graph, chosen.nodes), labels)
         return rates(likelihood_ratio(chosen, seen), truth, seed=seed)
 
-    before = judged(Version.of(eraser))
+    before = judged(state_of(eraser))
     after = {
         how: before if how == PLANTED else judged(unlearned(eraser, graph, gone, how))
         for how in scenarios

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser.audit.attacks.asking import ask, state_of
 from grapheraser.audit.attacks.shadow import fitted, labelled
-from grapheraser.audit.attacks.version import Version
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TRAIN, Graph, Nodes
@@ -93,5 +93,5 @@ def plant_and_forget(
 
 def _count(run: GraphEraser, graph: Graph, chosen: np.ndarray[Any, Any], planted: int) -> int:
     others = np.setdiff1d(graph.ids, chosen)
-    handed_back = Version.of(run).posteriors(graph, chosen).argmax(axis=1)
+    handed_back = ask(state_of(run), graph, chosen).argmax(axis=1)
     return int((run.predict(others) == planted).sum() + (handed_back == planted).sum())

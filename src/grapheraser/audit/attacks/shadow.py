@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation import Ensemble
-from grapheraser.audit.attacks.version import Answers, Version
+from grapheraser.audit.attacks.asking import Answers, ask, state_of
 from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.eraser import GraphEraser
+from grapheraser.eraser.state import State
 from grapheraser.errors import ParameterError
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import TEST, TRAIN, UNLABELLED, Graph, Nodes
@@ -89,36 +89,34 @@ def fitted(params: Mapping[str, Any], graph: Graph, seed: int | None = None) -> 
     return GraphEraser(**params).fit(graph)
 
 
-def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: str) -> Version:
-    """The version after a request for these nodes, in one of the `SCENARIOS`."""
+def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: str) -> State:
+    """The state after a request for these nodes, in one of the `SCENARIOS`."""
     request = Nodes(nodes.tolist())
     other_seed = derive(int(eraser.seed), "audit", "reseeded", int(nodes[0])) >> 1
     match how:
         case "kept" | "kept, reseeded":
             after = copy.copy(eraser)
             touched = after.unlearn(request).retrained
-            version = Version.of(after)
-            return version if how == KEPT else _reseeded(after, touched, other_seed)
+            return state_of(after) if how == KEPT else _reseeded(after, touched, other_seed)
         case "recut" | "recut, reseeded":
             seed = None if how == RECUT else other_seed
-            return Version.of(fitted(eraser.get_params(), graph.without(request), seed))
+            return state_of(fitted(eraser.get_params(), graph.without(request), seed))
         case "planted":
-            return Version.of(eraser)
+            return state_of(eraser)
     raise ParameterError(f"unknown scenario '{how}'. Choose from: {', '.join(SCENARIOS)}.")
 
 
-def _reseeded(after: GraphEraser, touched: Sequence[int], seed: int) -> Version:
-    """The version with the touched shards retrained from other seeds."""
-    version, graph = Version.of(after), after.graph_
+def _reseeded(after: GraphEraser, touched: Sequence[int], seed: int) -> State:
+    """The state with the touched shards retrained from other seeds."""
+    state, graph = state_of(after), after.graph_
     if not touched:
-        return version
-    members = np.concatenate([version.partition.members(shard) for shard in touched])
-    part = version.partition.restricted_to(members)
+        return state
+    members = np.concatenate([state.partition.members(shard) for shard in touched])
+    part = state.partition.restricted_to(members)
     params = {**after.get_params(), "seed": seed, "aggregation": "mean"}
     fresh = GraphEraser(**params).fit(graph.subgraph(members), partition=part).shards_
-    version = replace(version, shards={**version.shards, **fresh})
-    ensemble = Ensemble(graph, version.partition, version.shards, version.model, version.seed)
-    return replace(version, aggregator=after._settings.aggregator.fit(ensemble))
+    ensemble = replace(state.ensemble, shards={**state.shards, **fresh})
+    return State(ensemble, after._settings.aggregator.fit(ensemble))
 
 
 def observe(
@@ -156,7 +154,7 @@ def observe(
     requests = min(requests, len(train) // (2 * nodes_per_request))
     taken = rng.permutation(train)[: requests * nodes_per_request].reshape(requests, -1)
     others = np.resize(rng.permutation(test), taken.shape)
-    now = Version.of(eraser) if known is None else known.version
+    now = state_of(eraser) if known is None else known.state
     parts = []
     known = Answers(now, graph) if known is None else known
     known.expect(np.concatenate([taken, others], axis=None))
@@ -165,8 +163,8 @@ def observe(
         asked = np.concatenate([taken[number], others[number]])
         parts.append(
             Observations(
-                before=now.posteriors(graph, asked, known),
-                after=after.posteriors(graph, asked, known),
+                before=ask(now, graph, asked, known),
+                after=ask(after, graph, asked, known),
                 member=np.arange(len(asked)) < nodes_per_request,
                 labels=graph.y[graph.positions(asked)],
                 request=np.zeros(len(asked), dtype=np.int64),

@@ -228,10 +228,10 @@ def _in_state(run: RunState) -> Iterator[Residue]:
 
 def _columns(run: RunState) -> Iterator[Residue]:
     """Columns that a shard has weights for, though none of its nodes has them."""
-    model = run.configuration["model"]
-    if "factory" in model:
+    model = run.configuration["resolved"]["model"]
+    if model["part"] != ModelSpec.__name__:
         return
-    spec = ModelSpec(**model)
+    spec = ModelSpec(**model["options"])
     for shard, weights in run.shards.items():
         members = run.graph.subgraph(run.partition.members(shard))
         extra = np.setdiff1d(weights.columns, ShardTask(shard, members, 0).columns(spec))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser.audit.attacks.asking import Answers, state_of
 from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.shadow import Observations, fitted, observe, resplit
-from grapheraser.audit.attacks.version import Answers, Version
 from grapheraser.eraser import GraphEraser
 from grapheraser.execution import LocalExecutor
 from grapheraser.experiments.framework.cell import KINDS, Kind
@@ -47,7 +47,7 @@ def _looks(
     looks: Mapping[str, Mapping[str, Any]], eraser: GraphEraser, graph: Graph, seed: int
 ) -> dict[str, Observations]:
     """What is seen of one run in each scenario."""
-    known = Answers(Version.of(eraser), graph)
+    known = Answers(state_of(eraser), graph)
     return {
         column: observe(
             eraser,

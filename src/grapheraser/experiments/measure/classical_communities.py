@@ -8,10 +8,10 @@ number of communities is found and not given.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
 from grapheraser.seeding import generator
 
 MAX_ROUNDS = 100
@@ -37,7 +37,7 @@ def communities(graph: Graph, seed: int) -> NDArray[np.int64]:
     return rank[found]
 
 
-@njit(cache=True)
+@compiled
 def _round(indptr, indices, labels, order):  # type: ignore[no-untyped-def]
     """One turn of every node; changes ``labels``, returns how many nodes changed."""
     counts = np.zeros(len(order), np.int64)

@@ -5,55 +5,38 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, ONE, Tile, fma, inverse_root, load, store
+from grapheraser.training.layout.schedule import BETA_1, BETA_2, EPS, Schedule
 
-BETA_1, BETA_2, EPS = 0.9, 0.999, 1e-8
 Rates: TypeAlias = tuple[float, float, float]
 
 
-class Schedule(NamedTuple):
-    """Rates of every epoch.
+class Parameters(NamedTuple):
+    """All parameters but the input's, with all that changes along with them.
 
     Attributes:
-        step: float64 ``[epochs]``, learning rate over the first moment's bias correction.
-        correction: float64 ``[epochs]``, inverse root of the second moment's bias correction.
-        decay: weight decay.
+        values, gradient, first, second: flat, the parameters end to end, their gradient and
+            Adam's moments of it.
+        running: ``[4, hidden]``, running mean and variance of the first and of the second norm.
     """
-
-    step: NDArray[np.float64]
-    correction: NDArray[np.float64]
-    decay: float
-
-
-def schedule_of(lr: float, weight_decay: float, epochs: int) -> Schedule:
-    """The rates of Adam with PyTorch's betas."""
-    t = np.arange(1, epochs + 1, dtype=np.float64)
-    return Schedule(
-        np.asarray(lr / (1 - BETA_1**t), dtype=np.float64),
-        np.asarray(1 / np.sqrt(1 - BETA_2**t), dtype=np.float64),
-        weight_decay,
-    )
-
-
-class Parameters(NamedTuple):
-    """All parameters but the input's, end to end, with their gradient and moments (all flat)."""
 
     values: NDArray[np.floating]
     gradient: NDArray[np.floating]
     first: NDArray[np.floating]
     second: NDArray[np.floating]
+    running: NDArray[np.floating]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rates_of(schedule: Schedule, epoch: int) -> Rates:
     """One epoch's step, correction and decay."""
     return schedule.step[epoch], schedule.correction[epoch], schedule.decay
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def adam_tile(
     values: NDArray[np.floating],
     first: NDArray[np.floating],
@@ -78,9 +61,9 @@ def adam_tile(
     return w
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def adam_step(p: Parameters, rates: Rates) -> None:
     """Update all parameters from their gradient."""
-    values, gradient, first, second = p
+    values, gradient, first, second = p.values, p.gradient, p.first, p.second
     for at in range(0, len(values), LANES):
         adam_tile(values, first, second, at, load(gradient, at, ONE), rates, ONE)

@@ -1,6 +1,6 @@
 """GAT's attention over the edges of a shard, forward and backward.
 
-Units of the heads are interleaved (`layout.Axis.heads`), so lane i of any vector of a row belongs
+Units of the heads are interleaved (`layout.axes.Axis.of`), so lane i of any vector of a row belongs
 to head ``i % period``. What there is one of per head (scores, coefficients) is kept as a *strip*:
 one or more vectors that repeat the heads, and that multiply every vector of a row as they are.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import (
     LANES,
     ONE,
@@ -26,11 +26,10 @@ from grapheraser.kernels.vectors import (
     where_positive,
     zeros,
 )
+from grapheraser.models.constants import LEAK
 from grapheraser.training.cpu.dense import Array
 from grapheraser.training.cpu.noise import Noise, edge_key, row_keys, scale_of
-from grapheraser.training.cpu.sparse import Edges
-
-LEAK = 0.2
+from grapheraser.training.layout.adjacency import Adjacency
 
 
 class Attention(NamedTuple):
@@ -59,9 +58,9 @@ class Attention(NamedTuple):
     num_heads: int
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def attend(
-    edges: Edges,
+    edges: Adjacency,
     noise: Noise,
     epoch: int,
     layer: int,
@@ -80,9 +79,9 @@ def attend(
     _mix(edges.indptr, edges.indices, a.kept, z, out)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def attend_gradient(
-    edges: Edges,
+    edges: Adjacency,
     a: Attention,
     z: Array,
     theta: Array,
@@ -100,7 +99,7 @@ def attend_gradient(
     _score_gradient(z, theta, gradient, source_at, target_at, a.by_source, a.by_target, out)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _score(
     z: Array,
     theta: Array,
@@ -123,7 +122,7 @@ def _score(
             store(target, r * strip + b, fold_sum(as_target, period))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _softmax(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -153,7 +152,7 @@ def _softmax(
                 store(share, e * strip + b, load(share, e * strip + b, ONE) * inverse)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _drop(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -179,7 +178,7 @@ def _drop(
                 store(kept, at, value * factor)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mix(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], kept: Array, z: Array, out: Array
 ) -> None:
@@ -195,7 +194,7 @@ def _mix(
                 store(out, r * width + v, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mix_back(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -216,7 +215,7 @@ def _mix_back(
                 store(out, r * width + v, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _by_share(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -241,7 +240,7 @@ def _by_share(
                 store(out, e * strip + b, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _by_score(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -271,7 +270,7 @@ def _by_score(
             store(by_target, r * strip + b, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _collect(
     indptr: NDArray[np.int64], reverse: NDArray[np.int32], by_score: Array, by_source: Array
 ) -> None:
@@ -285,7 +284,7 @@ def _collect(
             store(by_source, r * strip + b, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _score_gradient(
     z: Array,
     theta: Array,

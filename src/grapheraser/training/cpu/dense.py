@@ -8,9 +8,9 @@ the offset of their first entry. Every sum runs in one fixed order.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import (
     LANES,
     ONE,
@@ -27,13 +27,13 @@ from grapheraser.kernels.vectors import (
     where_positive,
     zeros,
 )
+from grapheraser.models.constants import ELU, RELU
 from grapheraser.training.cpu.noise import EVERY_UNIT, scale_of
 
 Array = NDArray[np.floating]
-NO_ACTIVATION, RELU, ELU = range(3)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def matmul(h: Array, depth: int, weight: Array, weight_at: int, out: Array, tile: Tile) -> None:
     """``out[r] = sum_k h[r, k] weight[k]``, k below ``depth``, weight a segment ``[., width]``.
 
@@ -63,7 +63,7 @@ def matmul(h: Array, depth: int, weight: Array, weight_at: int, out: Array, tile
             r += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weight_gradient(h: Array, g: Array, gradient: Array, at: int, tile: Tile) -> None:
     """``gradient[k] = sum_r h[r, k] g[r]``: a segment ``[width of h, width of g]``."""
     n, width = g.shape
@@ -82,7 +82,7 @@ def weight_gradient(h: Array, g: Array, gradient: Array, at: int, tile: Tile) ->
             store(gradient, at + (k + 3) * width + t, d)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def transpose(weight: Array, at: int, out: Array) -> None:
     """``out[m, k] = weight[k, m]`` for a segment with as many columns as ``out`` has rows."""
     rows, columns = out.shape
@@ -91,7 +91,7 @@ def transpose(weight: Array, at: int, out: Array) -> None:
             out[m, k] = weight[at + k * rows + m]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_bias(z: Array, bias: Array, at: int, tile: Tile) -> None:
     """``z[r] += bias``."""
     n, width = z.shape
@@ -100,7 +100,7 @@ def add_bias(z: Array, bias: Array, at: int, tile: Tile) -> None:
             store(z, r * width + t, load(z, r * width + t, tile) + load(bias, at + t, tile))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bias_gradient(g: Array, gradient: Array, at: int, tile: Tile) -> None:
     """``gradient = sum_r g[r]``."""
     n, width = g.shape
@@ -111,7 +111,7 @@ def bias_gradient(g: Array, gradient: Array, at: int, tile: Tile) -> None:
         store(gradient, at + t, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def activate(
     z: Array,
     code: int,
@@ -145,14 +145,14 @@ def activate(
             store(slope, at, derivative)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def times(g: Array, slope: Array, tile: Tile) -> None:
     """``g *= slope``."""
     for at in range(0, g.size, LANES * len(tile)):
         store(g, at, load(g, at, tile) * load(slope, at, tile))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def loss_gradient(logits: Array, labels: NDArray[np.int64], num_classes: int, g: Array) -> None:
     """Gradient of the mean cross-entropy by the logits: ``(softmax - one_hot) / n``."""
     n, width = logits.shape

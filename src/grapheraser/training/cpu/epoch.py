@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import Tile
-from grapheraser.training.cpu.adam import Parameters, Schedule, adam_step, rates_of
+from grapheraser.training.cpu.adam import Parameters, adam_step, rates_of
 from grapheraser.training.cpu.dense import Array
 from grapheraser.training.cpu.noise import Noise
 from grapheraser.training.cpu.sparse import (
-    Edges,
-    Features,
     InputWeights,
+    SparseFeatures,
     drop_features,
     input_step,
     project,
 )
+from grapheraser.training.layout.adjacency import Adjacency
+from grapheraser.training.layout.schedule import Schedule
 
 
 class Shard(NamedTuple):
@@ -32,11 +33,11 @@ class Shard(NamedTuple):
         num_classes: C, at most the padded width of the logits.
         noise: where dropout comes from.
         schedule: Adam's rates by epoch.
-        activation: a code of `dense`.
+        activation: a code of `models.constants`.
     """
 
-    x: Features
-    edges: Edges
+    x: SparseFeatures
+    edges: Adjacency
     labels: NDArray[np.int64]
     num_classes: int
     noise: Noise
@@ -44,7 +45,7 @@ class Shard(NamedTuple):
     activation: int
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def matrix(rows: int, width: int, like: Array) -> Array:
     """Zeros ``[rows, width]`` that start at a cache line: a vector then never spans two."""
     spare = 64 // like.itemsize
@@ -60,7 +61,7 @@ class Entries(NamedTuple):
     by_column: Array
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def entries_of(shard: Shard) -> Entries:
     """X's own values, copied only if dropout is going to change them."""
     x = shard.x
@@ -69,7 +70,7 @@ def entries_of(shard: Shard) -> Entries:
     return Entries(x.row_values, x.column_values)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def begin(
     shard: Shard,
     weights: InputWeights,
@@ -86,7 +87,7 @@ def begin(
     project(x.row_indptr, x.row_places, entries.by_row, weights.values, z, tile)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def finish(
     shard: Shard,
     weights: InputWeights,

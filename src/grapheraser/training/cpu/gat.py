@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any
 
-from grapheraser.kernels.vectors import LANES, ONE, Tile
+import numpy as np
+
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import LANES, ONE, Tile, tile_for
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.attention import Attention, attend, attend_gradient
 from grapheraser.training.cpu.dense import (
@@ -20,11 +22,20 @@ from grapheraser.training.cpu.dense import (
     weight_gradient,
 )
 from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
-from grapheraser.training.cpu.noise import ATTENTION_1, ATTENTION_2, HIDDEN_1, row_keys
+from grapheraser.training.cpu.noise import row_keys
 from grapheraser.training.cpu.sparse import InputWeights
+from grapheraser.training.layout.dropout import ATTENTION_1, ATTENTION_2, HIDDEN_1
+from grapheraser.training.layout.tensors import TensorLayout
+
+ROLES = ("att_src1", "att_dst1", "bias1", "weight2", "att_src2", "att_dst2", "bias2")
 
 
-@njit(cache=True, nogil=True)
+def options(layout: TensorLayout) -> tuple[Any, ...]:
+    """What `train` takes besides data and weights."""
+    return layout.hidden.period, layout.classes.width, tile_for(layout.hidden.width)
+
+
+@compiled
 def attention_of(shard: Shard, num_heads: int, like: Array) -> Attention:
     """Room for a layer's attention."""
     nodes, entries, strip = len(shard.labels), len(shard.edges.indices), max(num_heads, LANES)
@@ -44,7 +55,7 @@ def attention_of(shard: Shard, num_heads: int, like: Array) -> Attention:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def train(
     shard: Shard,
     weights: InputWeights,

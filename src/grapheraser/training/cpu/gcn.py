@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any
 
-from grapheraser.kernels.vectors import ONE, Tile
+import numpy as np
+
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import ONE, Tile, tile_for
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.dense import (
     activate,
@@ -18,11 +20,20 @@ from grapheraser.training.cpu.dense import (
     weight_gradient,
 )
 from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
-from grapheraser.training.cpu.noise import HIDDEN_1, row_keys
+from grapheraser.training.cpu.noise import row_keys
 from grapheraser.training.cpu.sparse import InputWeights, propagate
+from grapheraser.training.layout.dropout import HIDDEN_1
+from grapheraser.training.layout.tensors import TensorLayout
+
+ROLES = ("bias1", "weight2", "bias2")
 
 
-@njit(cache=True, nogil=True)
+def options(layout: TensorLayout) -> tuple[Any, ...]:
+    """What `train` takes besides data and weights."""
+    return layout.classes.width, layout.spec.bias, tile_for(layout.hidden.width)
+
+
+@compiled
 def train(
     shard: Shard,
     weights: InputWeights,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any
 
-from grapheraser.kernels.vectors import ONE, Tile
+import numpy as np
+
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import ONE, Tile, tile_for
+from grapheraser.models.constants import RELU
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.dense import (
-    RELU,
-    Array,
     activate,
     add_bias,
     bias_gradient,
@@ -20,18 +21,31 @@ from grapheraser.training.cpu.dense import (
     weight_gradient,
 )
 from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
-from grapheraser.training.cpu.noise import HIDDEN_1, HIDDEN_2, row_keys
+from grapheraser.training.cpu.noise import row_keys
 from grapheraser.training.cpu.norm import norm_gradient, normalise
 from grapheraser.training.cpu.sparse import InputWeights, propagate
+from grapheraser.training.layout.dropout import HIDDEN_1, HIDDEN_2
+from grapheraser.training.layout.tensors import TensorLayout
+
+ROLES = (
+    *("bias1", "weight2", "bias2", "scale1", "shift1"),
+    *("weight3", "bias3", "weight4", "bias4", "scale2", "shift2"),
+    *("head", "head_bias"),
+)
 
 
-@njit(cache=True, nogil=True)
+def options(layout: TensorLayout) -> tuple[Any, ...]:
+    """What `train` takes besides data and weights."""
+    spec, widths = layout.spec, (layout.last.width, layout.classes.width)
+    return *widths, spec.batch_norm, spec.linear_head, tile_for(layout.hidden.width)
+
+
+@compiled
 def train(
     shard: Shard,
     weights: InputWeights,
     parameters: Parameters,
     offsets: tuple[int, ...],
-    running: Array,
     last: int,
     classes: int,
     batch_norm: bool,
@@ -46,7 +60,6 @@ def train(
         parameters: b1, W2, b2, weight and bias of norm 1; W3, b3, W4, b4, weight and bias of norm
             2; weight and bias of the head. Those that the model does not have stay zero.
         offsets: where each of these begins.
-        running: ``[4, hidden]``, running mean and variance of norm 1 and of norm 2.
         last: padded width of the second layer's result: the logits, or hidden units before a head.
         classes: padded width of the logits.
         batch_norm: whether the model has norms.
@@ -57,6 +70,7 @@ def train(
     bias_1, weight_2, bias_2, scale_1, shift_1 = offsets[:5]
     weight_3, bias_3, weight_4, bias_4, scale_2, shift_2, weight_5, bias_5 = offsets[5:]
     edges, theta, gradient = shard.edges, parameters.values, parameters.gradient
+    running = parameters.running
     dropout, drop_nothing = shard.noise.hidden, 0
     z, h1, slope_1 = matrix(n, hidden, theta), matrix(n, hidden, theta), matrix(n, hidden, theta)
     h2, slope_2 = matrix(n, hidden, theta), matrix(n, hidden, theta)

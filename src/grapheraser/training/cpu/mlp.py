@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any
 
-from grapheraser.kernels.vectors import ONE, Tile
+import numpy as np
+
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import ONE, Tile, tile_for
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.dense import (
     activate,
@@ -18,11 +20,21 @@ from grapheraser.training.cpu.dense import (
     weight_gradient,
 )
 from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
-from grapheraser.training.cpu.noise import HIDDEN_1, HIDDEN_2, row_keys
+from grapheraser.training.cpu.noise import row_keys
 from grapheraser.training.cpu.sparse import InputWeights
+from grapheraser.training.layout.dropout import HIDDEN_1, HIDDEN_2
+from grapheraser.training.layout.tensors import TensorLayout
+
+ROLES = ("bias1", "weight2", "bias2", "weight3", "bias3")
 
 
-@njit(cache=True, nogil=True)
+def options(layout: TensorLayout) -> tuple[Any, ...]:
+    """What `train` takes besides data and weights."""
+    first, second = layout.hidden.width, layout.last.width
+    return second, layout.classes.width, tile_for(first), tile_for(second)
+
+
+@compiled
 def train(
     shard: Shard,
     weights: InputWeights,

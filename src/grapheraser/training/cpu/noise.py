@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.seeding import GOLDEN, keyed_hash, mixed
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.hashing import mixed
+from grapheraser.seeding import GOLDEN, keyed_hash
+from grapheraser.training.layout.dropout import Limits
 
-INPUT, HIDDEN_1, HIDDEN_2, ATTENTION_1, ATTENTION_2 = range(5)
 EVERY_UNIT = 2**31
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -36,21 +37,18 @@ class Noise(NamedTuple):
     attention: int
 
 
-def noise_of(
-    seed: int, ids: NDArray[np.int64], hidden: float, features: float, attention: float
-) -> Noise:
-    """The noise of one task, from the probabilities of dropping a unit."""
-    limits = [round(p * 2**32) for p in (hidden, features, attention)]
+def noise_of(seed: int, ids: NDArray[np.int64], limits: Limits) -> Noise:
+    """The noise of one task."""
     return Noise(np.uint64(seed % 2**64), keyed_hash(ids, 0), *limits)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scale_of(limit: int) -> float:
     """What kept units are multiplied by, so that the expected value stays."""
     return 1.0 / (1.0 - limit / 4294967296.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def row_keys(noise: Noise, epoch: int, layer: int, keys: NDArray[np.uint32]) -> None:
     """Write a key per node ``[n]`` for one layer in one epoch."""
     place = mixed(noise.seed + GOLDEN * np.uint64(epoch * 8 + layer + 1))
@@ -59,15 +57,15 @@ def row_keys(noise: Noise, epoch: int, layer: int, keys: NDArray[np.uint32]) -> 
         keys[r] = np.uint32(mixed(id_keys[r] + place) >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def edge_key(target_key: np.uint32, source_id_key: np.uint64) -> np.uint32:
     """A key for one edge, from the row key of its target."""
     return np.uint32(mixed(source_id_key ^ np.uint64(target_key)) >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def is_kept(row_key: np.uint32, unit: int, limit: int) -> bool:
-    """Whether dropout keeps one unit; the same hash as `simd.kept_lanes`."""
+    """Whether dropout keeps one unit; the same hash as `vectors.kept_lanes`."""
     h = np.uint64(row_key) ^ ((np.uint64(unit) * np.uint64(0x9E3779B1)) & _LOW)
     h = ((h ^ (h >> np.uint64(16))) * np.uint64(0x7FEB352D)) & _LOW
     h = ((h ^ (h >> np.uint64(15))) * np.uint64(0x846CA68B)) & _LOW

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, Tile, fma, load, root, store, zeros
+from grapheraser.models.constants import NORM_EPS, NORM_MOMENTUM
 from grapheraser.training.cpu.dense import Array
 
-MOMENTUM, EPS = 0.1, 1e-5
 
-
-@njit(cache=True, nogil=True)
+@compiled
 def normalise(
     z: Array,
     theta: Array,
@@ -39,13 +37,13 @@ def normalise(
             offset = load(z, r * width + t, tile) - mean
             spread = fma(offset, offset, spread)
         variance = spread * share
-        inverse = 1.0 / root(variance + EPS)
+        inverse = 1.0 / root(variance + NORM_EPS)
         store(inverse_deviation, t, inverse)
         at = mean_row * width + t
-        store(running, at, fma(load(running, at, tile), 1 - MOMENTUM, mean * MOMENTUM))
+        store(running, at, fma(load(running, at, tile), 1 - NORM_MOMENTUM, mean * NORM_MOMENTUM))
         at += width
-        follow = variance * (MOMENTUM * unbiased)
-        store(running, at, fma(load(running, at, tile), 1 - MOMENTUM, follow))
+        follow = variance * (NORM_MOMENTUM * unbiased)
+        store(running, at, fma(load(running, at, tile), 1 - NORM_MOMENTUM, follow))
         weight, bias = load(theta, weight_at + t, tile), load(theta, bias_at + t, tile)
         for r in range(n):
             value = (load(z, r * width + t, tile) - mean) * inverse
@@ -53,7 +51,7 @@ def normalise(
             store(z, r * width + t, fma(value, weight, bias))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def norm_gradient(
     g: Array,
     standard: Array,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any
 
-from grapheraser.kernels.vectors import LANES, ONE, Tile, fma, load, store, zeros
+import numpy as np
+
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import LANES, ONE, Tile, fma, load, store, tile_for, zeros
 from grapheraser.training.cpu.adam import Parameters
 from grapheraser.training.cpu.dense import (
     Array,
@@ -19,12 +21,22 @@ from grapheraser.training.cpu.dense import (
     weight_gradient,
 )
 from grapheraser.training.cpu.epoch import Shard, begin, entries_of, finish, matrix
-from grapheraser.training.cpu.noise import HIDDEN_1, row_keys
-from grapheraser.training.cpu.sparse import Edges, InputWeights
+from grapheraser.training.cpu.noise import row_keys
+from grapheraser.training.cpu.sparse import InputWeights
+from grapheraser.training.layout.adjacency import Adjacency
+from grapheraser.training.layout.dropout import HIDDEN_1
+from grapheraser.training.layout.tensors import TensorLayout
+
+ROLES = ("bias1", "weight2", "bias2")
 
 
-@njit(cache=True, nogil=True)
-def combine(edges: Edges, z: Array, out: Array, tile: Tile) -> None:
+def options(layout: TensorLayout) -> tuple[Any, ...]:
+    """What `train` takes besides data and weights."""
+    return layout.classes.width, tile_for(layout.hidden.width)
+
+
+@compiled
+def combine(edges: Adjacency, z: Array, out: Array, tile: Tile) -> None:
     """Mean over neighbours of the left half of ``z``, plus the right half of the node's own."""
     (n, width), indptr, indices, weights = out.shape, edges.indptr, edges.indices, edges.forward
     for r in range(n):
@@ -35,8 +47,8 @@ def combine(edges: Edges, z: Array, out: Array, tile: Tile) -> None:
             store(out, r * width + t, total)
 
 
-@njit(cache=True, nogil=True)
-def spread(edges: Edges, g: Array, out: Array, tile: Tile) -> None:
+@compiled
+def spread(edges: Adjacency, g: Array, out: Array, tile: Tile) -> None:
     """Gradient of `combine`: from ``g`` by its result to ``out`` by both halves of ``z``."""
     (n, width), indptr, indices, weights = g.shape, edges.indptr, edges.indices, edges.backward
     for r in range(n):
@@ -48,7 +60,7 @@ def spread(edges: Edges, g: Array, out: Array, tile: Tile) -> None:
             store(out, r * 2 * width + width + t, load(g, r * width + t, tile))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def train(
     shard: Shard,
     weights: InputWeights,

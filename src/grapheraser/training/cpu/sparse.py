@@ -5,54 +5,38 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, Tile, fma, load, store, zeros
 from grapheraser.training.cpu.adam import Rates, adam_tile
 from grapheraser.training.cpu.dense import Array
-from grapheraser.training.cpu.noise import INPUT, Noise, is_kept, row_keys, scale_of
+from grapheraser.training.cpu.noise import Noise, is_kept, row_keys, scale_of
+from grapheraser.training.layout.dropout import INPUT
 
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
-class Edges(NamedTuple):
-    """Symmetric CSR adjacency with weights, self-loops among the entries where there are any.
-
-    Attributes:
-        indptr, indices: rows are targets, columns sources, sorted.
-        forward: weight of each entry.
-        backward: weight of the entry of the opposite direction.
-        reverse: place of the entry of the opposite direction.
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    forward: Array
-    backward: Array
-    reverse: NDArray[np.int32]
-
-
-class Features(NamedTuple):
+class SparseFeatures(NamedTuple):
     """Features over the columns that the shard uses, by row (CSR) and by column (CSC).
 
     Attributes:
         row_indptr, row_values: CSR; columns ascend within a row.
-        row_places: uint32, where the weights of an entry's column begin.
+        row_places: where the weights of an entry's column begin.
         row_columns: int32, an entry's column among all features.
         column_indptr, column_values: CSC; rows ascend within a column.
-        column_places: uint32, where an entry's row begins in a matrix as wide as the weights.
+        column_places: where an entry's row begins in a matrix as wide as the weights.
         column_rows: int32, an entry's row.
         columns: int32, each column among all features.
     """
 
-    # Places are unsigned, or numba would look for indices that count from the end.
+    # Pointers are unsigned, or numba would look for indices that count from the end.
     row_indptr: NDArray[np.uint64]
-    row_places: NDArray[np.uint32]
+    row_places: NDArray[np.integer]
     row_values: Array
     row_columns: NDArray[np.int32]
     column_indptr: NDArray[np.uint64]
-    column_places: NDArray[np.uint32]
+    column_places: NDArray[np.integer]
     column_values: Array
     column_rows: NDArray[np.int32]
     columns: NDArray[np.int32]
@@ -66,7 +50,7 @@ class InputWeights(NamedTuple):
     second: Array
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def propagate(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -85,10 +69,10 @@ def propagate(
             store(out, r * width + t, total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def project(
     indptr: NDArray[np.uint64],
-    places: NDArray[np.uint32],
+    places: NDArray[np.integer],
     values: Array,
     weight: Array,
     z: Array,
@@ -111,10 +95,10 @@ def project(
             store(z, r * width + t, even + odd)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def input_step(
     indptr: NDArray[np.uint64],
-    places: NDArray[np.uint32],
+    places: NDArray[np.integer],
     values: Array,
     weights: InputWeights,
     rates: Rates,
@@ -143,9 +127,9 @@ def input_step(
             adam_tile(weight, first, second, c * width + t, even + odd, rates, tile)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drop_features(
-    x: Features,
+    x: SparseFeatures,
     noise: Noise,
     epoch: int,
     keys: NDArray[np.uint32],

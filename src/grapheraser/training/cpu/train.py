@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec
-from grapheraser.training.cpu.job import Job
+from grapheraser.training.cpu.prepared import PreparedShard
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
 
@@ -32,13 +32,13 @@ def train_shard(
         raise ParameterError(
             "engine 'cpu' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
         )
-    job = Job(task, config.model, config.epochs, start=start)
-    job.run()
-    return ShardWeights(job.columns, job.tensors())
+    shard = PreparedShard(task, config.model, config.epochs, start=start)
+    shard.run()
+    return ShardWeights(shard.columns, shard.tensors())
 
 
 def warm_up(spec: ModelSpec) -> None:
-    """Compile, or read from numba's cache on disk, all that training this model needs."""
+    """Compile, or read from numba's cache on disk, what training this model needs."""
     path = np.array([[0, 1], [1, 2]])
     graph = Graph.from_arrays(np.eye(3), path, np.array([0, 1, 1]), num_classes=2)
     train_shard(ShardTask(0, graph, 0), TrainingConfig(spec, epochs=1))

@@ -18,13 +18,13 @@ __all__ = ["check_model", "train_shard", "train_shards", "warm_up"]
 
 def check_model(model: Model, num_classes: int) -> None:
     """Raise `ParameterError` where this engine can't train the model."""
-    from grapheraser.training.cuda.plan import plan_of
+    from grapheraser.training.cuda.layout import layout_of
 
     if not isinstance(model, ModelSpec):
         raise ParameterError(
             "engine 'cuda' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
         )
-    plan_of(model, num_classes)
+    layout_of(model, num_classes)
 
 
 def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cuda") -> ShardWeights:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import triton.language as tl  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
+from grapheraser.models import constants
 from grapheraser.training.cuda.dense import activate_and_drop, loss_gradient
 from grapheraser.training.cuda.noise import edge_key, kept_scale, row_key
 from grapheraser.training.cuda.sparse import entry_values
+from grapheraser.training.layout import dropout
 
-HIDDEN_LAYER = tl.constexpr(1)
-ATTENTION_1 = tl.constexpr(3)
-ATTENTION_2 = tl.constexpr(4)
-LEAK = tl.constexpr(0.2)
+HIDDEN_LAYER = tl.constexpr(dropout.HIDDEN_1)
+ATTENTION_1 = tl.constexpr(dropout.ATTENTION_1)
+ATTENTION_2 = tl.constexpr(dropout.ATTENTION_2)
+LEAK = tl.constexpr(constants.LEAK)
 
 
 @triton.jit

@@ -10,23 +10,26 @@ from __future__ import annotations
 import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import triton.language as tl  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
+from grapheraser.models import constants
 from grapheraser.training.cuda.noise import kept_scale, row_key
+from grapheraser.training.layout import schedule
 
-NO_ACTIVATION, RELU, ELU = range(3)
-BETA_1 = tl.constexpr(0.9)
-BETA_2 = tl.constexpr(0.999)
-EPS = tl.constexpr(1e-8)
+BETA_1 = tl.constexpr(schedule.BETA_1)
+BETA_2 = tl.constexpr(schedule.BETA_2)
+EPS = tl.constexpr(schedule.EPS)
+RELU = tl.constexpr(constants.RELU)
+ELU = tl.constexpr(constants.ELU)
 
 
 @triton.jit
 def activate(value, ACTIVATION: tl.constexpr):
-    """The activation's value and derivative; codes of this module."""
+    """The activation's value and derivative; codes of `models.constants`."""
     positive = value > 0
     derivative = tl.full(value.shape, 1.0, value.dtype)
-    if ACTIVATION == 1:
+    if ACTIVATION == RELU:
         derivative = tl.where(positive, derivative, 0.0)
         value = tl.where(positive, value, 0.0)
-    elif ACTIVATION == 2:
+    elif ACTIVATION == ELU:
         power = tl.exp(tl.where(positive, 0.0, value))
         derivative = tl.where(positive, derivative, power)
         value = tl.where(positive, value, power - 1.0)

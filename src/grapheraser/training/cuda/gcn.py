@@ -1,7 +1,8 @@
 """GCN and GraphSAGE: two layers that sum over neighbours with fixed weights.
 
 GCN: ``A drop(act(A X W1 + b1)) W2 + b2``, A the normalised adjacency. GraphSAGE: the same with A
-the mean, plus a second product with the node's own row; both products lie side by side.
+the mean, plus a second product with the node's own row; both products lie side by side, and the
+kernels are told so by ``IS_PAIR``.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -16,11 +17,13 @@ from grapheraser.training.cuda.dense import (
     row_times,
     row_times_transposed,
 )
-from grapheraser.training.cuda.plan import Gradient, Plan
+from grapheraser.training.cuda.layout import Gradient
 from grapheraser.training.cuda.run import Run, warps_for
 from grapheraser.training.cuda.sparse import gather, spread
+from grapheraser.training.layout.dropout import HIDDEN_1
+from grapheraser.training.layout.tensors import TensorLayout
 
-HIDDEN_LAYER = tl.constexpr(1)
+HIDDEN_LAYER = tl.constexpr(HIDDEN_1)
 
 
 @triton.jit
@@ -96,10 +99,10 @@ def second_layer_gradient(
     tl.store(g_hidden + row * HIDDEN + hidden, by_hidden)
 
 
-def buffers(plan: Plan) -> dict[str, tuple[str, int]]:
+def buffers(layout: TensorLayout) -> dict[str, tuple[str, int]]:
     """What an epoch writes: by name, one row per what, and how wide."""
-    hidden, inputs = plan.hidden.width, plan.inputs.out.width
-    classes, out = plan.classes.width, plan["conv2"].out.width
+    hidden, inputs = layout.hidden.width, layout.inputs.out.width
+    classes, out = layout.classes.width, layout["weight2"].out.width
     return {
         "z": ("rows", inputs),
         "h": ("rows", hidden),
@@ -112,32 +115,32 @@ def buffers(plan: Plan) -> dict[str, tuple[str, int]]:
     }
 
 
-def gradients(plan: Plan) -> list[Gradient]:
+def gradients(layout: TensorLayout) -> list[Gradient]:
     """Which buffers the gradients of the parameters are made of."""
-    matrix = [Gradient("conv2", "h", "g_p")]
-    if not plan.spec.bias and plan.spec.kind == "gcn":
+    matrix = [Gradient("weight2", "h", "g_p")]
+    if not layout["bias1"].trained:
         return matrix
     return [*matrix, Gradient("bias1", None, "g_hidden"), Gradient("bias2", None, "g")]
 
 
 def epoch(run: Run) -> None:
     """Launch one epoch."""
-    plan, s, b = run.plan, run.stack, run.arena
-    hidden, classes, out = plan.hidden.width, plan.classes.width, plan["conv2"].out.width
-    is_pair = plan.spec.kind == "sage"
-    size, weight = plan.size, plan.offset("conv2")
+    layout, s, b = run.layout, run.stack, run.arena
+    hidden, classes, out = layout.hidden.width, layout.classes.width, layout["weight2"].out.width
+    is_pair = len(layout.inputs.names) == 2
+    size, weight = layout.size, layout.offset("weight2")
     edges = run.edges_per_step
     run.project(b["z"])
     first_layer[(s.num_rows,)](
         b["z"], b["h"], b["slope"], b["p"], run.theta, s.row_shard, s.seeds, s.id_keys, run.clock,
         s.indptr, s.indices, s.forward,
-        SIZE=size, BIAS=plan.offset("bias1"), WEIGHT=weight, HIDDEN=hidden, OUT=out,
-        IS_PAIR=is_pair, ACTIVATION=plan.activation, LIMIT=plan.limits.hidden, EDGES=edges,
+        SIZE=size, BIAS=layout.offset("bias1"), WEIGHT=weight, HIDDEN=hidden, OUT=out,
+        IS_PAIR=is_pair, ACTIVATION=layout.activation, LIMIT=layout.limits.hidden, EDGES=edges,
         num_warps=warps_for(hidden * max(edges, out)),
     )  # fmt: skip
     second_layer[(s.num_rows,)](
         b["p"], b["g"], run.theta, s.row_shard, s.labels, s.shares, s.indptr, s.indices, s.forward,
-        SIZE=size, BIAS=plan.offset("bias2"), CLASSES=classes, NUM_CLASSES=plan.num_classes,
+        SIZE=size, BIAS=layout.offset("bias2"), CLASSES=classes, NUM_CLASSES=layout.num_classes,
         IS_PAIR=is_pair, EDGES=edges, num_warps=warps_for(classes * edges),
     )  # fmt: skip
     second_layer_gradient[(s.num_rows,)](

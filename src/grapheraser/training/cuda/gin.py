@@ -8,16 +8,18 @@ import triton.language as tl  # type: ignore[import-not-found, import-untyped, u
 
 from grapheraser.training.cuda import norm
 from grapheraser.training.cuda.dense import (
+    RELU,
     activate,
     activate_and_drop,
     loss_gradient,
     row_times,
     row_times_transposed,
 )
+from grapheraser.training.cuda.layout import Gradient
 from grapheraser.training.cuda.norm import norm_gradient, normalised
-from grapheraser.training.cuda.plan import Gradient, Plan
 from grapheraser.training.cuda.run import Run, warps_for
 from grapheraser.training.cuda.sparse import gather, spread
+from grapheraser.training.layout.tensors import TensorLayout
 
 NORM_TILE, NORM_ROWS = 16, 64
 
@@ -38,7 +40,7 @@ def perceptron(
     base = theta + tl.load(row_shard + r).to(tl.int64) * SIZE
     unit, last = tl.arange(0, HIDDEN), tl.arange(0, OUT)
     value = gather(z, indices, forward, start, end, HIDDEN, HIDDEN, EDGES)
-    value, derivative = activate(value + tl.load(base + BIAS_1 + unit), 1)
+    value, derivative = activate(value + tl.load(base + BIAS_1 + unit), RELU)
     row = r.to(tl.int64)
     tl.store(h + row * HIDDEN + unit, value)
     result = row_times(value, base + WEIGHT, HIDDEN, OUT) + tl.load(base + BIAS_2 + last)
@@ -133,9 +135,9 @@ def between_gradient(
     tl.store(g_y + at, value * tl.load(slope + at))
 
 
-def buffers(plan: Plan) -> dict[str, tuple[str, int]]:
+def buffers(layout: TensorLayout) -> dict[str, tuple[str, int]]:
     """What an epoch writes: by name, one row per what, and how wide."""
-    hidden, last, classes = plan.hidden.width, plan.last.width, plan.classes.width
+    hidden, last, classes = layout.hidden.width, layout.last.width, layout.classes.width
     rows = dict.fromkeys(("z", "h1", "h2", "h3", "slope1", "slope2", "slope3", "p"), hidden)
     rows |= dict.fromkeys(("m1", "g1", "g2", "g3", "g_p", "g_y", "g_input"), hidden)
     rows |= {"m2": last, "h4": last, "g4": last, "g_y2": last, "g_out": classes}
@@ -146,7 +148,7 @@ def buffers(plan: Plan) -> dict[str, tuple[str, int]]:
     return found
 
 
-def gradients(plan: Plan) -> list[Gradient]:
+def gradients(layout: TensorLayout) -> list[Gradient]:
     """Which buffers the gradients of the parameters are made of."""
     found = [
         Gradient("weight2", "h1", "g2"),
@@ -157,9 +159,9 @@ def gradients(plan: Plan) -> list[Gradient]:
         Gradient("bias3", None, "g3"),
         Gradient("bias4", None, "g4"),
     ]
-    if plan.spec.linear_head:
+    if layout.spec.linear_head:
         found += [Gradient("head", "h4", "g_out"), Gradient("head_bias", None, "g_out")]
-    for layer in range(1, len(plan.norms) + 1):
+    for layer in range(1, len(layout.norms) + 1):
         found += [
             Gradient(f"scale{layer}", None, f"by_weight{layer}", by_shard=True),
             Gradient(f"shift{layer}", None, f"by_bias{layer}", by_shard=True),
@@ -169,8 +171,8 @@ def gradients(plan: Plan) -> list[Gradient]:
 
 def epoch(run: Run) -> None:
     """Launch one epoch."""
-    plan, s, b = run.plan, run.stack, run.arena
-    has_head = plan.spec.linear_head
+    layout, s, b = run.layout, run.stack, run.arena
+    has_head = layout.spec.linear_head
     run.project(b["z"])
     _perceptron(run, 1, "z", "h1", "slope1", "m1", 0)
     _statistics(run, 1)
@@ -178,15 +180,15 @@ def epoch(run: Run) -> None:
     if has_head:
         _perceptron(run, 2, "p", "h3", "slope3", "m2", 0)
         _statistics(run, 2)
-        _between(run, 2, "m2", "h4", "slope2", "p", "head", plan.num_classes)
+        _between(run, 2, "m2", "h4", "slope2", "p", "head", layout.num_classes)
         _perceptron_gradient(run, 2, "g_y2", "m2", "g4", "g3", "slope3", "weight4")
     else:
-        _perceptron(run, 2, "p", "h3", "slope3", "m2", plan.num_classes)
-    hidden, edges = plan.hidden.width, run.edges_per_step
+        _perceptron(run, 2, "p", "h3", "slope3", "m2", layout.num_classes)
+    hidden, edges = layout.hidden.width, run.edges_per_step
     between_gradient[(s.num_rows,)](
         b["g3"], b["g_p"], b["g_y"], b["slope2"], run.theta, s.row_shard, s.indptr, s.indices,
         s.backward,
-        SIZE=plan.size, WEIGHT=plan.offset("weight3"), HIDDEN=hidden, EDGES=edges,
+        SIZE=layout.size, WEIGHT=layout.offset("weight3"), HIDDEN=hidden, EDGES=edges,
         num_warps=warps_for(hidden * max(hidden, edges)),
     )  # fmt: skip
     _perceptron_gradient(run, 1, "g_y", "m1", "g2", "g1", "slope1", "weight2")
@@ -202,24 +204,24 @@ def epoch(run: Run) -> None:
 def _perceptron(
     run: Run, layer: int, z: str, h: str, slope: str, out: str, num_classes: int
 ) -> None:
-    plan, s, b = run.plan, run.stack, run.arena
-    hidden, edges = plan.hidden.width, run.edges_per_step
-    width = hidden if layer == 1 else plan.last.width
+    layout, s, b = run.layout, run.stack, run.arena
+    hidden, edges = layout.hidden.width, run.edges_per_step
+    width = hidden if layer == 1 else layout.last.width
     perceptron[(s.num_rows,)](
         b[z], b[h], b[slope], b[out], b["g4"], b["g3"], run.theta, s.row_shard, s.labels, s.shares,
         s.indptr, s.indices, s.forward,
-        SIZE=plan.size, BIAS_1=plan.offset(f"bias{2 * layer - 1}"),
-        WEIGHT=plan.offset(f"weight{2 * layer}"), BIAS_2=plan.offset(f"bias{2 * layer}"),
+        SIZE=layout.size, BIAS_1=layout.offset(f"bias{2 * layer - 1}"),
+        WEIGHT=layout.offset(f"weight{2 * layer}"), BIAS_2=layout.offset(f"bias{2 * layer}"),
         HIDDEN=hidden, OUT=width, NUM_CLASSES=num_classes, EDGES=edges,
         num_warps=warps_for(hidden * max(width, edges)),
     )  # fmt: skip
 
 
 def _statistics(run: Run, layer: int) -> None:
-    plan, s, b = run.plan, run.stack, run.arena
-    if not plan.norms:
+    layout, s, b = run.layout, run.stack, run.arena
+    if not layout.norms:
         return
-    width = plan.hidden.width if layer == 1 else plan.last.width
+    width = layout.hidden.width if layer == 1 else layout.last.width
     norm.statistics[(s.num_shards, width // NORM_TILE)](
         b[f"m{layer}"], b[f"mean{layer}"], b[f"inverse{layer}"], run.running, s.bounds,
         WIDTH=width, TILE=NORM_TILE, ROWS=NORM_ROWS, FIRST=2 * (layer - 1), num_warps=4,
@@ -229,28 +231,29 @@ def _statistics(run: Run, layer: int) -> None:
 def _between(
     run: Run, layer: int, z: str, h: str, slope: str, p: str, weight: str, num_classes: int
 ) -> None:
-    plan, s, b = run.plan, run.stack, run.arena
-    width = plan.hidden.width if layer == 1 else plan.last.width
-    out = plan[weight].out.width
+    layout, s, b = run.layout, run.stack, run.arena
+    width = layout.hidden.width if layer == 1 else layout.last.width
+    out = layout[weight].out.width
     between[(s.num_rows,)](
         b[z], b[h], b[slope], b[p], b["g_out"], b["g_y2"], b[f"mean{layer}"], b[f"inverse{layer}"],
         run.theta, s.row_shard, s.labels, s.shares, s.seeds, s.id_keys, run.clock,
-        SIZE=plan.size, SCALE=plan.offset(f"scale{layer}"), SHIFT=plan.offset(f"shift{layer}"),
-        WEIGHT=plan.offset(weight), BIAS=plan.offset("head_bias"), HIDDEN=width, OUT=out,
-        NUM_CLASSES=num_classes, HAS_NORM=bool(plan.norms), LAYER=layer,
-        ACTIVATION=plan.activation, LIMIT=plan.limits.hidden, num_warps=warps_for(width * out),
+        SIZE=layout.size, SCALE=layout.offset(f"scale{layer}"),
+        SHIFT=layout.offset(f"shift{layer}"), WEIGHT=layout.offset(weight),
+        BIAS=layout.offset("head_bias"), HIDDEN=width, OUT=out,
+        NUM_CLASSES=num_classes, HAS_NORM=bool(layout.norms), LAYER=layer,
+        ACTIVATION=layout.activation, LIMIT=layout.limits.hidden, num_warps=warps_for(width * out),
     )  # fmt: skip
 
 
 def _perceptron_gradient(
     run: Run, layer: int, g: str, z: str, g_z: str, g_h: str, slope: str, weight: str
 ) -> None:
-    plan, s, b = run.plan, run.stack, run.arena
-    hidden = plan.hidden.width
-    width = hidden if layer == 1 else plan.last.width
+    layout, s, b = run.layout, run.stack, run.arena
+    hidden = layout.hidden.width
+    width = hidden if layer == 1 else layout.last.width
     names = ("mean", "inverse", "by_weight", "by_bias")
     mean, inverse, by_weight, by_bias = (b[f"{name}{layer}"] for name in names)
-    if plan.norms:
+    if layout.norms:
         norm.gradient_sums[(s.num_shards, width // NORM_TILE)](
             b[g], b[z], mean, inverse, by_weight, by_bias, s.bounds,
             WIDTH=width, TILE=NORM_TILE, ROWS=NORM_ROWS, num_warps=4,
@@ -258,6 +261,6 @@ def _perceptron_gradient(
     perceptron_gradient[(s.num_rows,)](
         b[g], b[z], b[g_z], b[g_h], b[slope], mean, inverse, by_weight, by_bias, run.theta,
         s.row_shard, s.shares,
-        SIZE=plan.size, SCALE=plan.offset(f"scale{layer}"), WEIGHT=plan.offset(weight),
-        HIDDEN=hidden, OUT=width, HAS_NORM=bool(plan.norms), num_warps=warps_for(hidden * width),
+        SIZE=layout.size, SCALE=layout.offset(f"scale{layer}"), WEIGHT=layout.offset(weight),
+        HIDDEN=hidden, OUT=width, HAS_NORM=bool(layout.norms), num_warps=warps_for(hidden * width),
     )  # fmt: skip

@@ -7,8 +7,9 @@ import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import triton.language as tl  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 from grapheraser.training.cuda.dense import activate_and_drop
-from grapheraser.training.cuda.plan import Gradient, Plan
+from grapheraser.training.cuda.layout import Gradient
 from grapheraser.training.cuda.run import Run
+from grapheraser.training.layout.tensors import TensorLayout
 
 ROWS = 16
 
@@ -65,17 +66,17 @@ def linear(
     tl.store(out + at, total, mask=inside[:, None])
 
 
-def buffers(plan: Plan) -> dict[str, tuple[str, int]]:
+def buffers(layout: TensorLayout) -> dict[str, tuple[str, int]]:
     """What an epoch writes: by name, one row per what, and how wide."""
-    hidden, second, classes = plan.hidden.width, plan.last.width, plan.classes.width
+    hidden, second, classes = layout.hidden.width, layout.last.width, layout.classes.width
     rows = {"h1": hidden, "slope1": hidden, "g1": hidden, "g3": classes}
     rows |= {"h2": second, "slope2": second, "g2": second}
     return {name: ("rows", width) for name, width in rows.items()}
 
 
-def gradients(plan: Plan) -> list[Gradient]:
+def gradients(layout: TensorLayout) -> list[Gradient]:
     """Which buffers the gradients of the parameters are made of."""
-    del plan
+    del layout
     return [
         Gradient("weight2", "h1", "g2"),
         Gradient("weight3", "h2", "g3"),
@@ -87,11 +88,11 @@ def gradients(plan: Plan) -> list[Gradient]:
 
 def epoch(run: Run) -> None:
     """Launch one epoch."""
-    plan, b = run.plan, run.arena
-    hidden, second, classes = plan.hidden.width, plan.last.width, plan.classes.width
+    layout, b = run.layout, run.arena
+    hidden, second, classes = layout.hidden.width, layout.last.width, layout.classes.width
     run.project(b["h1"], hidden=b["slope1"])
     _linear(run, "h1", "h2", "slope2", "weight2", "bias2", hidden, second)
-    _linear(run, "h2", "g3", "slope2", "weight3", "bias3", second, classes, plan.num_classes)
+    _linear(run, "h2", "g3", "slope2", "weight3", "bias3", second, classes, layout.num_classes)
     _linear(run, "g3", "g2", "slope2", "weight3", None, classes, second)
     _linear(run, "g2", "g1", "slope1", "weight2", None, second, hidden)
     with run.beside():
@@ -111,13 +112,14 @@ def _linear(
     num_classes: int = 0,
 ) -> None:
     """Launch a layer, or its gradient when there is no bias to add."""
-    plan, s, b = run.plan, run.stack, run.arena
+    layout, s, b = run.layout, run.stack, run.arena
     tile = width_out if num_classes else 16
     linear[(s.num_tiles, width_out // tile)](
         b[h], b[out], b[slope], run.theta, s.tiles, s.row_shard, s.labels, s.shares, s.seeds,
         s.id_keys, run.clock,
-        SIZE=plan.size, WEIGHT=plan.offset(weight), BIAS=0 if bias is None else plan.offset(bias),
+        SIZE=layout.size, WEIGHT=layout.offset(weight),
+        BIAS=0 if bias is None else layout.offset(bias),
         IN=width_in, OUT=width_out, ROWS=ROWS, TILE=tile, DEPTH=max(1, min(width_in, 512 // tile)),
-        IS_BACKWARD=bias is None, NUM_CLASSES=num_classes, LAYER=2, ACTIVATION=plan.activation,
-        LIMIT=plan.limits.hidden, num_warps=4,
+        IS_BACKWARD=bias is None, NUM_CLASSES=num_classes, LAYER=2, ACTIVATION=layout.activation,
+        LIMIT=layout.limits.hidden, num_warps=4,
     )  # fmt: skip

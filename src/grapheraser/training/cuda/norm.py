@@ -6,8 +6,10 @@ from __future__ import annotations
 import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import triton.language as tl  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-MOMENTUM = tl.constexpr(0.1)
-EPS = tl.constexpr(1e-5)
+from grapheraser.models.constants import NORM_EPS, NORM_MOMENTUM
+
+MOMENTUM = tl.constexpr(NORM_MOMENTUM)
+EPS = tl.constexpr(NORM_EPS)
 
 
 @triton.jit

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grapheraser.training.cuda import dense, sparse
-from grapheraser.training.cuda.plan import NARROWEST, Gradient, Plan
+from grapheraser.training.cuda.layout import NARROWEST, Gradient
 from grapheraser.training.cuda.stack import SHORT, Stack, column_tile
+from grapheraser.training.layout.tensors import TensorLayout
 
 # Entries of a row that a program sums at a time: of the features, and of the adjacency.
 ENTRIES, EDGES = 32, 16
@@ -50,7 +51,7 @@ def arena_offsets(
 
 
 class Arena:
-    """Buffers that an epoch writes, cut from one tensor so that a table can name them by offset."""
+    """Buffers that an epoch writes, parts of one tensor so that a table can name them by offset."""
 
     def __init__(
         self, buffers: Mapping[str, tuple[str, int]], counts: Mapping[str, int], like: Tensor
@@ -64,7 +65,7 @@ class Arena:
 
 
 def zeros(shapes: Sequence[tuple[int, ...]], like: Tensor) -> list[Tensor]:
-    """Several tensors of zeros, cut from one."""
+    """Several tensors of zeros, parts of one."""
     sizes = [-(-math.prod(shape) // 64) * 64 for shape in shapes]
     flat = torch.zeros(sum(sizes), dtype=like.dtype, device=like.device)
     starts = np.cumsum([0, *sizes])[:-1]
@@ -79,12 +80,12 @@ class Run:
 
     Attributes:
         weights: ``[columns, units]``, the first layer's, zero until they are set.
-        theta: ``[shards, plan.size]``, all other parameters, likewise.
+        theta: ``[shards, layout.size]``, all other parameters, likewise.
         moments, theta_moments: Adam's, first and second.
         running: ``[shards, 4, units]``, running mean and variance of each norm.
 
     Args:
-        plan: the model's layout.
+        layout: the model's layout.
         stack: the shards.
         buffers: what the model's epoch writes; see `Arena`.
         rates: Adam's step and correction by epoch.
@@ -95,22 +96,25 @@ class Run:
 
     def __init__(
         self,
-        plan: Plan,
+        layout: TensorLayout,
         stack: Stack,
         buffers: Mapping[str, tuple[str, int]],
         rates: tuple[Tensor, Tensor],
         jobs: Tensor,
     ) -> None:
-        self.plan, self.stack, self.jobs = plan, stack, jobs
+        self.layout, self.stack, self.jobs = layout, stack, jobs
         self.step, self.correction = rates
         self.arena = Arena(buffers, stack.counts, self.step)
-        inputs, others = (stack.num_columns, plan.inputs.out.width), (stack.num_shards, plan.size)
-        norms = (stack.num_shards, 4, plan.hidden.width)
+        inputs, others = (
+            (stack.num_columns, layout.inputs.out.width),
+            (stack.num_shards, layout.size),
+        )
+        norms = (stack.num_shards, 4, layout.hidden.width)
         state = zeros([inputs, inputs, inputs, others, others, others, norms], self.step)
         self.weights, self.moments = state[0], (state[1], state[2])
         self.theta, self.theta_moments = state[3], (state[4], state[5])
         self.running = state[6]
-        if plan.norms:
+        if layout.norms:
             self.running[:, 1::2] = 1.0
         self.clock = torch.zeros(2, dtype=torch.int32, device=self.step.device)
         self._side: torch.cuda.Stream | None = None
@@ -146,22 +150,22 @@ class Run:
 
     def project(self, z: Tensor, *, hidden: Tensor | None = None) -> None:
         """``z = X W``; with ``hidden``, the activated units and there their derivatives."""
-        plan, s = self.plan, self.stack
-        width = plan.inputs.out.width
+        layout, s = self.layout, self.stack
+        width = layout.inputs.out.width
         tile = min(width, PROJECT_TILE)
         sparse.project[(s.num_rows, width // tile)](
             z, z if hidden is None else hidden, self.weights, self.theta, s.x_indptr, s.x_columns,
             s.x_values, s.features, s.row_shard, s.seeds, s.id_keys, self.clock,
-            WIDTH=width, TILE=tile, ENTRIES=ENTRIES, INPUT_LIMIT=plan.limits.features,
-            IS_HIDDEN=hidden is not None, SIZE=plan.size, BIAS=plan.offset("bias1"),
-            ACTIVATION=plan.activation, LIMIT=plan.limits.hidden,
+            WIDTH=width, TILE=tile, ENTRIES=ENTRIES, INPUT_LIMIT=layout.limits.features,
+            IS_HIDDEN=hidden is not None, SIZE=layout.size, BIAS=layout.offset("bias1"),
+            ACTIVATION=layout.activation, LIMIT=layout.limits.hidden,
             num_warps=warps_for(tile * ENTRIES),
         )  # fmt: skip
 
     def update_columns(self, g: Tensor) -> None:
         """Train the first layer from ``g`` by X W."""
-        plan, s = self.plan, self.stack
-        width = plan.inputs.out.width
+        layout, s = self.layout, self.stack
+        width = layout.inputs.out.width
         tile, columns = column_tile(width)
         if s.num_blocks == 0:
             return
@@ -169,22 +173,25 @@ class Run:
             self.weights, *self.moments, g, s.c_indptr, s.c_rows, s.c_values, s.features, s.blocks,
             s.num_long, s.row_shard, s.seeds, s.id_keys, self.clock, self.step, self.correction,
             WIDTH=width, TILE=tile, COLUMNS=columns, LONG=COLUMN_ELEMENTS // tile, SHORT=SHORT,
-            LIMIT=plan.limits.features, DECAY=plan.spec.weight_decay, num_warps=COLUMN_WARPS,
+            LIMIT=layout.limits.features, DECAY=layout.spec.weight_decay, num_warps=COLUMN_WARPS,
         )  # fmt: skip
 
     def update_parameters(self) -> None:
         """Train all other parameters from the buffers; ends an epoch."""
-        plan, s = self.plan, self.stack
+        layout, s = self.layout, self.stack
         dense.update_parameters[(len(self.jobs), s.num_shards)](
             self.theta, *self.theta_moments, self.arena.flat, self.jobs, s.bounds, self.clock,
             self.step, self.correction,
-            SIZE=plan.size, DECAY=plan.spec.weight_decay, ROWS=PARAMETER_ROWS, TILE=NARROWEST,
+            SIZE=layout.size, DECAY=layout.spec.weight_decay, ROWS=PARAMETER_ROWS, TILE=NARROWEST,
             num_warps=PARAMETER_WARPS,
         )  # fmt: skip
 
 
 def jobs_of(
-    plan: Plan, offsets: Mapping[str, int], widths: Mapping[str, int], gradients: Sequence[Gradient]
+    layout: TensorLayout,
+    offsets: Mapping[str, int],
+    widths: Mapping[str, int],
+    gradients: Sequence[Gradient],
 ) -> NDArray[np.int64]:
     """The table of `dense.update_parameters`: one row per tile of a parameter.
 
@@ -192,7 +199,7 @@ def jobs_of(
     """
     jobs = []
     for parameter, left, right, by_shard in gradients:
-        segment, start = plan[parameter], plan.offset(parameter)
+        segment, start = layout[parameter], layout.offset(parameter)
         width = segment.out.width
         height = 1 if segment.inner is None else segment.inner.width
         for i in range(0, height, NARROWEST):

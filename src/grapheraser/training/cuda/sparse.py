@@ -11,9 +11,10 @@ import triton.language as tl  # type: ignore[import-not-found, import-untyped, u
 
 from grapheraser.training.cuda.dense import activate_and_drop, adam
 from grapheraser.training.cuda.noise import kept_scale, row_key
+from grapheraser.training.layout.dropout import HIDDEN_1, INPUT
 
-INPUT_LAYER = tl.constexpr(0)
-HIDDEN_LAYER = tl.constexpr(1)
+INPUT_LAYER = tl.constexpr(INPUT)
+HIDDEN_LAYER = tl.constexpr(HIDDEN_1)
 
 
 @triton.jit

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
+from grapheraser.kernels.compiled import compiled
 from grapheraser.seeding import keyed_hash
-from grapheraser.training.cpu.edges import edges_of
-from grapheraser.training.cuda.plan import Plan
+from grapheraser.training.layout.adjacency import adjacency_of, check_entries
+from grapheraser.training.layout.tensors import TensorLayout
 from grapheraser.training.task import ShardTask
 
 # Columns with at most so many entries are trained in blocks, the others one by one.
@@ -58,7 +58,7 @@ class Stack:
         row_shard, labels, id_keys, shares: of each row its shard, class, hashed id, and one over
             the number of rows of its shard.
         tiles: int32 ``[tiles, 2]``, first row and end of up to `ROW_TILE` rows of one shard.
-        indptr, indices, forward, backward, reverse: adjacency; see `cpu.sparse.Edges`.
+        indptr, indices, forward, backward, reverse: adjacency; see `layout.adjacency`.
         x_indptr, x_columns, x_values: features by row.
         c_indptr, c_rows, c_values: features by column, long columns of a shard first.
         features: int32, number of each column among all features.
@@ -138,13 +138,16 @@ def upload(arrays: dict[str, NDArray[Any]], device: torch.device) -> dict[str, T
     }
 
 
-def stack_of(plan: Plan, tasks: Sequence[ShardTask], dtype: DTypeLike) -> HostStack:
+def stack_of(layout: TensorLayout, tasks: Sequence[ShardTask], dtype: DTypeLike) -> HostStack:
     """Lay out the shards of these tasks."""
-    columns = [task.columns(plan.spec) for task in tasks]
+    graphs = [task.graph for task in tasks]
+    check_entries(sum(len(graph.indices) + graph.num_nodes for graph in graphs))
+    check_entries(sum(graph.x.nnz for graph in graphs))
+    columns = [task.columns(layout.spec) for task in tasks]
     rows = _ends([task.graph.num_nodes for task in tasks])
     firsts = _ends([len(own) for own in columns])
     features, places, long = _stacked_features(tasks, columns, rows, firsts, dtype)
-    _, width = column_tile(plan.inputs.out.width)
+    _, width = column_tile(layout.inputs.out.width)
     single = np.concatenate(
         [np.arange(at, at + n) for at, n in zip(firsts[:-1], long, strict=True)]
     )
@@ -153,7 +156,7 @@ def stack_of(plan: Plan, tasks: Sequence[ShardTask], dtype: DTypeLike) -> HostSt
     seeds = np.array([task.seed % 2**64 for task in tasks], dtype=np.uint64)
     arrays: dict[str, NDArray[Any]] = {
         **features,
-        **_stacked_edges(plan, tasks, rows, dtype),
+        **_stacked_edges(layout, tasks, rows, dtype),
         "bounds": rows,
         "seeds": seeds.view(np.int64),
         "row_shard": np.repeat(numbers, np.diff(rows)),
@@ -207,10 +210,12 @@ def _stacked_features(
 
 
 def _stacked_edges(
-    plan: Plan, tasks: Sequence[ShardTask], rows: NDArray[np.int64], dtype: DTypeLike
+    layout: TensorLayout, tasks: Sequence[ShardTask], rows: NDArray[np.int64], dtype: DTypeLike
 ) -> dict[str, NDArray[Any]]:
     """The adjacency as the model weighs it."""
-    parts = [edges_of(plan.spec, task.graph, dtype) for task in tasks]
+    parts = [
+        adjacency_of(layout.spec, task.graph.indptr, task.graph.indices, dtype) for task in tasks
+    ]
     firsts = _ends([len(part.indices) for part in parts])
     counts = np.diff(firsts)
     pointers = [part.indptr[:-1] + at for part, at in zip(parts, firsts[:-1], strict=True)]
@@ -237,7 +242,7 @@ def _tiles(starts: NDArray[Any], ends: NDArray[Any], size: int) -> NDArray[np.in
     return np.stack([first, np.minimum(first + size, np.repeat(ends, counts))], axis=1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _lay_out(
     indptr: NDArray[np.int32],
     indices: NDArray[np.int32],

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from types import ModuleType
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
-from grapheraser.models import ModelSpec, parameter_shapes
-from grapheraser.training.cpu.adam import schedule_of
-from grapheraser.training.cpu.layout import Tensors
-from grapheraser.training.cuda import gat, gcn, gin, mlp, noise
-from grapheraser.training.cuda.initial import keys_of, tables_of
-from grapheraser.training.cuda.plan import Plan, plan_of
-from grapheraser.training.cuda.run import Run, arena_offsets, jobs_of
-from grapheraser.training.cuda.stack import HostStack, Stack, stack_of, upload
+from grapheraser.models import ModelSpec
+from grapheraser.training.cuda.layout import layout_of
+from grapheraser.training.cuda.prepared import PreparedStack, kernels_of
+from grapheraser.training.layout.tensors import TensorLayout
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
-_MODELS: dict[str, ModuleType] = {"gcn": gcn, "sage": gcn, "gat": gat, "gin": gin, "mlp": mlp}
 # What has been compiled and loaded: nothing may be while a graph is captured.
 _warm: set[tuple[ModelSpec, int, str]] = set()
 # Share of the free device memory that one stack may take.
@@ -35,15 +27,15 @@ def train_stack(
     """Train checked tasks; see `grapheraser.training.cuda.train_shards`."""
     spec = config.model
     assert isinstance(spec, ModelSpec)
-    plan = plan_of(spec, tasks[0].graph.num_classes)
+    layout = layout_of(spec, tasks[0].graph.num_classes)
     place = torch.device(device)
-    warm_up(spec, plan.num_classes, device)
+    warm_up(spec, layout.num_classes, device)
     found: list[ShardWeights] = []
     with _on(place):
-        for batch in _batches(plan, tasks, place):
-            job = Job(plan, batch, config.epochs, place)
-            job.train()
-            found += job.weights()
+        for batch in _batches(layout, tasks, place):
+            stack = PreparedStack(layout, batch, config.epochs, place)
+            stack.train()
+            found += stack.weights()
     return found
 
 
@@ -56,188 +48,34 @@ def warm_up(spec: ModelSpec, num_classes: int, device: str) -> None:
     labels = np.array([0, 1, 1]) % num_classes
     graph = Graph.from_arrays(np.eye(3), path, labels, num_classes=num_classes)
     with _on(place):
-        job = Job(plan_of(spec, num_classes), [ShardTask(0, graph, 0)], 1, place)
-        job.epoch()
+        stack = PreparedStack(layout_of(spec, num_classes), [ShardTask(0, graph, 0)], 1, place)
+        stack.epoch()
         torch.cuda.synchronize()
     _warm.add(key)
-
-
-class Job:
-    """A stack of shards made ready to train.
-
-    Args:
-        plan: the model's layout.
-        tasks: the shards.
-        epochs: how many there will be.
-        device: where.
-        starts: initial weights of each shard; default those that the tasks' seeds stand for.
-        dtype: float32, or float64 to check gradients.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        tasks: Sequence[ShardTask],
-        epochs: int,
-        device: torch.device,
-        *,
-        starts: Sequence[Mapping[str, NDArray[Any]]] | None = None,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        kind = np.float32 if dtype == torch.float32 else np.float64
-        self.plan, self.tasks, self.epochs = plan, tasks, epochs
-        self.host: HostStack = stack_of(plan, tasks, kind)
-        self.model = _MODELS[plan.spec.kind]
-        sent = upload(self._arrays(kind), device)
-        self.order, self.packed, self.units = sent["order"], sent["packed"], sent["units"]
-        own = {name: sent[name] for name in self.host.arrays}
-        stack = Stack(**own, num_long=self.host.num_long)
-        rates = (sent["step"], sent["correction"])
-        self.run = Run(plan, stack, self.model.buffers(plan), rates, sent["jobs"])
-        if starts is None:
-            self._start(sent)
-        else:
-            columns, theta = self._given(starts, kind)
-            self.run.weights.copy_(torch.from_numpy(columns))
-            self.run.theta.copy_(torch.from_numpy(theta))
-
-    def _arrays(self, kind: Any) -> dict[str, NDArray[Any]]:
-        """All that the device is sent."""
-        plan, tasks, host = self.plan, self.tasks, self.host
-        own = host.arrays
-        counts = {"rows": len(own["labels"]), "edges": len(own["indices"]), "shards": len(tasks)}
-        buffers = self.model.buffers(plan)
-        offsets, _ = arena_offsets(buffers, counts)
-        widths = {name: width for name, (_, width) in buffers.items()}
-        rates = schedule_of(plan.spec.lr, plan.spec.weight_decay, self.epochs)
-        firsts = np.repeat(host.column_bounds[:-1], np.diff(host.column_bounds))
-        return {
-            **own,
-            **tables_of(plan.spec, tasks[0].graph.num_features, plan.num_classes),
-            "keys": keys_of(plan, tasks),
-            "jobs": jobs_of(plan, offsets, widths, self.model.gradients(plan)),
-            "step": rates.step.astype(kind),
-            "correction": rates.correction.astype(kind),
-            "order": np.concatenate(host.places) + firsts,
-            "packed": packed_of(plan.spec, plan.num_classes)[0],
-            "units": plan.inputs.out.places,
-        }
-
-    def _start(self, sent: Mapping[str, torch.Tensor]) -> None:
-        """Write the initial weights that the tasks' seeds stand for."""
-        run, plan, stack = self.run, self.plan, self.run.stack
-        num_names = sent["keys"].shape[1]
-        block = 256
-        noise.initial_theta[(stack.num_shards, -(-plan.size // block))](
-            run.theta, sent["keys"], sent["theta_name"], sent["theta_row"], sent["theta_unit"],
-            sent["theta_value"],
-            NUM_NAMES=num_names, SIZE=plan.size, BLOCK=block, num_warps=4,
-        )  # fmt: skip
-        if stack.num_columns:
-            noise.initial_columns[(stack.num_columns,)](
-                run.weights, stack.features, stack.column_shard, sent["keys"], sent["input_name"],
-                sent["input_unit"], sent["input_bound"],
-                NUM_NAMES=num_names, WIDTH=plan.inputs.out.width, num_warps=1,
-            )  # fmt: skip
-
-    def epoch(self) -> None:
-        """One epoch, launched kernel by kernel."""
-        self.model.epoch(self.run)
-
-    def train(self) -> None:
-        """All epochs."""
-        self.run.train(self.model.epoch, self.epochs)
-
-    def weights(self) -> list[ShardWeights]:
-        """The trained shards, each in memory of its own."""
-        found = self.named(self.run.weights, self.run.theta)
-        if self.plan.norms:
-            running = self.run.running.cpu().numpy()
-            for tensors, norms in zip(found, running, strict=True):
-                for row, name in enumerate(self.plan.norms):
-                    mean, variance = norms[2 * row : 2 * row + 2, : self.plan.spec.hidden]
-                    tensors[f"{name}.running_mean"] = mean.copy()
-                    tensors[f"{name}.running_var"] = variance.copy()
-        return [
-            ShardWeights(columns, {name: t.astype(np.float32, copy=False) for name, t in w.items()})
-            for columns, w in zip(self.host.columns, found, strict=True)
-        ]
-
-    def named(self, columns: torch.Tensor, theta: torch.Tensor) -> list[Tensors]:
-        """Tensors of each shard by PyG's names, out of tensors laid out like the weights."""
-        _, parts = packed_of(self.plan.spec, self.plan.num_classes)
-        others = theta.index_select(1, self.packed).cpu().numpy()
-        names, bounds = self.plan.inputs.names, self.host.column_bounds.tolist()
-        rows = columns.index_select(0, self.order).index_select(1, self.units)
-        height = len(self.units) // len(names)
-        found: list[Tensors] = []
-        for shard, other in enumerate(others):
-            own = rows[bounds[shard] : bounds[shard + 1]].t().contiguous().cpu().numpy()
-            tensors: Tensors = {
-                name: own[i * height : (i + 1) * height] for i, name in enumerate(names)
-            }
-            for name, (part, shape) in parts.items():
-                tensors[name] = other[part].reshape(shape).copy()
-            found.append(tensors)
-        return found
-
-    def _given(
-        self, starts: Sequence[Mapping[str, NDArray[Any]]], kind: Any
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Initial weights by PyG's names, laid out."""
-        plan, bounds = self.plan, self.host.column_bounds
-        columns = np.zeros((bounds[-1], plan.inputs.out.width), dtype=kind)
-        theta = np.zeros((len(starts), plan.size), dtype=kind)
-        for shard, start in enumerate(starts):
-            wide = np.concatenate([start[name] for name in plan.inputs.names])
-            rows = bounds[shard] + self.host.places[shard]
-            columns[rows[:, None], plan.inputs.out.places[None, :]] = wide.T
-            for name, segment in plan.segments.items():
-                if segment.names[0] in start:
-                    at = plan.offset(name)
-                    segment.write(start, theta[shard, at : at + segment.size])
-        return columns, theta
-
-
-@lru_cache(maxsize=64)
-def packed_of(
-    spec: ModelSpec, num_classes: int
-) -> tuple[NDArray[np.int64], dict[str, tuple[slice, tuple[int, ...]]]]:
-    """Places in theta of every entry in PyG's order, and where each tensor lies among them."""
-    plan = plan_of(spec, num_classes)
-    shapes = parameter_shapes(spec, 1, num_classes)
-    places, parts, end = [], {}, 0
-    for short, segment in plan.segments.items():
-        if segment.names[0] not in shapes:
-            continue
-        at = np.arange(segment.size, dtype=np.float64) + plan.offset(short)
-        for name, entries in segment.read(at, shapes).items():
-            places.append(entries.astype(np.int64).ravel())
-            parts[name] = (slice(end, end + entries.size), shapes[name])
-            end += entries.size
-    return np.concatenate(places), parts
 
 
 def _on(device: torch.device) -> Any:
     return torch.cuda.device(device) if device.type == "cuda" else torch.device(device)
 
 
-def _batches(plan: Plan, tasks: Sequence[ShardTask], device: torch.device) -> list[list[ShardTask]]:
+def _batches(
+    layout: TensorLayout, tasks: Sequence[ShardTask], device: torch.device
+) -> list[list[ShardTask]]:
     """The tasks in stacks that fit into memory; which ones share a stack changes no bits."""
     if device.type != "cuda":
         return [list(tasks)]
     room = torch.cuda.mem_get_info(device)[0] * _MEMORY_SHARE
-    buffers = _MODELS[plan.spec.kind].buffers(plan)
-    per = {"rows": 0, "edges": 0, "shards": 4 * plan.size}
+    buffers = kernels_of(layout.spec).buffers(layout)
+    per = {"rows": 0, "edges": 0, "shards": 4 * layout.size}
     for what, width in buffers.values():
         per[what] += width
     batches: list[list[ShardTask]] = [[]]
     taken = 0.0
     for task in tasks:
         graph = task.graph
-        columns = graph.num_features if plan.spec.all_columns else graph.x.nnz
+        columns = graph.num_features if layout.spec.all_columns else graph.x.nnz
         size = graph.num_nodes * per["rows"] + 2 * len(graph.indices) * per["edges"]
-        size += per["shards"] + 4 * min(columns, graph.num_features) * plan.inputs.out.width
+        size += per["shards"] + 4 * min(columns, graph.num_features) * layout.inputs.out.width
         size = 4 * (size + 4 * graph.x.nnz)
         if batches[-1] and taken + size > room:
             batches.append([])

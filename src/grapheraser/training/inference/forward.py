@@ -1,70 +1,44 @@
-"""The forward pass of every kind of model in eval mode, compiled, row by row.
+"""The forward pass of every kind of model in eval mode: a function of the name of each kind.
 
-Each takes the rows that the wanted posteriors depend on (`Field`), the columns that the shard has
-weights for, and its weights: the first layer's as ``inputs``, the others in their order. It gives
-``[m, num_classes]``. Every sum runs over one row in the order of node positions.
+It takes the options, the weights and the rows that the wanted posteriors depend on, and gives
+posteriors ``[m, num_classes]``. The compiled part takes the first layer's weights as ``inputs``,
+all other tensors as ``others``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from grapheraser.kernels.vectors import (
-    LANES,
-    ONE,
-    Tile,
-    exponential,
-    fma,
-    load,
-    store,
-    zeros,
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import Tile
+from grapheraser.models import ModelSpec
+from grapheraser.models.constants import RELU
+from grapheraser.training.inference.rows import (
+    Field,
+    Matrix,
+    activate,
+    add,
+    attend,
+    convolve,
+    matmul,
+    mean,
+    normalise,
+    project,
+    softmax,
+    with_own,
 )
-
-Matrix = NDArray[np.float32]
-NORM_EPS = 1e-5
-LEAK = 0.2
+from grapheraser.training.inference.weights import WeightsByRole
 
 
-class Hop(NamedTuple):
-    """Edges from the nodes of one ring of the neighbourhood to those of the next, wider one.
-
-    The wider ring begins with the nodes of the narrower: row r's own node is at place r.
-
-    Attributes:
-        indptr, indices: CSR; columns are places in the wider ring.
-        degree: float32, neighbours in the whole graph of the wider ring's nodes.
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    degree: Matrix
+def gcn(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
+    """Posteriors of GCN."""
+    others = w.of("bias1", "weight2", "bias2")
+    return _gcn(field, w.columns, w.inputs, others, spec.self_loops, w.activation, w.tile)
 
 
-class Field(NamedTuple):
-    """The rows that the wanted posteriors depend on.
-
-    Attributes:
-        outer, inner: from two hops away to one, and from one hop to the wanted nodes.
-        rows: positions of the outermost ring, whose features are read.
-        x_indptr, x_indices, x_data: CSR features of the whole graph.
-        place: int32 ``[num_features]``, all -1: room for `_project`.
-    """
-
-    outer: Hop
-    inner: Hop
-    rows: NDArray[np.int64]
-    x_indptr: NDArray[np.int32]
-    x_indices: NDArray[np.int32]
-    x_data: Matrix
-    place: NDArray[np.int32]
-
-
-@njit(cache=True, nogil=True)
-def gcn(
+@compiled
+def _gcn(
     field: Field,
     columns: NDArray[np.int32],
     inputs: tuple[Matrix, ...],
@@ -73,18 +47,23 @@ def gcn(
     act: int,
     tile: Tile,
 ) -> Matrix:
-    """Posteriors of GCN; ``others``: first bias, second weight and bias."""
+    """``others``: first bias, second weight and bias."""
     bias1, weight2, bias2 = others
-    h = _convolve(
-        field.outer, self_loops, _project(field, len(field.rows), columns, inputs[0], tile)
-    )
-    h = _activate(_add(h, bias1), act)
-    z = _convolve(field.inner, self_loops, _matmul(h, weight2))
-    return _softmax(_add(z, bias2))
+    h = convolve(field.outer, self_loops, project(field, len(field.rows), columns, inputs[0], tile))
+    h = activate(add(h, bias1), act)
+    z = convolve(field.inner, self_loops, matmul(h, weight2))
+    return softmax(add(z, bias2))
 
 
-@njit(cache=True, nogil=True)
-def sage(
+def sage(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
+    """Posteriors of GraphSAGE."""
+    del spec
+    others = w.of("bias1", "weight2", "bias2")
+    return _sage(field, w.columns, w.inputs, others, w.activation, w.tile)
+
+
+@compiled
+def _sage(
     field: Field,
     columns: NDArray[np.int32],
     inputs: tuple[Matrix, ...],
@@ -92,19 +71,26 @@ def sage(
     act: int,
     tile: Tile,
 ) -> Matrix:
-    """Posteriors of GraphSAGE; ``others``: first bias, second weights (two) and bias."""
+    """``others``: first bias, second weights (two) and bias."""
     left1, right1 = inputs
     bias1, left2, right2, bias2 = others
-    h = _mean(field.outer, _project(field, len(field.rows), columns, left1, tile))
-    h += _project(field, len(h), columns, right1, tile)
-    h = _activate(_add(h, bias1), act)
-    z = _mean(field.inner, _matmul(h, left2))
-    z += _matmul(h[: len(z)], right2)
-    return _softmax(_add(z, bias2))
+    h = mean(field.outer, project(field, len(field.rows), columns, left1, tile))
+    h += project(field, len(h), columns, right1, tile)
+    h = activate(add(h, bias1), act)
+    z = mean(field.inner, matmul(h, left2))
+    z += matmul(h[: len(z)], right2)
+    return softmax(add(z, bias2))
 
 
-@njit(cache=True, nogil=True)
-def gat(
+def gat(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
+    """Posteriors of GAT."""
+    first, second = ("att_src1", "att_dst1", "bias1"), ("att_src2", "att_dst2", "bias2")
+    others, loops = w.of(*first, "weight2", *second), spec.self_loops
+    return _gat(field, w.columns, w.inputs, others, spec.heads, loops, w.activation, w.tile)
+
+
+@compiled
+def _gat(
     field: Field,
     columns: NDArray[np.int32],
     inputs: tuple[Matrix, ...],
@@ -114,16 +100,24 @@ def gat(
     act: int,
     tile: Tile,
 ) -> Matrix:
-    """Posteriors of GAT; ``others``: first scores and bias, second weight, scores and bias."""
+    """``others``: first scores and bias, second weight, scores and bias."""
     source1, target1, bias1, weight2, source2, target2, bias2 = others
-    z = _project(field, len(field.rows), columns, inputs[0], tile)
-    h = _add(_attend(field.outer, self_loops, heads, source1, target1, z), bias1)
-    z = _matmul(_activate(h, act), weight2)
-    return _softmax(_add(_attend(field.inner, self_loops, 1, source2, target2, z), bias2))
+    z = project(field, len(field.rows), columns, inputs[0], tile)
+    h = add(attend(field.outer, self_loops, heads, source1, target1, z), bias1)
+    z = matmul(activate(h, act), weight2)
+    return softmax(add(attend(field.inner, self_loops, 1, source2, target2, z), bias2))
 
 
-@njit(cache=True, nogil=True)
-def gin(
+def gin(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
+    """Posteriors of GIN."""
+    others = w.of("bias1", "weight2", "bias2", "weight3", "bias3", "weight4", "bias4")
+    norms = (w.of("scale1", "shift1", "mean1", "var1"), w.of("scale2", "shift2", "mean2", "var2"))
+    head = w.of("head", "head_bias") if spec.linear_head else ()
+    return _gin(field, w.columns, w.inputs, others, *norms, head, w.activation, w.tile)
+
+
+@compiled
+def _gin(
     field: Field,
     columns: NDArray[np.int32],
     inputs: tuple[Matrix, ...],
@@ -134,22 +128,28 @@ def gin(
     act: int,
     tile: Tile,
 ) -> Matrix:
-    """Posteriors of GIN; ``others``: the layers' networks but for the first weight."""
+    """``others``: the layers' networks but for the first weight."""
     bias1, inner1, inner_bias1, weight2, bias2, inner2, inner_bias2 = others
-    relu = 1
-    z = _project(field, len(field.rows), columns, inputs[0], tile)
-    h = _activate(_add(_with_own(field.outer, z), bias1), relu)
-    h = _activate(_normalise(_add(_matmul(h, inner1), inner_bias1), norm1), act)
-    h = _activate(_add(_with_own(field.inner, _matmul(h, weight2)), bias2), relu)
-    h = _add(_matmul(h, inner2), inner_bias2)
+    z = project(field, len(field.rows), columns, inputs[0], tile)
+    h = activate(add(with_own(field.outer, z), bias1), RELU)
+    h = activate(normalise(add(matmul(h, inner1), inner_bias1), norm1), act)
+    h = activate(add(with_own(field.inner, matmul(h, weight2)), bias2), RELU)
+    h = add(matmul(h, inner2), inner_bias2)
     if len(head) == 0:
-        return _softmax(h)
-    h = _activate(_normalise(h, norm2), act)
-    return _softmax(_add(_matmul(h, head[0]), head[1]))
+        return softmax(h)
+    h = activate(normalise(h, norm2), act)
+    return softmax(add(matmul(h, head[0]), head[1]))
 
 
-@njit(cache=True, nogil=True)
-def mlp(
+def mlp(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
+    """Posteriors of the MLP."""
+    del spec
+    others = w.of("bias1", "weight2", "bias2", "weight3", "bias3")
+    return _mlp(field, w.columns, w.inputs, others, w.activation, w.tile)
+
+
+@compiled
+def _mlp(
     field: Field,
     columns: NDArray[np.int32],
     inputs: tuple[Matrix, ...],
@@ -157,242 +157,8 @@ def mlp(
     act: int,
     tile: Tile,
 ) -> Matrix:
-    """Posteriors of the MLP; ``others``: first bias, then weights and biases."""
+    """``others``: first bias, then weights and biases."""
     bias1, weight2, bias2, weight3, bias3 = others
-    h = _activate(_add(_project(field, len(field.rows), columns, inputs[0], tile), bias1), act)
-    h = _activate(_add(_matmul(h, weight2), bias2), act)
-    return _softmax(_add(_matmul(h, weight3), bias3))
-
-
-@njit(cache=True, nogil=True)
-def _normalise(z: Matrix, norm: tuple[Matrix, ...]) -> Matrix:
-    """Batch norm with running statistics, in place; nothing to do without any."""
-    weight, bias, mean, var = norm
-    for u in range(len(weight)):
-        scale = weight[u] / np.sqrt(var[u] + np.float32(NORM_EPS))
-        for r in range(len(z)):
-            z[r, u] = (z[r, u] - mean[u]) * scale + bias[u]
-    return z
-
-
-@njit(cache=True, nogil=True)
-def _add(z: Matrix, bias: Matrix) -> Matrix:
-    """Add a row to all rows, in place; nothing to do without any."""
-    for r in range(len(z)):
-        for u in range(len(bias)):
-            z[r, u] += bias[u]
-    return z
-
-
-@njit(cache=True, nogil=True)
-def _project(
-    field: Field, count: int, columns: NDArray[np.int32], weight: Matrix, tile: Tile
-) -> Matrix:
-    """The first rows of X W ``[count, width]``; W has a row for each of the columns."""
-    width, place = weight.shape[1], field.place
-    for i in range(len(columns)):
-        place[columns[i]] = i
-    out = np.zeros((count, width), dtype=np.float32)
-    whole = width - width % (LANES * len(tile))
-    for r in range(count):
-        start, end = field.x_indptr[field.rows[r]], field.x_indptr[field.rows[r] + 1]
-        for t in range(0, whole, LANES * len(tile)):
-            total = zeros(out, tile)
-            for k in range(start, end):
-                at = np.int64(place[field.x_indices[k]])
-                if at >= 0:
-                    total = fma(load(weight, at * width + t, tile), field.x_data[k], total)
-            store(out, r * width + t, total)
-        if whole < width:
-            for k in range(start, end):
-                at = np.int64(place[field.x_indices[k]])
-                if at >= 0:
-                    for u in range(whole, width):
-                        out[r, u] += field.x_data[k] * weight[at, u]
-    for i in range(len(columns)):
-        place[columns[i]] = -1
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _matmul(h: Matrix, weight: Matrix) -> Matrix:
-    """``h @ weight``, each row by itself: a BLAS may sum differently when there are more rows."""
-    depth, width = weight.shape
-    lanes = width + -width % LANES
-    wide = np.zeros((depth, lanes), dtype=np.float32)
-    wide[:, :width] = weight
-    out, line = np.empty((len(h), width), dtype=np.float32), np.empty(lanes, dtype=np.float32)
-    for r in range(len(h)):
-        for t in range(0, lanes, LANES):
-            total = zeros(line, ONE)
-            for k in range(depth):
-                total = fma(load(wide, k * lanes + t, ONE), h[r, k], total)
-            store(line, t, total)
-        for u in range(width):
-            out[r, u] = line[u]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _convolve(hop: Hop, self_loops: bool, z: Matrix) -> Matrix:
-    """GCN's symmetrically normalised sum over neighbours."""
-    n = len(hop.indptr) - 1
-    out = np.zeros((n, z.shape[1]), dtype=np.float32)
-    loop = np.float32(1.0 if self_loops else 0.0)
-    for r in range(n):
-        degree = hop.degree[r] + loop
-        if degree == 0:
-            continue
-        here, row = np.float32(1.0) / np.sqrt(degree), out[r]
-        for k in range(hop.indptr[r], hop.indptr[r + 1]):
-            j = hop.indices[k]
-            factor, other = here / np.sqrt(hop.degree[j] + loop), z[j]
-            for u in range(z.shape[1]):
-                row[u] += factor * other[u]
-        if self_loops:
-            for u in range(z.shape[1]):
-                row[u] += here * here * z[r, u]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _sum(hop: Hop, z: Matrix) -> Matrix:
-    """Sum over neighbours."""
-    n = len(hop.indptr) - 1
-    out = np.zeros((n, z.shape[1]), dtype=np.float32)
-    for r in range(n):
-        row = out[r]
-        for k in range(hop.indptr[r], hop.indptr[r + 1]):
-            other = z[hop.indices[k]]
-            for u in range(z.shape[1]):
-                row[u] += other[u]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _with_own(hop: Hop, z: Matrix) -> Matrix:
-    """Sum over neighbours and the node itself."""
-    out = _sum(hop, z)
-    out += z[: len(out)]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _mean(hop: Hop, z: Matrix) -> Matrix:
-    """Mean over neighbours; zero where there are none."""
-    out = _sum(hop, z)
-    for r in range(len(out)):
-        share = np.float32(1.0) / np.float32(max(1, hop.indptr[r + 1] - hop.indptr[r]))
-        for u in range(z.shape[1]):
-            out[r, u] *= share
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _attend(
-    hop: Hop, self_loops: bool, heads: int, att_source: Matrix, att_target: Matrix, z: Matrix
-) -> Matrix:
-    """GAT's attention-weighted sum over neighbours, heads side by side."""
-    n, width = len(hop.indptr) - 1, z.shape[1] // heads
-    source, target = _scores(z, att_source, heads), _scores(z[:n], att_target, heads)
-    most = 0
-    for r in range(n):
-        most = max(most, hop.indptr[r + 1] - hop.indptr[r] + 1)
-    shares = np.zeros(most * heads + LANES, dtype=np.float32)
-    best, total = np.empty(heads, dtype=np.float32), np.empty(heads, dtype=np.float32)
-    out = np.zeros((n, z.shape[1]), dtype=np.float32)
-    for r in range(n):
-        start, end = hop.indptr[r], hop.indptr[r + 1]
-        count = end - start + (1 if self_loops else 0)
-        best[:] = -np.inf
-        for e in range(count):
-            j = hop.indices[start + e] if start + e < end else r
-            for head in range(heads):
-                score = source[j, head] + target[r, head]
-                score = score if score > 0 else np.float32(LEAK) * score
-                shares[e * heads + head] = score
-                best[head] = max(best[head], score)
-        for e in range(count):
-            for head in range(heads):
-                shares[e * heads + head] -= best[head]
-        for t in range(0, count * heads, LANES):
-            store(shares, t, exponential(load(shares, t, ONE)))
-        row = out[r]
-        total[:] = 0.0
-        for e in range(count):
-            j = hop.indices[start + e] if start + e < end else r
-            other = z[j]
-            for head in range(heads):
-                share = shares[e * heads + head]
-                total[head] += share
-                for u in range(head * width, (head + 1) * width):
-                    row[u] += share * other[u]
-        if count:
-            for head in range(heads):
-                for u in range(head * width, (head + 1) * width):
-                    row[u] /= total[head]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _scores(z: Matrix, weights: Matrix, heads: int) -> Matrix:
-    """Each row's product with the weights, head by head."""
-    width = z.shape[1] // heads
-    out = np.empty((len(z), heads), dtype=np.float32)
-    for r in range(len(z)):
-        for head in range(heads):
-            total = np.float32(0.0)
-            for u in range(head * width, (head + 1) * width):
-                total += z[r, u] * weights[u]
-            out[r, head] = total
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _activate(z: Matrix, code: int) -> Matrix:
-    """Apply an activation of `ACTIVATION_CODES`, in place."""
-    if code != 0:
-        for r in range(z.shape[0]):
-            for u in range(z.shape[1]):
-                if z[r, u] < 0:
-                    z[r, u] = np.float32(0.0) if code == 1 else np.expm1(z[r, u])
-    return z
-
-
-@njit(cache=True, nogil=True)
-def _softmax(logits: Matrix) -> Matrix:
-    out = np.empty_like(logits)
-    for r in range(logits.shape[0]):
-        best = logits[r].max()
-        total = np.float32(0.0)
-        for c in range(logits.shape[1]):
-            out[r, c] = np.exp(logits[r, c] - best)
-            total += out[r, c]
-        for c in range(logits.shape[1]):
-            out[r, c] /= total
-    return out
-
-
-@njit(cache=True, nogil=True)
-def ring(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: NDArray[np.int64], edges: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """The rows and then the nodes next to them, and the CSR between; no edges count if not so."""
-    pointers = np.zeros(len(rows) + 1, dtype=np.int64)
-    place = np.full(len(indptr) - 1, -1, dtype=np.int32)
-    for r in range(len(rows)):
-        place[rows[r]] = r
-        pointers[r + 1] = pointers[r] + (indptr[rows[r] + 1] - indptr[rows[r]] if edges else 0)
-    places = np.empty(pointers[-1], dtype=np.int32)
-    wider = np.empty(len(rows) + len(places), dtype=np.int64)
-    wider[: len(rows)] = rows
-    count = len(rows)
-    for r in range(len(rows)):
-        for e in range(pointers[r], pointers[r + 1]):
-            other = indices[indptr[rows[r]] + e - pointers[r]]
-            if place[other] < 0:
-                place[other] = count
-                wider[count] = other
-                count += 1
-            places[e] = place[other]
-    return wider[:count].copy(), pointers, places
+    h = activate(add(project(field, len(field.rows), columns, inputs[0], tile), bias1), act)
+    h = activate(add(matmul(h, weight2), bias2), act)
+    return softmax(add(matmul(h, weight3), bias3))

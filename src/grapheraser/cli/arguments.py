@@ -1,0 +1,80 @@
+"""Node ids, edges and requests, as typed on the command line or written in a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grapheraser.errors import ParameterError
+
+if TYPE_CHECKING:
+    from grapheraser.graph import Request
+
+_OWNER = "the command"
+
+
+def parse_ids(text: str, option: str) -> list[int]:
+    """Parse ``1,2,3``."""
+    try:
+        ids = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ParameterError.of(option, _OWNER, "ids like 1,2,3", text) from None
+    for node in ids:
+        if abs(node) >= 2**63:
+            raise ParameterError.of(option, _OWNER, "ids below 2**63", node)
+    return ids
+
+
+def parse_edges(text: str, option: str) -> list[tuple[int, int]]:
+    """Parse ``3-17,4-8``."""
+    try:
+        pairs = [part.split("-") for part in text.split(",") if part.strip()]
+        return [(int(u), int(v)) for u, v in pairs]
+    except ValueError:
+        raise ParameterError.of(option, _OWNER, "pairs like 3-17,4-8", text) from None
+
+
+def requests_from(nodes: str, edges: str, features: str, file: Path | None) -> list[Request]:
+    """The requests of ``--nodes``, ``--edges``, ``--features`` and ``--file``."""
+    from grapheraser.graph import Edges, Features, Nodes
+
+    requests: list[Request] = []
+    if nodes:
+        requests.append(Nodes(parse_ids(nodes, "--nodes")))
+    if edges:
+        requests.append(Edges(parse_edges(edges, "--edges")))
+    if features:
+        requests.append(Features(parse_ids(features, "--features")))
+    return requests if file is None else requests + read_requests(file)
+
+
+def read_requests(path: Path) -> list[Request]:
+    """Read a file of requests, one JSON object per line: {"nodes": [10]}, {"edges": [[3, 17]]}."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"can't read the requests in {path}: {error}.") from error
+    requests: list[Request] = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            requests += _requests_of(line, f"{path}:{number}")
+    return requests
+
+
+def _requests_of(line: str, place: str) -> list[Request]:
+    from grapheraser.graph import Edges, Features, Nodes
+
+    kinds: dict[str, Any] = {"nodes": Nodes, "edges": Edges, "features": Features}
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"{place}: not a JSON object ({error}).") from error
+    if not isinstance(entry, dict) or not entry or not entry.keys() <= kinds.keys():
+        raise ParameterError(
+            f"{place}: a request has the keys nodes, edges or features (found {line.strip()!r})."
+        )
+    try:
+        return [kinds[kind](ids) for kind, ids in entry.items()]
+    except ParameterError as error:
+        raise ParameterError(f"{place}: {error.message}", hint=error.hint) from error

@@ -1,0 +1,65 @@
+"""Fitting: check the graph, partition it, train every shard, fit the aggregation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from grapheraser.eraser.recommend import AUTO, recommend_partition
+from grapheraser.eraser.settings import describe, resolve
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.state import fit_state
+from grapheraser.eraser.warmup import warm_up
+from grapheraser.errors import GraphError
+from grapheraser.graph import Graph
+from grapheraser.partition import Partition, partition_graph
+from grapheraser.partition.base import EVERYTHING
+from grapheraser.partition.placing import accept_partition
+from grapheraser.receipts import Ends, digest_of
+
+
+def fit(
+    arguments: Mapping[str, Any], graph: Graph | Any, partition: Partition | None = None
+) -> Snapshot:
+    """The first snapshot of a run, with no receipts yet.
+
+    Args:
+        arguments: of `GraphEraser`, by name.
+        graph: a `Graph`, or a PyG ``Data``.
+        partition: to use instead of computing one, restricted to the training nodes of ``graph``.
+    """
+    graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
+    _check_trainable(graph)
+    settings = resolve(arguments)
+    warm_up(settings)
+    if partition is None:
+        partition = _partition(arguments, graph)
+    else:
+        partition = accept_partition(partition, graph, settings.partitioner)
+    configuration = describe(arguments, settings)
+    state = fit_state(settings, graph, partition)
+    # Computed now, so that the first request does not wait for the fingerprint.
+    ends = Ends(graph.fingerprint, digest_of(configuration))
+    return Snapshot(settings, state, configuration, (), ends)
+
+
+def _partition(arguments: Mapping[str, Any], graph: Graph) -> Partition:
+    method, chosen_by = arguments["partition"], frozenset[str]()
+    if method == AUTO:
+        named = ("model", "num_shards", "epochs", "seed", "engine", "device")
+        advice = recommend_partition(graph, **{name: arguments[name] for name in named})
+        # The choice of the method depends on the data, even where the method itself does not.
+        method, chosen_by = advice.partition, EVERYTHING
+    options = {name: arguments[name] for name in ("num_shards", "seed", "gamma", "delta")}
+    partition = partition_graph(graph, method, **options)
+    return replace(partition, inputs=partition.inputs | chosen_by)
+
+
+def _check_trainable(graph: Graph) -> None:
+    if graph.num_nodes == 0:
+        raise GraphError(f"graph '{graph.name}' has no nodes.")
+    if len(graph.train_nodes) == 0:
+        raise GraphError(f"graph '{graph.name}' has no training nodes.")
+    if graph.num_features == 0:
+        raise GraphError(f"graph '{graph.name}' has no feature columns.")

@@ -1,0 +1,99 @@
+"""From two states to the receipt of the change between them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.environment import versions
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.state import State
+from grapheraser.receipts import Receipt, ShardRecord, digest_of
+from grapheraser.receipts.claim import exactness
+from grapheraser.training import digest_tensors
+
+
+def write_receipt(
+    before: Snapshot,
+    after: State,
+    *,
+    action: str,
+    request: str,
+    counts: dict[str, int],
+    shards: Sequence[int],
+    timings: dict[str, float],
+    started: float,
+) -> Receipt:
+    """The receipt of a change.
+
+    Args:
+        before: the snapshot that the change started from.
+        after: the state that it led to.
+        action: "unlearn" or "insert".
+        request: digest of the request.
+        counts: how much the request named, by kind.
+        shards: ids of the shards that were retrained or emptied.
+        timings: seconds by step.
+        started: when the work began, on the clock of `time.perf_counter`.
+    """
+    hashing = time.perf_counter()
+    settings, partition = before.settings, after.partition
+    last = before.receipts[-1] if before.receipts else None
+    fields: dict[str, Any] = {
+        "sequence": len(before.receipts) + 1,
+        "previous": last.digest if last else None,
+        "graph_before": before.state.graph.fingerprint,
+        "graph_after": after.graph.fingerprint,
+        "shards": tuple(_shard_record(before, after, shard) for shard in sorted(shards)),
+        "aggregation": _aggregation(before, after, timings["aggregation"]),
+        "configuration": digest_of(before.configuration),
+        "engine": settings.engine.name,
+        "device": settings.device,
+        "versions": versions(settings.device),
+        "exactness": exactness(partition.method, partition.inputs),
+    }
+    now = time.perf_counter()
+    timings = {**timings, "digests": now - hashing, "total": now - started}
+    return Receipt(
+        action=action,
+        request=request,
+        counts=counts,
+        timings={name: round(seconds, 6) for name, seconds in timings.items()},
+        completed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        **fields,
+    )
+
+
+def _shard_record(before: Snapshot, after: State, shard: int) -> ShardRecord:
+    old, new = before.state.shards.get(shard), after.shards.get(shard)
+    return ShardRecord(
+        shard=shard,
+        seed=before.settings.shard_seed(shard),
+        nodes=int(after.partition.sizes[shard]),
+        before=old.digest if old else None,
+        after=new.digest if new else None,
+    )
+
+
+def _aggregation(before: Snapshot, after: State, seconds: float) -> dict[str, Any]:
+    old, new = before.state.aggregator.tensors, after.aggregator.tensors
+    return {
+        **before.settings.aggregation_names,
+        "before": digest_tensors(old),
+        "after": digest_tensors(new),
+        "relearned": sorted(name for name in new if not _same_bits(old.get(name), new[name])),
+        "seconds": round(seconds, 6),
+        # A user's own aggregator need not have any.
+        "notes": list(getattr(after.aggregator, "notes", ())),
+    }
+
+
+def _same_bits(a: NDArray[np.generic] | None, b: NDArray[np.generic]) -> bool:
+    if a is None or a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    return a is b or a.tobytes() == b.tobytes()

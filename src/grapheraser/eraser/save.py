@@ -1,0 +1,74 @@
+"""Keeping a snapshot in a folder, and reading it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from grapheraser.aggregation import Ensemble
+from grapheraser.eraser.settings import check, resolve, restore
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.state import State
+from grapheraser.errors import CorruptRunError, GraphEraserError
+from grapheraser.receipts import Ends
+from grapheraser.store import RunLock, RunState, load_run, save_run
+from grapheraser.training import check_module
+
+# Beside the settings in a saved run, and no part of their digest.
+_ENDS = "history"
+
+
+def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
+    """Write a snapshot to a folder; see `GraphEraser.save`."""
+    state = now.state
+    run = RunState(
+        configuration=now.configuration | ({} if now.ends is None else {_ENDS: asdict(now.ends)}),
+        graph=state.graph,
+        partition=state.partition,
+        shards=state.shards,
+        aggregator=dict(state.aggregator.tensors),
+        receipts=now.receipts,
+    )
+    save_run(path, run, lock=lock, replace=replace)
+
+
+def load(
+    path: Path, names: Iterable[str], own: Mapping[str, Any], changes: Mapping[str, Any]
+) -> tuple[dict[str, Any], Snapshot]:
+    """The constructor's arguments and the snapshot of a run; see `GraphEraser.load`.
+
+    Args:
+        path: the run's folder.
+        names: of the constructor's arguments.
+        own: parts of the user's own by argument; None where nothing was brought.
+        changes: arguments that may differ from those of the fit.
+    """
+    run = load_run(path)
+    try:
+        configuration, ends = _split(run.configuration)
+        arguments = {**restore(configuration, own), **changes}
+        if arguments.keys() != set(names):
+            raise LookupError(arguments.keys() ^ set(names))
+        settings = resolve(arguments, configuration["resolved"])
+        check(configuration, settings, own)
+        aggregator = settings.aggregator.restore(run.aggregator)
+        check_module(settings.training.model, run.shards.values(), run.graph)
+    except GraphEraserError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
+    model, seed = settings.training.model, settings.seed
+    ensemble = Ensemble(run.graph, run.partition, run.shards, model, seed)
+    state = State(ensemble, aggregator)
+    return arguments, Snapshot(settings, state, configuration, run.receipts, ends)
+
+
+def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends | None]:
+    """The settings of a saved run, and the ends of its receipts where it has them."""
+    configuration = {key: value for key, value in kept.items() if key != _ENDS}
+    try:
+        return configuration, Ends(**kept[_ENDS])
+    except (KeyError, TypeError):
+        return configuration, None

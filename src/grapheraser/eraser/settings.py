@@ -1,0 +1,251 @@
+"""The settings of a run: from the constructor's arguments to parts, to plain JSON, and back.
+
+`resolve` turns arguments into parts. `describe` writes both down: the arguments as given, and what
+they were resolved to. `restore` turns a description into arguments again, with the parts that only
+the user has; `check` refuses them where they resolve to something else than the run was fitted
+with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from grapheraser.aggregation import (
+    AGGREGATORS,
+    Aggregator,
+    Expert,
+    WithExpert,
+    named_expert,
+    resolve_aggregator,
+    wants_expert,
+)
+from grapheraser.checks import whole
+from grapheraser.eraser.missing import MissingPartitioner, same_engine
+from grapheraser.eraser.recommend import AUTO
+from grapheraser.errors import CorruptRunError, ParameterError
+from grapheraser.execution import Executor, resolve_executor
+from grapheraser.models import CustomModel, Model, ModelSpec, resolve_model
+from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
+from grapheraser.partition.partitioning import FunctionPartitioner
+from grapheraser.seeding import derive
+from grapheraser.training import Engine, TrainingConfig, resolve_engine
+
+_FORM = {"model": "factory", "aggregation": "..."}
+_PLAIN = str | int | float | bool | None
+# Classes that a description can be turned into again; any other is a user's own.
+_PARTS: dict[str, type[Any]] = {
+    part.__name__: part
+    for part in (
+        *(ModelSpec, CustomModel, FunctionPartitioner, WithExpert, Expert),
+        *(type(AGGREGATORS.get(name)()) for name in AGGREGATORS),
+        *(type(PARTITIONERS.get(name)()) for name in PARTITIONERS),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A `GraphEraser`'s arguments, resolved: everything but the data.
+
+    Attributes:
+        training: the model and how each shard of it is trained.
+        partitioner: what partitions the graph; None where that depends on the graph (``auto``).
+        aggregator: what combines the shards.
+        engine: what trains a shard.
+        executor: where shards are trained; has no part in the results.
+        seed: every random number follows from it.
+        device: where the engine trains.
+    """
+
+    training: TrainingConfig
+    partitioner: Partitioner | None
+    aggregator: Aggregator
+    engine: Engine
+    executor: Executor
+    seed: int
+    device: str = "cpu"
+
+    def shard_seed(self, shard: int) -> int:
+        """The seed of one shard's training; no other shard or node has a part in it."""
+        return derive(self.seed, "train", shard)
+
+    @property
+    def aggregation_names(self) -> dict[str, Any]:
+        """What a receipt says of the aggregation's kind."""
+        expert = isinstance(self.aggregator, WithExpert)
+        return {"name": self.aggregator.name, "global_expert": expert}
+
+
+def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = None) -> Settings:
+    """The parts that arguments of `GraphEraser` stand for.
+
+    Args:
+        arguments: by name.
+        fitted_as: what the arguments of a loaded run were resolved to; its engine is the run's.
+    """
+    model = resolve_model(arguments["model"])
+    numbers = {
+        name: whole(name, "GraphEraser", arguments[name])
+        for name in ("seed", "num_shards", "epochs")
+    }
+    device = str(arguments["device"])
+    if fitted_as is None:
+        engine = resolve_engine(arguments["engine"], model, device)
+    else:
+        engine = same_engine(fitted_as["engine"], fitted_as["device"], model, device)
+    partition = arguments["partition"]
+    return Settings(
+        training=TrainingConfig(model=model, epochs=numbers["epochs"]),
+        partitioner=None if partition == AUTO else resolve_partitioner(partition),
+        aggregator=_aggregator(model, arguments),
+        engine=engine,
+        executor=resolve_executor(arguments["executor"]),
+        seed=numbers["seed"],
+        device=device,
+    )
+
+
+def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
+    aggregation, expert = arguments["aggregation"], arguments["global_expert"]
+    num_shards = arguments["num_shards"]
+    if model.closed_form:
+        if num_shards != 1:
+            raise ParameterError(
+                "model 'sgc' is solved for on the whole training graph, so 'num_shards' of "
+                f"GraphEraser must be 1. Got {num_shards!r}.",
+                hint="or keep the shards of another model and add global_expert=True.",
+            )
+        return WithExpert(None, named_expert(expert or True) or Expert())
+    if expert is None:
+        expert = wants_expert(aggregation, num_shards)
+    return resolve_aggregator(aggregation, sample=arguments["sample"], global_expert=expert)
+
+
+# -- to JSON and back ---------------------------------------------------------------------------
+
+
+def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Everything that the result depends on, but for the data; executors have no part in it."""
+    given = {name: value for name, value in arguments.items() if name != "executor"}
+    return {
+        "arguments": {name: _described(value) for name, value in given.items()},
+        "resolved": {
+            "model": _described(settings.training.model),
+            "partition": _described(settings.partitioner),
+            "aggregation": _described(settings.aggregator),
+            "engine": settings.engine.name,
+            "device": settings.device,
+        },
+    }
+
+
+def restore(configuration: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments from a description, and from the parts that the user brought.
+
+    Args:
+        configuration: what `describe` gave.
+        own: ``model``, ``partition`` and ``aggregation``; None where nothing was brought.
+    """
+    arguments = dict(configuration["arguments"])
+    for name, part in own.items():
+        arguments[name] = _restored(name, arguments[name], part)
+    return arguments
+
+
+def check(configuration: Mapping[str, Any], settings: Settings, own: Mapping[str, Any]) -> None:
+    """Refuse parts that are not what the run was fitted with; see `restore`."""
+    found = describe({}, settings)["resolved"]
+    for name, brought in own.items():
+        expected, got = _without_types(configuration["resolved"][name]), _without_types(found[name])
+        # A user's module may have moved; whether the weights go into it is checked elsewhere.
+        if expected == got or _stands_in(settings, name) or (name == "model" and brought):
+            continue
+        if brought is None:
+            raise CorruptRunError(f"its {name} is not what it was fitted with: {expected}.")
+        raise ParameterError(
+            f"'{name}' of GraphEraser.load must be what the run was fitted with, {expected}. "
+            f"Got {got}."
+        )
+
+
+def _stands_in(settings: Settings, name: str) -> bool:
+    return name == "partition" and isinstance(settings.partitioner, MissingPartitioner)
+
+
+def _described(part: Any) -> Any:
+    """A plain value as it is; a part of ours by its class and options; a user's own by its type."""
+    part = part.item() if isinstance(part, np.generic) else part
+    if isinstance(part, _PLAIN):
+        return part
+    options = {name: _described(value) for name, value in _changed(part).items()}
+    if _PARTS.get(type(part).__name__) is type(part):
+        return {"part": type(part).__name__, "options": options}
+    what = part if callable(part) and hasattr(part, "__qualname__") else type(part)
+    return {
+        "type": f"{what.__module__}:{what.__qualname__}",
+        "name": str(getattr(part, "name", what.__qualname__)),
+        "options": {name: value for name, value in options.items() if isinstance(value, _PLAIN)},
+    }
+
+
+def _changed(part: Any) -> dict[str, Any]:
+    """Fields of a part that differ from their defaults."""
+    if not is_dataclass(part) or isinstance(part, type):
+        return {}
+    defaults = {
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(part)
+        if field.init
+    }
+    values = {name: getattr(part, name) for name in defaults}
+    return {name: value for name, value in values.items() if not _same(value, defaults[name])}
+
+
+def _same(value: Any, other: Any) -> bool:
+    try:
+        return bool(value == other)
+    except ValueError:  # arrays of a user's own part are never taken for equal
+        return False
+
+
+def _restored(name: str, described: Any, own: Any) -> Any:
+    """The argument that a description stands for, or what the user brought in its place."""
+    if own is not None and (_described(own) == described or not _has_own(described)):
+        return own
+    return _rebuilt(name, described, own)
+
+
+def _rebuilt(name: str, described: Any, own: Any) -> Any:
+    """The part itself; ``own`` takes the place of a user's part in it."""
+    if not isinstance(described, dict):
+        return described
+    if "type" in described:
+        return _missing(name, described) if own is None else own
+    options = {key: _rebuilt(name, value, own) for key, value in described["options"].items()}
+    return _PARTS[described["part"]](**options)
+
+
+def _has_own(described: Any) -> bool:
+    if not isinstance(described, dict):
+        return False
+    return "type" in described or any(map(_has_own, described["options"].values()))
+
+
+def _missing(name: str, described: dict[str, Any]) -> MissingPartitioner:
+    if name == "partition":
+        return MissingPartitioner(described["name"], described["type"])
+    raise ParameterError(
+        f"this run was fitted with '{name}' of its own, '{described['name']}' "
+        f"({described['type']}).",
+        hint=f"pass it again: GraphEraser.load(path, {name}={_FORM[name]}).",
+    )
+
+
+def _without_types(described: Any) -> Any:
+    if not isinstance(described, dict):
+        return described
+    return {key: _without_types(value) for key, value in described.items() if key != "type"}

@@ -1,0 +1,66 @@
+"""Growing: place a new node, retrain the shard that it joins, relearn, write the receipt."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from grapheraser.eraser.record import write_receipt
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.state import change_state
+from grapheraser.graph import Graph
+from grapheraser.partition.placing import place_node
+from grapheraser.receipts import digest_of
+
+
+def insert(
+    now: Snapshot,
+    node_id: int,
+    features: ArrayLike | sp.sparray,
+    label: int,
+    neighbours: ArrayLike,
+) -> Snapshot:
+    """The snapshot with one more training node, and its receipt."""
+    started = time.perf_counter()
+    graph = now.state.graph.with_node(node_id, features, label, neighbours)
+    others = graph.neighbours(node_id)
+    partition = now.state.partition
+    shard, inputs = place_node(partition, graph, node_id, now.settings.partitioner)
+    partition = partition.with_node(node_id, shard, inputs=inputs)
+    placed = time.perf_counter()
+    touched = np.union1d(others, [node_id])
+    after, seconds = change_state(
+        now.settings, now.state, graph, partition, retrain=(shard,), touched=touched
+    )
+    receipt = write_receipt(
+        now,
+        after,
+        action="insert",
+        request=_digest(graph, node_id),
+        counts={"nodes": 1, "edges": len(others), "features": 0, "untrained": 0},
+        shards=(shard,),
+        timings={"graph": placed - started, **seconds},
+        started=started,
+    )
+    return now.then(after, receipt)
+
+
+def _digest(graph: Graph, node: int) -> str:
+    """SHA-256 of an insertion, from the graph that it led to; the requester can compute it.
+
+    It covers all that was handed in: id, label, neighbours, and the features that are not 0.
+    """
+    (at,) = graph.positions([node])
+    row = slice(graph.x.indptr[at], graph.x.indptr[at + 1])
+    return digest_of(
+        {
+            "insert": int(node),
+            "label": int(graph.y[at]),
+            "neighbours": graph.neighbours(node).tolist(),
+            "columns": graph.x.indices[row].tolist(),
+            "values": graph.x.data[row].tolist(),
+        }
+    )

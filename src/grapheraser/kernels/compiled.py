@@ -1,0 +1,186 @@
+"""`compiled`: numba's ``njit`` with a cache on disk that never runs stale code.
+
+numba keys its own cache to the file of the function alone, although the helpers that the function
+calls, their constants and the types of its arguments are compiled into it. This cache keys a
+function to the sources of its module and of all modules of the package that it imports, directly
+or not. It reads and writes the first of these folders that it can:
+
+1. ``NUMBA_CACHE_DIR``, where it is set;
+2. ``__pycache__/kernels`` in the package;
+3. ``grapheraser/kernels`` in the user's cache folder (``XDG_CACHE_HOME``, else ``~/.cache``);
+4. a folder of the user's own among the temporary files.
+
+Where it can write nowhere, functions are compiled in every process.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import re
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, overload
+
+import numba
+from numba.core.caching import FunctionCache
+from numba.core.serialize import dumps
+
+ErrorModel: TypeAlias = Literal["python", "numpy"]
+
+_PACKAGE = Path(__file__).parents[1]
+_IMPORT = re.compile(
+    rf"^\s*from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|.*)$", flags=re.MULTILINE
+)
+
+
+@overload
+def compiled(function: Callable[..., Any], /) -> Any: ...
+@overload
+def compiled(*, error_model: ErrorModel) -> Callable[[Callable[..., Any]], Any]: ...
+
+
+def compiled(
+    function: Callable[..., Any] | None = None, /, *, error_model: ErrorModel = "python"
+) -> Any:
+    """Compile a function when it is called: ``@compiled`` or ``@compiled(error_model="numpy")``.
+
+    It runs without the interpreter's lock. See ``numba.njit`` for the error model.
+    """
+    if function is None:
+        return partial(compiled, error_model=error_model)
+    dispatcher: Any = numba.njit(nogil=True, error_model=error_model)(function)
+    if hasattr(dispatcher, "_cache"):  # NUMBA_DISABLE_JIT leaves the function as it is
+        dispatcher._cache = KernelCache(function)
+    return dispatcher
+
+
+class KernelCache(FunctionCache):
+    """The compiled code of one function: a file per signature, target and state of the sources."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        # Not numba's own __init__, which fails where it finds no folder to write to.
+        self._py_func = function
+        self._impl = object.__new__(self._impl_class)
+        self._prefix = f"{function.__module__}.{function.__qualname__}."
+        versions = f"{sys.implementation.cache_tag} {numba.__version__}"
+        self._state = _digest(f"{versions} {source_digest(function.__module__)}")
+        self.enable()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled code of a signature, or None."""
+        target_context.refresh()
+        name = self._file_name(sig, target_context.codegen())
+        for folder in cache_folders():
+            try:
+                content = (folder / name).read_bytes()
+                return self._impl.rebuild(target_context, pickle.loads(content))
+            except (OSError, EOFError, pickle.UnpicklingError):
+                continue
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write compiled code; nothing happens where there is no room for it."""
+        if not self._impl.check_cachable(data):
+            return
+        name, content = self._file_name(sig, data.codegen), dumps(self._impl.reduce(data))
+        for folder in cache_folders(create=True):
+            part = folder / f"{name}.{uuid.uuid4().hex}.part"
+            try:
+                part.write_bytes(content)
+                part.replace(folder / name)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    part.unlink()
+                continue
+            self._remove_stale(folder)
+            return
+
+    def _file_name(self, sig: Any, codegen: Any) -> str:
+        return f"{self._prefix}{self._state}.{_digest(repr(self._index_key(sig, codegen)))}.nbc"
+
+    def _remove_stale(self, folder: Path) -> None:
+        """Remove what was compiled from other states of the sources."""
+        for file in folder.glob(f"{self._prefix}*.nbc"):
+            if not file.name.startswith(self._prefix + self._state):
+                with contextlib.suppress(OSError):
+                    file.unlink()
+
+
+def cache_folders(*, create: bool = False) -> Iterator[Path]:
+    """The folders of compiled code in the order in which they are tried, those that exist."""
+    for folder in _candidates():
+        with contextlib.suppress(OSError):
+            if create:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if folder.is_dir() and not (folder == _temporary() and _is_foreign(folder)):
+                yield folder
+
+
+@cache
+def _candidates() -> list[Path]:
+    # Copies of the package that share a folder have parts of their own in it.
+    own = f"{_PACKAGE.name}-{_digest(str(_PACKAGE))}"
+    found = [_PACKAGE / "__pycache__" / "kernels"]
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        found.insert(0, Path(chosen) / own)
+    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if os.path.isabs(user):
+        found.append(Path(user) / "grapheraser" / "kernels" / own)
+    if temporary := _temporary():
+        found.append(temporary)
+    return found
+
+
+@cache
+def _temporary() -> Path | None:
+    try:
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        return Path(tempfile.gettempdir()) / f"grapheraser-{user}-{_digest(str(_PACKAGE))}"
+    except OSError:
+        return None
+
+
+def _is_foreign(folder: Path) -> bool:
+    """Whether somebody else could have written there: code that is loaded is code that is run."""
+    if not hasattr(os, "getuid"):
+        return False
+    found = folder.lstat()
+    return found.st_uid != os.getuid() or bool(found.st_mode & 0o077)
+
+
+@cache
+def source_digest(module: str) -> str:
+    """A digest of the sources of a module and of all that it imports from the package."""
+    found, waiting = set(), [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and (imports := _source(name)[1]) is not None:
+            found.add(name)
+            waiting += imports
+    return _digest("".join(f"{name} {_source(name)[0]} " for name in sorted(found)))
+
+
+@cache
+def _source(module: str) -> tuple[str, list[str] | None]:
+    """The digest of a module's source, and what may be modules among all that it imports."""
+    base = _PACKAGE.parent.joinpath(*module.split("."))
+    for file in (base.with_suffix(".py"), base / "__init__.py"):
+        with contextlib.suppress(OSError):
+            text = file.read_text(encoding="utf-8")
+            imports = []
+            for home, names in _IMPORT.findall(text):
+                imports += [home, *(f"{home}.{name}" for name in re.findall(r"\w+", names))]
+            return _digest(text), imports
+    return "", None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

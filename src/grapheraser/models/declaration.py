@@ -1,0 +1,170 @@
+"""What a built-in model is: the one description that modules, engines and inference read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from grapheraser.models.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of a layer: ``size`` of them in each of ``heads`` attention heads."""
+
+    size: int
+    heads: int = 1
+
+    @property
+    def count(self) -> int:
+        return self.size * self.heads
+
+
+@dataclass(frozen=True)
+class Initial:
+    """How a parameter starts: uniform in plus and minus ``bound``; constant where that is 0."""
+
+    bound: float = 0.0
+    constant: float = 0.0
+
+
+ZEROS, ONES = Initial(), Initial(constant=1.0)
+
+
+def glorot(shape: Shape) -> Initial:
+    """What PyG's own linear layers and attention vectors start from."""
+    return Initial(math.sqrt(6.0 / (shape[-1] + shape[-2])))
+
+
+def by_fan_in(fan_in: int) -> Initial:
+    """What torch's linear layers, weights and biases, start from."""
+    return Initial(1.0 / math.sqrt(fan_in)) if fan_in else ZEROS
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a model, or several alike that lie side by side.
+
+    Attributes:
+        role: what the engines call it.
+        names: in the PyG module's state dict, one per tensor.
+        shape: of each tensor.
+        initial: how each tensor starts.
+        out: the units that it gives, per tensor.
+        inner: the units that it multiplies; None for vectors.
+        trained: whether the model has it. Engines lay out the others too, as zeros.
+    """
+
+    role: str
+    names: tuple[str, ...]
+    shape: Shape
+    initial: Initial
+    out: Units
+    inner: Units | None = None
+    trained: bool = True
+
+
+def matrix(
+    role: str,
+    names: str | tuple[str, ...],
+    out: Units,
+    inner: Units,
+    initial: Initial | None = None,
+) -> Parameter:
+    """Weights ``[out, inner]``; by default they start from the fan-in."""
+    names = (names,) if isinstance(names, str) else names
+    start = by_fan_in(inner.count) if initial is None else initial
+    return Parameter(role, names, (out.count, inner.count), start, out, inner)
+
+
+def vector(
+    role: str, name: str, out: Units, initial: Initial, *, trained: bool = True
+) -> Parameter:
+    """A number per unit: biases, scales."""
+    return Parameter(role, (name,), (out.count,), initial, out, trained=trained)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The tensors of a model with given options, features and classes.
+
+    Attributes:
+        inputs: the weights that multiply the input features; its ``inner`` units are the features.
+        others: all other parameters, in the order in which engines lay them out.
+        hidden: units of the first hidden layer.
+        last: units of the last layer before the classifier, or of the logits without one.
+        classes: units of the logits.
+        norms: names of the batch norms; each has a running mean and variance per hidden unit.
+    """
+
+    inputs: Parameter
+    others: tuple[Parameter, ...]
+    hidden: Units
+    last: Units
+    classes: Units
+    norms: tuple[str, ...] = ()
+
+    @property
+    def parameter_shapes(self) -> dict[str, Shape]:
+        """Shape of every trained tensor by its name."""
+        parameters = (p for p in (self.inputs, *self.others) if p.trained)
+        return {name: p.shape for p in parameters for name in p.names}
+
+    @property
+    def buffer_shapes(self) -> dict[str, Shape]:
+        """Shape of every running statistic by its name."""
+        return {name: (self.hidden.count,) for norm in self.norms for name in running_names(norm)}
+
+
+def running_names(norm: str) -> tuple[str, str]:
+    """Names of a batch norm's running mean and variance."""
+    return f"{norm}.running_mean", f"{norm}.running_var"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A built-in model.
+
+    Attributes:
+        preset, paper: its options by default, and in the paper's code with the optimiser of the
+            paper's text.
+        architecture: its tensors, from (spec, features, classes).
+        module: its PyG module, from (spec, features, classes). Imports torch.
+        hops: how far a node's logits look.
+        weighing: how a layer weighs neighbours: by both degrees, by the node's own, or not.
+        self_loops: whether a node counts among its own neighbours.
+    """
+
+    preset: ModelSpec
+    paper: ModelSpec
+    architecture: Callable[[ModelSpec, int, int], Architecture]
+    module: Callable[[ModelSpec, int, int], nn.Module]
+    hops: int = 2
+    weighing: Literal["normalised", "mean", "sum"] = "sum"
+    self_loops: Callable[[ModelSpec], bool] = field(default=lambda spec: False)
+
+    @property
+    def reach(self) -> int:
+        """How many hops away a removal can change logits: degrees of neighbours reach one more."""
+        return self.hops + (1 if self.weighing == "normalised" else 0)
+
+
+def declaration_of(kind: str) -> Declaration:
+    """The declaration of a kind of model: that of the module of its name."""
+    found: Declaration = import_module(f"grapheraser.models.{kind}").DECLARATION
+    return found
+
+
+@lru_cache(maxsize=256)
+def architecture_of(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
+    """The tensors of a model."""
+    return declaration_of(spec.kind).architecture(spec, num_features, num_classes)

@@ -1,0 +1,86 @@
+"""GIN: each of two layers sums a node and its neighbours into a two-layer perceptron."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grapheraser.models.declaration import (
+    ONES,
+    ZEROS,
+    Architecture,
+    Declaration,
+    Parameter,
+    Units,
+    by_fan_in,
+    matrix,
+    vector,
+)
+from grapheraser.models.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
+    """Two perceptrons; batch norms and a linear head where the spec says so."""
+    x, h, c = Units(num_features), Units(spec.hidden), Units(num_classes)
+    last, fan_in = (h if spec.linear_head else c), by_fan_in(spec.hidden)
+    others = [
+        vector("bias1", "conv1.nn.0.bias", h, by_fan_in(num_features)),
+        matrix("weight2", "conv1.nn.2.weight", h, h),
+        vector("bias2", "conv1.nn.2.bias", h, fan_in),
+        matrix("weight3", "conv2.nn.0.weight", h, h),
+        vector("bias3", "conv2.nn.0.bias", h, fan_in),
+        matrix("weight4", "conv2.nn.2.weight", last, h),
+        vector("bias4", "conv2.nn.2.bias", last, fan_in),
+    ]
+    norms: list[str] = []
+    if spec.batch_norm:
+        norms.append("norm1")
+        others += _norm(1, h)
+    if spec.linear_head:
+        others += [matrix("head", "head.weight", c, h), vector("head_bias", "head.bias", c, fan_in)]
+    if spec.batch_norm and spec.linear_head:
+        norms.append("norm2")
+        others += _norm(2, h)
+    inputs = matrix("weight1", "conv1.nn.0.weight", h, x)
+    return Architecture(inputs, tuple(others), hidden=h, last=last, classes=c, norms=tuple(norms))
+
+
+def _norm(number: int, units: Units) -> list[Parameter]:
+    return [
+        vector(f"scale{number}", f"norm{number}.weight", units, ONES),
+        vector(f"shift{number}", f"norm{number}.bias", units, ZEROS),
+    ]
+
+
+def module(spec: ModelSpec, num_features: int, num_classes: int) -> nn.Module:
+    """Two ``GINConv``, with what comes after each of them."""
+    from torch import nn
+    from torch_geometric.nn import GINConv
+
+    from grapheraser.models.modules import BatchNorm, TwoConvolutions
+
+    def perceptron(width_in: int, width_out: int) -> nn.Sequential:
+        linear = nn.Linear(width_in, spec.hidden)
+        return nn.Sequential(linear, nn.ReLU(), nn.Linear(spec.hidden, width_out))
+
+    def norm() -> nn.Module | None:
+        return BatchNorm(spec.hidden) if spec.batch_norm else None
+
+    first = GINConv(perceptron(num_features, spec.hidden))
+    if not spec.linear_head:
+        second = GINConv(perceptron(spec.hidden, num_classes))
+        return TwoConvolutions(spec, first, second, norm1=norm())
+    second = GINConv(perceptron(spec.hidden, spec.hidden))
+    head = nn.Linear(spec.hidden, num_classes)
+    return TwoConvolutions(spec, first, second, norm1=norm(), norm2=norm(), head=head)
+
+
+DECLARATION = Declaration(
+    preset=ModelSpec("gin", hidden=32, batch_norm=True),
+    paper=ModelSpec("gin", hidden=32, batch_norm=True, linear_head=True, all_columns=True),
+    architecture=architecture,
+    module=module,
+    self_loops=lambda spec: True,
+)

@@ -1,0 +1,1 @@
+"""What the engines share: where tensors lie, how edges weigh, dropout's numbers, Adam's rates."""

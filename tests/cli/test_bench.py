@@ -1,0 +1,14 @@
+"""grapheraser bench."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.commands import run
+
+
+def test_the_gpu_benchmark_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    done = run("bench", "cuda")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: benchmark 'cuda' needs a GPU")

@@ -1,0 +1,138 @@
+"""Compiled code is kept on disk, never run stale, and never in the way."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import grapheraser
+from grapheraser.kernels.compiled import source_digest
+
+SOURCES = Path(grapheraser.__file__).parent
+PRINT_A_HASH = """
+import numpy as np
+from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
+hashes, chosen = room_for(2)
+arrays = np.array([0, 3]), np.array([0, 1, 2], dtype=np.int32), np.arange(3)
+chosen_neighbours(*arrays, 0, np.ones(3, dtype=bool), np.uint64(1), hashes, chosen)
+print(*hashes)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the package without compiled code."""
+    copy = tmp_path / "site" / "grapheraser"
+    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+def printed(package: Path, code: str = PRINT_A_HASH, **variables: str) -> str:
+    """What a fresh process with the copy of the package prints."""
+    hidden = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "TMPDIR")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment |= {"PYTHONPATH": str(package.parent), "HOME": str(package.parent), **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def kept(folder: Path) -> dict[str, int]:
+    """When each file of compiled code was written."""
+    return {file.name: file.stat().st_mtime_ns for file in sorted(folder.rglob("*.nbc"))}
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+@pytest.mark.slow
+def test_an_edited_helper_in_another_file_is_never_run_stale(package: Path) -> None:
+    folder = package / "__pycache__" / "kernels"
+    first = printed(package)
+    written = kept(folder)
+    assert any("chosen_neighbours" in name for name in written)
+    assert printed(package) == first
+    assert kept(folder) == written
+
+    edit(package / "kernels" / "hashing.py", "mixed(a + b * GOLDEN)", "mixed(a + b * GOLDEN) + a")
+    second = printed(package)
+    assert second != first
+    assert kept(folder).keys().isdisjoint(written)
+
+    # A constant, in a module without any compiled function.
+    edit(package / "seeding.py", "0x9E3779B97F4A7C15", "0x9E3779B97F4A7C17")
+    assert printed(package) not in (first, second)
+
+
+@pytest.mark.slow
+def test_a_package_that_nobody_can_write_to_uses_the_next_folder(package: Path) -> None:
+    (package / "__pycache__").write_text("a file is in the way")
+    places = {name: package.parent / name for name in ("chosen", "cache", "temporary")}
+    places["temporary"].mkdir()
+    variables = {
+        "NUMBA_CACHE_DIR": str(places["chosen"]),
+        "XDG_CACHE_HOME": str(places["cache"]),
+        "TMPDIR": str(places["temporary"]),
+    }
+    expected = printed(package, **variables)
+    assert [name for name, place in places.items() if kept(place)] == ["chosen"]
+    del variables["NUMBA_CACHE_DIR"]
+    assert printed(package, **variables) == expected
+    assert kept(places["cache"])
+    assert not kept(places["temporary"])
+    variables["XDG_CACHE_HOME"] = str(package / "__pycache__" / "no folder")
+    assert printed(package, **variables) == expected
+    assert kept(places["temporary"])
+
+
+@pytest.mark.slow
+def test_without_any_folder_functions_are_compiled_in_memory(package: Path) -> None:
+    (package / "__pycache__").write_text("a file is in the way")
+    nowhere = str(package / "__pycache__" / "no folder")
+    no_temporary = "import tempfile\n\ndef none():\n    raise FileNotFoundError\n\n"
+    code = f"{no_temporary}tempfile.gettempdir = none\n{PRINT_A_HASH}"
+    assert printed(package, code, XDG_CACHE_HOME=nowhere, NUMBA_CACHE_DIR=nowhere)
+    assert not kept(package.parent)
+
+
+@pytest.mark.slow
+def test_a_temporary_folder_that_others_can_write_to_is_left_alone(package: Path) -> None:
+    (package / "__pycache__").write_text("a file is in the way")
+    variables = {"XDG_CACHE_HOME": str(package / "errors.py"), "TMPDIR": str(package.parent)}
+    printed(package, **variables)
+    (folder,) = package.parent.glob("grapheraser-*")
+    for file in folder.iterdir():
+        file.unlink()
+    folder.chmod(0o777)
+    printed(package, **variables)
+    assert not kept(folder)
+
+
+@pytest.mark.slow
+def test_a_damaged_file_is_compiled_anew(package: Path) -> None:
+    expected = printed(package)
+    for file in (package / "__pycache__" / "kernels").iterdir():
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    assert printed(package) == expected
+
+
+def test_every_kernel_of_the_package_is_declared_with_compiled() -> None:
+    for file in SOURCES.rglob("*.py"):
+        if file.name != "compiled.py":
+            assert not re.search(r"\bnjit\b|numba\.jit", file.read_text()), file
+
+
+def test_the_digest_of_a_module_covers_what_it_imports() -> None:
+    inner, outer = "grapheraser.kernels.hashing", "grapheraser.kernels.neighbourhoods"
+    assert source_digest(inner) == source_digest(inner) != source_digest(outer)

@@ -1,0 +1,44 @@
+"""Edges weigh what the declarations say, and too many of them are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
+from grapheraser.models import KINDS, PRESETS, declaration_of
+from grapheraser.training.layout.adjacency import LARGEST_INDEX, adjacency_of, check_entries
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_equal_those_of_dense_matrices(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    n, spec, declared = 12, PRESETS[kind], declaration_of(kind)
+    edges = rng.integers(0, n - 2, size=(2, 20))
+    edges = edges[:, edges[0] != edges[1]]
+    graph = Graph.from_arrays(np.eye(n), edges, np.zeros(n, dtype=int), num_classes=2)
+    dense = np.zeros((n, n))
+    dense[tuple(graph.edge_index)] = 1
+    if declared.self_loops(spec):
+        dense += np.eye(n)
+    degree = np.maximum(dense.sum(axis=1), 1)
+    weights = {
+        "normalised": dense / np.sqrt(degree)[:, None] / np.sqrt(degree),
+        "mean": dense / degree[:, None],
+        "sum": dense,
+    }[declared.weighing]
+
+    found = adjacency_of(spec, graph.indptr, graph.indices, np.float64)
+    rows = np.repeat(np.arange(n), np.diff(found.indptr))
+    np.testing.assert_allclose(found.forward, weights[rows, found.indices], rtol=1e-12)
+    np.testing.assert_allclose(found.backward, weights[found.indices, rows], rtol=1e-12)
+    assert len(rows) == np.count_nonzero(dense)
+    np.testing.assert_array_equal(rows[found.reverse], found.indices)
+    np.testing.assert_array_equal(found.indices[found.reverse], rows)
+
+
+def test_more_entries_than_32_bits_can_name_are_refused() -> None:
+    check_entries(LARGEST_INDEX)
+    with pytest.raises(ParameterError, match=r"at most 2147483647 .* Got 2147483648"):
+        check_entries(LARGEST_INDEX + 1)

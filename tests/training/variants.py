@@ -1,0 +1,18 @@
+"""Models to hold the engines to: every preset, and options that no preset has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from grapheraser.models import PRESETS, ModelSpec
+
+VARIANTS: dict[str, ModelSpec] = {
+    **PRESETS,
+    "gcn, no self-loops but bias": replace(PRESETS["gcn"], self_loops=False, hidden=20),
+    "sage, elu": replace(PRESETS["sage"], activation="elu", hidden=33),
+    "gat, three heads": replace(PRESETS["gat"], heads=3, hidden=5, self_loops=False),
+    "gat, twenty heads": replace(PRESETS["gat"], heads=20, hidden=2, activation="none"),
+    "gin, no norm": replace(PRESETS["gin"], batch_norm=False),
+    "gin, head without norm": replace(PRESETS["gin"], batch_norm=False, linear_head=True),
+    "mlp, two widths": replace(PRESETS["mlp"], second_hidden=20, activation="elu"),
+}
