@@ -58,7 +58,7 @@ class DemoResult:
 
     @property
     def speedup(self) -> float:
-        """Training from scratch again with plain PyG, over the mean time of a request."""
+        """Plain PyG from scratch on what is left, over the mean time of a request."""
         return self.seconds["pyg"] / self.seconds["request"]
 
 
