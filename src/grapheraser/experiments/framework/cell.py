@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from grapheraser.canonical import canonical_json
 from grapheraser.environment import versions
-from grapheraser.receipts import canonical_json
 from grapheraser.registry import Registry
 
 # Raise it when a kind's meaning changes, so that older results are not taken for new ones.

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from grapheraser import checks
 from grapheraser.aggregation import AGGREGATORS, wants_expert
 from grapheraser.datasets import PUBLIC
 from grapheraser.eraser import GraphEraser
@@ -141,8 +142,7 @@ class Options:
 
     def __post_init__(self) -> None:
         protocol_of(self.protocol)
-        if self.runs < 1:
-            raise ParameterError.of("runs", "experiment", "at least 1", self.runs)
+        checks.whole("runs", "experiment", self.runs, 1)
         for text in self.partitions:
             name = parse(text)[0]
             if not is_own(name):
