@@ -39,7 +39,7 @@ def main() -> None:
     f1 = stored("utility")
     write("aggregation.md", "utility", utility.summary(f1))
     write("results/aggregations.md", "utility", utility.table(f1))
-    write("aggregation.md", "utility-experts", utility.markdown(stored("utility-experts")))
+    write("aggregation.md", "utility-members", utility.markdown(stored("utility-members")))
     kept = {
         f"{part}, {label}": utility.ratios(f1, part, label)
         for part in utility.PARTITIONS

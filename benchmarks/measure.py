@@ -45,7 +45,7 @@ BENCHMARKS: dict[str, tuple[ModuleType, Measure]] = {
     "relearning": (relearning, relearning.run),
     "fidelity": (fidelity, fidelity.run),
     "utility": (utility, utility.run),
-    "utility-experts": (utility, utility.experts),
+    "utility-members": (utility, utility.members),
     "cuda": (cuda, _cuda),
 }
 

@@ -1,6 +1,8 @@
-"""The aggregation stage: from the posteriors of all shard models to one."""
+"""The aggregation stage: from the posteriors of all members to one."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from grapheraser.aggregation.base import (
@@ -12,38 +14,34 @@ from grapheraser.aggregation.base import (
     FittedAggregator,
     Say,
 )
-from grapheraser.aggregation.expert.ridge import Expert
 from grapheraser.aggregation.learned import LearnedAggregator
 from grapheraser.aggregation.mean_majority import MajorityAggregator, MeanAggregator
+from grapheraser.aggregation.members import MEMBERS, named
+from grapheraser.aggregation.pooled import PooledAggregator
 from grapheraser.aggregation.routed import RoutedAggregator
-from grapheraser.aggregation.routed_learned import RoutedLearnedAggregator
 from grapheraser.aggregation.sample.membership import Sample, limits
-from grapheraser.aggregation.with_expert import WithExpert
 from grapheraser.checks import one_of
 from grapheraser.errors import ParameterError
 from grapheraser.registry import Registry
 
 __all__ = [
     "AGGREGATORS",
-    "WIDE",
+    "MEMBERS",
     "Aggregator",
     "BoundAggregator",
     "Change",
     "Ensemble",
-    "Expert",
     "Explanation",
     "FittedAggregator",
     "LearnedAggregator",
     "MajorityAggregator",
     "MeanAggregator",
+    "PooledAggregator",
     "RoutedAggregator",
-    "RoutedLearnedAggregator",
     "Sample",
     "Say",
-    "WithExpert",
-    "named_expert",
+    "named",
     "resolve_aggregator",
-    "wants_expert",
 ]
 
 AGGREGATORS: Registry[Callable[..., Aggregator]] = Registry("aggregation")
@@ -51,59 +49,55 @@ AGGREGATORS.add("mean", MeanAggregator)
 AGGREGATORS.add("majority", MajorityAggregator)
 AGGREGATORS.add("learned", LearnedAggregator)
 AGGREGATORS.add("routed", RoutedAggregator)
-AGGREGATORS.add("routed-learned", RoutedLearnedAggregator)
-
-WIDE = "wide"
-_EXPERTS: dict[bool | str, Expert | None] = {False: None, True: Expert(), WIDE: Expert.wide()}
-_LEARNING = (LearnedAggregator, RoutedLearnedAggregator)
+# Aggregations whose shards may join closed-form members in a pool.
+POOLED = ("routed",)
 
 
 def resolve_aggregator(
     aggregation: str | Aggregator,
     *,
-    sample: Sample | None = None,
-    global_expert: bool | str = False,
+    num_shards: int,
+    sample: Sample = "auto",
+    global_expert: bool | None = None,
+    members: Sequence[str] | None = None,
 ) -> Aggregator:
-    """An aggregator from its name or itself.
+    """The aggregator that arguments of `GraphEraser` stand for.
 
     Args:
-        aggregation: a registered name or an `Aggregator`.
+        aggregation: a registered name or an `Aggregator`; an object is taken as it is.
+        num_shards: a single shard is training from scratch, and stays alone unless members are
+            asked for.
         sample: which training nodes an aggregator given by name learns from, where it learns.
-        global_expert: add the closed-form model of the whole training graph as one more member;
-            ``"wide"`` for one with more columns.
+        global_expert: whether the closed-form members join; None: where several shards are routed.
+        members: which of them; None: all.
     """
-    if isinstance(aggregation, str):
-        resolved = AGGREGATORS.get(aggregation)()
-        if isinstance(resolved, RoutedAggregator) and global_expert:
-            # The expert knows every node, which is what the floor is for; see docs/aggregation.md.
-            resolved = replace(resolved, floor=0.0)
-    elif isinstance(aggregation, Aggregator) and not isinstance(aggregation, type):
-        resolved = aggregation
-    else:
-        raise ParameterError.of(
-            "aggregation", "GraphEraser", "a name or an Aggregator", aggregation
+    limits(sample)
+    one_of("global_expert", "GraphEraser", global_expert, (None, True, False))
+    chosen = named(members)
+    if not isinstance(aggregation, str):
+        if not isinstance(aggregation, Aggregator) or isinstance(aggregation, type):
+            constraint = "a name or an Aggregator"
+            raise ParameterError.of("aggregation", "GraphEraser", constraint, aggregation)
+        if global_expert or members:
+            raise ParameterError(
+                "an Aggregator is taken as it is, so 'global_expert' and 'members' of GraphEraser "
+                "must be left out.",
+                hint="name the aggregation: aggregation='routed'.",
+            )
+        return aggregation
+    resolved = AGGREGATORS.get(aggregation)()
+    asked = bool(global_expert or members)
+    if asked and global_expert is False:
+        raise ParameterError("'members' of GraphEraser need 'global_expert', which is False.")
+    if asked and aggregation not in POOLED:
+        raise ParameterError(
+            f"closed-form members join aggregation {POOLED[0]!r} only. 'aggregation' of "
+            f"GraphEraser is {aggregation!r}.",
+            hint="use aggregation='routed', or leave out global_expert and members.",
         )
-    if sample is not None:
-        limits(sample)
-        if isinstance(aggregation, str) and isinstance(resolved, _LEARNING):
-            resolved = replace(resolved, sample=sample)
-    expert = named_expert(global_expert)
-    if isinstance(resolved, WithExpert) or expert is None:
-        return resolved
-    return WithExpert(resolved, expert)
-
-
-def named_expert(global_expert: bool | str) -> Expert | None:
-    """The global expert that is meant by True or ``"wide"``."""
-    return _EXPERTS[one_of("global_expert", "GraphEraser", global_expert, _EXPERTS)]
-
-
-def wants_expert(aggregation: str | Aggregator, num_shards: int) -> bool:
-    """Whether the expert joins when the user has not said: where several shards are routed.
-
-    Not with the paper's own aggregations, and not where one shard stands for training from scratch.
-    An aggregator handed in as an object is taken as it is.
-    """
-    if not isinstance(aggregation, str) or num_shards == 1:
-        return False
-    return bool(getattr(AGGREGATORS.get(aggregation)(), "takes_expert", False))
+    joins = asked or (global_expert is None and num_shards > 1 and aggregation in POOLED)
+    if joins and chosen:
+        return PooledAggregator(chosen, sample=sample)
+    if isinstance(resolved, LearnedAggregator):
+        return replace(resolved, sample=sample)
+    return resolved

@@ -46,12 +46,12 @@ class LearnedAggregator:
 
     def fit(self, ensemble: Ensemble) -> FittedLearned:
         """See `Aggregator`."""
-        nodes = sampled_nodes(ensemble.graph, self.sample, ensemble.seed)
+        nodes = sampled_nodes(ensemble.graph, limits(self.sample), ensemble.seed)
         return self._learn(ensemble, collect(ensemble, nodes))
 
     def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> FittedLearned:
         """See `Aggregator`."""
-        nodes = sampled_nodes(ensemble.graph, self.sample, ensemble.seed)
+        nodes = sampled_nodes(ensemble.graph, limits(self.sample), ensemble.seed)
         old = SampledPosteriors.restore(fitted.tensors)
         return self._learn(ensemble, refresh(old, ensemble, change, nodes))
 

@@ -10,7 +10,6 @@ the edges that it came with; once it is trained on, it counts as a neighbour of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +29,6 @@ class RoutedAggregator(Stateless):
         floor: added to every shard's weight. With a floor of 0, only shards with neighbours of a
             node are asked about it, which makes predictions faster.
     """
-
-    takes_expert: ClassVar[bool] = True
 
     floor: float = 0.005
     name: str = "routed"

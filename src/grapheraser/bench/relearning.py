@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from grapheraser.aggregation import (
+    MEMBERS,
     Aggregator,
     Change,
-    Expert,
     LearnedAggregator,
-    RoutedLearnedAggregator,
-    WithExpert,
+    PooledAggregator,
 )
 from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.environment import versions
@@ -33,9 +32,9 @@ from grapheraser.seeding import generator
 
 AGGREGATORS: dict[str, Aggregator] = {
     "learned": LearnedAggregator(),
-    "routed-learned": RoutedLearnedAggregator(),
-    "expert": WithExpert(None),
-    "wide expert": WithExpert(None, Expert.wide()),
+    "counts": PooledAggregator(("words", "labels", "edges"), shards=False),
+    "closed-form": PooledAggregator(MEMBERS, shards=False),
+    "pooled": PooledAggregator(MEMBERS),
 }
 
 
@@ -72,7 +71,7 @@ def _measure(
         steps.append((state.ensemble, change))
     rows = []
     for name, rule in AGGREGATORS.items():
-        # One after the other: a wide expert would sweep what the others keep out of the cache.
+        # One after the other: each keeps to its own part of the cache.
         fitted, spent = rule.fit(start), []
         for ensemble, change in steps:
             started = time.process_time()
@@ -106,8 +105,16 @@ def _forget(settings: Any, state: State, node: int) -> tuple[State, Change]:
     plan = plan_removal(state.graph, state.partition, removal)
     graph = state.graph.without(removal)
     cut = state.partition.restricted_to(graph.train_nodes)
-    after, _ = change_state(settings, state, graph, cut, retrain=plan.retrain, touched=plan.touched)
-    return after, Change(state.ensemble, frozenset(plan.retrain), plan.touched)
+    after, _ = change_state(
+        settings,
+        state,
+        graph,
+        cut,
+        retrain=plan.retrain,
+        touched=plan.touched,
+        gone=removal.nodes,
+    )
+    return after, Change(state.ensemble, frozenset(plan.retrain), plan.touched, removal.nodes)
 
 
 def markdown(report: dict[str, Any]) -> str:

@@ -30,20 +30,13 @@ AGGREGATIONS: Aggregations = {
     "majority": "majority",
     "learned": "learned",
     "routed": "routed",
-    "routed-learned": "routed-learned",
-    "expert": "expert",
-    "mean + expert": "mean(global_expert=True)",
-    "learned + expert": "learned(global_expert=True)",
-    "routed + expert": "routed(global_expert=True)",
-    "routed-learned + expert": "routed-learned(global_expert=True)",
+    "closed-form": "closed-form",
+    "pooled": "pooled",
 }
-BEST = "routed + expert"
-# The defaults with each kind of expert, on more graphs than the paper has.
-EXPERTS: Aggregations = {
-    "routed": "routed",
-    BEST: "routed(global_expert=True)",
-    "routed + wide expert": "routed(global_expert=wide)",
-}
+BEST = "pooled"
+# The defaults, their shards alone and their closed-form members alone, on more graphs than the
+# paper has.
+MEMBERS: Aggregations = {name: name for name in ("routed", "closed-form", BEST)}
 # Those graphs, with their number of shards.
 OTHERS = {"amazon_computers": 20, "flickr": 20, "facebook_pages": 50, "debian": 100, "wordnet": 100}
 
@@ -126,16 +119,16 @@ def _cell(
     )
 
 
-def experts(
+def members(
     datasets: Iterable[str] = (*paper.DATASETS, *OTHERS),
     models: Iterable[str] = GNNS,
     *,
-    folder: str | Path = "runs/experts",
+    folder: str | Path = "runs/members",
     **options: Any,
 ) -> dict[str, Any]:
-    """The defaults with the expert as it comes and with a wide one; options as for `run`."""
-    options |= {"partitions": [DEFAULT], "aggregations": EXPERTS, "folder": folder}
-    return run(datasets, models, **options) | {"benchmark": "utility-experts"}
+    """The defaults, their shards and their closed-form members on ten graphs; options as `run`."""
+    options |= {"partitions": [DEFAULT], "aggregations": MEMBERS, "folder": folder}
+    return run(datasets, models, **options) | {"benchmark": "utility-members"}
 
 
 # -- reading the cells ------------------------------------------------------------------------
@@ -179,8 +172,8 @@ def paper_best(dataset: str, model: str) -> float | None:
 
 def markdown(report: Report) -> str:
     """The whole table, then the summary."""
-    if report["benchmark"] == "utility-experts":
-        return _experts_table(report)
+    if report["benchmark"] == "utility-members":
+        return _members_table(report)
     return f"{table(report)}\n\n{summary(report)}"
 
 
@@ -217,19 +210,19 @@ def summary(report: Report) -> str:
     return "\n".join([title, "", table, *_verdict(report)])
 
 
-def _experts_table(report: Report) -> str:
-    """How much of F1 from scratch each kind of expert keeps, on every graph."""
+def _members_table(report: Report) -> str:
+    """How much of F1 from scratch the pool and its parts keep, on every graph."""
     found = means(report)
     rows = []
-    kept = {label: ratios(report, DEFAULT, label) for label in EXPERTS}
+    kept = {label: ratios(report, DEFAULT, label) for label in MEMBERS}
     for name, model in dict.fromkeys(key[:2] for key in found):
         scratch = _decimals(found.get((name, model, SCRATCH, SCRATCH)))
         texts = [
             f"{found[name, model, DEFAULT, label]:.3f}, {kept[label][name, model]:.3f}x"
-            for label in EXPERTS
+            for label in MEMBERS
         ]
         rows.append((name, model, scratch, *texts))
-    return markdown_table(("data", "model", SCRATCH, *EXPERTS), rows)
+    return markdown_table(("data", "model", SCRATCH, *MEMBERS), rows)
 
 
 def _verdict(report: Report) -> list[str]:

@@ -22,7 +22,7 @@ BENCHMARKS = {
     "relearning": "relearning the aggregation after a request",
     "cuda": "the CUDA engine against the PyG loop on one GPU",
     "utility": "F1 of every partition and aggregation against training from scratch",
-    "utility-experts": "F1 with a standard and with a wide expert, on ten graphs",
+    "utility-members": "F1 of the pool, of its shards and of its closed-form members, ten graphs",
 }
 
 

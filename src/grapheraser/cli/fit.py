@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json, say
-from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration
 
 NAME = "fit"
@@ -31,12 +30,9 @@ def run(
     global_expert: Annotated[
         bool | None, typer.Option(help="Add a closed-form model of the whole training graph.")
     ] = None,
-    wide_expert: Annotated[
-        bool,
-        typer.Option(
-            "--wide-expert", help="Use a global expert with more columns; requests take longer."
-        ),
-    ] = False,
+    members: Annotated[
+        str, typer.Option(help="Closed-form members, e.g. words,labels; default all.")
+    ] = "",
     epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
@@ -52,13 +48,10 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Partition a graph, train its shards and save the run."""
-    from grapheraser.aggregation import WIDE
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.eraser import GraphEraser
     from grapheraser.store import check_target
 
-    if wide_expert and global_expert is False:
-        raise ParameterError("--wide-expert and --no-global-expert exclude each other.")
     check_target(out, replace=replace)
     graph = load_dataset(dataset, split_seed=split_seed)
     for note in graph.notes:
@@ -76,7 +69,8 @@ def run(
         gamma=gamma,
         delta=delta,
         sample=_sample(sample),
-        global_expert=WIDE if wide_expert else global_expert,
+        global_expert=global_expert,
+        members=members.split(",") if members else None,
     )
     started = time.perf_counter()
     eraser.fit(graph)

@@ -38,7 +38,9 @@ class GraphEraser(Estimator):
     The constructor only stores its arguments; `fit` checks them.
 
     Args:
-        model: gcn, sage, gat, gin or mlp, one of the paper's variants (``"gcn:paper"``), a
+        model: gcn, sage, gat, gin or mlp, one of the paper's variants (``"gcn:paper"``),
+            ``"closed-form"`` (the closed-form members alone, no shards; ``num_shards`` and
+            ``epochs`` have no part in it), ``"sgc"`` (only the regression on features), a
             `ModelSpec`, or a factory ``(in_channels, out_channels) -> torch.nn.Module`` whose
             modules have ``forward(x, edge_index)``.
         partition: name of a partition method, ``"auto"`` (what `recommend` advises), a
@@ -53,11 +55,11 @@ class GraphEraser(Estimator):
         delta: the capacity itself, instead of ``gamma``.
         sample: the training nodes that an aggregation learns from, where it learns: a share in
             (0, 1], a count, ``"all"``, or ``"auto"`` (10 %, but 1000 at the most).
-        global_expert: add a closed-form model of the whole training graph to the ensemble; it
-            forgets as exactly as the shards do. ``"wide"``: one that tells more features apart and
-            takes longer to forget. None: where several shards are routed, but not with the
-            paper's own aggregations (mean, majority, learned).
+        global_expert: let closed-form members join the routed shards in a pool; they see the whole
+            training graph and forget as exactly as the shards do. None: where several shards are
+            routed, but not with the paper's own aggregations (mean, majority, learned).
         engine: auto, pyg, cpu or cuda.
+        members: which closed-form members: words, labels, edges, pattern, features. None: all.
 
     Attributes:
         graph_: the current graph.
@@ -82,8 +84,9 @@ class GraphEraser(Estimator):
         gamma: float = 0.0,
         delta: int | None = None,
         sample: Sample = "auto",
-        global_expert: bool | str | None = None,
+        global_expert: bool | None = None,
         engine: str = "auto",
+        members: Sequence[str] | None = None,
     ) -> None:
         self.model = model
         self.partition = partition
@@ -98,6 +101,7 @@ class GraphEraser(Estimator):
         self.sample = sample
         self.global_expert = global_expert
         self.engine = engine
+        self.members = members
         self._turn = Turn()  # requests from several threads are carried out one by one
 
     # -- fitted state -------------------------------------------------------------------------

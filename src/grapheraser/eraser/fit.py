@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from grapheraser.eraser.recommend import AUTO, recommend_partition
+from grapheraser.eraser.guideline import AUTO, recommend_partition
 from grapheraser.eraser.settings import describe, resolve
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import fit_state
@@ -33,7 +33,9 @@ def fit(
     _check_trainable(graph)
     settings = resolve(arguments)
     warm_up(settings)
-    if partition is None:
+    if settings.training.model.closed_form:
+        partition = partition_graph(graph, "hash", num_shards=1, seed=settings.seed)
+    elif partition is None:
         partition = _partition(arguments, graph)
     else:
         partition = accept_partition(partition, graph, settings.partitioner)

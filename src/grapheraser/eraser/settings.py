@@ -16,16 +16,15 @@ import numpy as np
 
 from grapheraser.aggregation import (
     AGGREGATORS,
+    MEMBERS,
     Aggregator,
-    Expert,
-    WithExpert,
-    named_expert,
+    PooledAggregator,
+    named,
     resolve_aggregator,
-    wants_expert,
 )
 from grapheraser.checks import whole
+from grapheraser.eraser.guideline import AUTO
 from grapheraser.eraser.missing import MissingPartitioner, same_engine
-from grapheraser.eraser.recommend import AUTO
 from grapheraser.errors import CorruptRunError, ParameterError
 from grapheraser.execution import Executor, resolve_executor
 from grapheraser.models import CustomModel, Model, ModelSpec, resolve_model
@@ -40,7 +39,7 @@ _PLAIN = str | int | float | bool | None
 _PARTS: dict[str, type[Any]] = {
     part.__name__: part
     for part in (
-        *(ModelSpec, CustomModel, FunctionPartitioner, WithExpert, Expert),
+        *(ModelSpec, CustomModel, FunctionPartitioner, PooledAggregator),
         *(type(AGGREGATORS.get(name)()) for name in AGGREGATORS),
         *(type(PARTITIONERS.get(name)()) for name in PARTITIONERS),
     )
@@ -76,8 +75,10 @@ class Settings:
     @property
     def aggregation_names(self) -> dict[str, Any]:
         """What a receipt says of the aggregation's kind."""
-        expert = isinstance(self.aggregator, WithExpert)
-        return {"name": self.aggregator.name, "global_expert": expert}
+        return {
+            "name": self.aggregator.name,
+            "members": list(getattr(self.aggregator, "members", ())),
+        }
 
 
 def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = None) -> Settings:
@@ -110,19 +111,25 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
 
 
 def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
-    aggregation, expert = arguments["aggregation"], arguments["global_expert"]
-    num_shards = arguments["num_shards"]
+    sample, members = arguments["sample"], arguments["members"]
     if model.closed_form:
-        if num_shards != 1:
+        if arguments["global_expert"] is False:
             raise ParameterError(
-                "model 'sgc' is solved for on the whole training graph, so 'num_shards' of "
-                f"GraphEraser must be 1. Got {num_shards!r}.",
-                hint="or keep the shards of another model and add global_expert=True.",
+                f"model '{model.name}' is the closed-form members alone, so 'global_expert' of "
+                "GraphEraser must not be False."
             )
-        return WithExpert(None, named_expert(expert or True) or Expert())
-    if expert is None:
-        expert = wants_expert(aggregation, num_shards)
-    return resolve_aggregator(aggregation, sample=arguments["sample"], global_expert=expert)
+        alone = named(model.members if members is None else members)
+        if not alone:
+            wanted = f"at least one of {', '.join(MEMBERS)} with model '{model.name}'"
+            raise ParameterError.of("members", "GraphEraser", wanted, members)
+        return PooledAggregator(alone, shards=False, sample=sample)
+    return resolve_aggregator(
+        arguments["aggregation"],
+        num_shards=arguments["num_shards"],
+        sample=sample,
+        global_expert=arguments["global_expert"],
+        members=members,
+    )
 
 
 # -- to JSON and back ---------------------------------------------------------------------------
@@ -181,6 +188,8 @@ def _described(part: Any) -> Any:
     part = part.item() if isinstance(part, np.generic) else part
     if isinstance(part, _PLAIN):
         return part
+    if isinstance(part, list | tuple):
+        return [_described(item) for item in part]
     options = {name: _described(value) for name, value in _changed(part).items()}
     if _PARTS.get(type(part).__name__) is type(part):
         return {"part": type(part).__name__, "options": options}
@@ -221,6 +230,8 @@ def _restored(name: str, described: Any, own: Any) -> Any:
 
 def _rebuilt(name: str, described: Any, own: Any) -> Any:
     """The part itself; ``own`` takes the place of a user's part in it."""
+    if isinstance(described, list):
+        return tuple(_rebuilt(name, item, own) for item in described)
     if not isinstance(described, dict):
         return described
     if "type" in described:

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from grapheraser.aggregation import WithExpert
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import change_state, fit_state
@@ -23,9 +22,7 @@ def warm_up(settings: Settings) -> None:
     The first time ever this compiles (and numba keeps the result on disk); the first time in a
     process it loads what was kept; after that it does nothing.
     """
-    aggregator = settings.aggregator
-    inner = aggregator.inner if isinstance(aggregator, WithExpert) else None
-    ours = all(_is_ours(part) for part in (aggregator, inner, settings.engine))
+    ours = _is_ours(settings.aggregator) and _is_ours(settings.engine)
     if ours and not isinstance(settings.training.model, CustomModel):
         training = replace(settings.training, epochs=1)
         # A user's parts need not be hashable, and these have no part in what is compiled.
@@ -34,7 +31,7 @@ def warm_up(settings: Settings) -> None:
 
 
 def _is_ours(part: object) -> bool:
-    return part is None or type(part).__module__.startswith("grapheraser.")
+    return type(part).__module__.startswith("grapheraser.")
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grapheraser.models.declaration import declaration_of
-from grapheraser.models.spec import KINDS, SGC, ModelSpec
+from grapheraser.models.spec import KINDS, ModelSpec
 
 GNNS = tuple(kind for kind in KINDS if declaration_of(kind).hops)
 
@@ -11,6 +11,3 @@ PRESETS: dict[str, ModelSpec] = {
     **{kind: declaration_of(kind).preset for kind in KINDS},
     **{f"{kind}:paper": declaration_of(kind).paper for kind in KINDS},
 }
-
-# No preset of the shard models: it is solved for on the whole graph, without shards.
-CLOSED_FORM = ModelSpec(SGC)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from grapheraser.checks import real
 from grapheraser.errors import ParameterError
-from grapheraser.models.presets import CLOSED_FORM, PRESETS
-from grapheraser.models.spec import ModelSpec
+from grapheraser.models.presets import PRESETS
+from grapheraser.models.spec import CLOSED_FORM, ModelSpec
 
 if TYPE_CHECKING:
     from torch import nn
@@ -34,10 +34,8 @@ class CustomModel:
         real("lr", "CustomModel", self.lr, above=0)
         real("weight_decay", "CustomModel", self.weight_decay, 0)
 
-    @property
-    def closed_form(self) -> bool:
-        """Never: a user's module is trained."""
-        return False
+    closed_form: ClassVar[bool] = False
+    members: ClassVar[None] = None
 
     @property
     def name(self) -> str:
@@ -59,10 +57,10 @@ Model: TypeAlias = ModelSpec | CustomModel
 def resolve_model(model: str | Model | ModuleFactory) -> Model:
     """A model from a preset's name, a `ModelSpec`, a `CustomModel` or a module factory."""
     if isinstance(model, str):
-        if model == CLOSED_FORM.kind:
-            return CLOSED_FORM
+        if model in CLOSED_FORM:
+            return ModelSpec(model)
         if model not in PRESETS:
-            choices = ", ".join([*PRESETS, CLOSED_FORM.kind])
+            choices = ", ".join([*PRESETS, *CLOSED_FORM])
             raise ParameterError(f"unknown model '{model}'. Choose from: {choices}.")
         return PRESETS[model]
     if isinstance(model, ModelSpec | CustomModel):

@@ -10,17 +10,18 @@ from grapheraser.models.constants import ACTIVATION_CODES
 
 # Each has a module of that name beside this one, with its declaration.
 KINDS = ("gcn", "sage", "gat", "gin", "mlp")
-SGC = "sgc"
+# Models without shards: the closed-form members of the pool that they consist of; None: all.
+CLOSED_FORM: dict[str, tuple[str, ...] | None] = {"sgc": ("features",), "closed-form": None}
 
 
 @dataclass(frozen=True)
 class ModelSpec:
     """A built-in model: two message-passing layers (``mlp``: three linear ones).
 
-    ``sgc`` is the odd one out: closed-form, without training, and with none of the options below.
+    ``sgc`` and ``closed-form`` are solved for, not trained, and have none of the options below.
 
     Attributes:
-        kind: gcn, sage, gat, gin, mlp or sgc.
+        kind: gcn, sage, gat, gin, mlp, sgc or closed-form.
         hidden: width of the hidden layers; per head for gat.
         second_hidden: width of mlp's second hidden layer, where it differs from ``hidden``.
         heads: attention heads of gat's first layer; its second has one.
@@ -56,7 +57,7 @@ class ModelSpec:
 
     def __post_init__(self) -> None:
         owner, given = "ModelSpec", vars(self)
-        one_of("kind", owner, self.kind, (*KINDS, SGC))
+        one_of("kind", owner, self.kind, (*KINDS, *CLOSED_FORM))
         one_of("activation", owner, self.activation, ACTIVATION_CODES)
         for name in ("hidden", "heads", "second_hidden"):
             if given[name] is not None:
@@ -70,8 +71,13 @@ class ModelSpec:
 
     @property
     def closed_form(self) -> bool:
-        """Whether the model is solved for instead of trained: no shards, the expert alone."""
-        return self.kind == SGC
+        """Whether the model is solved for instead of trained: closed-form members, no shards."""
+        return self.kind in CLOSED_FORM
+
+    @property
+    def members(self) -> tuple[str, ...] | None:
+        """The closed-form members that the model consists of; None: all."""
+        return CLOSED_FORM.get(self.kind)
 
     @property
     def name(self) -> str:

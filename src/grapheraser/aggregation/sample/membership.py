@@ -26,15 +26,15 @@ ALL = "all"
 DEFAULT_SHARE, DEFAULT_COUNT = 0.1, 1000
 
 
-def sampled_nodes(graph: Graph, sample: Sample, seed: int) -> NDArray[np.int64]:
+def sampled_nodes(graph: Graph, limit: tuple[float, int | None], seed: int) -> NDArray[np.int64]:
     """Sorted ids of the sampled nodes among the labelled training nodes of a graph.
 
     Args:
         graph: the current graph.
-        sample: a share in (0, 1], a count, ``"all"``, or ``"auto"``: 10 %, but 1000 at the most.
+        limit: the share of the nodes, and how many at the most; see `limits`.
         seed: the run's seed.
     """
-    share, count = limits(sample)
+    share, count = limit
     nodes = graph.ids[(graph.role == TRAIN) & (graph.y != UNLABELLED)]
     hashes = keyed_hash(nodes, derive(seed, "sample"))
     if share < 1:

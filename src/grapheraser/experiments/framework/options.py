@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grapheraser import checks
-from grapheraser.aggregation import AGGREGATORS, wants_expert
+from grapheraser.aggregation import AGGREGATORS
 from grapheraser.datasets import PUBLIC
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import ParameterError
@@ -80,17 +80,16 @@ def _best() -> Protocol:
     partitions = dict.fromkeys((_default("partition"), "random", "blpa", "bekm", "metis"))
     aggregations = ("mean", "majority", "learned")
     chosen = _default("aggregation")
-    ours = {name: name for name in ("routed", "routed-learned", chosen) if name not in aggregations}
-    if wants_expert(chosen, DEFAULT_SHARDS):
-        ours[f"{chosen}+expert"] = f"{chosen}(global_expert=True)"
+    ours = {name: name for name in ("routed", chosen) if name not in aggregations}
+    ours |= {name: name for name in ("closed-form", "pooled")}
     return Protocol(
         name="best",
         about=(
             "GraphEraser's own models and aggregations: self-loops, no weights for feature columns "
             "that a shard never saw, importance scores that reach the minimum, routing by node, "
-            "and the closed-form expert that sees the whole graph; BEKM on features smoothed over "
-            f"the graph. By default it partitions by {_default('partition')} and aggregates by "
-            f"{' / '.join(list(ours)[-1:])}."
+            "and a pool with closed-form members that see the whole graph; BEKM on features "
+            f"smoothed over the graph. By default it partitions by {_default('partition')} and "
+            f"aggregates by {list(ours)[-1]}."
         ),
         suffix="",
         partitions={label: label for label in partitions},

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grapheraser.aggregation import AGGREGATORS, Aggregator, WithExpert, resolve_aggregator
+from grapheraser.aggregation import AGGREGATORS, MEMBERS, Aggregator, PooledAggregator
 from grapheraser.errors import ParameterError
 from grapheraser.models import CustomModel, Model, resolve_model
 from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
@@ -102,17 +102,16 @@ def partitioner_of(text: str) -> Partitioner:
 def aggregator_of(text: str) -> Aggregator:
     """A registered aggregation with options, or a user's aggregator.
 
-    ``global_expert=True`` (or ``wide``) adds the closed-form model of the whole graph, as
-    `GraphEraser` does; ``expert`` is that model alone.
+    ``pooled`` is the pool of the routed shards and the closed-form members, as `GraphEraser` has it
+    by default; ``closed-form`` is those members alone.
     """
     name, options = parse(text)
-    if name == "expert":
-        return WithExpert(None)
-    if list(options) == ["global_expert"]:
-        return resolve_aggregator(name, global_expert=options["global_expert"])
+    if name in ("pooled", "closed-form"):
+        return PooledAggregator(MEMBERS, shards=name == "pooled")
     if is_own(name):
         found = load_own(name)
-        return resolve_aggregator(found(**options) if isinstance(found, type) else found)
+        own: Aggregator = found(**options) if isinstance(found, type) else found
+        return own
     return _made(AGGREGATORS.get(name), text, options)
 
 
