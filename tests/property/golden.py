@@ -20,11 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grapheraser as ge
+from grapheraser.aggregation import MEMBERS
+from grapheraser.models.spec import CLOSED_FORM
 
 FILE = Path(__file__).with_name("golden.json")
 MODELS = ("gcn", "sage", "gat", "gin", "mlp")
 PAPER = tuple(f"{model}:paper" for model in MODELS)
-AGGREGATIONS = ("mean", "majority", "learned", "routed", "routed-learned")
+AGGREGATIONS = ("mean", "majority", "learned", "routed")
 PARTITIONS = ("random", "blpa", "bekm", "metis")
 BASE: dict[str, Any] = {"num_shards": 5, "epochs": 6, "seed": 3}
 
@@ -38,11 +40,15 @@ def cases(engines: tuple[str, ...] = ("cpu", "pyg")) -> Iterator[tuple[str, dict
     if "cpu" not in engines:
         return
     for aggregation in AGGREGATIONS:
-        for expert in (False, True):
-            name = f"cpu gcn {aggregation}{' with expert' if expert else ''}"
-            yield name, {**BASE, "aggregation": aggregation, "global_expert": expert}
+        yield f"cpu gcn {aggregation}", {**BASE, "aggregation": aggregation, "global_expert": False}
+    yield "cpu gcn pooled", {**BASE, "global_expert": True}
+    for member in MEMBERS:
+        yield f"cpu gcn pooled {member}", {**BASE, "members": [member]}
     yield "cpu gcn one shard", {**BASE, "num_shards": 1}
-    yield "sgc", {**BASE, "model": "sgc", "num_shards": 1}
+    yield "cpu gcn one shard pooled", {**BASE, "num_shards": 1, "global_expert": True}
+    for model in CLOSED_FORM:
+        yield model, {**BASE, "model": model}
+    yield "closed-form, all sampled", {**BASE, "model": "closed-form", "sample": "all"}
     for partition in PARTITIONS:
         yield f"cpu gcn {partition}", {**BASE, "partition": partition}
 
