@@ -20,6 +20,7 @@ from grapheraser.cli import (
     partition,
     predict,
     recommend,
+    reshard,
     unlearn,
     verify,
 )
@@ -36,7 +37,7 @@ app = typer.Typer(
 )
 _VERBS = (
     *(demo, datasets, recommend, fit, predict, evaluate),
-    *(unlearn, verify, audit, partition, bench),
+    *(unlearn, reshard, verify, audit, partition, bench),
 )
 for verb in _VERBS:
     app.command(verb.NAME)(verb.run)

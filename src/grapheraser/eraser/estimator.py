@@ -14,6 +14,7 @@ from grapheraser.aggregation import Aggregator, BoundAggregator, Explanation, Sa
 from grapheraser.eraser.conventions import Estimator, Turn
 from grapheraser.eraser.fit import fit
 from grapheraser.eraser.plan import Plan
+from grapheraser.eraser.reshard import reshard
 from grapheraser.eraser.save import load, save
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import Snapshot
@@ -209,6 +210,17 @@ class GraphEraser(Estimator):
             self._fitted = insert(self._now, node_id, features, label, neighbours)
             return self._fitted.receipts[-1]
 
+    def reshard(self, num_shards: int) -> Receipt:
+        """Partition what is left into another number of shards, and fit it afresh.
+
+        The result is that of a new fit on the current graph; the receipts go on. Nothing changes
+        before all of it is done.
+        """
+        with self._turn:
+            self._fitted = reshard(self._now, num_shards)
+            self.num_shards = num_shards
+            return self._fitted.receipts[-1]
+
     # -- proof --------------------------------------------------------------------------------
 
     def verify(self) -> Verification:
@@ -253,7 +265,7 @@ class GraphEraser(Estimator):
         """
         own = {"model": model, "partition": partition, "aggregation": aggregation}
         changes = {"executor": executor} | ({} if device is None else {"device": device})
-        arguments, snapshot = load(Path(path), cls._parameter_names(), own, changes)
-        eraser = cls(**arguments)
+        snapshot = load(Path(path), cls._parameter_names(), own, changes)
+        eraser = cls(**snapshot.arguments)
         eraser._fitted = snapshot
         return eraser

@@ -13,6 +13,7 @@ from grapheraser.eraser.state import fit_state
 from grapheraser.eraser.warmup import warm_up
 from grapheraser.errors import GraphError
 from grapheraser.graph import Graph
+from grapheraser.models import resolve_model
 from grapheraser.partition import Partition, partition_graph
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.placing import accept_partition
@@ -33,20 +34,21 @@ def fit(
     _check_trainable(graph)
     settings = resolve(arguments)
     warm_up(settings)
-    if settings.training.model.closed_form:
-        partition = partition_graph(graph, "hash", num_shards=1, seed=settings.seed)
-    elif partition is None:
-        partition = _partition(arguments, graph)
+    if partition is None or settings.training.model.closed_form:
+        partition = make_partition(arguments, graph)
     else:
         partition = accept_partition(partition, graph, settings.partitioner)
     configuration = describe(arguments, settings)
     state = fit_state(settings, graph, partition)
     # Computed now, so that the first request does not wait for the fingerprint.
     ends = Ends(graph.fingerprint, digest_of(configuration))
-    return Snapshot(settings, state, configuration, (), ends)
+    return Snapshot(arguments, settings, state, configuration, (), ends)
 
 
-def _partition(arguments: Mapping[str, Any], graph: Graph) -> Partition:
+def make_partition(arguments: Mapping[str, Any], graph: Graph) -> Partition:
+    """The partition of a graph that arguments of `GraphEraser` stand for."""
+    if resolve_model(arguments["model"]).closed_form:
+        return partition_graph(graph, "hash", num_shards=1, seed=arguments["seed"])
     method, chosen_by = arguments["partition"], frozenset[str]()
     if method == AUTO:
         named = ("model", "num_shards", "epochs", "seed", "engine", "device")

@@ -55,6 +55,7 @@ class Plan:
             touch a node that is not trained on): deleting them retrains nothing.
         untrained_nodes: requested nodes and feature rows that no shard was trained on.
         touched: sorted ids of the nodes left behind whose neighbours or features change.
+        notes: what the operator should know.
     """
 
     removal: Removal
@@ -62,6 +63,7 @@ class Plan:
     cut_edges: int
     untrained_nodes: int
     touched: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
 
     @property
     def retrain(self) -> tuple[int, ...]:
@@ -94,6 +96,7 @@ class Plan:
             "cut_edges": self.cut_edges,
             "untrained_nodes": self.untrained_nodes,
             "touched": len(self.touched),
+            "notes": list(self.notes),
         }
 
 

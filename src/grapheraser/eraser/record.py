@@ -28,6 +28,7 @@ def write_receipt(
     shards: Sequence[int],
     timings: dict[str, float],
     started: float,
+    notes: Sequence[str] = (),
 ) -> Receipt:
     """The receipt of a change.
 
@@ -40,6 +41,7 @@ def write_receipt(
         shards: ids of the shards that were retrained or emptied.
         timings: seconds by step.
         started: when the work began, on the clock of `time.perf_counter`.
+        notes: what else the operator should know.
     """
     hashing = time.perf_counter()
     settings, partition = before.settings, after.partition
@@ -50,7 +52,7 @@ def write_receipt(
         "graph_before": before.state.graph.fingerprint,
         "graph_after": after.graph.fingerprint,
         "shards": tuple(_shard_record(before, after, shard) for shard in sorted(shards)),
-        "aggregation": _aggregation(before, after, timings["aggregation"]),
+        "aggregation": _aggregation(before, after, timings["aggregation"], notes),
         "configuration": digest_of(before.configuration),
         "engine": settings.engine.name,
         "device": settings.device,
@@ -71,16 +73,19 @@ def write_receipt(
 
 def _shard_record(before: Snapshot, after: State, shard: int) -> ShardRecord:
     old, new = before.state.shards.get(shard), after.shards.get(shard)
+    sizes = after.partition.sizes
     return ShardRecord(
         shard=shard,
         seed=before.settings.shard_seed(shard),
-        nodes=int(after.partition.sizes[shard]),
+        nodes=int(sizes[shard]) if shard < len(sizes) else 0,
         before=old.digest if old else None,
         after=new.digest if new else None,
     )
 
 
-def _aggregation(before: Snapshot, after: State, seconds: float) -> dict[str, Any]:
+def _aggregation(
+    before: Snapshot, after: State, seconds: float, notes: Sequence[str]
+) -> dict[str, Any]:
     old, new = before.state.aggregator.tensors, after.aggregator.tensors
     return {
         **before.settings.aggregation_names,
@@ -89,7 +94,7 @@ def _aggregation(before: Snapshot, after: State, seconds: float) -> dict[str, An
         "relearned": sorted(name for name in new if not _same_bits(old.get(name), new[name])),
         "seconds": round(seconds, 6),
         # A user's own aggregator need not have any.
-        "notes": list(getattr(after.aggregator, "notes", ())),
+        "notes": [*getattr(after.aggregator, "notes", ()), *notes],
     }
 
 

@@ -36,8 +36,8 @@ def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: boo
 
 def load(
     path: Path, names: Iterable[str], own: Mapping[str, Any], changes: Mapping[str, Any]
-) -> tuple[dict[str, Any], Snapshot]:
-    """The constructor's arguments and the snapshot of a run; see `GraphEraser.load`.
+) -> Snapshot:
+    """The snapshot of a run; see `GraphEraser.load`.
 
     Args:
         path: the run's folder.
@@ -62,7 +62,7 @@ def load(
     model, seed = settings.training.model, settings.seed
     ensemble = Ensemble(run.graph, run.partition, run.shards, model, seed)
     state = State(ensemble, aggregator)
-    return arguments, Snapshot(settings, state, configuration, run.receipts, ends)
+    return Snapshot(arguments, settings, state, configuration, run.receipts, ends)
 
 
 def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,13 +27,15 @@ class Snapshot:
     An eraser holds one and replaces it in one step: a caller that reads it once sees one state.
 
     Attributes:
-        settings: the arguments of the fit, resolved.
+        arguments: those of the fit, by name.
+        settings: the same, resolved.
         state: what was trained.
         configuration: the settings as plain JSON.
         receipts: one per change since the fit, oldest first.
         ends: where the receipts begin and end; None for a run that does not say.
     """
 
+    arguments: Mapping[str, Any]
     settings: Settings
     state: State
     configuration: dict[str, Any]
@@ -81,4 +83,19 @@ class Snapshot:
                         f"(receipt {receipt.sequence})."
                     ) from error
             raise
-        return plan_removal(self.state.graph, self.state.partition, removal)
+        plan = plan_removal(self.state.graph, self.state.partition, removal)
+        nodes = len(self.state.partition.nodes) - sum(shard.nodes for shard in plan.shards)
+        return replace(plan, notes=self.shrunk(nodes))
+
+    def shrunk(self, nodes: int) -> tuple[str, ...]:
+        """What to say where only so many training nodes are left in the shards, if anything."""
+        partition = self.state.partition
+        slack = self.arguments["gamma"] or self.arguments["delta"] is not None
+        made_for = partition.capacity * partition.num_shards
+        if slack or partition.num_shards == 1 or 2 * nodes > made_for:
+            return ()
+        size, fewer = nodes / partition.num_shards, max(1, round(nodes / partition.capacity))
+        return (
+            f"shards hold {size:.0f} training nodes on average instead of {partition.capacity}: "
+            f"reshard({fewer}) would fit what is left afresh",
+        )

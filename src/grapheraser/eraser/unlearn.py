@@ -37,5 +37,6 @@ def unlearn(now: Snapshot, request: Request | Sequence[Request]) -> Snapshot:
         shards=(*plan.retrain, *plan.emptied),
         timings={"planning": planned - started, "graph": removed - planned, **seconds},
         started=started,
+        notes=plan.notes,
     )
     return now.then(after, receipt)
