@@ -1,0 +1,183 @@
+"""Ridge regression from whole numbers: exact sums, and the answers of an independent one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import grapheraser as ge
+import grapheraser.aggregation.members.ridge as ridge_module
+from grapheraser.aggregation import Change
+from grapheraser.aggregation.members.features import Features
+from grapheraser.aggregation.members.pattern import Pattern
+from grapheraser.aggregation.members.ridge import SCALE, RidgeMember, Sums, blocks
+from grapheraser.eraser.plan import plan_removal
+from grapheraser.graph import UNLABELLED, coalesce
+from grapheraser.kernels.cholesky import solve_positive
+from tests.aggregation.members.oracle import GRAPHS, ensemble_of, known, random_graph, sample_of
+
+MEMBERS = {
+    "pattern": (Pattern(), GRAPHS["many edges"]),
+    "pattern, hub": (Pattern(), GRAPHS["hub"]),
+    "features in blocks": (Features(), GRAPHS["dense"]),
+    "features in blocks, hub": (Features(ridge=2.5), GRAPHS["hub"]),
+    "features apart": (Features(), random_graph(8, num_features=200, density=0.05)),
+    "features hashed": (Features(columns=9), random_graph(9, num_features=600, density=0.02)),
+}
+each_member = pytest.mark.parametrize("name", MEMBERS)
+
+
+def drawn_rows(rng: np.random.Generator, n: int, width: int) -> NDArray[np.float64]:
+    """Whole numbers up to the largest that a row may hold."""
+    return np.rint(rng.uniform(-SCALE, SCALE, size=(n, width)) * (rng.random((n, width)) < 0.8))
+
+
+def exact(rows: NDArray[np.float64], labels: NDArray[np.int64], classes: int) -> tuple[object, ...]:
+    """Lower half of H'H, and H'Y, in Python's own integers."""
+    H = [[int(value) for value in row] for row in rows.tolist()]
+    width = rows.shape[1]
+    gram = [[sum(row[i] * row[j] for row in H) for j in range(i + 1)] for i in range(width)]
+    cross = [
+        [sum(row[i] for row, y in zip(H, labels, strict=True) if y == c) for c in range(classes)]
+        for i in range(width)
+    ]
+    return gram, cross
+
+
+def plain(sums: Sums) -> tuple[object, ...]:
+    gram = [row[: i + 1] for i, row in enumerate(sums.gram.tolist())]
+    return gram, sums.cross.tolist()
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), width=st.sampled_from([1, 3, 31, 33, 40]))
+def test_sums_are_those_of_whole_numbers_however_they_came_about(seed: int, width: int) -> None:
+    rng = np.random.default_rng(seed)
+    old, new = drawn_rows(rng, 12, width), drawn_rows(rng, 12, width)
+    labels, others = rng.integers(3, size=12), rng.integers(3, size=12)
+    old[3], labels[3] = 0.0, UNLABELLED  # came
+    new[7], others[7] = 0.0, UNLABELLED  # went
+    new[5] = old[5]  # stayed
+    sums = Sums.zeros(width, 3).plus(old[:5], labels[:5]).plus(old[5:], labels[5:])
+    assert plain(sums) == exact(old, labels, 3)
+    changed = sums.replaced(old, labels, new, others)
+    assert plain(changed) == exact(new, others, 3)
+    part = Sums.zeros(width, 3).plus(new[:4], others[:4])
+    assert plain(changed.without(part)) == exact(new[4:], others[4:], 3)
+    back = changed.replaced(new, others, old, labels)
+    assert back.solve(1.0).tobytes() == sums.solve(1.0).tobytes()
+
+
+def test_replacing_more_rows_than_fit_into_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    old, new, labels = drawn_rows(rng, 20, 5), drawn_rows(rng, 20, 5), rng.integers(2, size=20)
+    monkeypatch.setattr(ridge_module, "_BLOCK", 3)
+    sums = Sums.zeros(5, 2).plus(old, labels).replaced(old, labels, new, labels)
+    assert plain(sums) == exact(new, labels, 2)
+
+
+def regressed(
+    rule: RidgeMember, rows: NDArray[np.float64], y: NDArray[np.int64], classes: int
+) -> NDArray[np.float64]:
+    H, Y = rows / SCALE, np.eye(classes)[y]
+    weights: NDArray[np.float64] = np.linalg.solve(
+        H.T @ H + rule.ridge * np.eye(H.shape[1]), H.T @ Y
+    )
+    return weights
+
+
+@each_member
+def test_weights_and_evidence_are_those_of_ridge_regression(name: str) -> None:
+    rule, graph = MEMBERS[name]
+    ensemble = ensemble_of(graph)
+    trained = graph.positions(list(known(graph)))
+    H = rule.rows(graph, trained, 0, learning=True)
+    assert H.shape[1] == rule.width(graph)
+    assert np.array_equal(H, np.rint(H))
+    assert np.abs(H).max() <= SCALE
+    weights = regressed(rule, H, graph.y[trained], graph.num_classes)
+    fitted = rule.fit(ensemble, sample_of(ensemble))
+    np.testing.assert_allclose(fitted.weights, weights, atol=1e-5)
+    every = np.arange(graph.num_nodes)
+    asked = rule.rows(graph, every, 0, learning=False) / SCALE
+    found = fitted.evidence(ensemble, every)
+    np.testing.assert_allclose(found[:, 0], 8.0 * asked @ weights, atol=1e-4)
+
+
+@each_member
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_the_sample_is_judged_by_the_regression_without_it(name: str, share: float) -> None:
+    rule, graph = MEMBERS[name]
+    ensemble = ensemble_of(graph)
+    sample = sample_of(ensemble, share)
+    assert len(sample)
+    rest = graph.positions([v for v in known(graph) if v not in set(sample.tolist())])
+    H = rule.rows(graph, rest, 0, learning=True)
+    weights = regressed(rule, H, graph.y[rest], graph.num_classes)
+    asked = rule.rows(graph, graph.positions(sample), 0, learning=False) / SCALE
+    fitted = rule.fit(ensemble, sample)
+    found = fitted.held_out(ensemble, sample)
+    np.testing.assert_allclose(found[:, 0], 8.0 * asked @ weights, atol=1e-4)
+    # What was kept to judge by is not needed.
+    again = rule.restore(fitted.tensors).held_out(ensemble, sample)
+    assert again.tobytes() == found.tobytes()
+
+
+@each_member
+def test_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule, graph = MEMBERS[name]
+    ensemble, every = ensemble_of(graph), np.arange(graph.num_nodes)
+    whole = rule.fit(ensemble, sample_of(ensemble))
+    answers = whole.evidence(ensemble, every)
+    monkeypatch.setattr(ridge_module, "_MOST_NUMBERS", 7 * rule.width(graph))
+    parts = rule.fit(ensemble, sample_of(ensemble))
+    for key, tensor in whole.tensors.items():
+        assert tensor.tobytes() == parts.tensors[key].tobytes()
+    assert parts.evidence(ensemble, every).tobytes() == answers.tobytes()
+
+
+def test_blocks_hold_as_many_rows_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ridge_module, "_MOST_NUMBERS", 30)
+    assert [len(block) for block in blocks(np.arange(10), 8)] == [3, 3, 3, 1]
+    assert [len(block) for block in blocks(np.arange(2), 100)] == [1, 1]
+    assert not list(blocks(np.arange(0), 8))
+
+
+@each_member
+def test_only_rows_that_are_called_stale_change(name: str) -> None:
+    """And `stale` names at most what is within two hops."""
+    rule, graph = MEMBERS[name]
+    ensemble = ensemble_of(graph)
+    for gone in graph.ids[::7].tolist():
+        removal = coalesce(graph, ge.Nodes([gone]))
+        after = graph.without(removal)
+        touched = plan_removal(graph, ensemble.partition, removal).touched
+        change = Change(ensemble, frozenset(), touched, removal.nodes)
+        for learning in (False, True):
+            stale = rule.stale(graph, after, change, 0, learning=learning)
+            near = graph.ids[graph.within_hops(graph.positions([gone]), 2)]
+            assert np.isin(stale, near).all()
+            nodes = np.setdiff1d(list(known(after)) if learning else after.ids, stale)
+            old = rule.rows(graph, graph.positions(nodes), 0, learning=learning)
+            new = rule.rows(after, after.positions(nodes), 0, learning=learning)
+            assert old.tobytes() == new.tobytes()
+
+
+def test_fewer_nodes_than_columns_are_enough() -> None:
+    graph = random_graph(n=10, num_features=12)
+    ensemble = ensemble_of(graph)
+    fitted = Features().fit(ensemble, sample_of(ensemble, 1.0))
+    assert np.isfinite(fitted.evidence(ensemble, np.arange(3))).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 47, 48, 49, 97, 150])
+def test_the_solver_agrees_with_lapack(n: int) -> None:
+    rng = np.random.default_rng(n)
+    H = rng.normal(size=(n + 3, n))
+    A, B = H.T @ H + np.eye(n), rng.normal(size=(n, 3))
+    np.testing.assert_allclose(solve_positive(A, B), np.linalg.solve(A, B), rtol=1e-8, atol=1e-10)
+    # Only the lower half is read.
+    np.testing.assert_array_equal(solve_positive(np.tril(A), B), solve_positive(A, B))
