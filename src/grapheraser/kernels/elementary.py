@@ -15,6 +15,9 @@ from grapheraser.kernels.compiled import compiled
 _LN2_HIGH = 6.93147180369123816490e-01  # the upper bits of log 2; a multiple of it is exact
 _LN2_LOW = 1.90821492927058770002e-10
 _SMALLEST = -708.0
+# Coefficients from the highest power down: of atanh(s) / s - 1 over s^2, and of the exponential.
+_ATANH = tuple(1.0 / odd for odd in (19, 17, 15, 13, 11, 9, 7, 5, 3))
+_TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14, -1, -1))
 
 
 @compiled
@@ -27,9 +30,9 @@ def logarithm(x: float) -> float:
     # log m = 2 atanh(s) with s = (m - 1) / (m + 1), at most 0.172.
     s = (mantissa - 1.0) / (mantissa + 1.0)
     z = s * s
-    series = 1.0 / 19.0
-    for odd in (17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0):
-        series = series * z + 1.0 / odd
+    series = 0.0
+    for coefficient in _ATANH:
+        series = series * z + coefficient
     return exponent * _LN2_HIGH + (2.0 * s + (2.0 * s * z * series + exponent * _LN2_LOW))
 
 
@@ -41,9 +44,9 @@ def exponential(x: float) -> float:
     k = math.floor(x * 1.4426950408889634 + 0.5)
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
     # Taylor's series on [-0.347, 0.347].
-    series = 1.0
-    for n in (14.0, 13.0, 12.0, 11.0, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0):
-        series = 1.0 + r * series / n
+    series = 0.0
+    for coefficient in _TAYLOR:
+        series = series * r + coefficient
     return math.ldexp(series, int(k))
 
 
