@@ -1,0 +1,93 @@
+"""Logarithm and exponential to two units in the last place, at any magnitude."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from grapheraser.kernels.elementary import exponential, log_normalise, logarithm, logarithms
+
+many = settings(max_examples=500)
+
+
+@many
+@given(st.floats(2.3e-308, 1.7e308))
+@example(1.0)
+@example(math.nextafter(1.0, 0.0))
+@example(math.nextafter(1.0, 2.0))
+@example(math.sqrt(0.5))
+@example(math.nextafter(math.sqrt(0.5), 0.0))
+@example(2.2250738585072014e-308)
+@example(1.7976931348623157e308)
+def test_the_logarithm_is_that_of_the_library(x: float) -> None:
+    expected = math.log(x)
+    assert abs(logarithm(x) - expected) <= 2 * math.ulp(expected)
+
+
+@many
+@given(st.floats(-40, 40), st.floats(0.5, 1.5))
+def test_so_it_is_near_1_and_at_powers_of_2(exponent: float, mantissa: float) -> None:
+    for x in (1.0 + 2.0 ** (exponent - 42), 2.0 ** round(exponent), mantissa):
+        expected = math.log(x)
+        assert abs(logarithm(x) - expected) <= 2 * math.ulp(expected)
+
+
+@many
+@given(st.floats(-708, 700))
+@example(0.0)
+@example(-0.0)
+@example(5e-324)
+@example(-708.0)
+@example(700.0)
+@example(0.5 * math.log(2))
+@example(-0.5 * math.log(2))
+def test_the_exponential_is_that_of_the_library(x: float) -> None:
+    expected = math.exp(x)
+    assert abs(exponential(x) - expected) <= 2 * math.ulp(expected)
+
+
+@many
+@given(st.floats(-1, 1))
+def test_so_it_is_near_0(x: float) -> None:
+    for small in (x, x * 1e-9):
+        assert abs(exponential(small) - math.exp(small)) <= 2 * math.ulp(math.exp(small))
+
+
+@pytest.mark.parametrize("x", [-708.1, -1e6, -math.inf])
+def test_what_is_too_small_is_nothing(x: float) -> None:
+    assert exponential(x) == 0.0
+
+
+def test_an_array_is_taken_entry_by_entry() -> None:
+    rng = np.random.default_rng(0)
+    for values in (
+        rng.lognormal(size=(3, 4)),
+        rng.integers(1, 9, size=5),
+        rng.random((2, 3, 2), dtype=np.float32) + 1,
+        np.zeros((0, 3)),
+    ):
+        found = logarithms(values)
+        assert found.dtype == np.float64
+        assert found.shape == values.shape
+        expected = [logarithm(float(value)) for value in values.ravel()]
+        assert found.ravel().tolist() == expected
+
+
+@given(st.lists(st.floats(-1e5, 1e5), min_size=1, max_size=9))
+@example([-30.0])
+@example([0.0, -1e5])
+@example([700.0, 700.0])
+def test_normalised_rows_are_log_probabilities(scores: list[float]) -> None:
+    row = np.array(scores)
+    log_normalise(row)
+    expected = row_by_numpy(np.array(scores))
+    np.testing.assert_allclose(row, expected, rtol=1e-12, atol=1e-10)
+    assert np.exp(row).sum() == pytest.approx(1)
+
+
+def row_by_numpy(scores: np.ndarray[tuple[int], np.dtype[np.float64]]) -> object:
+    return scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
