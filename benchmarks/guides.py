@@ -27,9 +27,9 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def main() -> None:
-    cuts = stored("partition")
-    write("partitioning.md", "partition", partition.markdown(cuts))
-    write("partitioning.md", "partition-convergence", partition.convergence_markdown(cuts))
+    partitions = stored("partition")
+    write("partitioning.md", "partition", partition.markdown(partitions))
+    write("partitioning.md", "partition-convergence", partition.convergence_markdown(partitions))
     write("partitioning.md", "partition-scale", partition.markdown(stored("partition-scale")))
     write("engines.md", "engines", engines.markdown(stored("engines")))
     write("engines.md", "unlearn", unlearn.markdown(stored("unlearn")))

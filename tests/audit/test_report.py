@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import grapheraser as ge
 from grapheraser.audit.attacks.partition_leak import partition_leak
@@ -93,35 +91,8 @@ def test_a_failed_proof_is_said_at_the_top(report: dict[str, Any]) -> None:
     assert "A proof failed" in page
 
 
-def _figure(low: float, value: float, high: float) -> dict[str, Any]:
-    return {"auc": {"low": low, "value": value, "high": high}}
-
-
-_FIGURES = st.tuples(*[st.floats(0, 1)] * 3).map(lambda ends: _figure(*sorted(ends)))
-
-
-@given(_FIGURES, _FIGURES, _FIGURES)
-def test_what_is_measured_is_never_a_failed_proof(
-    before: dict[str, Any], after: dict[str, Any], other: dict[str, Any]
-) -> None:
-    sections: dict[str, dict[str, Any]] = {
-        "edges": {"before": before, "after": after, "drop": other},
-        "forgetting": {
-            "runs": 8, "forgotten": 3, "before": before, "after": {"kept": after, "recut": other},
-        },
-    }  # fmt: skip
-    assert {finding.level for finding in findings(sections)} <= {"leak", "noted"}
-
-
-@pytest.mark.parametrize(("kept", "level"), [(0.2, "noted"), (0.5, "noted"), (0.8, "leak")])
-def test_only_a_model_that_tells_more_than_starting_over_leaks(kept: float, level: str) -> None:
-    after = {"kept": _figure(kept - 0.1, kept, kept + 0.1), "recut": _figure(0.4, 0.5, 0.6)}
-    section = {"runs": 8, "forgotten": 3, "before": _figure(0.6, 0.7, 0.8), "after": after}
-    assert findings({"forgetting": section})[0].level == level
-
-
 @pytest.mark.parametrize("room", [{"delta": 60}, {"gamma": 0.3}])
-def test_the_cut_is_attacked_with_the_runs_own_capacity(
+def test_the_partition_is_attacked_with_the_runs_own_capacity(
     demo: ge.Graph, room: dict[str, Any]
 ) -> None:
     graph = demo.subgraph(demo.ids[:200])

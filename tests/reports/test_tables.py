@@ -1,24 +1,12 @@
-"""Tables, noise and verdicts."""
+"""Tables in every form."""
 
 from __future__ import annotations
 
 import csv
 import io
 
-import pytest
-
-from grapheraser.experiments.framework.experiment import FAILS, HOLDS, OPEN, PARTLY, judged
-from grapheraser.experiments.framework.means import (
-    Mean,
-    beyond,
-    entry,
-    mean_of,
-    pearson,
-    tidy,
-)
-from grapheraser.experiments.paper.published import Published
 from grapheraser.reports.pages.render import render
-from grapheraser.reports.tables import Entry, Table, to_csv, to_latex, to_markdown
+from grapheraser.reports.tables import Entry, Table, markdown_table, to_csv, to_latex, to_markdown
 
 TABLE = Table(
     "Share & loss <1>",
@@ -43,38 +31,9 @@ def test_every_form_escapes_what_it_must() -> None:
     assert "| x% | **0.5 ± 0.1**<br><sub>paper 0.4 (+0.100) ▲</sub> |" in to_markdown([TABLE])
 
 
-def test_a_mean_of_one_run_has_the_noise_of_its_test_nodes() -> None:
-    one = mean_of([0.5], tested=100)
-    assert one is not None
-    assert one.std is None
-    assert one.noise == pytest.approx(0.05)
-    assert mean_of([None, None]) is None
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "differs"),
-    [
-        (Mean(0.80, 0.01, 3), Published(0.70, 0.01), True),
-        (Mean(0.80, 0.05, 3), Published(0.70, 0.01), False),
-        (Mean(0.709, 0.0, 3), Published(0.70, 0.0), False),
-        (Mean(0.70, None, 1, 100), Published(0.75, 0.0), False),
-    ],
-)
-def test_differences_beyond_noise(ours: Mean, theirs: Published, differs: bool) -> None:
-    assert beyond(ours, theirs) is differs
-    assert bool(entry(ours, theirs).mark) is differs
-    assert tidy(ours, theirs)["beyond_noise"] is differs
-
-
-def test_a_failed_cell_is_a_dash_beside_the_papers_figure() -> None:
-    assert entry(None, Published(0.7, 0.1)) == Entry("-", "paper 0.700")
-
-
-def test_pearson_of_a_constant_is_nothing() -> None:
-    assert pearson([1, 2, 3], [5, 5, 5]) is None
-    assert pearson([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
-
-
-def test_verdicts_follow_from_shares() -> None:
-    assert [judged(good, 10) for good in (8, 4, 3)] == [HOLDS, PARTLY, FAILS]
-    assert judged(0, 0) == OPEN
+def test_columns_of_figures_are_aligned_to_the_right() -> None:
+    table = markdown_table(("name", "figure", "none"), [("a", "**1.5x**", ""), ("b", "-2", "")])
+    assert (
+        table
+        == "| name | figure | none |\n| --- | ---: | --- |\n| a | **1.5x** |  |\n| b | -2 |  |"
+    )

@@ -1,4 +1,4 @@
-"""A share of time that loops can ask about."""
+"""A budget of time that loops can ask."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Budget:
     def rounds(self, most: int, *, least: int = 1) -> Iterator[int]:
         """0, 1, 2, ... up to ``most``, stopping where the next round would not fit any more.
 
-        At least ``least`` rounds are had whatever they take.
+        The first ``least`` rounds are made whatever they take.
         """
         for number in range(most):
             mean = self.spent / number if number else 0.0

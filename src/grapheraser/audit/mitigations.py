@@ -6,14 +6,13 @@ forgets, or the proof. What each costs and buys is measured by the audit.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.errors import ParameterError
+from grapheraser import checks
 from grapheraser.reports.wording import plural
 
 
@@ -63,16 +62,12 @@ class Mitigation:
     decimals: int | None = None
 
     def __post_init__(self) -> None:
-        heat = self.temperature
-        if heat is not None and not (isinstance(heat, int | float) and 0 < heat < math.inf):
-            raise ParameterError.of("temperature", "Mitigation", "a number above 0", heat)
-        for name in ("labels", "top"):
+        if self.temperature is not None:
+            checks.real("temperature", "Mitigation", self.temperature, above=0)
+        for name, least, most in (("labels", 1, None), ("top", 1, None), ("decimals", 0, 15)):
             count = getattr(self, name)
-            if count is not None and (not isinstance(count, int) or count < 1):
-                raise ParameterError.of(name, "Mitigation", "a positive int", count)
-        decimals = self.decimals
-        if decimals is not None and (not isinstance(decimals, int) or not 0 <= decimals <= 15):
-            raise ParameterError.of("decimals", "Mitigation", "an int in [0, 15]", decimals)
+            if count is not None:
+                checks.whole(name, "Mitigation", count, least, most)
 
     def __call__(self, posteriors: NDArray[np.floating]) -> NDArray[np.float32]:
         """Apply it to posteriors ``[n, num_classes]``."""

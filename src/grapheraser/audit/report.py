@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser import checks
 from grapheraser.audit.attacks.edges import edge_attack
 from grapheraser.audit.attacks.lira import lira
 from grapheraser.audit.attacks.membership import attack
@@ -34,7 +34,7 @@ from grapheraser.audit.mitigations import CANDIDATES
 from grapheraser.audit.residues.forgotten import Forgotten
 from grapheraser.audit.residues.search import search_run
 from grapheraser.eraser import GraphEraser
-from grapheraser.errors import InputError, MissingExtraError, ParameterError
+from grapheraser.errors import InputError, MissingExtraError
 from grapheraser.partition import PARTITIONERS
 from grapheraser.reports.wording import plural
 from grapheraser.seeding import derive
@@ -104,8 +104,7 @@ def audit_run(
         say: told what is being done.
         clock: what tells the time.
     """
-    if not isinstance(minutes, int | float) or not 0 < minutes < math.inf:
-        raise ParameterError.of("minutes", "audit", "a number above 0", minutes)
+    minutes = checks.real("minutes", "audit", minutes, above=0)
     budget = Budget(60 * minutes, clock)
     eraser = GraphEraser.load(path)
     sections: dict[str, dict[str, Any]] = {}
@@ -121,7 +120,7 @@ def audit_run(
         ("edges", "attacking: edges", work.edges, 9),
         ("partition", "attacking: the partition into shards", work.partition, 0),
         ("membership", "attacking: the model before and after", work.membership, 12),
-        ("mitigations", "measuring what saying less buys", work.mitigations, 0),
+        ("mitigations", "measuring what saying less gains", work.mitigations, 0),
     ]
     for name, words, step, fits in steps:
         if fits * work.one_fit > 2 * max(budget.left, 0):

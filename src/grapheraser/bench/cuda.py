@@ -10,7 +10,7 @@ for the engine, for PyG on a few of the shards and scaled.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from grapheraser.bench import cuda_checks
 from grapheraser.bench.comparison import EPOCHS, geometric_mean, pyg_loop, shard_tasks
 from grapheraser.datasets import load_dataset
 from grapheraser.errors import ParameterError
@@ -26,18 +27,14 @@ from grapheraser.models import GNNS, PRESETS, ModelSpec
 from grapheraser.reports.tables import markdown_table
 from grapheraser.reports.wording import duration
 from grapheraser.seeding import generator
-from grapheraser.training import cpu, cuda
+from grapheraser.training import cuda
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
 BARS = {"one_shard": 15.0, "all_shards": 100.0, "unlearning": 20.0}
-STACKS = (2, 7, 31)
 _PYG_SHARDS = 4
 _REQUESTS = 10
-_AGREEMENT = 12
 # Copying memory on an H200 moves about this many bytes in a second, counting both directions.
 _BANDWIDTH = 4.3e12
-# The gradient of a bias right before a batch norm is rounding errors alone.
-_NO_GRADIENT = ("conv1.nn.2.bias", "conv2.nn.2.bias")
 
 Progress = Callable[[str], None]
 
@@ -90,39 +87,18 @@ def run(
     return report
 
 
-def checks(
-    *,
-    root: str | Path | None = None,
-    num_shards: int = 100,
-    seed: int = 0,
-    models: Iterable[str] = PRESETS,
-    progress: Progress = lambda text: None,
-) -> dict[str, Any]:
-    """Bits of a shard alone, stacked and repeated; distance from the CPU engine's weights."""
-    graph = load_dataset("physics", root)
-    tasks = shard_tasks(graph, "blpa", num_shards, seed)
-    determinism, distances = [], []
-    for model in models:
-        determinism.append({"model": model, **same_bits(tasks, PRESETS[model])})
-        progress(f"bits: {determinism[-1]}")
-        if ":" not in model:
-            distances.append({"model": model, **agreement(tasks[:_AGREEMENT], PRESETS[model])})
-            progress(f"cpu engine: {distances[-1]}")
-    return {"determinism": determinism, "agreement": distances}
-
-
 def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> dict[str, Any]:
     """Retraining the shard of median size, task to weights, and where the time goes."""
-    from grapheraser.training.cuda.layout import layout_of as plan_of
-    from grapheraser.training.cuda.prepared import PreparedStack as Job
+    from grapheraser.training.cuda.layout import layout_of
+    from grapheraser.training.cuda.prepared import PreparedStack
 
     task = sorted(tasks, key=lambda task: task.graph.num_nodes)[len(tasks) // 2]
     config = TrainingConfig(spec, EPOCHS)
     ours = [_seconds(lambda: cuda.train_shard(task, config)) for _ in range(repeats)]
-    plan, parts = plan_of(spec, task.graph.num_classes), []
+    layout, parts = layout_of(spec, task.graph.num_classes), []
     for _ in range(repeats):
         begun = time.perf_counter()
-        job = Job(plan, [task], EPOCHS, torch.device("cuda"))
+        job = PreparedStack(layout, [task], EPOCHS, torch.device("cuda"))
         torch.cuda.synchronize()
         ready = time.perf_counter()
         job.train()
@@ -150,13 +126,15 @@ def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> 
 
 def all_shards(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 3) -> dict[str, Any]:
     """Training every shard in one stack against the loop over them."""
-    from grapheraser.training.cuda.layout import layout_of as plan_of
-    from grapheraser.training.cuda.prepared import PreparedStack as Job
+    from grapheraser.training.cuda.layout import layout_of
+    from grapheraser.training.cuda.prepared import PreparedStack
 
     config = TrainingConfig(spec, EPOCHS)
     cuda.train_shards(tasks, config)
     ours = [_seconds(lambda: cuda.train_shards(tasks, config)) for _ in range(repeats)]
-    job = Job(plan_of(spec, tasks[0].graph.num_classes), tasks, EPOCHS, torch.device("cuda"))
+    job = PreparedStack(
+        layout_of(spec, tasks[0].graph.num_classes), tasks, EPOCHS, torch.device("cuda")
+    )
     torch.cuda.synchronize()
     train = _seconds(job.train)
     read = _seconds(job.weights)
@@ -224,73 +202,6 @@ def kernel_microseconds(epoch: Callable[[], None], repeats: int = 20) -> dict[st
     }
 
 
-def same_bits(tasks: Sequence[ShardTask], spec: ModelSpec) -> dict[str, Any]:
-    """Whether shards have the same bits alone, in stacks of several sizes and in a second run."""
-    config = TrainingConfig(spec, EPOCHS)
-    some = list(tasks[: max(STACKS)])
-    alone = {task.shard: cuda.train_shard(task, config).digest for task in some[:7]}
-    again = {task.shard: cuda.train_shard(task, config).digest for task in some[:7]}
-    stacked = {}
-    for size in STACKS:
-        # Neighbours in another order, too.
-        stack = some[:size] if size != STACKS[1] else some[:size][::-1]
-        found = cuda.train_shards(stack, config)
-        own = {task.shard: weights.digest for task, weights in zip(stack, found, strict=True)}
-        stacked[str(size)] = all(own[k] == alone[k] for k in own if k in alone)
-    return {"repeated": alone == again, "stacked": stacked}
-
-
-def agreement(tasks: Sequence[ShardTask], spec: ModelSpec) -> dict[str, Any]:
-    """Distance of both engines' weights from each other, with dropout, after all epochs.
-
-    In float64 it shows whether both compute the same. In float32 training can amplify rounding
-    (a unit whose sign is a matter of rounding), most of all gin's: each engine is held against the
-    weights in float64, over several shards.
-    """
-    from grapheraser.training.cpu.prepared import PreparedShard as CpuJob
-    from grapheraser.training.cuda.layout import layout_of as plan_of
-    from grapheraser.training.cuda.prepared import PreparedStack as Job
-
-    config = TrainingConfig(spec, EPOCHS)
-    plan = plan_of(spec, tasks[0].graph.num_classes)
-    job = Job(plan, tasks, EPOCHS, torch.device("cuda"), dtype=torch.float64)
-    for _ in range(EPOCHS):
-        job.epoch()
-    exact = job.named(job.run.weights, job.run.theta)
-    both, ours, theirs = [], [], []
-    stacked = cuda.train_shards(tasks, config)
-    for task, truth, weights in zip(tasks, exact, stacked, strict=True):
-        other = CpuJob(task, spec, EPOCHS, dtype=np.float64)
-        other.run()
-        both.append(_distance(other.named(other.weights.values, other.parameters.values), truth))
-        ours.append(_distance(weights.tensors, truth))
-        theirs.append(_distance(cpu.train_shard(task, config).tensors, truth))
-    return {
-        "shards": len(tasks),
-        "float64_engines": max(both),
-        "float32_cuda": _spread(ours),
-        "float32_cpu": _spread(theirs),
-    }
-
-
-def _distance(found: Mapping[str, Any], truth: Mapping[str, Any]) -> float:
-    """Largest relative distance of a tensor."""
-    return max(
-        float(np.linalg.norm(found[name].astype(float) - tensor.astype(float)))
-        / max(float(np.linalg.norm(tensor.astype(float))), 1e-12)
-        for name, tensor in truth.items()
-        if name not in _NO_GRADIENT
-    )
-
-
-def _spread(distances: Sequence[float]) -> dict[str, float]:
-    return {
-        "median": float(np.median(distances)),
-        "worst": max(distances),
-        "above_1e-3": sum(distance > 1e-3 for distance in distances),
-    }
-
-
 def _floor(tasks: Sequence[ShardTask], spec: ModelSpec) -> float:
     """Seconds to move once per epoch the first layer's weights and moments (read and written)."""
     width = {"sage": 2 * spec.hidden, "gat": spec.heads * spec.hidden}.get(spec.kind, spec.hidden)
@@ -330,39 +241,5 @@ def markdown(report: dict[str, Any]) -> str:
         rows.append((f"geometric mean (bar {bar:.0f}x)", "", "", f"**{mean:.0f}x**"))
         parts.append(markdown_table((title, "PyG loop", "CUDA engine", "speed-up"), rows))
     if "determinism" in report:
-        parts += [_bits_table(report["determinism"]), _distance_table(report["agreement"])]
+        parts.append(cuda_checks.markdown(report))
     return "\n\n".join(parts)
-
-
-def _bits_table(rows: Iterable[Mapping[str, Any]]) -> str:
-    word = {True: "same", False: "DIFFER"}
-    return markdown_table(
-        ("bits of a shard", "run twice", "stacked"),
-        [
-            (
-                row["model"],
-                word[row["repeated"]],
-                ", ".join(f"{n}: {word[ok]}" for n, ok in row["stacked"].items()),
-            )
-            for row in rows
-        ],
-    )
-
-
-def _distance_table(rows: Iterable[Mapping[str, Any]]) -> str:
-    def told(side: Mapping[str, float], shards: int) -> str:
-        return f"median {side['median']:.0e}, {side['above_1e-3']} of {shards} above 1e-3"
-
-    sides = ("CUDA, float32 from float64", "CPU, float32 from float64")
-    return markdown_table(
-        ("distance of weights", "engines in float64", *sides),
-        [
-            (
-                row["model"],
-                f"{row['float64_engines']:.0e}",
-                told(row["float32_cuda"], row["shards"]),
-                told(row["float32_cpu"], row["shards"]),
-            )
-            for row in rows
-        ],
-    )

@@ -23,7 +23,7 @@ from grapheraser.models import GNNS, PRESETS, ModelSpec
 from grapheraser.reports.tables import markdown_table
 from grapheraser.reports.wording import duration, plural
 from grapheraser.training.cpu import train_shard, warm_up
-from grapheraser.training.cpu.prepared import PreparedShard as Job
+from grapheraser.training.cpu.prepared import PreparedShard
 from grapheraser.training.task import ShardTask, TrainingConfig
 
 BAR, LEAST, BAR_ALL = 12.0, 5.0, 12.0
@@ -85,7 +85,7 @@ def _one_shard(
     pyg, ours, loops = [], [], []
     for repeat in range(repeats):
         ours.append(_seconds(lambda: train_shard(task, config)))
-        job = Job(task, spec, EPOCHS)
+        job = PreparedShard(task, spec, EPOCHS)
         loops.append(_seconds(job.run))
         if repeat < 2:
             pyg.append(pyg_seconds(task, spec))

@@ -1,4 +1,4 @@
-"""The pictures of the demonstration."""
+"""The figures of the demonstration."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def draw_forgotten(result: DemoResult) -> Any:
 def draw_utility(result: DemoResult) -> Any:
     """Micro F1 from scratch and of the ensemble, before and after."""
     bars = {
-        "from scratch": result.f1["scratch"],
+        "scratch, before": result.f1["scratch"],
         "shards, before": result.f1["before"],
         "shards, after": result.f1["after"],
-        "scratch again": result.f1["retrained"],
+        "scratch, after": result.f1["retrained"],
     }
     figure = new_figure(5.6, 2.6)
     axes = figure.add_subplot()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser import checks
 from grapheraser.eraser import GraphEraser
 from grapheraser.eraser.verify import Verification
 from grapheraser.errors import ParameterError
@@ -58,7 +59,7 @@ class DemoResult:
 
     @property
     def speedup(self) -> float:
-        """Training from scratch again with plain PyG, over the mean time of a request."""
+        """Plain PyG from scratch on what is left, over the mean time of a request."""
         return self.seconds["pyg"] / self.seconds["request"]
 
 
@@ -113,9 +114,7 @@ def _timed(function: Any, *args: Any) -> float:
 
 def _chosen(graph: Graph, count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Random training nodes, and random edges that touch none of them."""
-    most = len(graph.train_nodes) - 1
-    if not isinstance(count, int) or not 1 <= count <= most:
-        raise ParameterError.of("requests", "the demonstration", f"an int in [1, {most}]", count)
+    count = checks.whole("requests", "the demonstration", count, 1, len(graph.train_nodes) - 1)
     rng = generator(seed, "demo", "requests")
     nodes = np.sort(rng.choice(graph.train_nodes, size=count, replace=False))
     edges = graph.edges[~np.isin(graph.edges, nodes).any(axis=1)]

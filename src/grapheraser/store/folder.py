@@ -28,7 +28,7 @@ from grapheraser.store.files import TEMPORARY, sync_folder
 MANIFEST, LOCK = "run.json", ".lock"
 FOLDERS = ("shards", "receipts")
 # Raise the version when the content changes its meaning, not only its shape.
-FORMAT, VERSION = "grapheraser-run", 3
+FORMAT, VERSION = "grapheraser-run", 4
 
 _HEX = "[0-9a-f]{20}"
 _PART = re.compile(

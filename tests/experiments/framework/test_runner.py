@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from grapheraser.experiments.catalogue import KINDS, Cell, Kind, Options
+from grapheraser.experiments.catalogue import EXPERIMENTS, KINDS, Cell, Kind, Options
 from grapheraser.experiments.framework import runner
 from grapheraser.experiments.framework.runner import run_cells
 from grapheraser.experiments.framework.shared_cells import utility_cell
@@ -45,6 +45,15 @@ def _fresh() -> None:
 
 def _cells(count: int, **extra: Any) -> list[Cell]:
     return [Cell.of("count", dataset="demo", seed=i, **extra) for i in range(count)]
+
+
+def test_a_worker_knows_every_kind_that_experiments_use() -> None:
+    """A worker imports the kinds of `measure` and nothing of the paper's tables."""
+    options = Options(datasets=("cora",), models=("gcn",), runs=1)
+    cells = [cell for name in EXPERIMENTS for cell in EXPERIMENTS.get(name).cells(options)]
+    for kind in {cell.kind for cell in cells}:
+        home = KINDS.get(kind).measure.__module__
+        assert home.startswith("grapheraser.experiments.measure."), kind
 
 
 def test_cells_run_once_and_are_kept(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser import checks
 from grapheraser.audit.attacks.asking import ask, state_of
 from grapheraser.audit.attacks.shadow import fitted, labelled
 from grapheraser.eraser import GraphEraser
-from grapheraser.errors import ParameterError
 from grapheraser.graph import TRAIN, Graph, Nodes
 from grapheraser.seeding import generator
 from grapheraser.training import digest_tensors
@@ -59,8 +59,7 @@ def plant_and_forget(
             learned, or forgetting it shows nothing.
         seed: which nodes.
     """
-    if not 0 < share < 1:
-        raise ParameterError.of("share", "plant_and_forget", "between 0 and 1", share)
+    checks.real("share", "plant_and_forget", share, above=0, below=1)
     train = labelled(graph, TRAIN)
     count = max(1, int(share * len(train)))
     # The stream keeps the name that it had when the figures of the guide were measured.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from grapheraser.canonical import canonical_json
 from grapheraser.environment import versions
-from grapheraser.receipts import canonical_json
 from grapheraser.registry import Registry
 
 # Raise it when a kind's meaning changes, so that older results are not taken for new ones.
@@ -81,13 +81,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Result:
-    """What a cell gave, and what made it.
+    """The measurement of a cell, and what produced it.
 
     Attributes:
         cell: the configuration.
         value: the measurement.
-        seconds: how long all of it took.
-        cpu_seconds: how much processor time, whatever else the machine was doing.
+        seconds: how long it took.
+        cpu_seconds: how much processor time that was.
         versions: of Python and the packages.
         hardware: processor and number of cores.
     """

@@ -1,4 +1,4 @@
-"""What an experiment is: cells to run, and how their results become tables, a figure and claims."""
+"""An experiment: cells to run, and how their results become tables, a figure and claims."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.options import Options
 from grapheraser.registry import Registry
 from grapheraser.reports.tables import Table
+from grapheraser.reports.wording import plural
 
 HOLDS, PARTLY, FAILS, OPEN = "holds", "partly", "does not hold", "not tested"
 
@@ -33,7 +34,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Summary:
-    """What an experiment gives.
+    """The outcome of an experiment.
 
     Attributes:
         rows: tidy rows.
@@ -60,10 +61,10 @@ class Experiment:
         label: the paper's label of the table or figure.
         cost: roughly how long it takes on two cores.
         cells: everything that has to be measured.
-        summarise: from the results to the summary; cells that failed are simply not there.
-        datasets: what it is run on by default, where that is not all of the paper's.
-        one_run_in: how many of the runs asked for are spared, where each has very many cells: 3
-            makes one run of three.
+        summarise: from the results to the summary; cells that failed have no result.
+        datasets: its own default, where that is not all of the paper's.
+        one_run_in: 3 makes one run of every three that were asked for, where a run has very many
+            cells.
     """
 
     name: str
@@ -92,6 +93,29 @@ def judged(good: int, total: int, *, holds: float = 0.8, partly: float = 0.4) ->
     return HOLDS if share >= holds else PARTLY if share >= partly else FAILS
 
 
-def counted(good: int, total: int, what: str) -> str:
-    """``9 of 12 cases``."""
-    return f"{good} of {total} {what}"
+def judged_claim(
+    statement: str,
+    cases: Sequence[bool],
+    evidence: Callable[[str], str],
+    *,
+    noun: str = "case",
+    holds: float = 0.8,
+    partly: float = 0.4,
+    ours: bool = False,
+) -> list[Claim]:
+    """A claim, judged by the share of cases in which it is true; none where there are no cases.
+
+    Args:
+        statement: the conclusion.
+        cases: whether it is true in each of them.
+        evidence: given ``9 of 12 cases``, the figures in words.
+        noun: of a case.
+        holds: from which share on it holds.
+        partly: from which share on it holds partly.
+        ours: see `Claim`.
+    """
+    if not cases:
+        return []
+    good, total = sum(cases), len(cases)
+    words = evidence(f"{good} of {plural(total, noun)}")
+    return [Claim(statement, judged(good, total, holds=holds, partly=partly), words, ours)]

@@ -1,12 +1,12 @@
-"""F1 along an axis: what the experiments with a growing share or number have in common."""
+"""F1 along an axis: tables, rows and figures of a growing share or number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grapheraser.experiments.framework.experiment import Claim, counted, judged
-from grapheraser.experiments.framework.means import Mean, entry, heights, spreads, tidy
+from grapheraser.experiments.framework.experiment import Claim, judged_claim
+from grapheraser.experiments.framework.means import Mean, entry, heights, spreads, tidy_rows
 from grapheraser.experiments.framework.resolve import shown
 from grapheraser.reports.figures.curves import Curves, draw_curves
 from grapheraser.reports.tables import Entry, Table
@@ -18,29 +18,17 @@ DROP = 0.02
 
 
 def little_lost(statement: str, drops: Sequence[float]) -> list[Claim]:
-    """The claim that F1 hardly changes, where there is anything to judge it by."""
-    if not drops:
-        return []
-    good = sum(drop <= DROP for drop in drops)
-    evidence = (
-        f"It drops by at most {DROP} in {counted(good, len(drops), 'cases')}; "
-        f"by {max(drops):.3f} at the worst."
+    """The claim that F1 hardly changes."""
+    return judged_claim(
+        statement,
+        [drop <= DROP for drop in drops],
+        lambda count: f"It drops by at most {DROP} in {count}; by {max(drops):.3f} at the worst.",
     )
-    return [Claim(statement, judged(good, len(drops)), evidence)]
 
 
 def curve_rows(found: Line, axis: str) -> list[dict[str, Any]]:
     """Tidy rows."""
-    return [
-        {
-            "dataset": shown(dataset),
-            "model": shown(model),
-            "series": shown(series),
-            axis: x,
-            **tidy(value),
-        }
-        for (dataset, model, series, x), value in found.items()
-    ]
+    return tidy_rows(found, ("dataset", "model", "series", axis))
 
 
 def curve_table(

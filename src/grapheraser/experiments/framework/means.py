@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from grapheraser.experiments.framework.resolve import shown
 from grapheraser.experiments.paper.published import Published
 from grapheraser.reports.tables import ABOVE, BELOW, Entry
 
@@ -114,3 +115,24 @@ def spreads(values: Iterable[Mean | Published | None]) -> list[float | None]:
 def gained(after: Mean | None, before: Mean | None) -> float | None:
     """The difference of two means, where both are there."""
     return None if after is None or before is None else after.mean - before.mean
+
+
+def tidy_rows(
+    found: Mapping[tuple[Any, ...], Mean | None],
+    columns: Sequence[str],
+    published: Callable[..., Published | None] = lambda *key: None,
+    **more: Any,
+) -> list[dict[str, Any]]:
+    """A tidy row for each mean: its key by column, then `tidy`'s columns."""
+    return [
+        {
+            **{name: _printed(name, part) for name, part in zip(columns, key, strict=True)},
+            **more,
+            **tidy(value, published(*key)),
+        }
+        for key, value in found.items()
+    ]
+
+
+def _printed(column: str, part: Any) -> Any:
+    return shown(part) if column in ("dataset", "model", "series") else part

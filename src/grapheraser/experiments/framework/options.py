@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from grapheraser import checks
 from grapheraser.aggregation import AGGREGATORS, wants_expert
 from grapheraser.datasets import PUBLIC
 from grapheraser.eraser import GraphEraser
@@ -88,7 +89,7 @@ def _best() -> Protocol:
             "GraphEraser's own models and aggregations: self-loops, no weights for feature columns "
             "that a shard never saw, importance scores that reach the minimum, routing by node, "
             "and the closed-form expert that sees the whole graph; BEKM on features smoothed over "
-            f"the graph. By default it cuts by {_default('partition')} and aggregates by "
+            f"the graph. By default it partitions by {_default('partition')} and aggregates by "
             f"{' / '.join(list(ours)[-1:])}."
         ),
         suffix="",
@@ -113,14 +114,14 @@ def protocol_of(name: str) -> Protocol:
 
 @dataclass(frozen=True)
 class Options:
-    """All that an experiment's cells follow from.
+    """Everything that the cells of an experiment depend on.
 
     Attributes:
         datasets: names, or paths of npz files.
-        models: gat, gcn, gin, sage, mlp, a preset, or a user's ``module:factory``.
+        models: gat, gcn, gin, sage, mlp, a preset, or the user's own ``module:factory``.
         runs: how many; each has its own split and its own random numbers.
         protocol: ``paper`` or ``best``.
-        partitions: the user's own, or further registered ones, beside the protocol's.
+        partitions: further registered ones, or the user's own, beside the protocol's.
         aggregations: likewise.
         epochs: of every training.
         requests: how many requests are timed, at most.
@@ -141,8 +142,7 @@ class Options:
 
     def __post_init__(self) -> None:
         protocol_of(self.protocol)
-        if self.runs < 1:
-            raise ParameterError.of("runs", "experiment", "at least 1", self.runs)
+        checks.whole("runs", "experiment", self.runs, 1)
         for text in self.partitions:
             name = parse(text)[0]
             if not is_own(name):
@@ -155,6 +155,16 @@ class Options:
     @property
     def how(self) -> Protocol:
         return protocol_of(self.protocol)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every data set with every model."""
+        return [(dataset, model) for dataset in self.datasets for model in self.models]
+
+    @property
+    def learned(self) -> str:
+        """LBAggr, as a cell names it."""
+        return self.how.aggregations.get("learned", "mean")
 
     @property
     def main_partitions(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from grapheraser.experiments.framework.experiment import FAILS, HOLDS, OPEN, PAR
 from grapheraser.experiments.framework.options import Options
 from grapheraser.reports.pages.render import Picture, render
 from grapheraser.reports.tables import Table, markdown_table, to_markdown
-from grapheraser.reports.wording import plural
+from grapheraser.reports.wording import duration, plural
 
 # The colour of each verdict.
 _TONES = {HOLDS: "good", PARTLY: "fair", FAILS: "bad", OPEN: "off"}
@@ -38,7 +38,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Made:
+class Provenance:
     """What the results were made with, how many of the cells there are, and what failed."""
 
     versions: Sequence[str]
@@ -49,7 +49,7 @@ class Made:
     failures: dict[str, str] = field(default_factory=dict)
 
 
-def report_page(options: Options, sections: Sequence[Section], made: Made) -> str:
+def report_page(options: Options, sections: Sequence[Section], made: Provenance) -> str:
     """The whole page."""
     claims = [claim for section in sections for claim in section.claims]
     count = ", ".join(
@@ -69,7 +69,7 @@ def report_page(options: Options, sections: Sequence[Section], made: Made) -> st
     )
 
 
-def report_markdown(options: Options, sections: Sequence[Section], made: Made) -> str:
+def report_markdown(options: Options, sections: Sequence[Section], made: Provenance) -> str:
     """The same without pictures, for people who read text: verdicts first, then the tables."""
     claims = [
         (
@@ -95,7 +95,7 @@ def report_markdown(options: Options, sections: Sequence[Section], made: Made) -
     return "\n".join(lines)
 
 
-def _complete(made: Made) -> str:
+def _complete(made: Provenance) -> str:
     """Said first where something is missing: verdicts on few cases are not the last word."""
     if made.cells == made.wanted:
         return ""
@@ -105,9 +105,9 @@ def _complete(made: Made) -> str:
     )
 
 
-def _made(made: Made) -> str:
+def _made(made: Provenance) -> str:
     return (
-        f"{made.cells} measurements, {made.seconds / 3600:.2f} hours of processor time. "
+        f"{plural(made.cells, 'measurement')}, {duration(made.seconds)} of processor time. "
         f"Hardware: {'; '.join(made.hardware)}. Versions: {'; '.join(made.versions)}. "
         "The paper: M. Chen et al., Graph Unlearning, ACM CCS 2022."
     )

@@ -32,7 +32,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 
 @dataclass
 class Outcome:
-    """What a run of cells gave.
+    """The outcome of running cells.
 
     Attributes:
         results: of all cells that have one, old and new.
@@ -62,8 +62,8 @@ def run_cells(
         cells: equal ones count once.
         out: results are kept in its folder ``cells``.
         workers: how many processes at once; timed cells always run alone.
-        device: where shards are trained, but for timed cells. It is no part of a cell's address:
-            like the processor it is written down with the result.
+        device: where shards are trained; timed cells stay on the processor. It is no part of a
+            cell's address: like the processor, it is recorded with the result.
         compute: whether to run what is missing, or only to read what is there.
         say: told about every failure, and now and then where the run stands.
     """
@@ -121,7 +121,7 @@ def measured(cell: Cell, device: str = CPU) -> Result:
 
 
 def _guarded(cell: Cell, device: str) -> Result | str:
-    """The result, or what went wrong; nothing else has to survive the way back."""
+    """The result, or what went wrong; an exception may not survive the way back."""
     try:
         return measured(cell, device)
     except Exception as error:
@@ -129,7 +129,7 @@ def _guarded(cell: Cell, device: str) -> Result | str:
 
 
 def _start(paths: Sequence[str]) -> None:
-    """In a fresh worker: find the user's own modules, and end when the run itself is gone."""
+    """In a fresh worker: find the user's own modules, and end when the run has ended."""
     for path in paths:
         if path not in sys.path:
             sys.path.append(path)

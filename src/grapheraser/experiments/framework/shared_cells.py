@@ -1,9 +1,9 @@
-"""Cells that several experiments share, and how to read them."""
+"""Cells that several experiments share, and the results of many cells at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.means import Mean, mean_of
@@ -61,7 +61,7 @@ def requests_cell(
     requests: int | None = None,
     nodes_only: bool = False,
 ) -> Cell:
-    """Times of requests; LBAggr is learned again after each, scratch has nothing to learn."""
+    """Times of requests; LBAggr is relearned after each, scratch has nothing to learn."""
     scratch = partition == SCRATCH
     method = "random" if scratch else options.how.partition(partition)
     learned = options.how.aggregations.get("learned", "mean")
@@ -82,7 +82,7 @@ def requests_cell(
 
 
 def partition_cell(options: Options, dataset: str, partition: str, run: int = 0) -> Cell:
-    """Time, sizes and rounds of a cut."""
+    """Time, sizes and rounds of a partition."""
     method = options.how.partition(partition)
     return Cell.of(
         "partition",
@@ -93,14 +93,6 @@ def partition_cell(options: Options, dataset: str, partition: str, run: int = 0)
     )
 
 
-def f1(results: Results, cells: Iterable[Cell], aggregation: str = "mean") -> Mean | None:
-    """Mean over the runs that are there."""
-    values = [value for cell in cells if (value := results.value(cell)) is not None]
-    if not values:
-        return None
-    return mean_of((v["f1"].get(aggregation) for v in values), values[0]["test_nodes"])
-
-
 def utility_cells(
     options: Options, dataset: str, model: str, partition: str, **special: Any
 ) -> list[Cell]:
@@ -109,3 +101,31 @@ def utility_cells(
         utility_cell(options, dataset, model, run, partition, **special)
         for run in range(options.runs)
     ]
+
+
+Key = TypeVar("Key")
+
+
+def every_cell(groups: Mapping[Key, Sequence[Cell]]) -> list[Cell]:
+    """The cells of all groups."""
+    return [cell for group in groups.values() for cell in group]
+
+
+def f1_means(
+    results: Results, groups: Mapping[Key, Sequence[Cell]], aggregation: str = "mean"
+) -> dict[Key, Mean]:
+    """F1 of each group, mean over its runs; groups without results are left out."""
+    found = {}
+    for key, group in groups.items():
+        values = [value for cell in group if (value := results.value(cell)) is not None]
+        scores = (value["f1"].get(aggregation) for value in values)
+        mean = mean_of(scores, values[0]["test_nodes"] if values else 0)
+        if mean is not None:
+            found[key] = mean
+    return found
+
+
+def measured(results: Results, cells: Mapping[Key, Cell]) -> dict[Key, dict[str, Any]]:
+    """The measurement of each cell that has one."""
+    found = {key: results.value(cell) for key, cell in cells.items()}
+    return {key: value for key, value in found.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Run experiments and write what they give: per experiment a folder, and one report over all."""
+"""Run experiments and write a folder for each, and one report over all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from typing import Any
 from grapheraser.experiments.framework.cell import Cell, Result, Results
 from grapheraser.experiments.framework.experiment import EXPERIMENTS, Experiment, Summary
 from grapheraser.experiments.framework.options import Options
-from grapheraser.experiments.framework.report import Made, Section, report_markdown, report_page
+from grapheraser.experiments.framework.report import (
+    Provenance,
+    Section,
+    report_markdown,
+    report_page,
+)
 from grapheraser.experiments.framework.resolve import shown
 from grapheraser.experiments.framework.runner import CPU, WORKERS, Outcome, run_cells
 from grapheraser.reports.figures.canvas import as_file, as_png, fewer_colours
@@ -93,7 +98,7 @@ def run_study(
         given: whether the user named the data sets; else each experiment has its own.
         workers: processes at once; 0 stays in this one.
         device: where shards are trained, but for what is timed.
-        compute: whether to run what is missing; else the report is made of what is there.
+        compute: whether to run what is missing; else report on what is there.
         say: told what happens.
     """
     plans = [(e, options_for(e, options, given=given)) for e in chosen(names)]
@@ -123,7 +128,7 @@ def run_study(
 
 
 def _at_hand(options: Options, cells: Sequence[Cell], results: Results) -> Options:
-    """The same without data sets of which there is nothing, unless there is nothing at all."""
+    """Leave out data sets without results, unless there are no results at all."""
     there = {cell["dataset"] for cell in cells if cell in results}
     kept = tuple(dataset for dataset in options.datasets if dataset in there)
     return replace(options, datasets=kept or options.datasets)
@@ -220,7 +225,7 @@ def _machine(result: Result) -> str:
     return ", ".join(parts)
 
 
-def _made(cells: Sequence[Cell], outcome: Outcome) -> Made:
+def _made(cells: Sequence[Cell], outcome: Outcome) -> Provenance:
     found = [r for cell in cells if (r := outcome.results.get(cell)) is not None]
     versions = sorted(
         {", ".join(f"{name} {text}" for name, text in sorted(r.versions.items())) for r in found}
@@ -228,4 +233,4 @@ def _made(cells: Sequence[Cell], outcome: Outcome) -> Made:
     hardware = sorted({_machine(result) for result in found})
     failures = {str(cell): text for cell, text in outcome.failures.items()}
     spent = sum(r.cpu_seconds for r in found)
-    return Made(versions, hardware, len(found), len(cells), spent, failures)
+    return Provenance(versions, hardware, len(found), len(cells), spent, failures)

@@ -16,10 +16,10 @@ from grapheraser.experiments.measure.inputs import graph_of, partition_of, reque
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Cut, forget what is to be forgotten, train, and aggregate in every way asked for.
+    """Partition, forget, train, and aggregate in every way asked for.
 
-    Unlearning is exact, so training on what is left, with the shards cut before, is the same as
-    carrying the request out afterwards, and takes one training instead of two.
+    Unlearning is exact, so training on what is left, in the shards of the whole graph, is the same
+    as answering the request afterwards, and takes one training instead of two.
     """
     before, seed, model = graph_of(config), int(config["seed"]), model_of(config["model"])
     partition = partition_of(config)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.canonical import canonical_json
 from grapheraser.datasets import load_dataset
 from grapheraser.errors import ParameterError
 from grapheraser.experiments.framework.resolve import partitioner_of
 from grapheraser.experiments.measure.classical_communities import communities
 from grapheraser.graph import Edges, Graph, Nodes, Request
 from grapheraser.partition import Partition, partition_graph
-from grapheraser.receipts import canonical_json
 from grapheraser.seeding import generator
 
 # All that a partition depends on. What a cell forgets is forgotten after it.
@@ -96,7 +96,7 @@ def request_of(
         count = round(forget["share"] * len(candidates))
     else:
         raise ParameterError(f"can't forget '{forget['what']}'.")
-    # Somebody has to be left to predict with.
+    # One training node has to be left.
     count = min(count, len(candidates), len(partition.nodes) - 1)
     chosen = rng.permutation(candidates)[:count]
     return Nodes(chosen.tolist()) if count else None

@@ -1,4 +1,4 @@
-"""Kinds ``partition`` (how long a cut takes and how it came about) and ``communities``."""
+"""Kinds ``partition`` (its time, sizes and rounds) and ``communities``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _TINY = 60
 
 
 def measure_partition(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A partition's report; compiling is done on a tiny graph first and not counted.
+    """The report of a partition; a tiny graph pays for compiling first.
 
-    ``seconds`` is the cut alone, ``embedding_seconds`` what k-means needs before it; both are of
-    processor time, on one thread.
+    ``seconds`` is the partition alone, ``embedding_seconds`` what k-means needs before it; both
+    are processor time, on one thread.
     """
     graph, method = graph_of(config), partitioner_of(config["method"])
     num_shards = min(config["num_shards"], len(graph.train_nodes))
@@ -49,7 +49,7 @@ def measure_partition(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measure_communities(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Sizes of the communities of classical label propagation; with ``layout``, where they lie."""
+    """Sizes of the communities of classical label propagation; with ``layout``, a drawing."""
     training = graph_of(config).training_graph
     labels = communities(training, config["seed"])
     found: dict[str, Any] = {"sizes": np.bincount(labels).tolist(), "nodes": training.num_nodes}

@@ -26,8 +26,8 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     """Fit once, then time independent requests, each on a copy of the fitted eraser.
 
     ``requests`` of each kind are timed, or as many as fit into ``budget`` seconds. Everything runs
-    on one thread, and the seconds are of processor time: they are what an idle machine would take,
-    whatever else this one is doing.
+    on one thread, and the seconds are processor time: what an idle machine would take, whatever
+    else this one is doing.
     """
     graph, model = graph_of(config), model_of(config["model"])
     aggregator = aggregator_of(config["aggregation"])

@@ -1,11 +1,11 @@
-"""Unlearning power: who sees the model before and after guesses who was deleted.
+"""Unlearning power: whoever sees the model before and after guesses who was deleted.
 
 The paper's two scenarios, and what lies between them. The attack is that of Chen et al. ("When
 Machine Unlearning Jeopardizes Privacy"), in `audit.attacks.membership`; the attacker's own run is
 on the same graph with another split, so they know everything but who was trained on.
 
-One run, whatever ``runs`` says: the intervals are over the requests of that run, or over the nodes
-where there are but a few requests.
+There is one run, whatever ``runs`` says: the intervals are over the requests of that run, or over
+the nodes where there are only a few requests.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
     Summary,
-    counted,
-    judged,
+    judged_claim,
     register,
 )
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import measured
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import ABOVE, Entry, Table
+from grapheraser.reports.wording import listed
 
 # (scenario, nodes a request, requests) by column; the paper does not say how many it deletes.
 COLUMNS: dict[str, tuple[str, int, int]] = {
@@ -41,7 +42,7 @@ COLUMNS: dict[str, tuple[str, int, int]] = {
     "A_II": (RECUT, 10, 12),
     "A_II, new seed": (RECUT_RESEEDED, 10, 12),
 }
-# Cutting and training a large graph again takes minutes: few requests, of as many nodes in all.
+# Partitioning and retraining a large graph takes minutes: few requests, of as many nodes in all.
 LARGE = ("pubmed", "cs", "physics")
 LARGE_COLUMNS = {
     **COLUMNS,
@@ -53,9 +54,12 @@ PAPER_COLUMN = {"A_I": 0, "A_II": 1}
 CLOSE = 0.55
 
 
+def _cells(options: Options) -> dict[tuple[str, str], Cell]:
+    return {(dataset, model): _cell(options, dataset, model) for dataset, model in options.pairs}
+
+
 def _cell(options: Options, dataset: str, model: str) -> Cell:
     method = options.how.partition(options.recommended(model))
-    aggregation = options.how.aggregations.get("learned", "mean")
     columns = LARGE_COLUMNS if dataset in LARGE else COLUMNS
     return Cell.of(
         "attack",
@@ -64,20 +68,18 @@ def _cell(options: Options, dataset: str, model: str) -> Cell:
         partition=method,
         num_shards=options.shards(dataset),
         epochs=options.epochs,
-        aggregation=aggregation,
+        aggregation=options.learned,
         looks={
             column: {"scenario": scenario, "nodes_per_request": nodes, "requests": requests}
             for column, (scenario, nodes, requests) in columns.items()
         },
-        **options.sources(model, method, aggregation),
+        **options.sources(model, method, options.learned),
     )
 
 
 def cells(options: Options) -> list[Cell]:
     """Every data set and model; all scenarios of one share its two runs."""
-    return [
-        _cell(options, dataset, model) for dataset in options.datasets for model in options.models
-    ]
+    return list(_cells(options).values())
 
 
 Found = dict[tuple[str, str, str], dict[str, Any]]
@@ -86,10 +88,8 @@ Found = dict[tuple[str, str, str], dict[str, Any]]
 def summarise(options: Options, results: Results) -> Summary:
     """AUC by scenario, beside the paper's."""
     found: Found = {
-        (dataset, model, column): value[column]
-        for dataset in options.datasets
-        for model in options.models
-        if (value := results.value(_cell(options, dataset, model))) is not None
+        (*key, column): value[column]
+        for key, value in measured(results, _cells(options)).items()
         for column in COLUMNS
     }
     rows = [
@@ -116,14 +116,13 @@ def summarise(options: Options, results: Results) -> Summary:
         ("data set", "model", *COLUMNS),
         tuple(
             (shown(d), shown(m), *(_entry(found, d, m, column) for column in COLUMNS))
-            for d in options.datasets
-            for m in options.models
-            if any((d, m, column) in found for column in COLUMNS)
+            for d, m in options.pairs
+            if (d, m, "A_I") in found
         ),
-        "A_I: the touched shards are trained again from their seeds, the cut is kept. A_II: "
-        "everything is cut and trained again, from the same seed or a new one. In brackets 95 % of "
-        "a bootstrap over requests. Requests take 10 nodes where nothing else is said; 12 of them "
-        f"(100 of one node) are looked at.{_large(options)}",
+        "A_I: the touched shards are retrained from their seeds, the partition is kept. A_II: "
+        "everything is partitioned and retrained, from the same seed or a new one. In brackets "
+        "95 % of a bootstrap over requests. A request takes 10 nodes unless the column says "
+        f"otherwise; there are 12 requests, 100 of one node.{_large(options)}",
     )
     return Summary(
         rows,
@@ -136,9 +135,9 @@ def summarise(options: Options, results: Results) -> Summary:
         ),
         notes=[
             "The two versions of a run that keeps its seeds differ by the deleted data alone. That "
-            "is what makes unlearning provable, and what this attacker uses; training again from "
-            "a new seed drowns it in noise. It is a leak of the comparison, not of the model after "
-            "the request: that one is, bit for bit, the model that never saw the data."
+            "makes unlearning provable, and this attacker uses it; retraining from a new seed "
+            "drowns it in noise. The comparison leaks, not the model after the request: that one "
+            "is, bit for bit, the model that never saw the data."
         ],
     )
 
@@ -148,10 +147,10 @@ def _large(options: Options) -> str:
     if not there:
         return ""
     return (
-        f" On {', '.join(there)} everything is cut and trained again for 2 requests of 60 nodes "
+        f" On {listed(there)} everything is partitioned and retrained for 2 requests of 60 nodes "
         "instead (0.2 to 0.4 % of the training nodes; 10 are 0.4 or 0.5 % on the others): the "
         "same 120 nodes, but a bootstrap over nodes, which does not see how much requests differ. "
-        "Of single nodes 50 are looked at there."
+        "There are 50 requests for single nodes there."
     )
 
 
@@ -174,48 +173,39 @@ def _entry(found: Found, dataset: str, model: str, column: str) -> Entry | str:
 
 def _claims(options: Options, found: Found) -> list[Claim]:
     def aucs(column: str) -> list[dict[str, float]]:
-        return [
-            found[d, m, column]["rates"]["auc"]
-            for d in options.datasets
-            for m in options.models
-            if all((d, m, c) in found for c in COLUMNS)
-        ]
-
-    kept, recut = aucs("A_I"), aucs("A_II")
-    one, new = aucs("A_I, 1 node"), aucs("A_II, new seed")
-    total = len(kept)
-    if not total:
-        return []
+        keys = [(d, m, column) for d, m in options.pairs]
+        return [found[key]["rates"]["auc"] for key in keys if key in found]
 
     def mean(some: list[dict[str, float]]) -> str:
         return f"{np.mean([auc['value'] for auc in some]):.3f}"
 
-    close = sum(auc["value"] <= CLOSE for auc in (*kept, *recut))
-    overlap = sum(a["low"] <= b["high"] for a, b in zip(kept, recut, strict=True))
-    guessing = sum(auc["low"] <= 0.5 for auc in new)
-    seen = sum(auc["low"] > 0.5 for auc in one)
+    kept, recut = aucs("A_I"), aucs("A_II")
+    one, new = aucs("A_I, 1 node"), aucs("A_II, new seed")
     return [
-        Claim(
+        *judged_claim(
             "The attack is close to guessing in both scenarios.",
-            judged(close, 2 * total),
-            f"AUC at most {CLOSE} in {counted(close, 2 * total, 'cases')}; on average A_I "
-            f"{mean(kept)}, A_II {mean(recut)}.",
+            [auc["value"] <= CLOSE for auc in (*kept, *recut)],
+            lambda count: (
+                f"AUC at most {CLOSE} in {count}; on average A_I {mean(kept)}, A_II {mean(recut)}."
+            ),
         ),
-        Claim(
-            "Keeping the partition leaks little more than cutting again.",
-            judged(overlap, total),
-            f"A_I is within the interval of A_II in {counted(overlap, total, 'cases')}.",
+        *judged_claim(
+            "Keeping the partition leaks little more than a new one.",
+            [a["low"] <= b["high"] for a, b in zip(kept, recut, strict=True)],
+            lambda count: f"A_I is within the interval of A_II in {count}.",
         ),
-        Claim(
-            "Everything trained again from a new seed leaves the attacker guessing.",
-            judged(guessing, total),
-            f"{counted(guessing, total, 'intervals')} hold 0.5; on average {mean(new)}.",
+        *judged_claim(
+            "Retraining everything from a new seed leaves the attacker guessing.",
+            [auc["low"] <= 0.5 for auc in new],
+            lambda count: f"{count} hold 0.5; on average {mean(new)}.",
+            noun="interval",
             ours=True,
         ),
-        Claim(
-            "A request for a single node can be seen by who compares both versions.",
-            judged(seen, total),
-            f"{counted(seen, total, 'intervals')} lie above 0.5; on average {mean(one)}.",
+        *judged_claim(
+            "Whoever compares both versions can see a request for a single node.",
+            [auc["low"] > 0.5 for auc in one],
+            lambda count: f"{count} lie above 0.5; on average {mean(one)}.",
+            noun="interval",
             ours=True,
         ),
     ]

@@ -15,63 +15,62 @@ from grapheraser.experiments.framework.f1_curves import (
     curve_figure,
     curve_rows,
     curve_table,
+    lines_of,
     little_lost,
     percent,
 )
-from grapheraser.experiments.framework.means import Mean
 from grapheraser.experiments.framework.options import Options
-from grapheraser.experiments.framework.shared_cells import f1, utility_cells
+from grapheraser.experiments.framework.shared_cells import every_cell, f1_means, utility_cells
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def _cells(options: Options, dataset: str, model: str, share: float) -> list[Cell]:
-    forget = {"what": "community", "share": share} if share else None
-    return utility_cells(options, dataset, model, options.recommended(model), forget=forget)
+def _groups(options: Options) -> dict[tuple[str, str, str, float], list[Cell]]:
+    """The paper's recommended partition for each model; one random community a run."""
+
+    def group(dataset: str, model: str, share: float) -> list[Cell]:
+        forget = {"what": "community", "share": share} if share else None
+        return utility_cells(options, dataset, model, options.recommended(model), forget=forget)
+
+    return {
+        (dataset, model, options.recommended(model), share): group(dataset, model, share)
+        for dataset, model in options.pairs
+        for share in SHARES
+    }
 
 
 def cells(options: Options) -> list[Cell]:
-    """The paper's recommended partition for each model; one random community a run."""
-    return [
-        cell
-        for dataset in options.datasets
-        for model in options.models
-        for share in SHARES
-        for cell in _cells(options, dataset, model, share)
-    ]
+    """Every share of a community."""
+    return every_cell(_groups(options))
 
 
 def summarise(options: Options, results: Results) -> Summary:
     """F1 by the share of the community that is forgotten, and how many shards that touches."""
-    text = options.how.aggregations.get("learned", "mean")
-    found: dict[tuple[str, str, str, float], Mean] = {}
-    touched, shards = [], []
-    for dataset in options.datasets:
-        for model in options.models:
-            for share in SHARES:
-                group = _cells(options, dataset, model, share)
-                value = f1(results, group, text)
-                if value is not None:
-                    found[dataset, model, options.recommended(model), share] = value
-                if share == SHARES[-1]:
-                    known = [v for cell in group if (v := results.value(cell)) is not None]
-                    touched += [v["shards_touched"] for v in known]
-                    shards += [len(v["sizes"]) for v in known]
+    groups = _groups(options)
+    found = f1_means(results, groups, options.learned)
+    whole = [
+        value
+        for key, group in groups.items()
+        if key[3] == SHARES[-1]
+        for cell in group
+        if (value := results.value(cell)) is not None
+    ]
     drops = []
-    for dataset in options.datasets:
-        for model in options.models:
-            curve = dict(along(found, dataset, model, options.recommended(model)))
-            if SHARES[0] in curve and SHARES[-1] in curve:
-                drops.append(curve[SHARES[0]].mean - curve[SHARES[-1]].mean)
+    for line in lines_of(found):
+        curve = dict(along(found, *line))
+        if SHARES[0] in curve and SHARES[-1] in curve:
+            drops.append(curve[SHARES[0]].mean - curve[SHARES[-1]].mean)
     claims = little_lost("Forgetting a whole community hardly changes F1.", drops)
-    if touched:
-        share = sum(touched) / sum(shards)
+    if whole:
+        touched = sum(value["shards_touched"] for value in whole)
+        shards = sum(len(value["sizes"]) for value in whole)
+        share = touched / shards
         claims.append(
             Claim(
                 "Requests from one community touch only a few shards.",
                 judged(int(share <= 0.25) + int(share <= 0.5), 2, partly=0.5),
-                f"A whole community touches {sum(touched) / len(touched):.1f} shards of "
-                f"{sum(shards) / len(shards):.0f} on average.",
+                f"A whole community touches {touched / len(whole):.1f} shards of "
+                f"{shards / len(whole):.0f} on average.",
             )
         )
     return Summary(

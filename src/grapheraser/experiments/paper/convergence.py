@@ -6,16 +6,14 @@ from typing import Any
 
 from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.experiment import (
-    Claim,
     Experiment,
     Summary,
-    counted,
-    judged,
+    judged_claim,
     register,
 )
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.shared_cells import partition_cell
+from grapheraser.experiments.framework.shared_cells import measured, partition_cell
 from grapheraser.reports.figures.curves import Curves, draw_curves
 from grapheraser.reports.tables import Table
 
@@ -23,23 +21,26 @@ METHODS = ("blpa", "bekm")
 STILL = 0.01
 
 
-def cells(options: Options) -> list[Cell]:
-    """Shared with partition-cost."""
-    return [
-        partition_cell(options, dataset, method)
+def _cells(options: Options) -> dict[tuple[str, str], Cell]:
+    return {
+        (dataset, method): partition_cell(options, dataset, method)
         for dataset in options.datasets
         for method in METHODS
-    ]
+    }
+
+
+def cells(options: Options) -> list[Cell]:
+    """Shared with partition-cost."""
+    return list(_cells(options).values())
 
 
 def summarise(options: Options, results: Results) -> Summary:
     """Share of moved nodes by iteration, and where it ends."""
-    moved: dict[tuple[str, str], list[float]] = {}
-    for dataset in options.datasets:
-        for method in METHODS:
-            value = results.value(partition_cell(options, dataset, method))
-            if value is not None and value["moved"]:
-                moved[dataset, method] = [count / value["nodes"] for count in value["moved"]]
+    moved = {
+        key: [count / value["nodes"] for count in value["moved"]]
+        for key, value in measured(results, _cells(options)).items()
+        if value["moved"]
+    }
     rows: list[dict[str, Any]] = [
         {"dataset": shown(d), "method": m, "iteration": i + 1, "moved": share}
         for (d, m), shares in moved.items()
@@ -60,19 +61,16 @@ def summarise(options: Options, results: Results) -> Summary:
         ),
         "At most 30 iterations; fewer where nothing moved any more.",
     )
-    settled = sum(shares[-1] == 0 for shares in moved.values())
-    still = sum(shares[-1] <= STILL for shares in moved.values())
-    claims = []
-    if moved:
-        claims.append(
-            Claim(
-                "The share of moving nodes comes close to 0 within 30 iterations.",
-                judged(still, len(moved)),
-                f"At most {100 * STILL:.0f} % move at the end in "
-                f"{counted(still, len(moved), 'cuts')}, none at all in {settled}; "
-                f"{100 * max(shares[-1] for shares in moved.values()):.1f} % at the worst.",
-            )
-        )
+    ends = [shares[-1] for shares in moved.values()]
+    claims = judged_claim(
+        "The share of moving nodes comes close to 0 within 30 iterations.",
+        [share <= STILL for share in ends],
+        lambda count: (
+            f"At most {100 * STILL:.0f} % move at the end in {count}, none at all in "
+            f"{ends.count(0)}; {100 * max(ends):.1f} % at the worst."
+        ),
+        noun="partition",
+    )
     panels = [
         Curves(
             method.upper(),

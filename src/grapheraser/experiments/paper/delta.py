@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.experiment import (
-    Claim,
     Experiment,
     Summary,
-    counted,
-    judged,
+    judged_claim,
     register,
 )
 from grapheraser.experiments.framework.f1_curves import (
@@ -18,9 +16,8 @@ from grapheraser.experiments.framework.f1_curves import (
     curve_table,
     lines_of,
 )
-from grapheraser.experiments.framework.means import Mean
 from grapheraser.experiments.framework.options import Options
-from grapheraser.experiments.framework.shared_cells import f1, utility_cells
+from grapheraser.experiments.framework.shared_cells import every_cell, f1_means, utility_cells
 
 GAMMAS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 METHODS = ("bekm", "blpa")
@@ -33,45 +30,35 @@ def _models(options: Options) -> tuple[str, ...]:
     return chosen or options.models[:1]
 
 
-def cells(options: Options) -> list[Cell]:
-    """BLPA and BEKM at every gamma."""
-    return [
-        cell
+def _groups(options: Options) -> dict[tuple[str, str, str, float], list[Cell]]:
+    return {
+        (dataset, model, method, gamma): utility_cells(options, dataset, model, method, gamma=gamma)
         for dataset in options.datasets
         for model in _models(options)
         for method in METHODS
         for gamma in GAMMAS
-        for cell in utility_cells(options, dataset, model, method, gamma=gamma)
-    ]
+    }
+
+
+def cells(options: Options) -> list[Cell]:
+    """BLPA and BEKM at every gamma."""
+    return every_cell(_groups(options))
 
 
 def summarise(options: Options, results: Results) -> Summary:
     """F1 by gamma: delta = ceil(n/k) + gamma (n - ceil(n/k))."""
-    text = options.how.aggregations.get("learned", "mean")
-    found: dict[tuple[str, str, str, float], Mean] = {}
-    for dataset in options.datasets:
-        for model in _models(options):
-            for method in METHODS:
-                for gamma in GAMMAS:
-                    group = utility_cells(options, dataset, model, method, gamma=gamma)
-                    value = f1(results, group, text)
-                    if value is not None:
-                        found[dataset, model, method, gamma] = value
+    found = f1_means(results, _groups(options), options.learned)
     ranges = []
     for line in lines_of(found):
         means = [value.mean for _, value in along(found, *line)]
         ranges.append(max(means) - min(means))
-    claims = []
-    if ranges:
-        good = sum(width <= SLIGHT for width in ranges)
-        claims.append(
-            Claim(
-                "The size limit has only a slight impact on F1.",
-                judged(good, len(ranges)),
-                f"All gammas lie within {SLIGHT} in {counted(good, len(ranges), 'cases')}; "
-                f"{max(ranges):.3f} at the widest.",
-            )
-        )
+    claims = judged_claim(
+        "The size limit has only a slight impact on F1.",
+        [width <= SLIGHT for width in ranges],
+        lambda count: (
+            f"All gammas lie within {SLIGHT} in {count}; {max(ranges):.3f} at the widest."
+        ),
+    )
     return Summary(
         curve_rows(found, "gamma"),
         [curve_table(found, "Micro F1 (LBAggr) by gamma")],

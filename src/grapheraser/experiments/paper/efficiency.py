@@ -1,7 +1,7 @@
 """Time of a node or edge request (figure:node_unlearning_efficiency and its edge twin).
 
 Every request is carried out for real, from the call to the receipt, on a copy of the same fitted
-model: the shard is trained again and LBAggr learned again. Scratch is the one-shard case on the
+model: the shard is retrained and LBAggr relearned. Scratch is the one-shard case on the
 same engine, so the ratio says what sharding gives, and nothing about the engine.
 """
 
@@ -17,13 +17,12 @@ from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
     Summary,
-    counted,
-    judged,
+    judged_claim,
     register,
 )
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.shared_cells import SCRATCH, requests_cell
+from grapheraser.experiments.framework.shared_cells import SCRATCH, measured, requests_cell
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
@@ -31,37 +30,31 @@ from grapheraser.reports.wording import duration
 
 SIMILAR = 1.5
 
-Times = dict[tuple[str, str, str], dict[str, Any]]
+Key = tuple[str, str, str]
+Times = dict[Key, dict[str, Any]]
 
 
 def _methods(options: Options) -> tuple[str, ...]:
     return (SCRATCH, *options.main_partitions)
 
 
+def _cells(options: Options) -> dict[Key, Cell]:
+    return {
+        (dataset, model, method): requests_cell(options, dataset, model, method)
+        for dataset, model in options.pairs
+        for method in _methods(options)
+    }
+
+
 def cells(options: Options) -> list[Cell]:
     """One cell gives node and edge requests, predictions and LBAggr's learning."""
-    return [
-        requests_cell(options, dataset, model, method)
-        for dataset in options.datasets
-        for model in options.models
-        for method in _methods(options)
-    ]
-
-
-def _times(options: Options, results: Results, what: str) -> Times:
-    found: Times = {}
-    for dataset in options.datasets:
-        for model in options.models:
-            for method in _methods(options):
-                value = results.value(requests_cell(options, dataset, model, method))
-                if value is not None:
-                    found[dataset, model, method] = value[what]
-    return found
+    return list(_cells(options).values())
 
 
 def summarise(options: Options, results: Results, what: str) -> Summary:
     """Mean seconds of a request, and how many times faster than scratch."""
-    found = _times(options, results, what)
+    values = measured(results, _cells(options))
+    found: Times = {key: value[what] for key, value in values.items()}
     ratios = {
         key: found[key[0], key[1], SCRATCH]["mean"] / value["mean"]
         for key, value in found.items()
@@ -89,24 +82,20 @@ def summarise(options: Options, results: Results, what: str) -> Summary:
     return Summary(rows, tables, claims, lambda: _figure(options, found))
 
 
-def _table(
-    options: Options, found: Times, ratios: dict[tuple[str, str, str], float], what: str
-) -> Table:
+def _table(options: Options, found: Times, ratios: dict[Key, float], what: str) -> Table:
     rows = []
-    for dataset in options.datasets:
-        for model in options.models:
-            line: list[Entry | str] = [shown(dataset), shown(model)]
-            for method in _methods(options):
-                value = found.get((dataset, model, method))
-                ratio = ratios.get((dataset, model, method))
-                text = duration(None if value is None else value["mean"])
-                line.append(text if ratio is None else f"{text} ({ratio:.3g}x)")
-            rows.append(tuple(line))
+    for dataset, model in options.pairs:
+        line: list[Entry | str] = [shown(dataset), shown(model)]
+        for method in _methods(options):
+            key = dataset, model, method
+            text = duration(found[key]["mean"] if key in found else None)
+            line.append(f"{text} ({ratios[key]:.3g}x)" if key in ratios else text)
+        rows.append(tuple(line))
     one = {"nodes": "a node", "edges": "an edge"}[what]
     counts = sorted({value["requests"] for value in found.values()})
     told = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}" if counts else "no"
     return Table(
-        f"Seconds to forget {one}, and how many times less than scratch",
+        f"Time to forget {one}, and how many times less than scratch",
         ("data set", "model", *(shown(method) for method in _methods(options))),
         tuple(rows),
         f"Means of {told} independent requests, processor time on one thread; LBAggr is learned "
@@ -114,7 +103,7 @@ def _table(
     )
 
 
-def _by_dataset(options: Options, ratios: dict[tuple[str, str, str], float]) -> dict[str, float]:
+def _by_dataset(options: Options, ratios: dict[Key, float]) -> dict[str, float]:
     """Geometric mean over models and partitions."""
     found = {}
     for dataset in options.datasets:
@@ -124,7 +113,7 @@ def _by_dataset(options: Options, ratios: dict[tuple[str, str, str], float]) -> 
     return found
 
 
-def _speedups(options: Options, ratios: dict[tuple[str, str, str], float]) -> Table:
+def _speedups(options: Options, ratios: dict[Key, float]) -> Table:
     rows = []
     for dataset, ratio in _by_dataset(options, ratios).items():
         told = paper.SPEEDUP.get(dataset)
@@ -146,49 +135,34 @@ def _speedups(options: Options, ratios: dict[tuple[str, str, str], float]) -> Ta
     )
 
 
-def _claims(
-    options: Options, found: Times, ratios: dict[tuple[str, str, str], float]
-) -> list[Claim]:
-    if not ratios:
-        return []
-    faster = sum(ratio > 1 for ratio in ratios.values())
+def _claims(options: Options, found: Times, ratios: dict[Key, float]) -> list[Claim]:
     means = _by_dataset(options, ratios)
     words = ", ".join(f"{shown(d)} {r:.1f}x" for d, r in means.items())
-    claims = [
-        Claim(
-            "Sharding makes unlearning much faster than training from scratch.",
-            judged(faster, len(ratios)),
-            f"Faster in {counted(faster, len(ratios), 'cases')}: {words}.",
-        )
-    ]
     small = [r for d, r in means.items() if d in ("cora", "citeseer")]
     large = [r for d, r in means.items() if d in ("pubmed", "cs", "physics")]
-    if small and large:
-        good = sum(r > max(small) for r in large)
-        claims.append(
-            Claim(
-                "The gain is larger on the larger graphs (Pubmed, CS, Physics).",
-                judged(good, len(large)),
-                f"{words}; the paper: "
-                + ", ".join(f"{d} {paper.SPEEDUP[d]}x" for d in means if d in paper.SPEEDUP)
-                + ".",
-            )
-        )
-    same = total = 0
-    for (dataset, model, method), value in found.items():
-        random = found.get((dataset, model, "random"))
-        if method in ("blpa", "bekm") and random is not None:
-            total += 1
-            same += 1 / SIMILAR <= value["mean"] / random["mean"] <= SIMILAR
-    if total:
-        claims.append(
-            Claim(
-                "BLPA and BEKM take about as long as random shards, because they are balanced.",
-                judged(same, total),
-                f"Within a factor of {SIMILAR} in {counted(same, total, 'cases')}.",
-            )
-        )
-    return claims
+    told = ", ".join(f"{d} {paper.SPEEDUP[d]}x" for d in means if d in paper.SPEEDUP)
+    similar = [
+        1 / SIMILAR <= value["mean"] / found[dataset, model, "random"]["mean"] <= SIMILAR
+        for (dataset, model, method), value in found.items()
+        if method in ("blpa", "bekm") and (dataset, model, "random") in found
+    ]
+    return [
+        *judged_claim(
+            "Sharding makes unlearning much faster than training from scratch.",
+            [ratio > 1 for ratio in ratios.values()],
+            lambda count: f"Faster in {count}: {words}.",
+        ),
+        *judged_claim(
+            "The gain is larger on the larger graphs (Pubmed, CS, Physics).",
+            [r > max(small) for r in large] if small else [],
+            lambda _: f"{words}; the paper: {told}.",
+        ),
+        *judged_claim(
+            "BLPA and BEKM take about as long as random shards, because they are balanced.",
+            similar if ratios else [],
+            lambda count: f"Within a factor of {SIMILAR} in {count}.",
+        ),
+    ]
 
 
 def _figure(options: Options, found: Times) -> Any:

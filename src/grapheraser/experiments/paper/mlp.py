@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.experiment import (
-    Claim,
     Experiment,
     Summary,
-    judged,
+    judged_claim,
     register,
 )
-from grapheraser.experiments.framework.means import entry, heights, signed, spreads, tidy
+from grapheraser.experiments.framework.means import entry, heights, signed, spreads, tidy_rows
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.shared_cells import SCRATCH, f1, utility_cells
+from grapheraser.experiments.framework.shared_cells import (
+    SCRATCH,
+    every_cell,
+    f1_means,
+    utility_cells,
+)
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
@@ -29,37 +31,30 @@ def _models(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("mlp", *options.models)))
 
 
-def cells(options: Options) -> list[Cell]:
-    """Training from scratch only."""
-    return [
-        cell
+def _groups(options: Options) -> dict[tuple[str, str], list[Cell]]:
+    return {
+        (dataset, model): utility_cells(options, dataset, model, SCRATCH)
         for dataset in options.datasets
         for model in _models(options)
-        for cell in utility_cells(options, dataset, model, SCRATCH)
-    ]
+    }
+
+
+def cells(options: Options) -> list[Cell]:
+    """Training from scratch only."""
+    return every_cell(_groups(options))
 
 
 def summarise(options: Options, results: Results) -> Summary:
     """F1 of each model on each data set, and the gap between the best GNN and the MLP."""
-    found = {
-        (dataset, model): value
-        for dataset in options.datasets
+    found = f1_means(results, _groups(options))
+    rows = tidy_rows(found, ("dataset", "model"), lambda *key: paper.MLP.get(key))
+    table_rows: list[tuple[Entry | str, ...]] = [
+        (
+            shown(model),
+            *(entry(found.get((d, model)), paper.MLP.get((d, model))) for d in options.datasets),
+        )
         for model in _models(options)
-        if (value := f1(results, utility_cells(options, dataset, model, SCRATCH))) is not None
-    }
-    rows: list[dict[str, Any]] = [
-        {
-            "dataset": shown(dataset),
-            "model": shown(model),
-            **tidy(value, paper.MLP.get((dataset, model))),
-        }
-        for (dataset, model), value in found.items()
     ]
-    table_rows = []
-    for model in _models(options):
-        line: list[Entry | str] = [shown(model)]
-        line += [entry(found.get((d, model)), paper.MLP.get((d, model))) for d in options.datasets]
-        table_rows.append(tuple(line))
     header = ("model", *(shown(dataset) for dataset in options.datasets))
     table = Table("Micro F1 from scratch", header, tuple(table_rows), "▲ and ▼ as in utility.")
     gaps = {
@@ -67,26 +62,24 @@ def summarise(options: Options, results: Results) -> Summary:
         for d in options.datasets
         if (d, "mlp") in found and any((d, m) in found for m in options.models)
     }
-    claims = []
     words = ", ".join(f"{shown(d)} {signed(gap)}" for d, gap in gaps.items())
     inside = [gap for d, gap in gaps.items() if d in ("cora", "citeseer")]
     outside = [gap for d, gap in gaps.items() if d in ("pubmed", "cs", "physics")]
-    if inside:
-        claims.append(
-            Claim(
-                "On Cora and Citeseer the MLP is clearly below the GNNs: structure matters.",
-                judged(sum(gap > LARGE for gap in inside), len(inside), partly=0.5),
-                f"Best GNN minus MLP: {words}.",
-            )
-        )
-    if outside:
-        claims.append(
-            Claim(
-                "On Pubmed, CS and Physics the MLP is about as good: structure matters little.",
-                judged(sum(gap <= SMALL for gap in outside), len(outside)),
-                f"Best GNN minus MLP: {words}; {signed(float(np.mean(outside)))} on average there.",
-            )
-        )
+    claims = [
+        *judged_claim(
+            "On Cora and Citeseer the MLP is clearly below the GNNs: structure matters.",
+            [gap > LARGE for gap in inside],
+            lambda _: f"Best GNN minus MLP: {words}.",
+            partly=0.5,
+        ),
+        *judged_claim(
+            "On Pubmed, CS and Physics the MLP is about as good: structure matters little.",
+            [gap <= SMALL for gap in outside],
+            lambda _: (
+                f"Best GNN minus MLP: {words}; {signed(float(np.mean(outside)))} on average there."
+            ),
+        ),
+    ]
     got = {m: [found.get((d, m)) for d in options.datasets] for m in _models(options)}
     told = {m: [paper.MLP.get((d, m)) for d in options.datasets] for m in _models(options)}
     return Summary(

@@ -9,13 +9,12 @@ from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
     Summary,
-    counted,
-    judged,
+    judged_claim,
     register,
 )
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.shared_cells import partition_cell
+from grapheraser.experiments.framework.shared_cells import measured, partition_cell
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
@@ -29,23 +28,22 @@ def methods(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*METHODS, *options.partitions)))
 
 
-def cells(options: Options) -> list[Cell]:
-    """One cut for each data set and method."""
-    return [
-        partition_cell(options, dataset, method)
+def _cells(options: Options) -> dict[tuple[str, str], Cell]:
+    return {
+        (dataset, method): partition_cell(options, dataset, method)
         for dataset in options.datasets
         for method in methods(options)
-    ]
+    }
+
+
+def cells(options: Options) -> list[Cell]:
+    """One partition for each data set and method."""
+    return list(_cells(options).values())
 
 
 def summarise(options: Options, results: Results) -> Summary:
     """Seconds beside the paper's, and the share of edges that stay inside shards."""
-    found = {
-        (dataset, method): value
-        for dataset in options.datasets
-        for method in methods(options)
-        if (value := results.value(partition_cell(options, dataset, method))) is not None
-    }
+    found = measured(results, _cells(options))
     rows: list[dict[str, Any]] = [
         {
             "dataset": shown(dataset),
@@ -68,10 +66,10 @@ def summarise(options: Options, results: Results) -> Summary:
             told = paper.SECONDS.get((dataset, method))
             kept = "" if value is None else f", {100 * value['edges_kept']:.0f} % of edges kept"
             text = duration(None if value is None else value["seconds"])
-            line.append(Entry(text + kept, "" if told is None else f"paper {told:,g} s"))
+            line.append(Entry(text + kept, "" if told is None else f"paper {duration(told)}"))
         table_rows.append(tuple(line))
     table = Table(
-        "Seconds to cut the graph, and edges that stay inside shards",
+        "Time to partition the graph, and edges that stay inside shards",
         ("data set", *(shown(method) for method in methods(options))),
         tuple(table_rows),
         "One thread, compiled code. The k-means methods are timed without their embedding, which "
@@ -91,7 +89,7 @@ def summarise(options: Options, results: Results) -> Summary:
         lambda: draw_bars(
             [
                 Bars(
-                    "cutting the graph",
+                    "partitioning the graph",
                     groups,
                     {
                         shown(m): [
@@ -123,9 +121,6 @@ def _faster(
         for d in options.datasets
         if (d, slow) in found and (d, fast) in found
     }
-    if not ratios:
-        return []
-    good = sum(ratio > 1 for ratio in ratios.values())
     told = [
         f"{shown(d)} {ratio:.3g}x"
         + (
@@ -135,8 +130,12 @@ def _faster(
         )
         for d, ratio in ratios.items()
     ]
-    words = f"On {counted(good, len(ratios), 'data sets')}: {', '.join(told)}."
-    return [Claim(statement, judged(good, len(ratios)), words)]
+    return judged_claim(
+        statement,
+        [ratio > 1 for ratio in ratios.values()],
+        lambda count: f"On {count}: {', '.join(told)}.",
+        noun="data set",
+    )
 
 
 register(

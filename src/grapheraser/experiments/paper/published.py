@@ -80,7 +80,7 @@ physics  sage  956/5  712/3  717/2 823/11  905/3  894/3  922/1  926/3  924/2  93
 
 
 def utility(dataset: str, model: str, partition: str, aggregation: str) -> Published | None:
-    """Micro F1 of shards cut and combined that way, or from scratch, where the paper has it."""
+    """Micro F1 of that partition and aggregation, or from scratch, where the paper has it."""
     column = SCRATCH if partition == SCRATCH else f"{partition}/{aggregation}"
     return UTILITY.get(dataset, model, column)
 

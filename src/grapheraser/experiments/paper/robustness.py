@@ -7,8 +7,8 @@ from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
     Summary,
-    counted,
     judged,
+    judged_claim,
     register,
 )
 from grapheraser.experiments.framework.f1_curves import (
@@ -22,41 +22,36 @@ from grapheraser.experiments.framework.f1_curves import (
 )
 from grapheraser.experiments.framework.means import Mean
 from grapheraser.experiments.framework.options import Options
-from grapheraser.experiments.framework.shared_cells import f1, utility_cells
+from grapheraser.experiments.framework.shared_cells import every_cell, f1_means, utility_cells
 from grapheraser.experiments.paper import published as paper
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 NAMES = {"uniform": "uniform", "large": "non-uniform"}
 
 
-def _cells(options: Options, dataset: str, model: str, where: str, share: float) -> list[Cell]:
-    forget = {"what": "nodes", "share": share, "where": where} if share else None
-    return utility_cells(options, dataset, model, options.recommended(model), forget=forget)
+def _groups(options: Options) -> dict[tuple[str, str, str, float], list[Cell]]:
+    """The paper's recommended partition for each model."""
+
+    def group(dataset: str, model: str, where: str, share: float) -> list[Cell]:
+        forget = {"what": "nodes", "share": share, "where": where} if share else None
+        return utility_cells(options, dataset, model, options.recommended(model), forget=forget)
+
+    return {
+        (dataset, model, name, share): group(dataset, model, where, share)
+        for dataset, model in options.pairs
+        for where, name in NAMES.items()
+        for share in SHARES
+    }
 
 
 def cells(options: Options) -> list[Cell]:
-    """The paper's recommended partition for each model."""
-    return [
-        cell
-        for dataset in options.datasets
-        for model in options.models
-        for where in NAMES
-        for share in SHARES
-        for cell in _cells(options, dataset, model, where, share)
-    ]
+    """Every share, uniform and not."""
+    return every_cell(_groups(options))
 
 
 def summarise(options: Options, results: Results) -> Summary:
     """F1 by share; uniform is from all shards, non-uniform from the larger half of them."""
-    text = options.how.aggregations.get("learned", "mean")
-    found: dict[tuple[str, str, str, float], Mean] = {}
-    for dataset in options.datasets:
-        for model in options.models:
-            for where, name in NAMES.items():
-                for share in SHARES:
-                    value = f1(results, _cells(options, dataset, model, where, share), text)
-                    if value is not None:
-                        found[dataset, model, name, share] = value
+    found = f1_means(results, _groups(options), options.learned)
     return Summary(
         curve_rows(found, "deleted"),
         [
@@ -75,16 +70,15 @@ def summarise(options: Options, results: Results) -> Summary:
 
 def _claims(options: Options, found: dict[tuple[str, str, str, float], Mean]) -> list[Claim]:
     drops, apart = [], []
-    for dataset in options.datasets:
-        for model in options.models:
-            for name in NAMES.values():
-                curve = dict(along(found, dataset, model, name))
-                if 0.0 in curve and 0.1 in curve:
-                    drops.append(curve[0.0].mean - curve[0.1].mean)
-            for share in SHARES[1:]:
-                both = [found.get((dataset, model, name, share)) for name in NAMES.values()]
-                if both[0] is not None and both[1] is not None:
-                    apart.append(both[0].mean - both[1].mean)
+    for dataset, model in options.pairs:
+        for name in NAMES.values():
+            curve = dict(along(found, dataset, model, name))
+            if 0.0 in curve and 0.1 in curve:
+                drops.append(curve[0.0].mean - curve[0.1].mean)
+        for share in SHARES[1:]:
+            both = [found.get((dataset, model, name, share)) for name in NAMES.values()]
+            if both[0] is not None and both[1] is not None:
+                apart.append(both[0].mean - both[1].mean)
     claims = little_lost("Forgetting up to 10 % of the nodes hardly changes F1.", drops)
     start, end = (found.get(("pubmed", "gcn", "uniform", share)) for share in (0.0, 0.5))
     if start is not None and end is not None:
@@ -97,18 +91,14 @@ def _claims(options: Options, found: dict[tuple[str, str, str, float], Mean]) ->
                 f"Here from {start.mean:.3f} to {end.mean:.3f}.",
             )
         )
-    if apart:
-        good = sum(abs(gap) <= DROP for gap in apart)
-        mean = sum(apart) / len(apart)
-        claims.append(
-            Claim(
-                "It matters little whether the requests are uniform or not.",
-                judged(good, len(apart)),
-                f"Within {DROP} in {counted(good, len(apart), 'cases')}; uniform is "
-                f"{mean:+.3f} on average, at most {max(map(abs, apart)):.3f} apart.",
-            )
-        )
-    return claims
+    return claims + judged_claim(
+        "It matters little whether the requests are uniform or not.",
+        [abs(gap) <= DROP for gap in apart],
+        lambda count: (
+            f"Within {DROP} in {count}; uniform is {sum(apart) / len(apart):+.3f} on average, at "
+            f"most {max(map(abs, apart)):.3f} apart."
+        ),
+    )
 
 
 register(

@@ -8,50 +8,55 @@ import numpy as np
 
 from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.experiment import (
-    Claim,
     Experiment,
     Summary,
-    counted,
-    judged,
+    judged_claim,
     register,
 )
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.shared_cells import partition_cell
+from grapheraser.experiments.framework.shared_cells import measured, partition_cell
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.figures.bars import draw_sizes
 from grapheraser.reports.tables import Table
 
 TOP = 100
-CUTS = ("ekm", "blpa", "bekm")
+METHODS = ("ekm", "blpa", "bekm")
 
 
-def communities_cell(options: Options, dataset: str) -> Cell:
+Key = tuple[str, str]
+
+
+def _communities(options: Options) -> dict[Key, Cell]:
     """Classical label propagation on the training graph."""
-    return Cell.of("communities", **options.data(dataset, 0))
+    return {
+        (dataset, "lpa"): Cell.of("communities", **options.data(dataset, 0))
+        for dataset in options.datasets
+    }
+
+
+def _partitions(options: Options) -> dict[Key, Cell]:
+    return {
+        (dataset, method): partition_cell(options, dataset, method)
+        for dataset in options.datasets
+        for method in (*METHODS, *options.partitions)
+    }
 
 
 def cells(options: Options) -> list[Cell]:
     """Classical label propagation and k-means, and the balanced forms beside them."""
-    found = [communities_cell(options, dataset) for dataset in options.datasets]
-    return found + [
-        partition_cell(options, dataset, method)
-        for dataset in options.datasets
-        for method in (*CUTS, *options.partitions)
-    ]
+    return [*_communities(options).values(), *_partitions(options).values()]
 
 
 def summarise(options: Options, results: Results) -> Summary:
     """Largest and smallest shard of each method."""
-    found: dict[tuple[str, str], tuple[list[int], int | None]] = {}
-    for dataset in options.datasets:
-        value = results.value(communities_cell(options, dataset))
-        if value is not None:
-            found[dataset, "lpa"] = (value["sizes"], None)
-        for method in (*CUTS, *options.partitions):
-            value = results.value(partition_cell(options, dataset, method))
-            if value is not None:
-                found[dataset, method] = (value["sizes"], value["capacity"])
+    values = measured(results, _communities(options)) | measured(results, _partitions(options))
+    found: dict[Key, tuple[list[int], int | None]] = {
+        (dataset, method): (value["sizes"], value.get("capacity"))
+        for dataset in options.datasets
+        for (other, method), value in values.items()
+        if other == dataset
+    }
     rows: list[dict[str, Any]] = [
         {"dataset": shown(dataset), "method": method, "shard": shard, "nodes": nodes}
         for (dataset, method), (sizes, _) in found.items()
@@ -75,36 +80,30 @@ def summarise(options: Options, results: Results) -> Summary:
         f"on Cora: LPA {paper.LPA_LARGEST} and {paper.LPA_SMALLEST} nodes, k-means "
         f"{100 * paper.KMEANS_LARGEST:.2f} % and {100 * paper.KMEANS_SMALLEST:.2f} %.",
     )
-    claims = []
     uneven = {
         key: max(sizes) / float(np.mean(sizes))
         for key, (sizes, _) in found.items()
         if key[1] in ("lpa", "ekm")
     }
-    if uneven:
-        good = sum(ratio > 1.5 for ratio in uneven.values())
-        claims.append(
-            Claim(
-                "Classical label propagation and k-means give very unequal shards.",
-                judged(good, len(uneven)),
-                "Largest over mean: "
-                + ", ".join(f"{shown(d)} {m} {ratio:.1f}" for (d, m), ratio in uneven.items())
-                + ".",
-            )
-        )
-    kept = [
-        max(sizes) <= capacity
-        for (_, method), (sizes, capacity) in found.items()
-        if method in ("blpa", "bekm") and capacity is not None
+    told = ", ".join(f"{shown(d)} {m} {ratio:.1f}" for (d, m), ratio in uneven.items())
+    claims = [
+        *judged_claim(
+            "Classical label propagation and k-means give very unequal shards.",
+            [ratio > 1.5 for ratio in uneven.values()],
+            lambda _: f"Largest over mean: {told}.",
+        ),
+        *judged_claim(
+            "BLPA and BEKM keep every shard within delta.",
+            [
+                max(sizes) <= capacity
+                for (_, method), (sizes, capacity) in found.items()
+                if method in ("blpa", "bekm") and capacity is not None
+            ],
+            lambda count: f"In {count}.",
+            noun="partition",
+            holds=1.0,
+        ),
     ]
-    if kept:
-        claims.append(
-            Claim(
-                "BLPA and BEKM keep every shard within delta.",
-                judged(sum(kept), len(kept), holds=1.0),
-                f"In {counted(sum(kept), len(kept), 'cuts')}.",
-            )
-        )
     panels = {
         f"{shown(dataset)}, {shown(method)}" + (f" (top {TOP})" if len(sizes) > TOP else ""): (
             sorted(sizes, reverse=True)[:TOP],

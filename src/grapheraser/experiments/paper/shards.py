@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from grapheraser.experiments.framework.cell import Cell, Results
@@ -10,15 +11,20 @@ from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
     Summary,
-    counted,
-    judged,
+    judged_claim,
     register,
 )
-from grapheraser.experiments.framework.f1_curves import along, curve_rows, curve_table
+from grapheraser.experiments.framework.f1_curves import along, curve_rows, curve_table, lines_of
 from grapheraser.experiments.framework.means import Mean, heights, signed, spreads
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.shared_cells import f1, requests_cell, utility_cells
+from grapheraser.experiments.framework.shared_cells import (
+    every_cell,
+    f1_means,
+    measured,
+    requests_cell,
+    utility_cells,
+)
 from grapheraser.reports.figures.curves import Curves, draw_curves
 from grapheraser.reports.tables import Table
 from grapheraser.reports.wording import duration
@@ -28,52 +34,49 @@ REQUESTS = 20
 SLIGHT = 0.03
 
 
-def _time_cell(options: Options, dataset: str, model: str, k: int) -> Cell:
-    partition = options.recommended(model)
-    return requests_cell(
-        options, dataset, model, partition, num_shards=k, requests=REQUESTS, nodes_only=True
-    )
+Curve = dict[tuple[str, str, str, float], Mean]
 
 
-def _f1_cells(options: Options, dataset: str, model: str, k: int) -> list[Cell]:
-    return utility_cells(options, dataset, model, options.recommended(model), num_shards=k)
+def _f1_cells(options: Options) -> dict[tuple[str, str, str, float], list[Cell]]:
+    """The paper's recommended partition for each model."""
+    return {
+        (dataset, model, method, k): utility_cells(options, dataset, model, method, num_shards=k)
+        for dataset, model in options.pairs
+        for method in (options.recommended(model),)
+        for k in NUMBERS
+    }
+
+
+def _time_cells(options: Options) -> dict[tuple[str, str, str, float], Cell]:
+    return {
+        (dataset, model, method, k): requests_cell(
+            options, dataset, model, method, num_shards=k, requests=REQUESTS, nodes_only=True
+        )
+        for dataset, model in options.pairs
+        for method in (options.recommended(model),)
+        for k in NUMBERS
+    }
 
 
 def cells(options: Options) -> list[Cell]:
-    """The paper's recommended partition for each model."""
-    found = []
-    for dataset in options.datasets:
-        for model in options.models:
-            for k in NUMBERS:
-                found.append(_time_cell(options, dataset, model, k))
-                found += _f1_cells(options, dataset, model, k)
-    return found
+    """F1 and the time of a request at every k."""
+    return [*_time_cells(options).values(), *every_cell(_f1_cells(options))]
 
 
 def summarise(options: Options, results: Results) -> Summary:
     """Time of a node request and F1, by k."""
-    text = options.how.aggregations.get("learned", "mean")
-    scores: dict[tuple[str, str, str, float], Mean] = {}
-    times: dict[tuple[str, str, str, float], Mean] = {}
-    for dataset in options.datasets:
-        for model in options.models:
-            line = dataset, model, options.recommended(model)
-            for k in NUMBERS:
-                score = f1(results, _f1_cells(options, dataset, model, k), text)
-                if score is not None:
-                    scores[(*line, k)] = score
-                value = results.value(_time_cell(options, dataset, model, k))
-                if value is not None:
-                    mean, std = value["nodes"]["mean"], value["nodes"]["std"]
-                    times[(*line, k)] = Mean(mean, std, value["nodes"]["requests"])
+    scores = f1_means(results, _f1_cells(options), options.learned)
+    times = {
+        key: Mean(value["nodes"]["mean"], value["nodes"]["std"], value["nodes"]["requests"])
+        for key, value in measured(results, _time_cells(options)).items()
+    }
     rows: list[dict[str, Any]] = [
         {"what": what, **row}
         for what, found in (("f1", scores), ("seconds", times))
         for row in curve_rows(found, "shards")
     ]
-    lines = list(dict.fromkeys(key[:3] for key in times))
     time_table = Table(
-        "Seconds to forget a node, by the number of shards",
+        "Time to forget a node, by the number of shards",
         ("data set", "model", "method", *(f"{k}" for k in NUMBERS)),
         tuple(
             (
@@ -83,7 +86,7 @@ def summarise(options: Options, results: Results) -> Summary:
                     for k in NUMBERS
                 ),
             )
-            for line in lines
+            for line in lines_of(times)
         ),
     )
     tables = [time_table, curve_table(scores, "Micro F1 (LBAggr), by the number of shards")]
@@ -92,69 +95,52 @@ def summarise(options: Options, results: Results) -> Summary:
     )
 
 
-def _claims(
-    options: Options,
-    scores: dict[tuple[str, str, str, float], Mean],
-    times: dict[tuple[str, str, str, float], Mean],
-) -> list[Claim]:
-    faster = slower = 0
+def _claims(options: Options, scores: Curve, times: Curve) -> list[Claim]:
+    faster = [
+        after < before
+        for line in lines_of(times)
+        for before, after in pairwise(value.mean for _, value in along(times, *line))
+    ]
     drops: dict[tuple[str, str], float] = {}
-    for dataset in options.datasets:
-        for model in options.models:
-            partition = options.recommended(model)
-            curve = [value.mean for _, value in along(times, dataset, model, partition)]
-            steps = list(pairwise(curve))
-            faster += sum(b < a for a, b in steps)
-            slower += sum(b >= a for a, b in steps)
-            line = along(scores, dataset, model, partition)
-            if len(line) > 1:
-                drops[dataset, model] = line[0][1].mean - line[-1][1].mean
-    claims = []
-    if faster + slower:
-        claims.append(
-            Claim(
-                "Forgetting gets faster with more shards.",
-                judged(faster, faster + slower),
-                f"From one k to the next in {counted(faster, faster + slower, 'steps')}.",
-            )
-        )
-    if drops:
-        slight = sum(drop <= SLIGHT for drop in drops.values())
-        claims.append(
-            Claim(
-                "F1 gets slightly worse with more shards.",
-                judged(slight, len(drops)),
+    for dataset, model, method in lines_of(scores):
+        curve = along(scores, dataset, model, method)
+        if len(curve) > 1:
+            drops[dataset, model] = curve[0][1].mean - curve[-1][1].mean
+    claims = [
+        *judged_claim(
+            "Forgetting gets faster with more shards.",
+            faster,
+            lambda count: f"From one k to the next in {count}.",
+            noun="step",
+        ),
+        *judged_claim(
+            "F1 gets slightly worse with more shards.",
+            [drop <= SLIGHT for drop in drops.values()],
+            lambda count: (
                 f"From {NUMBERS[0]} to {NUMBERS[-1]} shards it drops by at most {SLIGHT} in "
-                f"{counted(slight, len(drops), 'cases')}: "
+                f"{count}: "
                 + ", ".join(
                     f"{shown(d)} {shown(m).upper()} {signed(-drop)}"
                     for (d, m), drop in drops.items()
                 )
-                + ".",
-            )
+                + "."
+            ),
+        ),
+    ]
+    if "gcn" in options.models and len(options.models) > 1:
+        claims += judged_claim(
+            "GCN loses the most.",
+            [
+                drops.get((d, "gcn"), -inf) == max(drop for (e, _), drop in drops.items() if e == d)
+                for d in dict.fromkeys(d for d, _ in drops)
+            ],
+            lambda count: f"On {count}.",
+            noun="data set",
         )
-        most = [
-            max((m for m in options.models if (d, m) in drops), key=lambda m, d=d: drops[d, m])  # type: ignore[misc]
-            for d in options.datasets
-            if any((d, m) in drops for m in options.models)
-        ]
-        if "gcn" in options.models and len(options.models) > 1:
-            good = sum(model == "gcn" for model in most)
-            claims.append(
-                Claim(
-                    "GCN loses the most.",
-                    judged(good, len(most)),
-                    f"On {counted(good, len(most), 'data sets')}.",
-                )
-            )
     return claims
 
 
-def _figure(
-    options: Options,
-    scores: dict[tuple[str, str, str, float], Mean],
-    times: dict[tuple[str, str, str, float], Mean],
-) -> Any:
+def _figure(options: Options, scores: Curve, times: Curve) -> Any:
     panels = []
     for dataset in options.datasets:
         for what, found in (("seconds to forget a node", times), ("micro F1", scores)):

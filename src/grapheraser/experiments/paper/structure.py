@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.experiment import (
-    Claim,
     Experiment,
     Summary,
-    counted,
-    judged,
+    judged_claim,
     register,
 )
 from grapheraser.experiments.framework.f1_curves import (
@@ -22,7 +20,7 @@ from grapheraser.experiments.framework.f1_curves import (
 from grapheraser.experiments.framework.means import Mean, mean_of, pearson
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.shared_cells import utility_cells
+from grapheraser.experiments.framework.shared_cells import every_cell, utility_cells
 from grapheraser.reports.tables import Table
 
 SHARES = tuple(round(0.1 * step, 1) for step in range(10))
@@ -33,39 +31,40 @@ def _methods(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*METHODS, *options.partitions)))
 
 
-def cells(options: Options) -> list[Cell]:
-    """Random, BLPA and BEKM on every thinned graph."""
-    return [
-        cell
-        for dataset in options.datasets
-        for model in options.models
+def _groups(options: Options) -> dict[tuple[str, str, str, float], list[Cell]]:
+    return {
+        (dataset, model, method, share): utility_cells(
+            options, dataset, model, method, drop_edges=share
+        )
+        for dataset, model in options.pairs
         for method in _methods(options)
         for share in SHARES
-        for cell in utility_cells(options, dataset, model, method, drop_edges=share)
-    ]
+    }
+
+
+def cells(options: Options) -> list[Cell]:
+    """Random, BLPA and BEKM on every thinned graph."""
+    return every_cell(_groups(options))
 
 
 def _gains(options: Options, results: Results) -> dict[tuple[str, str, str, float], Mean]:
     """F1 over that of random shards of the same run, with LBAggr."""
-    text = options.how.aggregations.get("learned", "mean")
+    scores = {
+        key: [
+            None if (value := results.value(cell)) is None else value["f1"][options.learned]
+            for cell in group
+        ]
+        for key, group in _groups(options).items()
+    }
     found = {}
-    for dataset in options.datasets:
-        for model in options.models:
-            for share in SHARES:
-                scores = {
-                    method: [
-                        None if (value := results.value(cell)) is None else value["f1"][text]
-                        for cell in utility_cells(options, dataset, model, method, drop_edges=share)
-                    ]
-                    for method in _methods(options)
-                }
-                for method in _methods(options)[1:]:
-                    gain = mean_of(
-                        None if ours is None or theirs is None else ours - theirs
-                        for ours, theirs in zip(scores[method], scores["random"], strict=True)
-                    )
-                    if gain is not None:
-                        found[dataset, model, method, share] = gain
+    for (dataset, model, method, share), ours in scores.items():
+        theirs = scores[dataset, model, METHODS[0], share]
+        gain = mean_of(
+            None if one is None or other is None else one - other
+            for one, other in zip(ours, theirs, strict=True)
+        )
+        if method != METHODS[0] and gain is not None:
+            found[dataset, model, method, share] = gain
     return found
 
 
@@ -77,33 +76,28 @@ def summarise(options: Options, results: Results) -> Summary:
         curve = along(found, *line)
         correlations[line] = pearson([x for x, _ in curve], [value.mean for _, value in curve])
     known = {line: r for line, r in correlations.items() if r is not None}
-    falling = sum(r < 0 for r in known.values())
     titles = {}
-    for dataset in options.datasets:
-        for model in options.models:
-            words = [
-                f"{shown(s)} r = {r:.2f}"
-                for (d, m, s), r in known.items()
-                if (d, m) == (dataset, model)
-            ]
-            titles[dataset, model] = f"{shown(dataset)}, {shown(model).upper()}\n{', '.join(words)}"
+    for dataset, model in options.pairs:
+        words = [
+            f"{shown(s)} r = {r:.2f}"
+            for (d, m, s), r in known.items()
+            if (d, m) == (dataset, model)
+        ]
+        titles[dataset, model] = f"{shown(dataset)}, {shown(model).upper()}\n{', '.join(words)}"
     table = Table(
         "Pearson correlation of the gain with the share of deleted edges",
         ("data set", "model", "method", "correlation"),
         tuple((*map(shown, line), f"{r:.2f}") for line, r in known.items()),
         "Negative: the more structure is left, the more BLPA or BEKM gains over random shards.",
     )
-    claims = []
-    if known:
-        mean = sum(known.values()) / len(known)
-        claims.append(
-            Claim(
-                "The more the structure matters, the more BLPA and BEKM gain over random shards.",
-                judged(falling, len(known)),
-                f"The correlation is negative in {counted(falling, len(known), 'cases')}; "
-                f"{mean:.2f} on average.",
-            )
-        )
+    claims = judged_claim(
+        "The more the structure matters, the more BLPA and BEKM gain over random shards.",
+        [r < 0 for r in known.values()],
+        lambda count: (
+            f"The correlation is negative in {count}; {sum(known.values()) / len(known):.2f} on "
+            "average."
+        ),
+    )
     return Summary(
         curve_rows(found, "deleted"),
         [table, curve_table(found, "Gain in F1 over random shards (LBAggr)", tell=percent)],

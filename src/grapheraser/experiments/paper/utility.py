@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,23 @@ from grapheraser.experiments.framework.experiment import (
     Claim,
     Experiment,
     Summary,
-    counted,
     judged,
+    judged_claim,
     register,
 )
 from grapheraser.experiments.framework.f1_bars import draw_f1
 from grapheraser.experiments.framework.means import Mean, beyond, entry, gained, signed, tidy
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.shared_cells import SCRATCH, f1, utility_cells
+from grapheraser.experiments.framework.shared_cells import (
+    SCRATCH,
+    every_cell,
+    f1_means,
+    utility_cells,
+)
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.tables import Entry, Table
+from grapheraser.reports.wording import plural
 
 STRUCTURED = ("cora", "citeseer")
 COMPARABLE = 0.02
@@ -30,28 +35,31 @@ COMPARABLE = 0.02
 Key = tuple[str, str, str, str]
 
 
+def _groups(options: Options) -> dict[tuple[str, str, str], list[Cell]]:
+    return {
+        (dataset, model, partition): utility_cells(options, dataset, model, partition)
+        for dataset, model in options.pairs
+        for partition in (SCRATCH, *options.main_partitions)
+    }
+
+
 def cells(options: Options) -> list[Cell]:
     """Scratch and every partition, for all data sets, models and runs."""
-    return [cell for *_, group in _groups(options) for cell in group]
-
-
-def _groups(options: Options) -> Iterator[tuple[str, str, str, list[Cell]]]:
-    for dataset in options.datasets:
-        for model in options.models:
-            for partition in (SCRATCH, *options.main_partitions):
-                yield dataset, model, partition, utility_cells(options, dataset, model, partition)
+    return every_cell(_groups(options))
 
 
 def means(options: Options, results: Results) -> dict[Key, Mean]:
     """By data set, model, partition and aggregation (scratch has ``mean``)."""
-    found: dict[Key, Mean] = {}
-    for dataset, model, partition, group in _groups(options):
-        named = {"mean": "mean"} if partition == SCRATCH else options.aggregation_names
-        for label, text in named.items():
-            value = f1(results, group, text)
-            if value is not None:
-                found[dataset, model, partition, label] = value
-    return found
+    groups = _groups(options)
+    by_label = {
+        label: f1_means(results, groups, text) for label, text in options.aggregation_names.items()
+    }
+    return {
+        (*key, label): by_label[label][key]
+        for key in groups
+        for label in (["mean"] if key[2] == SCRATCH else by_label)
+        if key in by_label[label]
+    }
 
 
 def summarise(options: Options, results: Results) -> Summary:
@@ -79,21 +87,16 @@ def _table(options: Options, found: dict[Key, Mean], labels: tuple[str, ...], ti
     header = ["data set", "model", "scratch"]
     header += [f"{shown(p)} / {shown(label)}" for p in partitions for label in labels]
     rows = []
-    for dataset in options.datasets:
-        for model in options.models:
-            line: list[Entry | str] = [shown(dataset), shown(model)]
-            line.append(
-                entry(
-                    found.get((dataset, model, SCRATCH, "mean")),
-                    paper.utility(dataset, model, SCRATCH, "mean"),
-                )
-            )
-            keys = [(dataset, model, p, label) for p in partitions for label in labels]
-            top = max((found[key].mean for key in keys if key in found), default=None)
-            for key in keys:
-                item = entry(found.get(key), paper.utility(*key))
-                line.append(item.as_best() if key in found and found[key].mean == top else item)
-            rows.append(tuple(line))
+    for dataset, model in options.pairs:
+        scratch = (dataset, model, SCRATCH, "mean")
+        line: list[Entry | str] = [shown(dataset), shown(model)]
+        line.append(entry(found.get(scratch), paper.utility(*scratch)))
+        keys = [(dataset, model, p, label) for p in partitions for label in labels]
+        top = max((found[key].mean for key in keys if key in found), default=None)
+        for key in keys:
+            item = entry(found.get(key), paper.utility(*key))
+            line.append(item.as_best() if key in found and found[key].mean == top else item)
+        rows.append(tuple(line))
     note = (
         "Mean ± standard deviation over the runs. Below: the paper's figure and the difference; "
         "▲ and ▼ mark differences of more than two standard deviations and 0.01. "
@@ -114,83 +117,68 @@ def _figure(options: Options, found: dict[Key, Mean]) -> Any:
 
 
 def _claims(options: Options, found: dict[Key, Mean]) -> list[Claim]:
-    pairs = [(d, m) for d in options.datasets for m in options.models]
-    claims = [
-        *_random_claims(pairs, found),
-        *_aggregation_claims(options, pairs, found),
-        *_choice_claims(pairs, found),
+    by_way: dict[str, list[float]] = {}
+    for (dataset, model, partition, label), value in found.items():
+        scratch = found.get((dataset, model, SCRATCH, "mean"))
+        if label in options.how.ours and label.startswith("routed") and scratch is not None:
+            by_way.setdefault(f"{partition} / {label}", []).append(value.mean / scratch.mean)
+    way, ratios = max(by_way.items(), key=lambda item: float(np.mean(item[1])), default=("", []))
+    return [
+        *_random_claims(options, found),
+        *_aggregation_claims(options, found),
+        *_choice_claims(options, found),
+        *judged_claim(
+            "Weighting the shards per node (routed) nearly closes the gap to scratch.",
+            [ratio >= 0.97 for ratio in ratios],
+            lambda _: (
+                f"Best way {way}: {np.mean(ratios):.3f} of scratch on average, {min(ratios):.3f} "
+                "at least."
+            ),
+            ours=True,
+        ),
     ]
-    routed = [
-        (found[d, m, p, label].mean / found[d, m, SCRATCH, "mean"].mean, p, label)
-        for d, m in pairs
-        if (d, m, SCRATCH, "mean") in found
-        for p in options.main_partitions
-        for label in options.how.ours
-        if label.startswith("routed") and (d, m, p, label) in found
-    ]
-    if routed:
-        by_way: dict[str, list[float]] = {}
-        for ratio, partition, label in routed:
-            by_way.setdefault(f"{partition} / {label}", []).append(ratio)
-        way, ratios = max(by_way.items(), key=lambda item: float(np.mean(item[1])))
-        mean = float(np.mean(ratios))
-        claims.append(
-            Claim(
-                "Weighting the shards per node (routed) nearly closes the gap to scratch.",
-                judged(sum(r >= 0.97 for r in ratios), len(ratios)),
-                f"Best way {way}: {mean:.3f} of scratch on average, {min(ratios):.3f} at least.",
-                ours=True,
-            )
-        )
-    return claims
 
 
-def _random_claims(pairs: list[tuple[str, str]], found: dict[Key, Mean]) -> list[Claim]:
+def _random_claims(options: Options, found: dict[Key, Mean]) -> list[Claim]:
     """Where the structure matters, BLPA and BEKM beat random; elsewhere random is as good."""
-    gaps = []
-    for dataset, model in pairs:
+    inside, outside = [], []
+    for dataset, model in options.pairs:
         random = found.get((dataset, model, "random", "learned"))
         best = [found.get((dataset, model, p, "learned")) for p in ("blpa", "bekm")]
         known = [value for value in best if value is not None]
         if random is not None and known:
             top = max(known, key=lambda value: value.mean)
             gap = top.mean - random.mean
-            gaps.append((dataset, model, gap, gap > 0 and beyond(top, random)))
-    claims = []
-    inside = [gap for gap in gaps if gap[0] in STRUCTURED]
-    outside = [gap for gap in gaps if gap[0] in paper.DATASETS and gap[0] not in STRUCTURED]
-    if inside:
-        good = sum(better for *_, better in inside)
-        mean = float(np.mean([gap for _, _, gap, _ in inside]))
-        claims.append(
-            Claim(
-                "On Cora and Citeseer the better of BLPA and BEKM has a much better F1 than random "
-                "shards (LBAggr).",
-                judged(good, len(inside)),
-                f"Better beyond noise in {counted(good, len(inside), 'cases')}; "
-                f"{signed(mean)} on average.",
-            )
-        )
-    if outside:
-        good = sum(gap <= COMPARABLE for _, _, gap, _ in outside)
-        mean = float(np.mean([gap for _, _, gap, _ in outside]))
-        claims.append(
-            Claim(
-                "On Pubmed, CS and Physics random shards are about as good as BLPA and BEKM.",
-                judged(good, len(outside)),
-                f"Within {COMPARABLE} in {counted(good, len(outside), 'cases')}; the better of "
-                f"BLPA and BEKM is {signed(mean)} on average.",
-            )
-        )
-    return claims
+            if dataset in STRUCTURED:
+                inside.append((gap, gap > 0 and beyond(top, random)))
+            elif dataset in paper.DATASETS:
+                outside.append((gap, gap <= COMPARABLE))
+
+    def mean(gaps: list[tuple[float, bool]]) -> str:
+        return signed(float(np.mean([gap for gap, _ in gaps])))
+
+    return [
+        *judged_claim(
+            "On Cora and Citeseer the better of BLPA and BEKM has a much better F1 than random "
+            "shards (LBAggr).",
+            [better for _, better in inside],
+            lambda count: f"Better beyond noise in {count}; {mean(inside)} on average.",
+        ),
+        *judged_claim(
+            "On Pubmed, CS and Physics random shards are about as good as BLPA and BEKM.",
+            [comparable for _, comparable in outside],
+            lambda count: (
+                f"Within {COMPARABLE} in {count}; the better of BLPA and BEKM is {mean(outside)} "
+                "on average."
+            ),
+        ),
+    ]
 
 
-def _aggregation_claims(
-    options: Options, pairs: list[tuple[str, str]], found: dict[Key, Mean]
-) -> list[Claim]:
+def _aggregation_claims(options: Options, found: dict[Key, Mean]) -> list[Claim]:
     partitions = [p for p in ("random", "blpa", "bekm") if p in options.main_partitions]
     lines: list[tuple[str, str, float, float, float]] = []
-    for dataset, model in pairs:
+    for dataset, model in options.pairs:
         for partition in partitions:
             mean, majority, learned = (
                 found.get((dataset, model, partition, label))
@@ -198,54 +186,46 @@ def _aggregation_claims(
             )
             if mean is not None and majority is not None and learned is not None:
                 lines.append((model, partition, mean.mean, majority.mean, learned.mean))
-    if not lines:
-        return []
-    total = len(lines)
-    better = sum(line[4] > max(line[2], line[3]) for line in lines)
-    worst = sum(line[3] <= min(line[2], line[4]) for line in lines)
-    gain = float(np.mean([line[4] - line[2] for line in lines]))
+    most: dict[str, Any] = {"holds": 0.6, "partly": 0.35}
     claims = [
-        Claim(
+        *judged_claim(
             "LBAggr improves F1 over mean and majority in most cases.",
-            judged(better, total, holds=0.6, partly=0.35),
-            f"Better than both in {counted(better, total, 'cases')}; "
-            f"{signed(gain)} over the mean on average.",
+            [learned > max(mean, majority) for _, _, mean, majority, learned in lines],
+            lambda count: (
+                f"Better than both in {count}; "
+                f"{signed(float(np.mean([line[4] - line[2] for line in lines])))} over the mean "
+                "on average."
+            ),
+            **most,
         ),
-        Claim(
+        *judged_claim(
             "Majority voting is the worst of the three in most cases.",
-            judged(worst, total, holds=0.6, partly=0.35),
-            f"Worst in {counted(worst, total, 'cases')}.",
+            [majority <= min(mean, learned) for _, _, mean, majority, learned in lines],
+            lambda count: f"Worst in {count}.",
+            **most,
         ),
     ]
-    by_model = _gains(lines, 0)
+    by_model, by_partition = _gains(lines, 0), _gains(lines, 1)
     if len(by_model) > 1:
-        most, least = (
-            max(by_model, key=by_model.__getitem__),
-            min(by_model, key=by_model.__getitem__),
+        order = sorted(by_model, key=by_model.__getitem__)
+        claims += judged_claim(
+            "GCN gains the most from LBAggr, GIN the least.",
+            [order[-1] == "gcn", order[0] == "gin"],
+            lambda _: _told({shown(m).upper(): gain for m, gain in by_model.items()}),
+            partly=0.5,
         )
-        good = (most == "gcn") + (least == "gin")
-        claims.append(
-            Claim(
-                "GCN gains the most from LBAggr, GIN the least.",
-                judged(good, 2, partly=0.5),
-                "Gain over the mean: "
-                + ", ".join(f"{shown(m).upper()} {signed(g)}" for m, g in by_model.items())
-                + ".",
-            )
-        )
-    by_partition = _gains(lines, 1)
     if len(by_partition) > 1:
-        top = max(by_partition, key=by_partition.__getitem__)
-        claims.append(
-            Claim(
-                "BLPA gains the most from LBAggr.",
-                judged(int(top == "blpa"), 1),
-                "Gain over the mean: "
-                + ", ".join(f"{p} {signed(g)}" for p, g in by_partition.items())
-                + ".",
-            )
+        claims += judged_claim(
+            "BLPA gains the most from LBAggr.",
+            [max(by_partition, key=by_partition.__getitem__) == "blpa"],
+            lambda _: _told(by_partition),
         )
     return claims
+
+
+def _told(gains: dict[str, float]) -> str:
+    words = ", ".join(f"{name} {signed(gain)}" for name, gain in gains.items())
+    return f"Gain over the mean: {words}."
 
 
 def _gains(lines: list[Any], column: int) -> dict[str, float]:
@@ -255,39 +235,31 @@ def _gains(lines: list[Any], column: int) -> dict[str, float]:
     return {name: float(np.mean(gains)) for name, gains in groups.items()}
 
 
-def _choice_claims(pairs: list[tuple[str, str]], found: dict[Key, Mean]) -> list[Claim]:
-    good = total = above = compared = 0
-    best: tuple[float, str] = (-1.0, "")
-    for dataset, model in pairs:
+def _choice_claims(options: Options, found: dict[Key, Mean]) -> list[Claim]:
+    chosen, leads = [], []
+    for dataset, model in options.pairs:
         blpa, bekm, scratch = (
             found.get((dataset, model, *where))
             for where in (("blpa", "learned"), ("bekm", "learned"), (SCRATCH, "mean"))
         )
-        lead = gained(blpa, bekm)
+        lead, gap = gained(blpa, bekm), gained(bekm, scratch)
         if lead is not None:
-            total += 1
-            good += (lead > 0) == (model == "gcn")
-        gap = gained(bekm, scratch)
+            chosen.append((lead > 0) == (model == "gcn"))
         if gap is not None:
-            compared += 1
-            above += gap > 0
-            best = max(best, (gap, f"{shown(dataset)} {shown(model).upper()}"))
-    claims = []
-    if total:
-        claims.append(
-            Claim(
-                "BLPA is the better choice for GCN, BEKM for the other models.",
-                judged(good, total),
-                f"True in {counted(good, total, 'cases')}.",
-            )
-        )
-    if compared:
+            leads.append((gap, f"{shown(dataset)} {shown(model).upper()}"))
+    claims = judged_claim(
+        "BLPA is the better choice for GCN, BEKM for the other models.",
+        chosen,
+        lambda count: f"True in {count}.",
+    )
+    if leads:
+        above, (best, where) = sum(gap > 0 for gap, _ in leads), max(leads)
         claims.append(
             Claim(
                 "BEKM with LBAggr is sometimes slightly better than training from scratch.",
                 judged(int(above > 0), 1),
-                f"Above scratch in {counted(above, compared, 'cases')}; at best {signed(best[0])} "
-                f"({best[1]}).",
+                f"Above scratch in {above} of {plural(len(leads), 'case')}; at best "
+                f"{signed(best)} ({where}).",
             )
         )
     return claims

@@ -1,0 +1,46 @@
+"""F1 of a cell: against GraphEraser itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import grapheraser as ge
+from grapheraser.aggregation import Ensemble
+from grapheraser.aggregation.remembering import KeptEnsemble
+from grapheraser.experiments.catalogue import KINDS, Options
+from grapheraser.experiments.framework.shared_cells import utility_cell
+from grapheraser.experiments.measure.inputs import request_of
+from grapheraser.graph import Graph
+from grapheraser.models import resolve_model
+
+
+@pytest.fixture(scope="module")
+def graph(tiny: str) -> Graph:
+    return ge.load_dataset(tiny)
+
+
+def test_kept_posteriors_are_the_ensembles_own(graph: Graph) -> None:
+    eraser = ge.GraphEraser(num_shards=4, epochs=2).fit(graph)
+    model = resolve_model("gcn")
+    plain = Ensemble(eraser.graph_, eraser.partition_, eraser.shards_, model, 0)
+    kept = KeptEnsemble.of(plain)
+    for positions, shards in (([5, 2, 5], None), ([2, 9], [3, 1]), ([], None)):
+        rows = np.array(positions, dtype=np.int64)
+        assert np.array_equal(kept.posteriors(rows, shards), plain.posteriors(rows, shards))
+
+
+def test_f1_after_forgetting_is_that_of_an_eraser_that_unlearned(
+    options: Options, graph: Graph
+) -> None:
+    forget = {"what": "nodes", "share": 0.2, "where": "large"}
+    cell = utility_cell(options, options.datasets[0], "gcn", 0, "blpa", forget=forget)
+    value = KINDS.get("utility").measure(cell.config)
+    eraser = ge.GraphEraser(
+        model="gcn:paper", partition="blpa", num_shards=4, aggregation="mean", epochs=2
+    ).fit(graph)
+    request = request_of(forget, graph, eraser.partition_, 0)
+    assert request is not None
+    eraser.unlearn(request)
+    assert value["f1"]["mean"] == eraser.score(graph.test_nodes)
+    assert value["train_nodes"] == len(eraser.graph_.train_nodes)
