@@ -104,9 +104,10 @@ def cluster(ray_settings: None) -> Iterator[Any]:
     import ray
     from ray.cluster_utils import Cluster
 
+    checks = {"health_check_period_ms": 1000, "health_check_timeout_ms": 2000}
     cluster: Any = Cluster(
         initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False},
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": checks},
     )
     ray.init(cluster.address, log_to_driver=False, logging_level=logging.ERROR)
     cluster.add_node(num_cpus=1)
