@@ -125,6 +125,16 @@ def test_a_damaged_file_is_compiled_anew(package: Path) -> None:
     for file in (package / "__pycache__" / "kernels").iterdir():
         file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     assert printed(package) == expected
+    for file in (package / "__pycache__" / "kernels").iterdir():
+        file.write_bytes(b"cos\nnothing_of_that_name\n.")
+    assert printed(package) == expected
+
+
+@pytest.mark.slow
+def test_recompiling_removes_what_was_kept(package: Path) -> None:
+    code = "from grapheraser.kernels.hashing import mixed\nmixed(5)\nmixed._cache.flush()\n"
+    printed(package, code)
+    assert not kept(package)
 
 
 def test_every_kernel_of_the_package_is_declared_with_compiled() -> None:
@@ -136,3 +146,7 @@ def test_every_kernel_of_the_package_is_declared_with_compiled() -> None:
 def test_the_digest_of_a_module_covers_what_it_imports() -> None:
     inner, outer = "grapheraser.kernels.hashing", "grapheraser.kernels.neighbourhoods"
     assert source_digest(inner) == source_digest(inner) != source_digest(outer)
+
+
+def test_a_module_without_a_source_has_no_digest() -> None:
+    assert source_digest("grapheraser.kernels.nowhere") == ""

@@ -54,6 +54,9 @@ def test_a_spec_of_ones_own_says_what_differs() -> None:
     [
         ("kind", "transformer"),
         ("hidden", 0),
+        ("hidden", 2.5),
+        ("hidden", True),
+        ("second_hidden", 0),
         ("heads", 0),
         ("activation", "tanh"),
         ("dropout", 1.0),
@@ -61,12 +64,18 @@ def test_a_spec_of_ones_own_says_what_differs() -> None:
         ("attention_dropout", 2.0),
         ("lr", 0.0),
         ("weight_decay", -1.0),
+        ("batch_norm", 1),
     ],
 )
 def test_a_bad_field_is_told_by_name(field: str, value: Any) -> None:
     fields = {"kind": "gcn", field: value}
     with pytest.raises(ParameterError, match=f"'{field}' of ModelSpec must be .* Got {value!r}"):
         ModelSpec(**fields)
+
+
+def test_a_custom_model_checks_its_optimiser() -> None:
+    with pytest.raises(ParameterError, match=r"'lr' of CustomModel must be .* Got 0"):
+        CustomModel(TwoHops, lr=0)
 
 
 @pytest.mark.parametrize("name", PRESETS)

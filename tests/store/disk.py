@@ -9,8 +9,9 @@ from itertools import count
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
-from grapheraser.store import files, folder
+from grapheraser.store import files
 
 
 @contextmanager
@@ -27,15 +28,16 @@ def watched(act: Callable[[int], None]) -> Iterator[None]:
             finally:
                 acting = False
 
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
+    def around(
+        function: Callable[..., Any], undo: Callable[[Any], None] = lambda _: None
+    ) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             step()
             result = function(*arguments, **options)
             try:
                 step()
             except BaseException:
-                if hasattr(result, "close"):
-                    result.close()
+                undo(result)
                 raise
             return result
 
@@ -45,8 +47,10 @@ def watched(act: Callable[[int], None]) -> Iterator[None]:
         for name in ("replace", "unlink", "mkdir"):
             patch.setattr(os, name, around(getattr(os, name)))
         patch.setattr(os, "fsync", around(lambda _: None))
-        for module in (files, folder):
-            patch.setattr(module, "open", around(open), raising=False)
+        opened = around(open, lambda file: file.close())
+        patch.setattr(files, "open", opened, raising=False)
+        acquired = around(FileLock.acquire, lambda held: held.lock.release())
+        patch.setattr(FileLock, "acquire", acquired)
         yield
 
 

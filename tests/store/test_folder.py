@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import grapheraser as ge
-from grapheraser.errors import CorruptRunError, RunBusyError, RunNotFoundError, StoreError
-from grapheraser.store import check_target, locked, stray_files, write_file
+from grapheraser.errors import (
+    CorruptRunError,
+    ParameterError,
+    RunBusyError,
+    RunNotFoundError,
+    StoreError,
+)
+from grapheraser.store import (
+    FoundFile,
+    check_target,
+    found_files,
+    locked,
+    read_text,
+    stray_files,
+    write_file,
+)
 from grapheraser.store.folder import VERSION
 from tests.store.runs import bits, contents
 
@@ -201,6 +217,65 @@ def test_there_is_no_lock_without_a_run(tmp_path: Path) -> None:
     assert not list((tmp_path / "empty").iterdir())
 
 
+def test_a_lock_that_another_process_holds_is_busy_until_that_process_ends(saved: Path) -> None:
+    code = "import sys; from pathlib import Path; from grapheraser.store import locked\n"
+    code += "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(saved)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(ge.__file__).parents[1])},
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(RunBusyError), locked(saved):
+            pass
+        other.kill()
+        other.wait()
+    with locked(saved):
+        pass
+
+
+def test_the_lock_follows_no_link_and_empties_no_file(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "letter").write_text("dear")
+    lock = saved / ".lock"
+    lock.unlink()
+    lock.symlink_to(tmp_path / "letter")
+    with pytest.raises(StoreError, match="not a plain file"), locked(saved):
+        pass
+    lock.unlink()
+    lock.symlink_to(tmp_path / "new")
+    with pytest.raises(StoreError, match="not a plain file"), locked(saved):
+        pass
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(StoreError, match="not a plain file"), locked(saved):
+        pass
+    lock.rmdir()
+    lock.write_text("of somebody")
+    with locked(saved):
+        pass
+    assert lock.read_text() == "of somebody"
+    assert (tmp_path / "letter").read_text() == "dear"
+    assert not (tmp_path / "new").exists()
+
+
+# -- everything in a folder -----------------------------------------------------------------------
+
+
+def test_every_file_of_a_folder_is_read_and_no_link_is_followed(saved: Path) -> None:
+    plant(saved, ".hidden/stray")
+    (saved / "link").symlink_to(saved / "run.json")
+    found = {file.name: file for file in found_files(saved)}
+    assert list(found) == sorted(found)
+    assert found.pop("link") == FoundFile("link", "link")
+    del found[".lock"]
+    assert {name: file.content for name, file in found.items()} == {
+        name: content for name, content in contents(saved).items() if name != "link"
+    }
+    assert found[".hidden/stray"] == FoundFile(".hidden/stray", "file", b"x")
+
+
 # -- single files ---------------------------------------------------------------------------------
 
 
@@ -231,3 +306,12 @@ def test_a_writer_that_is_stopped_leaves_nothing(
     with pytest.raises((KeyboardInterrupt, StoreError)):
         write_file(tmp_path / "page.html", b"x")
     assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\xfa"])
+def test_a_file_that_can_not_be_read_as_text_is_named(tmp_path: Path, content: Any) -> None:
+    file = tmp_path / "requests.jsonl"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ParameterError, match=r"can't read .*requests\.jsonl"):
+        read_text(file)

@@ -13,7 +13,7 @@ from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import State
 from grapheraser.errors import CorruptRunError, GraphEraserError
 from grapheraser.receipts import Ends
-from grapheraser.store import RunLock, RunState, load_run, save_run
+from grapheraser.store import RunLock, StoredRun, load_run, save_run
 from grapheraser.training import check_module
 
 # Beside the settings in a saved run, and no part of their digest.
@@ -23,7 +23,7 @@ _ENDS = "history"
 def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
     """Write a snapshot to a folder; see `GraphEraser.save`."""
     state = now.state
-    run = RunState(
+    run = StoredRun(
         configuration=now.configuration | ({} if now.ends is None else {_ENDS: asdict(now.ends)}),
         graph=state.graph,
         partition=state.partition,

@@ -57,7 +57,8 @@ def compiled(
     if function is None:
         return partial(compiled, error_model=error_model)
     dispatcher: Any = numba.njit(nogil=True, error_model=error_model)(function)
-    if hasattr(dispatcher, "_cache"):  # NUMBA_DISABLE_JIT leaves the function as it is
+    # NUMBA_DISABLE_JIT leaves the function as it is; without sources nothing would tell stale code.
+    if hasattr(dispatcher, "_cache") and source_digest(function.__module__):
         dispatcher._cache = KernelCache(function)
     return dispatcher
 
@@ -67,7 +68,8 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         # Not numba's own __init__, which fails where it finds no folder to write to.
-        self._py_func = function
+        self._name, self._py_func = repr(function), function
+        self._cache_path = str(_candidates()[0])
         self._impl = object.__new__(self._impl_class)
         self._prefix = f"{function.__module__}.{function.__qualname__}."
         versions = f"{sys.implementation.cache_tag} {numba.__version__}"
@@ -82,12 +84,12 @@ class KernelCache(FunctionCache):
             try:
                 content = (folder / name).read_bytes()
                 return self._impl.rebuild(target_context, pickle.loads(content))
-            except (OSError, EOFError, pickle.UnpicklingError):
+            except Exception:  # not there, not readable, or damaged: compiling always works
                 continue
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write compiled code; nothing happens where there is no room for it."""
+        """Write compiled code to the first folder that takes it, if any does."""
         if not self._impl.check_cachable(data):
             return
         name, content = self._file_name(sig, data.codegen), dumps(self._impl.reduce(data))
@@ -100,16 +102,20 @@ class KernelCache(FunctionCache):
                 with contextlib.suppress(OSError):
                     part.unlink()
                 continue
-            self._remove_stale(folder)
+            self._remove(folder, keep=self._state)  # what other states of the sources left
             return
+
+    def flush(self) -> None:
+        """Remove all compiled code of the function."""
+        for folder in cache_folders():
+            self._remove(folder, keep="")
 
     def _file_name(self, sig: Any, codegen: Any) -> str:
         return f"{self._prefix}{self._state}.{_digest(repr(self._index_key(sig, codegen)))}.nbc"
 
-    def _remove_stale(self, folder: Path) -> None:
-        """Remove what was compiled from other states of the sources."""
+    def _remove(self, folder: Path, keep: str) -> None:
         for file in folder.glob(f"{self._prefix}*.nbc"):
-            if not file.name.startswith(self._prefix + self._state):
+            if not keep or not file.name.startswith(self._prefix + keep):
                 with contextlib.suppress(OSError):
                     file.unlink()
 
@@ -119,7 +125,9 @@ def cache_folders(*, create: bool = False) -> Iterator[Path]:
     for folder in _candidates():
         with contextlib.suppress(OSError):
             if create:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                # What is warmed up in a package may be for others to read.
+                mode = 0o700 if folder == _temporary() else 0o777
+                folder.mkdir(mode=mode, parents=True, exist_ok=True)
             if folder.is_dir() and not (folder == _temporary() and _is_foreign(folder)):
                 yield folder
 
@@ -158,14 +166,18 @@ def _is_foreign(folder: Path) -> bool:
 
 @cache
 def source_digest(module: str) -> str:
-    """A digest of the sources of a module and of all that it imports from the package."""
+    """A digest of the sources of a module and of all that it imports from the package.
+
+    Empty where the module's own source cannot be read.
+    """
     found, waiting = set(), [module]
     while waiting:
         name = waiting.pop()
         if name not in found and (imports := _source(name)[1]) is not None:
             found.add(name)
             waiting += imports
-    return _digest("".join(f"{name} {_source(name)[0]} " for name in sorted(found)))
+    text = "".join(f"{name} {_source(name)[0]} " for name in sorted(found))
+    return _digest(text) if module in found else ""
 
 
 @cache

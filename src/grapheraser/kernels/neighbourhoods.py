@@ -1,8 +1,8 @@
-"""Which few neighbours of a node count where not all can.
+"""A few neighbours of each node, where all would be too many.
 
-Those with the smallest keyed hashes. That follows from ids alone: deleting a neighbour that does
-not count changes nothing, deleting one that does lets in the next, and a fresh fit on what is left
-chooses the same.
+Those with the smallest keyed hashes are chosen. The choice follows from ids alone: deleting a
+neighbour that was not chosen changes nothing, deleting one that was lets in the next, and a fresh
+fit on the remaining graph chooses the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grapheraser.kernels.hashing import paired
 
 @compiled
 def room_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Room for the hashes and the positions of so many neighbours."""
+    """Room for the hashes and the positions of ``count`` neighbours."""
     return np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.int32)
 
 
@@ -31,7 +31,7 @@ def chosen_neighbours(
     hashes: NDArray[np.uint64],
     chosen: NDArray[np.int32],
 ) -> int:
-    """Write the allowed neighbours that count, as many as there is room, by position; how many."""
+    """Write the chosen among the allowed neighbours, by position; returns how many there are."""
     own = paired(key, np.uint64(ids[row]))
     most, count = len(chosen), 0
     for e in range(indptr[row], indptr[row + 1]):

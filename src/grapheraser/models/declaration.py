@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 Shape: TypeAlias = tuple[int, ...]
+Module: TypeAlias = "nn.Module"
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,14 @@ def glorot(shape: Shape) -> Initial:
     return Initial(math.sqrt(6.0 / (shape[-1] + shape[-2])))
 
 
-def by_fan_in(fan_in: int) -> Initial:
-    """What torch's linear layers, weights and biases, start from."""
-    return Initial(1.0 / math.sqrt(fan_in)) if fan_in else ZEROS
+def by_fan_in(shape: Shape) -> Initial:
+    """What torch's linear layers start from."""
+    return fan_in(shape[-1])
+
+
+def fan_in(count: int) -> Initial:
+    """What the biases of torch's linear layers with ``count`` inputs start from."""
+    return Initial(1.0 / math.sqrt(count)) if count else ZEROS
 
 
 @dataclass(frozen=True)
@@ -78,12 +84,11 @@ def matrix(
     names: str | tuple[str, ...],
     out: Units,
     inner: Units,
-    initial: Initial | None = None,
+    initial: Callable[[Shape], Initial] = by_fan_in,
 ) -> Parameter:
-    """Weights ``[out, inner]``; by default they start from the fan-in."""
-    names = (names,) if isinstance(names, str) else names
-    start = by_fan_in(inner.count) if initial is None else initial
-    return Parameter(role, names, (out.count, inner.count), start, out, inner)
+    """Weights ``[out, inner]``."""
+    names, shape = (names,) if isinstance(names, str) else names, (out.count, inner.count)
+    return Parameter(role, names, shape, initial(shape), out, inner)
 
 
 def vector(
@@ -100,18 +105,17 @@ class Architecture:
     Attributes:
         inputs: the weights that multiply the input features; its ``inner`` units are the features.
         others: all other parameters, in the order in which engines lay them out.
-        hidden: units of the first hidden layer.
-        last: units of the last layer before the classifier, or of the logits without one.
-        classes: units of the logits.
         norms: names of the batch norms; each has a running mean and variance per hidden unit.
     """
 
     inputs: Parameter
     others: tuple[Parameter, ...]
-    hidden: Units
-    last: Units
-    classes: Units
     norms: tuple[str, ...] = ()
+
+    @property
+    def hidden(self) -> Units:
+        """The units of the first hidden layer."""
+        return self.inputs.out
 
     @property
     def parameter_shapes(self) -> dict[str, Shape]:
@@ -147,7 +151,7 @@ class Declaration:
     preset: ModelSpec
     paper: ModelSpec
     architecture: Callable[[ModelSpec, int, int], Architecture]
-    module: Callable[[ModelSpec, int, int], nn.Module]
+    module: Callable[[ModelSpec, int, int], Module]
     hops: int = 2
     weighing: Literal["normalised", "mean", "sum"] = "sum"
     self_loops: Callable[[ModelSpec], bool] = field(default=lambda spec: False)

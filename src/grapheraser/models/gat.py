@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grapheraser.models.declaration import (
     ZEROS,
     Architecture,
     Declaration,
+    Module,
     Parameter,
     Units,
     glorot,
@@ -16,27 +15,21 @@ from grapheraser.models.declaration import (
 )
 from grapheraser.models.spec import ModelSpec
 
-if TYPE_CHECKING:
-    from torch import nn
-
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
     """Of each layer: weights, attention vectors of sources and of targets, a bias."""
     x, h, c = Units(num_features), Units(spec.hidden, spec.heads), Units(num_classes)
     return Architecture(
-        inputs=matrix("weight1", "conv1.lin.weight", h, x, glorot((h.count, x.count))),
+        inputs=matrix("weight1", "conv1.lin.weight", h, x, glorot),
         others=(
             _attention("att_src1", "conv1.att_src", h),
             _attention("att_dst1", "conv1.att_dst", h),
             vector("bias1", "conv1.bias", h, ZEROS),
-            matrix("weight2", "conv2.lin.weight", c, h, glorot((c.count, h.count))),
+            matrix("weight2", "conv2.lin.weight", c, h, glorot),
             _attention("att_src2", "conv2.att_src", c),
             _attention("att_dst2", "conv2.att_dst", c),
             vector("bias2", "conv2.bias", c, ZEROS),
         ),
-        hidden=h,
-        last=h,
-        classes=c,
     )
 
 
@@ -45,7 +38,7 @@ def _attention(role: str, name: str, out: Units) -> Parameter:
     return Parameter(role, (name,), shape, glorot(shape), out)
 
 
-def module(spec: ModelSpec, num_features: int, num_classes: int) -> nn.Module:
+def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     """Two ``GATConv``."""
     from torch_geometric.nn import GATConv
 

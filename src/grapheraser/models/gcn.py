@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grapheraser.models.declaration import (
     ZEROS,
     Architecture,
     Declaration,
+    Module,
     Units,
     glorot,
     matrix,
@@ -15,27 +14,21 @@ from grapheraser.models.declaration import (
 )
 from grapheraser.models.spec import ModelSpec
 
-if TYPE_CHECKING:
-    from torch import nn
-
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
     """Two weights, each with a bias where the spec says so."""
     x, h, c = Units(num_features), Units(spec.hidden), Units(num_classes)
     return Architecture(
-        inputs=matrix("weight1", "conv1.lin.weight", h, x, glorot((h.count, x.count))),
+        inputs=matrix("weight1", "conv1.lin.weight", h, x, glorot),
         others=(
             vector("bias1", "conv1.bias", h, ZEROS, trained=spec.bias),
-            matrix("weight2", "conv2.lin.weight", c, h, glorot((c.count, h.count))),
+            matrix("weight2", "conv2.lin.weight", c, h, glorot),
             vector("bias2", "conv2.bias", c, ZEROS, trained=spec.bias),
         ),
-        hidden=h,
-        last=h,
-        classes=c,
     )
 
 
-def module(spec: ModelSpec, num_features: int, num_classes: int) -> nn.Module:
+def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     """Two ``GCNConv``."""
     from torch_geometric.nn import GCNConv
 

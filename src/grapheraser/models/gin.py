@@ -2,49 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grapheraser.models.declaration import (
     ONES,
     ZEROS,
     Architecture,
     Declaration,
+    Module,
     Parameter,
     Units,
-    by_fan_in,
+    fan_in,
     matrix,
     vector,
 )
 from grapheraser.models.spec import ModelSpec
 
-if TYPE_CHECKING:
-    from torch import nn
-
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
     """Two perceptrons; batch norms and a linear head where the spec says so."""
     x, h, c = Units(num_features), Units(spec.hidden), Units(num_classes)
-    last, fan_in = (h if spec.linear_head else c), by_fan_in(spec.hidden)
+    last, bound = (h if spec.linear_head else c), fan_in(spec.hidden)
     others = [
-        vector("bias1", "conv1.nn.0.bias", h, by_fan_in(num_features)),
+        vector("bias1", "conv1.nn.0.bias", h, fan_in(num_features)),
         matrix("weight2", "conv1.nn.2.weight", h, h),
-        vector("bias2", "conv1.nn.2.bias", h, fan_in),
+        vector("bias2", "conv1.nn.2.bias", h, bound),
         matrix("weight3", "conv2.nn.0.weight", h, h),
-        vector("bias3", "conv2.nn.0.bias", h, fan_in),
+        vector("bias3", "conv2.nn.0.bias", h, bound),
         matrix("weight4", "conv2.nn.2.weight", last, h),
-        vector("bias4", "conv2.nn.2.bias", last, fan_in),
+        vector("bias4", "conv2.nn.2.bias", last, bound),
     ]
     norms: list[str] = []
     if spec.batch_norm:
         norms.append("norm1")
         others += _norm(1, h)
     if spec.linear_head:
-        others += [matrix("head", "head.weight", c, h), vector("head_bias", "head.bias", c, fan_in)]
+        others += [matrix("head", "head.weight", c, h), vector("head_bias", "head.bias", c, bound)]
     if spec.batch_norm and spec.linear_head:
         norms.append("norm2")
         others += _norm(2, h)
     inputs = matrix("weight1", "conv1.nn.0.weight", h, x)
-    return Architecture(inputs, tuple(others), hidden=h, last=last, classes=c, norms=tuple(norms))
+    return Architecture(inputs, tuple(others), tuple(norms))
 
 
 def _norm(number: int, units: Units) -> list[Parameter]:
@@ -54,7 +50,7 @@ def _norm(number: int, units: Units) -> list[Parameter]:
     ]
 
 
-def module(spec: ModelSpec, num_features: int, num_classes: int) -> nn.Module:
+def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     """Two ``GINConv``, with what comes after each of them."""
     from torch import nn
     from torch_geometric.nn import GINConv

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grapheraser.models.declaration import (
     Architecture,
     Declaration,
+    Module,
     Units,
-    by_fan_in,
+    fan_in,
     matrix,
     vector,
 )
 from grapheraser.models.spec import ModelSpec
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
@@ -25,19 +21,16 @@ def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Archit
     return Architecture(
         inputs=matrix("weight1", "lin1.weight", h, x),
         others=(
-            vector("bias1", "lin1.bias", h, by_fan_in(num_features)),
+            vector("bias1", "lin1.bias", h, fan_in(num_features)),
             matrix("weight2", "lin2.weight", second, h),
-            vector("bias2", "lin2.bias", second, by_fan_in(h.count)),
+            vector("bias2", "lin2.bias", second, fan_in(h.count)),
             matrix("weight3", "lin3.weight", c, second),
-            vector("bias3", "lin3.bias", c, by_fan_in(second.count)),
+            vector("bias3", "lin3.bias", c, fan_in(second.count)),
         ),
-        hidden=h,
-        last=second,
-        classes=c,
     )
 
 
-def module(spec: ModelSpec, num_features: int, num_classes: int) -> nn.Module:
+def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     """Three linear layers."""
     from grapheraser.models.modules import Perceptron
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from grapheraser.checks import real
 from grapheraser.errors import ParameterError
 from grapheraser.models.presets import CLOSED_FORM, PRESETS
 from grapheraser.models.spec import ModelSpec
@@ -28,6 +29,10 @@ class CustomModel:
     factory: ModuleFactory
     lr: float = 0.01
     weight_decay: float = 0.001
+
+    def __post_init__(self) -> None:
+        real("lr", "CustomModel", self.lr, above=0)
+        real("weight_decay", "CustomModel", self.weight_decay, 0)
 
     @property
     def closed_form(self) -> bool:

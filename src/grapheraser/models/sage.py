@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grapheraser.models.declaration import (
     Architecture,
     Declaration,
+    Module,
     Units,
-    by_fan_in,
+    fan_in,
     matrix,
     vector,
 )
 from grapheraser.models.spec import ModelSpec
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
@@ -24,17 +20,14 @@ def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Archit
     return Architecture(
         inputs=matrix("weight1", ("conv1.lin_l.weight", "conv1.lin_r.weight"), h, x),
         others=(
-            vector("bias1", "conv1.lin_l.bias", h, by_fan_in(num_features)),
+            vector("bias1", "conv1.lin_l.bias", h, fan_in(num_features)),
             matrix("weight2", ("conv2.lin_l.weight", "conv2.lin_r.weight"), c, h),
-            vector("bias2", "conv2.lin_l.bias", c, by_fan_in(spec.hidden)),
+            vector("bias2", "conv2.lin_l.bias", c, fan_in(spec.hidden)),
         ),
-        hidden=h,
-        last=h,
-        classes=c,
     )
 
 
-def module(spec: ModelSpec, num_features: int, num_classes: int) -> nn.Module:
+def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     """Two ``SAGEConv``."""
     from torch_geometric.nn import SAGEConv
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from grapheraser.errors import ParameterError
+from grapheraser.checks import flag, one_of, real, whole
 from grapheraser.models.constants import ACTIVATION_CODES
 
 # Each has a module of that name beside this one, with its declaration.
@@ -55,20 +55,18 @@ class ModelSpec:
     weight_decay: float = 0.001
 
     def __post_init__(self) -> None:
-        rules: tuple[tuple[str, bool, str], ...] = (
-            ("kind", self.kind in (*KINDS, SGC), f"one of {', '.join((*KINDS, SGC))}"),
-            ("hidden", self.hidden >= 1, "at least 1"),
-            ("heads", self.heads >= 1, "at least 1"),
-            ("activation", self.activation in ACTIVATION_CODES, "relu, elu or none"),
-            ("dropout", 0 <= self.dropout < 1, "in [0, 1)"),
-            ("input_dropout", 0 <= self.input_dropout < 1, "in [0, 1)"),
-            ("attention_dropout", 0 <= self.attention_dropout < 1, "in [0, 1)"),
-            ("lr", self.lr > 0, "positive"),
-            ("weight_decay", self.weight_decay >= 0, "non-negative"),
-        )
-        for name, holds, constraint in rules:
-            if not holds:
-                raise ParameterError.of(name, "ModelSpec", constraint, getattr(self, name))
+        owner, given = "ModelSpec", vars(self)
+        one_of("kind", owner, self.kind, (*KINDS, SGC))
+        one_of("activation", owner, self.activation, ACTIVATION_CODES)
+        for name in ("hidden", "heads", "second_hidden"):
+            if given[name] is not None:
+                object.__setattr__(self, name, whole(name, owner, given[name], 1))
+        for name in ("dropout", "input_dropout", "attention_dropout"):
+            real(name, owner, given[name], 0, below=1)
+        for name in ("self_loops", "bias", "batch_norm", "linear_head", "all_columns"):
+            object.__setattr__(self, name, flag(name, owner, given[name]))
+        real("lr", owner, self.lr, above=0)
+        real("weight_decay", owner, self.weight_decay, 0)
 
     @property
     def closed_form(self) -> bool:

@@ -6,10 +6,12 @@ afterwards, and the notes say how many.
 
 from __future__ import annotations
 
-import tempfile
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Literal
 
 import numpy as np
@@ -78,11 +80,8 @@ class KaminparPartitioner:
             ) from None
         if graph.num_nodes < _SMALLEST_SHARD * num_shards or graph.num_edges == 0:
             return _too_small(graph, num_shards, capacity, seed, "KaMinPar")
-        with tempfile.TemporaryDirectory(prefix="grapheraser-") as folder:
-            # The Python interface reads graphs from files only.
-            path = Path(folder) / "graph.metis"
-            path.write_text(_metis_text(graph))
-            loaded = kaminpar.load_graph(str(path), kaminpar.GraphFileFormat.METIS)
+        with _as_file(_metis_text(graph)) as path:
+            loaded = kaminpar.load_graph(path, kaminpar.GraphFileFormat.METIS)
         kaminpar.reseed(derive(seed, "partition", "kaminpar") % 2**31)
         solver = kaminpar.KaMinPar(1, kaminpar.default_context())
         slack = max(capacity * num_shards / graph.num_nodes - 1, 1e-3)
@@ -112,6 +111,20 @@ def _metis_text(graph: Graph) -> str:
     lines = [f"{graph.num_nodes} {graph.num_edges}"]
     lines += [" ".join(neighbours[a:b]) for a, b in pairwise(bounds)]
     return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def _as_file(text: str) -> Iterator[str]:
+    """A path to read the text from: KaMinPar's Python interface takes graphs from files only.
+
+    The file is in memory where the system has such files: edges on a disk may outlive their
+    deletion.
+    """
+    memory = hasattr(os, "memfd_create")
+    with open(os.memfd_create("graph"), "w") if memory else NamedTemporaryFile("w") as file:
+        file.write(text)
+        file.flush()
+        yield f"/proc/self/fd/{file.fileno()}" if memory else file.name
 
 
 def _too_small(graph: Graph, num_shards: int, capacity: int, seed: int, program: str) -> Assignment:

@@ -1,4 +1,4 @@
-"""Writing files so that a crash, a full disk or a second process can't leave half of one."""
+"""Write files whole: a crash, a full disk or a second process never leaves half of one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from grapheraser.errors import CorruptRunError, StorageFullError, StoreError
+from grapheraser.errors import CorruptRunError, ParameterError, StorageFullError, StoreError
 
 TEMPORARY = ".partial"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file under a name of its own, flush it to the disk, then give it its name."""
+    """Write under a temporary name, flush to the disk, then rename."""
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         with open(partial, "wb") as file:
@@ -38,7 +38,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def holds(path: Path, content: bytes) -> bool:
-    """Whether a file is there with exactly these bytes."""
+    """Whether the file exists with exactly these bytes."""
     try:
         return path.read_bytes() == content
     except OSError:
@@ -46,7 +46,7 @@ def holds(path: Path, content: bytes) -> bool:
 
 
 def read_checked(path: Path, sha256: str) -> bytes:
-    """Read a file whose digest is known; anything else than those bytes is an error."""
+    """Read a file and check its bytes against their digest."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -56,8 +56,16 @@ def read_checked(path: Path, sha256: str) -> bytes:
     return content
 
 
+def read_text(path: Path) -> str:
+    """Read a text file that the caller named."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"can't read {path}: {error}.") from error
+
+
 def sync_folder(path: Path) -> None:
-    """Make what was renamed or removed in a folder durable, where the system can."""
+    """Make renames and removals in a folder durable, where the system can."""
     if os.name == "posix" and os.access(path, os.R_OK):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -67,14 +75,19 @@ def sync_folder(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file of its own, e.g. a page, making its folder."""
+    """Write a text file, such as a page, and make its folder."""
     write_file(path, text.encode())
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file of its own, e.g. a picture, making its folder."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"can't make the folder {path.parent}: {error.strerror}.") from error
+    """Write a file, such as a picture, and make its folder."""
+    make_folder(path.parent)
     write_atomic(path, content)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, where they are missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"can't make the folder {path}: {error.strerror}.") from error

@@ -1,15 +1,18 @@
-"""The folder of a run: which files are whose, who may change it, and what has to leave it."""
+"""The folder of a run: which files belong to it, who may change it, and what must leave it."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Literal
+
+from filelock import FileLock, Timeout
 
 from grapheraser.errors import (
     CorruptRunError,
@@ -24,8 +27,8 @@ from grapheraser.store.files import TEMPORARY, sync_folder
 
 MANIFEST, LOCK = "run.json", ".lock"
 FOLDERS = ("shards", "receipts")
-# Raise it when what is kept changes its meaning, not only its shape.
-FORMAT, VERSION = "grapheraser-run", 3
+# Raise the version when the content changes its meaning, not only its shape.
+FORMAT, VERSION = "grapheraser-run", 4
 
 _HEX = "[0-9a-f]{20}"
 _PART = re.compile(
@@ -69,7 +72,7 @@ def _any_manifest(path: Path) -> dict[str, Any]:
 
 
 def named_files(manifest: Any) -> dict[str, str]:
-    """Every file that a manifest names, with its digest, wherever in the manifest it does."""
+    """Every file that a manifest names, at any depth, with its digest."""
     if isinstance(manifest, list):
         return {name: digest for part in manifest for name, digest in named_files(part).items()}
     if not isinstance(manifest, dict):
@@ -80,18 +83,48 @@ def named_files(manifest: Any) -> dict[str, str]:
 
 
 def is_part(name: str) -> bool:
-    """Whether a file of a run can have this name, relative to its folder."""
+    """Whether a run can have a file of this name, relative to its folder."""
     return _PART.fullmatch(name) is not None
 
 
-# -- files that nobody names --------------------------------------------------------------------
+# -- the files in it ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """Something in a run's folder, whether the run names it or not.
+
+    Attributes:
+        name: relative to the folder.
+        kind: a plain file, a link, or something else such as a socket.
+        content: of a plain file.
+    """
+
+    name: str
+    kind: Literal["file", "link", "other"]
+    content: bytes = b""
+
+
+def found_files(path: Path) -> Iterator[FoundFile]:
+    """Read everything in a run's folder, hidden files included, in the order of the names."""
+    for name in sorted(_files(path)):
+        file = path / name
+        if file.is_symlink():
+            yield FoundFile(name, "link")
+        elif not file.is_file():
+            yield FoundFile(name, "other")
+        else:
+            try:
+                yield FoundFile(name, "file", file.read_bytes())
+            except OSError as error:
+                raise StoreError(f"can't read {file}: {error.strerror}.") from error
 
 
 def stray_files(path: Path) -> list[str]:
-    """Files in a run's folder that its manifest doesn't name; forgotten data may be in them."""
+    """Files in a run's folder that its manifest doesn't name; they may hold forgotten data."""
     found = set(_files(path)) - _known(path)
     if found and os.access(path, os.W_OK):
-        with hold(path):  # a save that is under way has such files too
+        with hold(path):  # a save in progress has such files too
             found = set(_files(path)) - _known(path)
     return sorted(found)
 
@@ -99,8 +132,8 @@ def stray_files(path: Path) -> list[str]:
 def sweep(path: Path) -> None:
     """Remove what a save wrote and the manifest doesn't name: forgotten data, a crash's leftovers.
 
-    What is not called like a file of ours stays. So does everything when the manifest can't be
-    read or names a file that isn't there: then nobody knows what is whose.
+    Keeps files whose names no save would choose. Keeps everything when the manifest can't be read
+    or names a missing file, since then it can't say which files belong to the run.
     """
     try:
         known = _known(path)
@@ -144,17 +177,17 @@ class RunLock:
     """The right to change the run in ``path``, while `locked` holds it."""
 
     path: Path
-    file: IO[str]
+    lock: FileLock
 
     def check(self, path: Path) -> None:
-        """Refuse to stand for another run, or for a session that is over."""
-        if self.file.closed or self.path.resolve() != path.resolve():
+        """Raise an error where the lock is of another run, or was released."""
+        if not self.lock.is_locked or self.path.resolve() != path.resolve():
             raise StoreError(f"{path}: the given lock is of {self.path}, or no longer held.")
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[RunLock]:
-    """Hold the only right to change a run, and clear away what a crash has left in it."""
+    """Hold the only right to change a run, and remove what a crash has left in it."""
     read_manifest(path)
     with hold(path) as lock:
         sweep(path)
@@ -163,34 +196,32 @@ def locked(path: Path) -> Iterator[RunLock]:
 
 @contextmanager
 def hold(path: Path) -> Iterator[RunLock]:
-    """Lock a folder, whether it is a run yet or not; a second process is told so at once."""
-    import fcntl
-
-    with _lock_file(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunBusyError(
-                f"{path}: another process is changing this run.", hint="try again when it is done."
-            ) from None
-        except OSError as error:  # a file system without locks
-            raise StoreError(f"can't lock {path}: {error.strerror}.") from error
-        yield RunLock(path, file)
-
-
-def _lock_file(path: Path) -> IO[str]:
+    """Lock a folder, whether it holds a run yet or not; fails at once where it is locked."""
+    file = path / LOCK
+    # A mere marker file in place of a lock of the system would outlive a crash.
+    lock = FileLock(file, blocking=False, thread_local=False, fallback_to_soft=False)
     try:
-        return open(path / LOCK, "w")
+        if os.path.lexists(file) and not stat.S_ISREG(os.lstat(file).st_mode):
+            raise StoreError(
+                f"can't lock {path}: {LOCK} is not a plain file.", hint="remove it and try again."
+            )
+        held = lock.acquire()
+    except Timeout:
+        raise RunBusyError(
+            f"{path}: another process is changing this run.", hint="try again when it is done."
+        ) from None
     except OSError as error:
         raise StoreError(f"can't lock {path}: {error.strerror}.") from error
+    with held:
+        yield RunLock(path, lock)
 
 
 def check_target(path: Path, receipts: Sequence[Receipt] = (), *, replace: bool = False) -> None:
-    """Refuse a folder that a run can't be saved to, or that would lose something by it.
+    """Raise an error where a run can't be saved, or where saving it would lose something.
 
-    Good are a folder that does not exist yet, an empty one, one where a first save crashed, and a
-    run whose receipts are the first of ``receipts``; with ``replace`` any run at all, also one that
-    is damaged or of another version.
+    Accepts a folder that does not exist yet, an empty one, one where a first save crashed, and a
+    run whose receipts are the first of ``receipts``; with ``replace`` any run, even one that is
+    damaged or of another version.
     """
     there = next(place for place in (path, *path.parents) if os.path.exists(place))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -210,7 +241,7 @@ def check_target(path: Path, receipts: Sequence[Receipt] = (), *, replace: bool 
 
 
 def _holds_something_else(path: Path) -> bool:
-    """Whether a folder is neither a run nor what a first save left that crashed."""
+    """Whether a folder is neither a run nor what a crashed first save left."""
     try:
         manifest = json.loads((path / MANIFEST).read_text())
     except (OSError, ValueError):

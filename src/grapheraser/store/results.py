@@ -7,16 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from grapheraser.errors import StoreError
 from grapheraser.store.files import write_text
-
-
-def make_folder(path: Path) -> None:
-    """Make a folder for results; fail before hours of work if that can't be done."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"can't make the folder {path}: {error.strerror}.") from error
 
 
 def read_result(path: Path) -> Any:

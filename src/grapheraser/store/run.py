@@ -9,7 +9,7 @@
 
 Files are named by their content and never change. A save writes the new ones, then replaces the
 manifest in one step, then removes what the manifest no longer names: at any moment the folder is
-either the old run or the new one, and what was forgotten does not stay behind.
+either the old run or the new one, and forgotten data leaves it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from grapheraser.errors import CorruptRunError, RunBusyError, StoreError, Verifi
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt
-from grapheraser.store.files import holds, read_checked, sync_folder, write_atomic
+from grapheraser.store.files import holds, make_folder, read_checked, sync_folder, write_atomic
 from grapheraser.store.folder import (
     FOLDERS,
     FORMAT,
@@ -63,7 +63,7 @@ _UNREADABLE = (
 
 
 @dataclass(frozen=True, eq=False)
-class RunState:
+class StoredRun:
     """Everything that a run folder holds, as values."""
 
     configuration: dict[str, Any]
@@ -75,24 +75,23 @@ class RunState:
 
 
 def save_run(
-    path: Path, run: RunState, *, lock: RunLock | None = None, replace: bool = False
+    path: Path, run: StoredRun, *, lock: RunLock | None = None, replace: bool = False
 ) -> None:
     """Write a run, where `check_target` allows it.
 
-    ``lock`` says that the caller holds the run already, from reading it on.
+    Pass ``lock`` when the caller has held the run since it read it.
     """
     if lock is not None:
         lock.check(path)
     check_target(path, run.receipts, replace=replace)
     folders = [path / name for name in FOLDERS]
-    try:
-        for folder in folders:
-            folder.mkdir(parents=True, exist_ok=True)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise StoreError(f"can't make the folder {path}: {error.strerror}.") from error
+    for folder in folders:
+        make_folder(folder)
+    sync_folder(path.parent)
     with hold(path) if lock is None else nullcontext():
-        check_target(path, run.receipts, replace=replace)  # again: now nobody changes it
+        check_target(
+            path, run.receipts, replace=replace
+        )  # again, now that nobody else can change it
         sweep(path)
         try:
             manifest = _write_parts(path, run)
@@ -102,10 +101,10 @@ def save_run(
             write_atomic(path / MANIFEST, content)
             sync_folder(path)
         finally:
-            sweep(path)  # by the manifest that is there, the old one or the new one
+            sweep(path)  # by whichever manifest is in place
 
 
-def load_run(path: Path) -> RunState:
+def load_run(path: Path) -> StoredRun:
     """Read a run back, checking every byte of it."""
     manifest = read_manifest(path)
     for _ in range(_TRIES):
@@ -121,8 +120,8 @@ def load_run(path: Path) -> RunState:
     raise RunBusyError(f"{path}: changes faster than it can be read.", hint="try again later.")
 
 
-def _write_parts(path: Path, run: RunState) -> dict[str, Any]:
-    """Write all files that are not there yet, or damaged; returns the manifest that names them."""
+def _write_parts(path: Path, run: StoredRun) -> dict[str, Any]:
+    """Write every file that is missing or damaged; returns the manifest that names them all."""
 
     def put(pattern: str, content: bytes) -> dict[str, str]:
         digest = hashlib.sha256(content).hexdigest()
@@ -164,22 +163,22 @@ def _write_parts(path: Path, run: RunState) -> dict[str, Any]:
     }
 
 
-def _read_parts(path: Path, manifest: dict[str, Any]) -> RunState:
+def _read_parts(path: Path, manifest: dict[str, Any]) -> StoredRun:
     def get(entry: dict[str, Any]) -> bytes:
         if not is_part(entry["file"]):
             raise CorruptRunError(f"{path / MANIFEST}: {entry['file']!r} is no file of a run.")
         return read_checked(path / entry["file"], entry["sha256"])
 
-    cut = manifest["partition"]
-    with np.load(io.BytesIO(get(cut)), allow_pickle=False) as z:
+    made = manifest["partition"]
+    with np.load(io.BytesIO(get(made)), allow_pickle=False) as z:
         partition = Partition(
             nodes=z["nodes"],
             labels=z["labels"],
-            num_shards=cut["num_shards"],
-            method=cut["method"],
-            capacity=cut["capacity"],
-            inputs=frozenset(cut["inputs"]),
-            seed=cut["seed"],
+            num_shards=made["num_shards"],
+            method=made["method"],
+            capacity=made["capacity"],
+            inputs=frozenset(made["inputs"]),
+            seed=made["seed"],
         )
     shards = {}
     for shard, entry in sorted(manifest["shards"].items(), key=lambda item: int(item[0])):
@@ -189,7 +188,7 @@ def _read_parts(path: Path, manifest: dict[str, Any]) -> RunState:
         receipts = tuple(Receipt.from_json(get(e).decode()) for e in manifest["receipts"])
     except VerificationError as error:
         raise CorruptRunError(f"{path}: {error.message}") from error
-    return RunState(
+    return StoredRun(
         configuration=manifest["configuration"],
         graph=_graph_from(get(manifest["graph"]), manifest["graph"]),
         partition=partition,
@@ -220,7 +219,7 @@ def _graph_from(content: bytes, entry: dict[str, Any]) -> Graph:
     with np.load(io.BytesIO(content), allow_pickle=False) as z:
         rows, columns = (int(size) for size in z["x_shape"])
         x = sp.csr_array((z["x_data"], z["x_indices"], z["x_indptr"]), shape=(rows, columns))
-        graph = Graph(
+        return Graph(
             ids=z["ids"],
             indptr=z["indptr"],
             indices=z["indices"],
@@ -230,12 +229,9 @@ def _graph_from(content: bytes, entry: dict[str, Any]) -> Graph:
             num_classes=int(z["num_classes"]),
             name=entry["name"],
             notes=tuple(entry["notes"]),
+            # Stored with the graph: the first request need not digest every node.
+            known_leaves=z["leaves"],
         )
-        # Kept with the graph, so that the first request does not wait for every node's digest.
-        leaves = z["leaves"]
-        leaves.flags.writeable = False
-        graph.__dict__["leaves"] = leaves
-        return graph
 
 
 def _partition_arrays(partition: Partition) -> dict[str, NDArray[Any]]:

@@ -11,7 +11,7 @@ from grapheraser.errors import ParameterError
 from grapheraser.models import CustomModel, Model
 from grapheraser.registry import Registry
 from grapheraser.training import cpu, cuda
-from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig, built_in
 
 
 class Engine(Protocol):
@@ -82,17 +82,12 @@ ENGINES.add("cuda", CudaEngine)
 def resolve_engine(engine: str, model: Model, device: str) -> Engine:
     """The engine of that name, or for ``auto`` the fastest that can train this model there."""
     kind = _device_kind(device)
-    custom = isinstance(model, CustomModel)
     if engine == "auto":
-        engine = "pyg" if custom or kind not in ("cpu", "cuda") else kind
+        engine = "pyg" if isinstance(model, CustomModel) or kind not in ("cpu", "cuda") else kind
         if engine == "cuda" and find_spec("triton") is None:
             engine = "pyg"
     if engine in ("cpu", "cuda"):
-        if custom:
-            raise ParameterError(
-                f"engine '{engine}' trains the built-in models only.",
-                hint="use engine='pyg' or 'auto'.",
-            )
+        built_in(model, engine)
         if kind != engine:
             raise ParameterError(f"engine '{engine}' can't run on device {device!r}.")
     return ENGINES.get(engine)(device)

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.checks import whole
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import Model, ModelSpec
@@ -28,8 +29,16 @@ class TrainingConfig:
     epochs: int = 100
 
     def __post_init__(self) -> None:
-        if isinstance(self.epochs, bool) or not isinstance(self.epochs, int) or self.epochs < 1:
-            raise ParameterError.of("epochs", "TrainingConfig", "a positive int", self.epochs)
+        object.__setattr__(self, "epochs", whole("epochs", "TrainingConfig", self.epochs, 1))
+
+
+def built_in(model: Model, engine: str) -> ModelSpec:
+    """The model, for an engine that trains the built-in ones only."""
+    if isinstance(model, ModelSpec):
+        return model
+    raise ParameterError(
+        f"engine '{engine}' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
+    )
 
 
 @dataclass(frozen=True, eq=False)

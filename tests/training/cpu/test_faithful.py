@@ -173,9 +173,8 @@ class Masks:
             mask = self.of_units(INPUT, self.task.columns(spec), self.noise.features)
         else:
             layout = layout_of(spec, graph.num_classes)
-            units = (
-                layout.hidden if value.shape[1] == len(layout.hidden.places) else layout.last
-            ).places
+            axes = (layout.hidden, *(segment.out for segment in layout.segments.values()))
+            units = next(a.places for a in axes if len(a.places) == value.shape[1])
             mask = self.of_units(next(self.hidden), units, self.noise.hidden)
         return value * mask / (1 - p)
 

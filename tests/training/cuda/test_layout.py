@@ -48,12 +48,8 @@ def test_every_parameter_has_a_place_of_its_own(name: str) -> None:
 def test_widths_are_powers_of_two(classes: int) -> None:
     for spec in PRESETS.values():
         layout = layout_of(spec, classes)
-        widths = {
-            layout.hidden.width,
-            layout.last.width,
-            layout.classes.width,
-            layout.inputs.out.width,
-        }
+        axes = (layout.hidden, layout.classes, layout.inputs.out)
+        widths = {a.width for a in (*axes, *(s.out for s in layout.segments.values()))}
         assert all(width >= 16 and width & (width - 1) == 0 for width in widths)
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Edges, Graph, Nodes, Request, coalesce
 from grapheraser.graph.csr import slices_of
+from grapheraser.store import read_text
 
 _KEYS = ("nodes", "edges", "features", "rows")
 
@@ -76,14 +77,10 @@ class Forgotten:
     @classmethod
     def read(cls, path: Path) -> Forgotten:
         """Read a file of JSON lines."""
-        try:
-            lines = path.read_text().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ParameterError(f"can't read {path}: {error}.") from error
         nodes: set[int] = set()
         edges: list[Any] = []
         rows: dict[int, Row] = {}
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(read_text(path).splitlines(), start=1):
             if not line.strip():
                 continue
             try:

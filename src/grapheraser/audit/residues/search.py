@@ -10,7 +10,6 @@ for exactly that, in every byte of every file, packed or not.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,10 +29,18 @@ from grapheraser.audit.residues.traces import (
     traces_of_rows,
 )
 from grapheraser.eraser.verify import stale_aggregator, stale_shards
-from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec
-from grapheraser.store import LOCK, MANIFEST, TEMPORARY, RunState, load_run, named_files
+from grapheraser.store import (
+    LOCK,
+    MANIFEST,
+    TEMPORARY,
+    StoredRun,
+    found_files,
+    load_run,
+    named_files,
+    read_manifest,
+)
 from grapheraser.training import ShardTask, digest_tensors
 
 _TEMPORARY = (TEMPORARY, ".tmp", ".temp", ".swp", ".swo", ".bak", ".old", ".orig", "~")
@@ -95,21 +102,19 @@ def search_run(path: Path, forgotten: Forgotten | None = None) -> Search:
     """
     started = time.perf_counter()
     run = load_run(path)
-    named = named_files(json.loads((path / MANIFEST).read_text()))
+    named = named_files(read_manifest(path))
     sought = forgotten or Forgotten()
     known = _Known.of(run, sought)
     residues = [*_in_graph(run.graph, sought, run), *_in_state(run)]
     files = size = 0
-    for file in sorted(path.rglob("*")):
-        name = file.relative_to(path).as_posix()
-        if file.is_symlink():
-            residues.append(Residue("link", name, "leads out of what the run holds"))
-        elif file.is_file():
-            raw = _read(file)
-            files, size = files + 1, size + len(raw)
-            residues += _in_file(name, raw, named, known)
-        elif not file.is_dir():
-            residues.append(Residue("stray file", name, "not a plain file"))
+    for file in found_files(path):
+        if file.kind == "link":
+            residues.append(Residue("link", file.name, "leads out of the run's folder"))
+        elif file.kind == "other":
+            residues.append(Residue("stray file", file.name, "not a plain file"))
+        else:
+            files, size = files + 1, size + len(file.content)
+            residues += _in_file(file.name, file.content, named, known)
     return Search(
         residues=tuple(dict.fromkeys(residues)),
         files=files,
@@ -139,7 +144,7 @@ class _Known:
     sought: Forgotten
 
     @classmethod
-    def of(cls, run: RunState, sought: Forgotten) -> _Known:
+    def of(cls, run: StoredRun, sought: Forgotten) -> _Known:
         current = {weights.digest for weights in run.shards.values()}
         current.add(digest_tensors(run.aggregator))
         replaced = {}
@@ -190,7 +195,7 @@ def _in_piece(piece: Piece, own: bool, name: str, known: _Known) -> Iterator[Tra
         yield from traces_of_rows(piece, known.graph, known.sought, integers=not own)
 
 
-def _in_graph(graph: Graph, sought: Forgotten, run: RunState) -> Iterator[Residue]:
+def _in_graph(graph: Graph, sought: Forgotten, run: StoredRun) -> Iterator[Residue]:
     """Forgotten things that are still part of the run itself."""
     nodes = np.array(sorted(sought.nodes), dtype=np.int64)
     for node in nodes[graph.contains(nodes)].tolist():
@@ -208,7 +213,7 @@ def _in_graph(graph: Graph, sought: Forgotten, run: RunState) -> Iterator[Residu
                 yield Residue("feature row", "graph", f"node {node} still has its features")
 
 
-def _in_state(run: RunState) -> Iterator[Residue]:
+def _in_state(run: StoredRun) -> Iterator[Residue]:
     """Weights, columns and caches that do not belong to the current graph."""
     for shard in stale_shards(run.receipts, run.shards):
         what = f"shard {shard} is not what its last receipt left"
@@ -226,10 +231,10 @@ def _in_state(run: RunState) -> Iterator[Residue]:
     yield from _columns(run)
 
 
-def _columns(run: RunState) -> Iterator[Residue]:
+def _columns(run: StoredRun) -> Iterator[Residue]:
     """Columns that a shard has weights for, though none of its nodes has them."""
     model = run.configuration["resolved"]["model"]
-    if model["part"] != ModelSpec.__name__:
+    if model.get("part") != ModelSpec.__name__:
         return
     spec = ModelSpec(**model["options"])
     for shard, weights in run.shards.items():
@@ -245,7 +250,7 @@ def _holds_ids(name: str, array: NDArray[Any]) -> bool:
     return array.ndim == 1 and array.dtype.kind in "iu" and last in ("ids", "nodes")
 
 
-def _notes(run: RunState, sought: Forgotten, told: bool) -> Iterator[str]:
+def _notes(run: StoredRun, sought: Forgotten, told: bool) -> Iterator[str]:
     if not told:
         yield (
             "no forgotten data was brought to look for: strays, leftovers, old weights and what "
@@ -267,7 +272,7 @@ def _notes(run: RunState, sought: Forgotten, told: bool) -> Iterator[str]:
     )
 
 
-def _guessable(run: RunState) -> tuple[int, int]:
+def _guessable(run: StoredRun) -> tuple[int, int]:
     """How many one-node requests are found by hashing every id that is missing; and of how many."""
     wanted = [
         receipt.request
@@ -298,10 +303,3 @@ def row_is_shared(graph: Graph, columns: tuple[int, ...]) -> bool:
         if tuple(graph.x.indices[graph.x.indptr[at] : graph.x.indptr[at + 1]].tolist()) == columns:
             return True
     return False
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise StoreError(f"can't read {file}: {error.strerror}.") from error

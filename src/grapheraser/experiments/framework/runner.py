@@ -22,7 +22,8 @@ import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
 from grapheraser.environment import versions
 from grapheraser.experiments.framework.cell import KINDS, Cell, Result, Results, hardware
 from grapheraser.experiments.framework.meter import meter, order
-from grapheraser.store.results import make_folder, read_result, write_result
+from grapheraser.store.files import make_folder
+from grapheraser.store.results import read_result, write_result
 
 WORKERS = 2
 CPU = "cpu"

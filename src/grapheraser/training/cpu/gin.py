@@ -36,7 +36,7 @@ ROLES = (
 
 def options(layout: TensorLayout) -> tuple[Any, ...]:
     """What `train` takes besides data and weights."""
-    spec, widths = layout.spec, (layout.last.width, layout.classes.width)
+    spec, widths = layout.spec, (layout["weight4"].out.width, layout.classes.width)
     return *widths, spec.batch_norm, spec.linear_head, tile_for(layout.hidden.width)
 
 
@@ -58,8 +58,8 @@ def train(
         shard: the data.
         weights: W1.
         parameters: b1, W2, b2, weight and bias of norm 1; W3, b3, W4, b4, weight and bias of norm
-            2; weight and bias of the head. Those that the model does not have stay zero.
-        offsets: where each of these begins.
+            2; weight and bias of the head.
+        offsets: where each of these begins; 0 for those that the model does not have.
         last: padded width of the second layer's result: the logits, or hidden units before a head.
         classes: padded width of the logits.
         batch_norm: whether the model has norms.

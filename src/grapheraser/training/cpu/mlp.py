@@ -30,7 +30,7 @@ ROLES = ("bias1", "weight2", "bias2", "weight3", "bias3")
 
 def options(layout: TensorLayout) -> tuple[Any, ...]:
     """What `train` takes besides data and weights."""
-    first, second = layout.hidden.width, layout.last.width
+    first, second = layout.hidden.width, layout["weight2"].out.width
     return second, layout.classes.width, tile_for(first), tile_for(second)
 
 

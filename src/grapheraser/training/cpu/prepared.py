@@ -32,8 +32,8 @@ class PreparedShard:
         task: the shard.
         spec: the model.
         epochs: how many.
-        start: initial weights, zero where it has none; default those that the task's seed stands
-            for.
+        start: initial weights by PyG's names, zero where it has none; by default those that follow
+            from the task's seed.
         dtype: float32, or float64 to check gradients.
     """
 

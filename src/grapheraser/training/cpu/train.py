@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec
 from grapheraser.training.cpu.prepared import PreparedShard
-from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig, built_in
 
 
 def train_shard(
@@ -26,13 +25,9 @@ def train_shard(
     Args:
         task: the shard.
         config: a built-in model and the number of epochs.
-        start: initial weights by PyG's names; default those that the task's seed stands for.
+        start: initial weights by PyG's names; by default those that follow from the task's seed.
     """
-    if not isinstance(config.model, ModelSpec):
-        raise ParameterError(
-            "engine 'cpu' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
-        )
-    shard = PreparedShard(task, config.model, config.epochs, start=start)
+    shard = PreparedShard(task, built_in(config.model, "cpu"), config.epochs, start=start)
     shard.run()
     return ShardWeights(shard.columns, shard.tensors())
 

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from grapheraser.errors import ParameterError
 from grapheraser.models import Model, ModelSpec
-from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig, built_in
 
 __all__ = ["check_model", "train_shard", "train_shards", "warm_up"]
 
@@ -20,11 +20,7 @@ def check_model(model: Model, num_classes: int) -> None:
     """Raise `ParameterError` where this engine can't train the model."""
     from grapheraser.training.cuda.layout import layout_of
 
-    if not isinstance(model, ModelSpec):
-        raise ParameterError(
-            "engine 'cuda' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
-        )
-    layout_of(model, num_classes)
+    layout_of(built_in(model, "cuda"), num_classes)
 
 
 def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cuda") -> ShardWeights:
@@ -39,7 +35,8 @@ def train_shards(
 
     Every sum runs over one shard's entries in an order that depends on the model alone, so a
     shard's weights have the same bits alone or beside others, on the same kind of GPU with the
-    same versions of torch and triton. Stacks that would not fit into memory are cut up.
+    same versions of torch and triton. Tasks that do not fit into memory together are trained in
+    several stacks.
     """
     if not tasks:
         return []

@@ -137,7 +137,7 @@ def between_gradient(
 
 def buffers(layout: TensorLayout) -> dict[str, tuple[str, int]]:
     """What an epoch writes: by name, one row per what, and how wide."""
-    hidden, last, classes = layout.hidden.width, layout.last.width, layout.classes.width
+    hidden, last, classes = layout.hidden.width, layout["weight4"].out.width, layout.classes.width
     rows = dict.fromkeys(("z", "h1", "h2", "h3", "slope1", "slope2", "slope3", "p"), hidden)
     rows |= dict.fromkeys(("m1", "g1", "g2", "g3", "g_p", "g_y", "g_input"), hidden)
     rows |= {"m2": last, "h4": last, "g4": last, "g_y2": last, "g_out": classes}
@@ -206,7 +206,7 @@ def _perceptron(
 ) -> None:
     layout, s, b = run.layout, run.stack, run.arena
     hidden, edges = layout.hidden.width, run.edges_per_step
-    width = hidden if layer == 1 else layout.last.width
+    width = hidden if layer == 1 else layout["weight4"].out.width
     perceptron[(s.num_rows,)](
         b[z], b[h], b[slope], b[out], b["g4"], b["g3"], run.theta, s.row_shard, s.labels, s.shares,
         s.indptr, s.indices, s.forward,
@@ -221,7 +221,7 @@ def _statistics(run: Run, layer: int) -> None:
     layout, s, b = run.layout, run.stack, run.arena
     if not layout.norms:
         return
-    width = layout.hidden.width if layer == 1 else layout.last.width
+    width = layout.hidden.width if layer == 1 else layout["weight4"].out.width
     norm.statistics[(s.num_shards, width // NORM_TILE)](
         b[f"m{layer}"], b[f"mean{layer}"], b[f"inverse{layer}"], run.running, s.bounds,
         WIDTH=width, TILE=NORM_TILE, ROWS=NORM_ROWS, FIRST=2 * (layer - 1), num_warps=4,
@@ -232,7 +232,7 @@ def _between(
     run: Run, layer: int, z: str, h: str, slope: str, p: str, weight: str, num_classes: int
 ) -> None:
     layout, s, b = run.layout, run.stack, run.arena
-    width = layout.hidden.width if layer == 1 else layout.last.width
+    width = layout.hidden.width if layer == 1 else layout["weight4"].out.width
     out = layout[weight].out.width
     between[(s.num_rows,)](
         b[z], b[h], b[slope], b[p], b["g_out"], b["g_y2"], b[f"mean{layer}"], b[f"inverse{layer}"],
@@ -250,7 +250,7 @@ def _perceptron_gradient(
 ) -> None:
     layout, s, b = run.layout, run.stack, run.arena
     hidden = layout.hidden.width
-    width = hidden if layer == 1 else layout.last.width
+    width = hidden if layer == 1 else layout["weight4"].out.width
     names = ("mean", "inverse", "by_weight", "by_bias")
     mean, inverse, by_weight, by_bias = (b[f"{name}{layer}"] for name in names)
     if layout.norms:

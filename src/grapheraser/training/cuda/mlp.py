@@ -68,7 +68,7 @@ def linear(
 
 def buffers(layout: TensorLayout) -> dict[str, tuple[str, int]]:
     """What an epoch writes: by name, one row per what, and how wide."""
-    hidden, second, classes = layout.hidden.width, layout.last.width, layout.classes.width
+    hidden, second, classes = layout.hidden.width, layout["weight2"].out.width, layout.classes.width
     rows = {"h1": hidden, "slope1": hidden, "g1": hidden, "g3": classes}
     rows |= {"h2": second, "slope2": second, "g2": second}
     return {name: ("rows", width) for name, width in rows.items()}
@@ -89,7 +89,7 @@ def gradients(layout: TensorLayout) -> list[Gradient]:
 def epoch(run: Run) -> None:
     """Launch one epoch."""
     layout, b = run.layout, run.arena
-    hidden, second, classes = layout.hidden.width, layout.last.width, layout.classes.width
+    hidden, second, classes = layout.hidden.width, layout["weight2"].out.width, layout.classes.width
     run.project(b["h1"], hidden=b["slope1"])
     _linear(run, "h1", "h2", "slope2", "weight2", "bias2", hidden, second)
     _linear(run, "h2", "g3", "slope2", "weight3", "bias3", second, classes, layout.num_classes)

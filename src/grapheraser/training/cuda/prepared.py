@@ -38,7 +38,7 @@ class PreparedStack:
         tasks: the shards.
         epochs: how many there will be.
         device: where.
-        starts: initial weights of each shard; default those that the tasks' seeds stand for.
+        starts: initial weights of each shard; by default those that follow from the tasks' seeds.
         dtype: float32, or float64 to check gradients.
     """
 
@@ -92,7 +92,7 @@ class PreparedStack:
         }
 
     def _start(self, sent: Mapping[str, torch.Tensor]) -> None:
-        """Write the initial weights that the tasks' seeds stand for."""
+        """Write the initial weights that follow from the tasks' seeds."""
         run, layout, stack = self.run, self.layout, self.run.stack
         num_names = sent["keys"].shape[1]
         block = 256

@@ -26,7 +26,7 @@ PROJECT_TILE = 64
 
 
 def warps_for(elements: int) -> int:
-    """Warps for a block of so many elements; measured on Physics shards on an H200."""
+    """Warps for a block of this many elements; measured on Physics shards on an H200."""
     return max(1, min(8, elements // WARP_ELEMENTS))
 
 

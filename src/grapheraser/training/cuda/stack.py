@@ -17,7 +17,7 @@ from grapheraser.training.layout.adjacency import adjacency_of, check_entries
 from grapheraser.training.layout.tensors import TensorLayout
 from grapheraser.training.task import ShardTask
 
-# Columns with at most so many entries are trained in blocks, the others one by one.
+# Columns with at most this many entries are trained in blocks, the others one by one.
 SHORT = 8
 COLUMN_TILE, COLUMN_BLOCK = 64, 512
 ROW_TILE = 16
@@ -235,7 +235,7 @@ def _ends(sizes: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _tiles(starts: NDArray[Any], ends: NDArray[Any], size: int) -> NDArray[np.int64]:
-    """Cut every range into pieces of at most ``size``: ``[pieces, 2]``."""
+    """Split every range into pieces of at most ``size``: ``[pieces, 2]``."""
     counts = -(-(ends - starts) // size)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     first = np.repeat(starts, counts) + within * size

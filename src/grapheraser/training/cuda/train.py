@@ -13,7 +13,7 @@ from grapheraser.models import ModelSpec
 from grapheraser.training.cuda.layout import layout_of
 from grapheraser.training.cuda.prepared import PreparedStack, kernels_of
 from grapheraser.training.layout.tensors import TensorLayout
-from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig, built_in
 
 # What has been compiled and loaded: nothing may be while a graph is captured.
 _warm: set[tuple[ModelSpec, int, str]] = set()
@@ -25,8 +25,7 @@ def train_stack(
     tasks: Sequence[ShardTask], config: TrainingConfig, device: str
 ) -> list[ShardWeights]:
     """Train checked tasks; see `grapheraser.training.cuda.train_shards`."""
-    spec = config.model
-    assert isinstance(spec, ModelSpec)
+    spec = built_in(config.model, "cuda")
     layout = layout_of(spec, tasks[0].graph.num_classes)
     place = torch.device(device)
     warm_up(spec, layout.num_classes, device)

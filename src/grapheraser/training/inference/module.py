@@ -14,7 +14,7 @@ from grapheraser.training.task import ShardWeights
 
 
 def check_module(model: Model, weights: Iterable[ShardWeights], graph: Graph) -> None:
-    """Refuse a user's module that the weights of a shard don't go into."""
+    """Refuse a user's module that cannot hold the weights of a shard."""
     if isinstance(model, CustomModel):
         from grapheraser.training import reference
 
@@ -30,7 +30,7 @@ def module_posteriors(
     graph: Graph,
     positions: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """A user's module may look as far as it likes, so it always sees the whole graph."""
+    """Posteriors of a user's module, which may look as far as it likes: it sees the whole graph."""
     import torch
 
     from grapheraser.training import reference

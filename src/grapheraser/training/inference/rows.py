@@ -62,7 +62,7 @@ class Field(NamedTuple):
 
 @compiled
 def normalise(z: Matrix, norm: tuple[Matrix, ...]) -> Matrix:
-    """Batch norm with running statistics, in place; none are no norm."""
+    """Batch norm with running statistics, in place; does nothing where the model has no norm."""
     weight, bias, mean, var = norm
     for u in range(len(weight)):
         scale = weight[u] / np.sqrt(var[u] + np.float32(NORM_EPS))

@@ -21,7 +21,7 @@ class Axis:
     Attributes:
         places: place of each of PyG's units.
         width: of the padded row.
-        period: places of one head lie so far apart.
+        period: distance between the places of one head; 1 without heads.
     """
 
     places: NDArray[np.int64]
@@ -52,7 +52,7 @@ class Segment:
     """One or more tensors that lie together: a matrix ``[in, out]`` or a vector ``[out]``.
 
     Attributes:
-        names: in PyG's state dict; several ones are stacked along their first axis.
+        names: in PyG's state dict; several are stacked along their first axis.
         out: their first axes.
         inner: their second axis; None for vectors.
         trained: whether the model has them; otherwise the segment stays zero.

@@ -8,6 +8,7 @@ from functools import reduce
 
 from grapheraser.models import ModelSpec, Parameter, architecture_of
 from grapheraser.models.constants import ACTIVATION_CODES
+from grapheraser.models.declaration import Units
 from grapheraser.training.layout.axes import Axis, Segment
 from grapheraser.training.layout.dropout import Limits, limits_of
 
@@ -21,8 +22,7 @@ class TensorLayout:
         num_classes: C.
         inputs: names and units of the first layer's weights; they lie as ``[columns, units]``.
         segments: all other parameters by their roles, in the order in which they lie.
-        hidden, last, classes: units of the first hidden layer, of the last one before the
-            classifier, and of the logits.
+        hidden, classes: units of the first hidden layer and of the logits.
         norms: names of the batch norms.
         offsets: where each segment begins.
     """
@@ -32,7 +32,6 @@ class TensorLayout:
     inputs: Segment
     segments: dict[str, Segment]
     hidden: Axis
-    last: Axis
     classes: Axis
     norms: tuple[str, ...]
     offsets: dict[str, int] = field(init=False)
@@ -70,7 +69,7 @@ class TensorLayout:
 
 
 def layout_of(spec: ModelSpec, num_classes: int, pad: Callable[[int], int]) -> TensorLayout:
-    """The layout of a model; ``pad`` says how wide a row of so many units is."""
+    """The layout of a model; ``pad`` gives the width of a row for its number of units."""
     architecture = architecture_of(spec, 1, num_classes)
 
     def segment_of(parameter: Parameter) -> Segment:
@@ -84,7 +83,6 @@ def layout_of(spec: ModelSpec, num_classes: int, pad: Callable[[int], int]) -> T
         inputs=replace(segment_of(architecture.inputs), inner=None),
         segments={parameter.role: segment_of(parameter) for parameter in architecture.others},
         hidden=Axis.of(architecture.hidden, pad),
-        last=Axis.of(architecture.last, pad),
-        classes=Axis.of(architecture.classes, pad),
+        classes=Axis.of(Units(num_classes), pad),
         norms=architecture.norms,
     )

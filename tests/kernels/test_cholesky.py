@@ -1,0 +1,21 @@
+"""Positive definite systems: numpy's solution, read off the lower half alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grapheraser.kernels.cholesky import solve_positive
+
+
+@pytest.mark.parametrize("n", [1, 5, 48, 97])
+def test_the_solution_is_numpys_and_reads_the_lower_half_alone(n: int) -> None:
+    rng = np.random.default_rng(n)
+    H = rng.normal(size=(n + 3, n))
+    A, B = H.T @ H + np.eye(n), rng.normal(size=(n, 3))
+    before = A.copy(), B.copy()
+    found = solve_positive(A, B)
+    np.testing.assert_allclose(found, np.linalg.solve(A, B), rtol=1e-8, atol=1e-10)
+    np.testing.assert_array_equal(A, before[0])
+    np.testing.assert_array_equal(B, before[1])
+    assert solve_positive(np.tril(A), B).tobytes() == found.tobytes()
