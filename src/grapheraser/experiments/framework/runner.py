@@ -27,6 +27,7 @@ from grapheraser.store.results import read_result, write_result
 
 WORKERS = 2
 CPU = "cpu"
+_LOOK = 1.0
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -159,7 +160,9 @@ def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cel
                         # A broken pool may refuse the cell: only then is it no longer waiting.
                         in_flight[pool.submit(_guarded, waiting[-1], device)] = waiting[-1]
                         waiting.pop()
-                    done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
+                    done, _ = wait(in_flight, _LOOK, return_when=FIRST_COMPLETED)
+                    if not done and _has_dead_worker(pool):
+                        raise BrokenProcessPool("a worker has died")
                     for future in done:
                         answer = future.result()
                         yield in_flight.pop(future), answer
@@ -172,6 +175,12 @@ def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cel
         except BrokenProcessPool:
             answer = "the process that computed it was ended (out of memory?)"
         yield cell, answer
+
+
+def _has_dead_worker(pool: ProcessPoolExecutor) -> bool:
+    """Python's pool may miss the death of a worker that started after it began to watch."""
+    processes = list((getattr(pool, "_processes", None) or {}).values())
+    return any(process.exitcode is not None for process in processes)
 
 
 @contextmanager
