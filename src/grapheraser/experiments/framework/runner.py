@@ -169,12 +169,16 @@ def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cel
         except BrokenProcessPool:
             suspects += in_flight.values()
     for cell in suspects:
-        try:
-            with _pool(1) as pool:
-                answer = pool.submit(_guarded, cell, device).result()
-        except BrokenProcessPool:
-            answer = "the process that computed it was ended (out of memory?)"
-        yield cell, answer
+        yield cell, _alone(cell, device)
+
+
+def _alone(cell: Cell, device: str) -> Result | str:
+    """The answer of a cell during which a worker died: perhaps it is to blame, perhaps not."""
+    try:
+        with _pool(1) as pool:
+            return pool.submit(_guarded, cell, device).result()
+    except BrokenProcessPool:
+        return "the process that computed it was ended (out of memory?)"
 
 
 def _has_dead_worker(pool: ProcessPoolExecutor) -> bool:
