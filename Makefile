@@ -51,10 +51,7 @@ unit: $(READY)
 	$(BIN)/pytest -n $(WORKERS)
 
 bench: $(READY)
-	@for script in $(filter-out %/guides.py %/cuda_engine.py,$(wildcard benchmarks/*.py)); do \
-	  test -e "$$script" || { echo "no benchmarks yet" >&2; break; }; \
-	  echo "$$script" >&2; $(BIN)/python "$$script" || exit 1; \
-	done
+	$(BIN)/python benchmarks/measure.py
 
 docs: $(READY)
 	@$(BIN)/python benchmarks/guides.py

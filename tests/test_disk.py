@@ -15,14 +15,14 @@ PACKAGE = Path(ge.__file__).parent
 # Functions and methods that read, write or list files, by their last name.
 DISK = re.compile(
     "open|fdopen|memfd_create|NamedTemporaryFile|TemporaryDirectory|TemporaryFile|mkdtemp|mkstemp"
-    "|read_text|read_bytes|write_text|write_bytes|touch|mkdir|makedirs|unlink|remove|rmdir|rmtree"
+    "|read_text|read_bytes|write_text|write_bytes|touch|mkdir|makedirs|unlink|rmdir|rmtree"
     "|rename|symlink_to|hardlink_to|copytree|copyfile|copy2|glob|rglob|iterdir|listdir|scandir|walk"
     "|fromfile|tofile|memmap|load_npz|save_npz|savetxt|loadtxt|savez|savez_compressed"
     "|save_file|load_file"
 )
 # Names that are harmless but of these modules.
 OF_MODULES = {
-    "os": {"replace", "link", "truncate"},
+    "os": {"replace", "remove", "link", "truncate"},
     "np": {"load", "save"},
     "torch": {"load", "save"},
 }

@@ -16,7 +16,9 @@ def test_a_second_run_measures_nothing_and_reports_the_same(tmp_path: Path) -> N
         fidelity.run(["demo"], ["mlp"], seeds=2, epochs=2, folder=tmp_path, progress=told.append)
         for _ in range(2)
     )
-    assert told == ["4 cells measured, 4 in all", "0 cells measured, 4 in all"]
+    # On a busy machine a line a minute comes beside these.
+    summaries = [text for text in told if "measured" in text]
+    assert summaries == ["4 cells measured, 4 in all", "0 cells measured, 4 in all"]
     assert again == first
     (row,) = first["rows"]
     assert [len(row["f1"][engine]) for engine in fidelity.ENGINES] == [2, 2]

@@ -11,9 +11,9 @@ def test_finished_cells_are_not_measured_again(tmp_path: Path) -> None:
     told: list[str] = []
     options = {"partitions": ["hash"], "seeds": 1, "folder": tmp_path, "epochs": 2}
     first = utility.run(["demo"], ["gcn"], progress=told.append, **options)  # type: ignore[arg-type]
-    assert told == ["2 cells measured, 2 in all"]
+    assert told[-1] == "2 cells measured, 2 in all"
     again = utility.run(["demo"], ["gcn"], progress=told.append, **options)  # type: ignore[arg-type]
-    assert told[1:] == ["0 cells measured, 2 in all"]
+    assert told[-1] == "0 cells measured, 2 in all"
     assert again["cells"] == first["cells"]
     assert [cell["partition"] for cell in first["cells"]] == ["scratch", "hash"]
     assert list(first["cells"][1]["f1"]) == list(utility.AGGREGATIONS)

@@ -47,11 +47,15 @@ def surroundings(_: int) -> dict[str, Any]:
 
 
 def slow_module(folder: Path, in_channels: int, out_channels: int) -> TwoHops:
-    """A module that notes where its training starts, and takes its time."""
+    """A module that notes where its training starts, and waits until both nodes train."""
     import ray
 
     if ray.is_initialized() and ray.get_runtime_context().worker.mode == ray.WORKER_MODE:
         (folder / f"{ray.get_runtime_context().get_node_id()}-{secrets.token_hex(4)}").touch()
+        deadline = time.monotonic() + 30
+        while len({note.name.partition("-")[0] for note in folder.iterdir()}) < 2:
+            assert time.monotonic() < deadline, "only one node trains"
+            time.sleep(0.05)
         time.sleep(1)
     return TwoHops(in_channels, out_channels)
 
@@ -100,13 +104,13 @@ def cluster(ray_settings: None) -> Iterator[Any]:
     import ray
     from ray.cluster_utils import Cluster
 
-    quick = {"health_check_period_ms": 500, "health_check_timeout_ms": 500}
+    checks = {"health_check_period_ms": 1000, "health_check_timeout_ms": 2000}
     cluster: Any = Cluster(
         initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick},
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": checks},
     )
-    cluster.add_node(num_cpus=1)
     ray.init(cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+    cluster.add_node(num_cpus=1)
     yield cluster
     ray.shutdown()
     cluster.shutdown()
@@ -130,6 +134,26 @@ def test_results_and_failures_come_whole_and_in_order(cluster: Any) -> None:
     places = executor.map(surroundings, [0, 1, 2, 3], names=range(4))
     assert os.getpid() not in {place["pid"] for place in places}
     assert {value for place in places for value in place["threads"]} == {"1"}
+
+
+@pytest.mark.slow
+def test_only_an_interrupt_cancels_and_only_what_has_not_finished(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled: list[Any] = []
+    monkeypatch.setattr("ray.cancel", cancelled.append)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    executor = RayExecutor()
+    with pytest.raises(TrainingError):
+        executor.map(odd_ones_fail, [0, 1], names=[0, 1])
+    assert not cancelled
+    with pytest.raises(KeyboardInterrupt):
+        executor.map(time.sleep, [0.1, 0.5, 0.5], names=range(3), tick=interrupt)
+    assert len(cancelled) == 2
+    assert executor.map(abs, [-1, -2], names=[0, 1]) == [1, 2]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import numpy as np
@@ -32,6 +33,17 @@ def test_communities_are_found_and_the_capacity_is_kept(method: str) -> None:
     assert partition.sizes.max() <= 30
     assert partition.quality is not None
     assert partition.quality.edges_kept > 0.75
+
+
+def test_kaminpar_reads_the_same_graph_from_memory_and_from_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("kaminpar")
+    graph = _communities()
+    memory = partition_graph(graph, "kaminpar", num_shards=6, seed=3)
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    file = partition_graph(graph, "kaminpar", num_shards=6, seed=3)
+    assert file.labels.tobytes() == memory.labels.tobytes()
 
 
 def test_seeds_0_and_1_of_metis_differ() -> None:

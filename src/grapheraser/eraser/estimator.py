@@ -121,7 +121,7 @@ class GraphEraser(Estimator):
 
     @property
     def aggregator_(self) -> BoundAggregator:
-        return BoundAggregator(self._state.aggregator, self._state.ensemble)
+        return self._now.aggregator
 
     @property
     def receipts_(self) -> tuple[Receipt, ...]:

@@ -12,6 +12,7 @@ from grapheraser.errors import EmptyEnsembleError
 from grapheraser.graph import TRAIN, Graph, Removal
 from grapheraser.graph.csr import slices_of
 from grapheraser.partition import Partition
+from grapheraser.reports.wording import plural
 
 
 @dataclass(frozen=True)
@@ -28,17 +29,10 @@ class ShardPlan:
     @property
     def why(self) -> str:
         """In words, e.g. ``2 nodes and 1 edge go; 107 of 109 nodes stay``."""
-        parts = [
-            f"{count} {noun}{'s' if count > 1 else ''}"
-            for count, noun in (
-                (self.nodes, "node"),
-                (self.edges, "edge"),
-                (self.features, "feature row"),
-            )
-            if count
-        ]
-        verb = "goes" if self.nodes + self.edges + self.features == 1 else "go"
-        return f"{' and '.join(parts)} {verb}; {self.size_after} of {self.size_before} nodes stay"
+        gone = {"node": self.nodes, "edge": self.edges, "feature row": self.features}
+        what = " and ".join(plural(count, noun) for noun, count in gone.items() if count)
+        verb = "goes" if sum(gone.values()) == 1 else "go"
+        return f"{what} {verb}; {self.size_after} of {self.size_before} nodes stay"
 
     def to_dict(self) -> dict[str, Any]:
         return {**self.__dict__, "why": self.why}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grapheraser.aggregation import BoundAggregator
 from grapheraser.eraser.plan import Plan, plan_removal
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import State
@@ -41,6 +43,11 @@ class Snapshot:
     configuration: dict[str, Any]
     receipts: tuple[Receipt, ...]
     ends: Ends | None
+
+    @cached_property
+    def aggregator(self) -> BoundAggregator:
+        """The fitted aggregation with the ensemble that it speaks for."""
+        return BoundAggregator(self.state.aggregator, self.state.ensemble)
 
     def then(self, state: State, receipt: Receipt) -> Snapshot:
         """The snapshot after one more change."""

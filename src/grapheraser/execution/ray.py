@@ -76,13 +76,12 @@ class RayExecutor:
                 runtime_env={"env_vars": _ONE_THREAD},
             )
             shared = ray.put(function)
-            calls = [call.remote(shared, ray.put(task)) for task in tasks]
+            waiting = [call.remote(shared, ray.put(task)) for task in tasks]
             try:
-                return gather(names, _finished(calls), tick)
-            except BaseException:  # after an interrupt, what has not begun need not begin
-                for pending in calls:
+                return gather(names, _finished(waiting), tick)
+            finally:  # after an interrupt; Ray may abort this process for cancelling finished calls
+                for pending in waiting:
                     ray.cancel(pending)
-                raise
 
     def _connect(self) -> None:
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
@@ -115,13 +114,13 @@ def _call(function: Callable[[T], R], task: T) -> R:
     return function(task)
 
 
-def _finished(calls: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """Each call's place and its result or error, as the calls finish."""
+def _finished(waiting: list[Any]) -> Iterator[tuple[int, Any]]:
+    """Each call's place and its result or error, as the calls finish and leave the list."""
     ray = _ray()
-    place = {call: i for i, call in enumerate(calls)}
-    waiting = list(calls)
+    place = {call: i for i, call in enumerate(waiting)}
     while waiting:
-        (done,), waiting = ray.wait(waiting, num_returns=1)
+        (done,), _ = ray.wait(waiting, num_returns=1)
+        waiting.remove(done)
         try:
             outcome = ray.get(done)
         except ray.exceptions.RayTaskError as error:

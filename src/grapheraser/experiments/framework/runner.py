@@ -27,6 +27,9 @@ from grapheraser.store.results import read_result, write_result
 
 WORKERS = 2
 CPU = "cpu"
+_LOOK = 1.0
+# The result of a cell, or what went wrong.
+Answer = Result | str
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -120,7 +123,7 @@ def measured(cell: Cell, device: str = CPU) -> Result:
     return Result(cell, value, round(seconds, 4), round(cpu, 4), versions(device), hardware())
 
 
-def _guarded(cell: Cell, device: str) -> Result | str:
+def _guarded(cell: Cell, device: str) -> Answer:
     """The result, or what went wrong; an exception may not survive the way back."""
     try:
         return measured(cell, device)
@@ -143,7 +146,7 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cell, Result | str]]:
+def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cell, Answer]]:
     """Every cell with its answer, as they finish; survives the death of a worker."""
     if workers < 1:
         for cell in cells:
@@ -151,7 +154,7 @@ def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cel
         return
     waiting, suspects = list(reversed(cells)), list[Cell]()
     while waiting:
-        in_flight: dict[Future[Result | str], Cell] = {}
+        in_flight: dict[Future[Answer], Cell] = {}
         try:
             with _pool(min(workers, len(waiting))) as pool:
                 while waiting or in_flight:
@@ -159,19 +162,34 @@ def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cel
                         # A broken pool may refuse the cell: only then is it no longer waiting.
                         in_flight[pool.submit(_guarded, waiting[-1], device)] = waiting[-1]
                         waiting.pop()
-                    done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
-                    for future in done:
+                    for future in _finished(pool, in_flight):
                         answer = future.result()
                         yield in_flight.pop(future), answer
         except BrokenProcessPool:
             suspects += in_flight.values()
     for cell in suspects:
-        try:
-            with _pool(1) as pool:
-                answer = pool.submit(_guarded, cell, device).result()
-        except BrokenProcessPool:
-            answer = "the process that computed it was ended (out of memory?)"
-        yield cell, answer
+        yield cell, _alone(cell, device)
+
+
+def _alone(cell: Cell, device: str) -> Result | str:
+    """The answer of a cell during which a worker died: perhaps it is to blame, perhaps not."""
+    try:
+        with _pool(1) as pool:
+            return pool.submit(_guarded, cell, device).result()
+    except BrokenProcessPool:
+        return "the process that computed it was ended (out of memory?)"
+
+
+def _finished(pool: ProcessPoolExecutor, futures: Iterable[Future[Answer]]) -> set[Future[Answer]]:
+    """Those that finish first, or none after a moment; raises where a worker has died.
+
+    Python's pool may miss the death of a worker that started after it began to watch.
+    """
+    done, _ = wait(futures, _LOOK, return_when=FIRST_COMPLETED)
+    processes = list((getattr(pool, "_processes", None) or {}).values())
+    if not done and any(process.exitcode is not None for process in processes):
+        raise BrokenProcessPool("a worker has died")
+    return done
 
 
 @contextmanager
