@@ -36,14 +36,17 @@ def main() -> None:
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))
     write("aggregation.md", "relearning", relearning.markdown(stored("relearning")))
-    f1 = stored("utility")
-    write("aggregation.md", "utility", utility.summary(f1))
+    f1 = stored("utility-partitions")
+    write("aggregation.md", "utility-partitions", utility.summary(f1))
     write("results/aggregations.md", "utility", utility.table(f1))
-    write("aggregation.md", "utility-members", utility.markdown(stored("utility-members")))
+    ten = stored("utility")
+    write("aggregation.md", "utility", utility.verdict(ten))
+    write("results/aggregations.md", "utility-graphs", utility.graphs(ten))
     kept = {
         f"{part}, {label}": utility.ratios(f1, part, label)
         for part in utility.PARTITIONS
         for label in utility.AGGREGATIONS
+        if utility.ratios(f1, part, label)
     }
     picture = as_png(draw_ratios(kept, groups=len(utility.PARTITIONS)), dpi=110)
     (ROOT / "docs" / "images" / "utility.png").write_bytes(fewer_colours(picture, colours=256))

@@ -45,7 +45,7 @@ BENCHMARKS: dict[str, tuple[ModuleType, Measure]] = {
     "relearning": (relearning, relearning.run),
     "fidelity": (fidelity, fidelity.run),
     "utility": (utility, utility.run),
-    "utility-members": (utility, utility.members),
+    "utility-partitions": (utility, utility.partitions),
     "cuda": (cuda, _cuda),
 }
 

@@ -21,8 +21,8 @@ BENCHMARKS = {
     "unlearn": "a request, up to its receipt, against PyG from scratch",
     "relearning": "relearning the aggregation after a request",
     "cuda": "the CUDA engine against the PyG loop on one GPU",
-    "utility": "F1 of every partition and aggregation against training from scratch",
-    "utility-members": "F1 of the pool, of its shards and of its closed-form members, ten graphs",
+    "utility": "F1 of the defaults and their parts against training from scratch, ten graphs",
+    "utility-partitions": "F1 of every partition and aggregation on the paper's graphs",
 }
 
 
