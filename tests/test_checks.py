@@ -86,27 +86,27 @@ def test_a_number_out_of_its_range_is_told_the_range(
 
 @pytest.mark.parametrize("given", [True, False, np.True_, np.False_])
 def test_a_bool_comes_out_as_a_bool(given: object) -> None:
-    assert flag("apart", "Expert", given) is bool(given)
+    assert flag("apart", "Sketch", given) is bool(given)
 
 
 @pytest.mark.parametrize("given", [0, 1, 1.0, None, "True", np.int8(1)])
 def test_no_number_passes_for_a_bool(given: object) -> None:
-    with pytest.raises(ParameterError, match="'apart' of Expert must be True or False"):
-        flag("apart", "Expert", given)
+    with pytest.raises(ParameterError, match="'apart' of Sketch must be True or False"):
+        flag("apart", "Sketch", given)
 
 
-@pytest.mark.parametrize("given", [True, "wide", None, np.str_("wide"), np.True_])
+@pytest.mark.parametrize("given", [True, "auto", None, np.str_("auto"), np.True_])
 def test_a_choice_is_taken_in_its_own_type(given: object) -> None:
-    found = one_of("global_expert", "GraphEraser", given, (True, False, "wide", None))
+    found = one_of("choice", "GraphEraser", given, (True, False, "auto", None))
     assert found == given
     assert type(found) in (bool, str, type(None))
 
 
 @pytest.mark.parametrize("given", [1, 0, 1.0, "narrow", [True], np.array([True, False])])
 def test_what_is_no_choice_is_told_the_choices(given: object) -> None:
-    allowed = "must be True, False, 'wide' or None. Got "
+    allowed = "must be True, False, 'auto' or None. Got "
     with pytest.raises(ParameterError, match=re.escape(allowed)):
-        one_of("global_expert", "GraphEraser", given, (True, False, "wide", None))
+        one_of("choice", "GraphEraser", given, (True, False, "auto", None))
 
 
 def test_a_single_choice_stands_alone() -> None:

@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 
 import grapheraser as ge
 from grapheraser.aggregation import (
+    MEMBERS,
     Aggregator,
-    Expert,
     LearnedAggregator,
-    MeanAggregator,
+    PooledAggregator,
     RoutedAggregator,
-    RoutedLearnedAggregator,
-    WithExpert,
 )
-from grapheraser.aggregation.routed_learned import FittedRoutedLearned
+from grapheraser.aggregation.pooled import FittedPool
 from tests.strategies import TwoHops, requests_for, small_graph, small_graphs
 
 AGGREGATORS: dict[str, Aggregator] = {
@@ -25,13 +23,13 @@ AGGREGATORS: dict[str, Aggregator] = {
     "learned, share": LearnedAggregator(sample=0.4),
     "learned, count, paper": LearnedAggregator(sample=7, solver="paper"),
     "routed": RoutedAggregator(),
-    "routed-learned": RoutedLearnedAggregator(sample=0.5),
-    "mean + expert": WithExpert(MeanAggregator()),
-    "mean + wide expert": WithExpert(MeanAggregator(), Expert.wide()),
-    "expert, own features apart, projected": WithExpert(None, Expert(columns=7, apart=True)),
-    "routed-learned + narrow expert": WithExpert(
-        RoutedLearnedAggregator(sample=9), Expert(columns=5)
-    ),
+    "pool": PooledAggregator(MEMBERS),
+    "pool, share": PooledAggregator(MEMBERS, sample=0.5),
+    "pool, count": PooledAggregator(MEMBERS, sample=9),
+    "pool of shards alone": PooledAggregator((), sample="all"),
+    "pool of counts": PooledAggregator(("words", "labels", "edges"), sample="all"),
+    "pool of regressions": PooledAggregator(("pattern", "features"), sample=0.5),
+    "members without shards": PooledAggregator(MEMBERS, shards=False, sample=0.5),
 }
 
 
@@ -60,12 +58,13 @@ def test_after_any_requests_the_state_is_that_of_a_fresh_fit(
 
 
 @pytest.mark.parametrize("model", ["gcn", "mlp"])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
-def test_what_routing_keeps_between_requests_is_what_a_fresh_fit_walks(
+def test_what_a_pool_keeps_between_requests_is_what_a_fresh_fit_judges_by(
     model: str, data: st.DataObject
 ) -> None:
-    rule = RoutedLearnedAggregator(sample="all")
+    """Also what is no part of its tensors, because it follows from the graph."""
+    rule = PooledAggregator(MEMBERS, sample=data.draw(st.sampled_from(["all", 0.5, 8])))
     eraser = ge.GraphEraser(model=model, num_shards=3, aggregation=rule, epochs=1)
     eraser.fit(data.draw(small_graphs(min_nodes=15)))
     for _ in range(2):
@@ -76,9 +75,11 @@ def test_what_routing_keeps_between_requests_is_what_a_fresh_fit_walks(
         eraser.unlearn(request)
         bound = eraser.aggregator_
         kept, fresh = bound.fitted, rule.fit(bound.ensemble)
-        assert isinstance(kept, FittedRoutedLearned)
-        if fresh.walks is not None and kept.walks is not None:
-            assert kept.walks.tobytes() == fresh.walks.tobytes()
+        assert isinstance(kept, FittedPool)
+        for name, member in kept.members.items():
+            held_out = member.held_out(bound.ensemble, kept.sample)
+            again = fresh.members[name].held_out(bound.ensemble, fresh.sample)
+            assert held_out.tobytes() == again.tobytes()
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)
@@ -111,25 +112,28 @@ def test_a_shard_that_is_emptied_leaves_the_ensemble() -> None:
         assert np.isfinite(eraser.predict_proba(eraser.graph_.ids)).all()
 
 
-def test_a_model_of_unknown_reach_is_relearned_from_scratch() -> None:
-    eraser = ge.GraphEraser(
-        model=TwoHops, num_shards=3, aggregation=LearnedAggregator(sample="all"), epochs=2
-    ).fit(small_graph())
+@pytest.mark.parametrize(
+    "rule", [LearnedAggregator(sample="all"), PooledAggregator(MEMBERS, sample="all")], ids=repr
+)
+def test_a_model_of_unknown_reach_is_relearned_from_scratch(rule: Aggregator) -> None:
+    eraser = ge.GraphEraser(model=TwoHops, num_shards=3, aggregation=rule, epochs=2)
+    eraser.fit(small_graph())
     eraser.unlearn(ge.Nodes([int(eraser.graph_.train_nodes[4])]))
     assert eraser.verify().differences == ()
 
 
 def test_an_emptied_sample_falls_back_to_equal_weights_and_says_so() -> None:
-    graph = small_graph(2)
-    for aggregator in (LearnedAggregator(sample=0.2), RoutedLearnedAggregator(sample=0.2)):
-        eraser = ge.GraphEraser(num_shards=3, aggregation=aggregator, epochs=2).fit(graph)
-        sampled = eraser.aggregator_.tensors["nodes"]
-        assert len(sampled)
-        assert not eraser.aggregator_.notes
-        eraser.unlearn(ge.Nodes(sampled.tolist()))
-        assert eraser.aggregator_.tensors["importance"].tolist() == [1 / 3] * 3
-        assert "sample holds no nodes" in " ".join(eraser.aggregator_.notes)
-        assert eraser.verify().differences == ()
+    """Of a pool, `test_pooled` says the same."""
+    eraser = ge.GraphEraser(
+        num_shards=3, aggregation=LearnedAggregator(sample=0.2), epochs=2
+    ).fit(small_graph(2))
+    sampled = eraser.aggregator_.tensors["nodes"]
+    assert len(sampled)
+    assert not eraser.aggregator_.notes
+    eraser.unlearn(ge.Nodes(sampled.tolist()))
+    assert eraser.aggregator_.tensors["importance"].tolist() == [1 / 3] * 3
+    assert "sample holds no nodes" in " ".join(eraser.aggregator_.notes)
+    assert eraser.verify().differences == ()
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)

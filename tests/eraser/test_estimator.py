@@ -265,7 +265,7 @@ class Last:
 
 
 def test_a_module_factory_works_wherever_a_name_works(small: ge.Graph) -> None:
-    learning = ("mean", "learned", "routed-learned")
+    learning = ("mean", "learned", "routed")
     for model, aggregation in product((TwoHops, ge.CustomModel(TwoHops, lr=0.1)), learning):
         eraser = fitted(small, model=model, aggregation=aggregation, sample="all")
         assert eraser.engine_ == "pyg"
@@ -493,6 +493,7 @@ def test_verify_counts_what_it_compared(eraser: ge.GraphEraser, small: ge.Graph)
     eraser.unlearn(ge.Nodes(small.train_nodes[:1]))
     found = eraser.verify()
     assert found.receipts == 1
-    # The cut; columns, two weights and two biases per shard; the global expert.
-    assert found.tensors == 2 + 3 * 5 + 3
+    # The partition; columns, two weights and two biases per shard; counts, two regressions and
+    # posteriors of sampled nodes; the pool's sample, weights and offsets.
+    assert found.tensors == 2 + 3 * 5 + (3 + 2 * 3 + 3) + 3
     assert found.to_dict()["identical"] is True

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.aggregation import (
-    Expert,
+    MEMBERS,
     LearnedAggregator,
     MeanAggregator,
+    PooledAggregator,
     RoutedAggregator,
-    WithExpert,
 )
 from grapheraser.errors import GraphEraserError, ParameterError, PartitionError
 from grapheraser.partition import Assignment, HashPartitioner
@@ -76,7 +76,7 @@ def answers(eraser: ge.GraphEraser) -> bytes:
 
 @pytest.mark.parametrize(
     "own",
-    [Reversed(), Mine(), Mine(share=0.25), Mine(table={"a": 1}), WithExpert(Mine(), weight=0.25)],
+    [Reversed(), Mine(), Mine(share=0.25), Mine(table={"a": 1})],
     ids=repr,
 )
 def test_an_aggregation_of_ones_own_comes_back_when_it_is_brought(
@@ -84,21 +84,19 @@ def test_an_aggregation_of_ones_own_comes_back_when_it_is_brought(
 ) -> None:
     eraser = fitted(small, aggregation=own)
     eraser.save(tmp_path / "run")
-    with pytest.raises(ParameterError, match=type(getattr(own, "inner", own)).__name__) as caught:
+    with pytest.raises(ParameterError, match=type(own).__name__) as caught:
         ge.GraphEraser.load(tmp_path / "run")
     assert "aggregation=" in str(caught.value.hint)
-    parts = [own, own.inner] if isinstance(own, WithExpert) else [own]
-    for part in parts:
-        back = ge.GraphEraser.load(tmp_path / "run", aggregation=part)
-        assert answers(back) == answers(eraser)
-        assert back.verify().identical
+    back = ge.GraphEraser.load(tmp_path / "run", aggregation=own)
+    assert answers(back) == answers(eraser)
+    assert back.verify().identical
     receipts = [run.unlearn(ge.Nodes(small.train_nodes[:1])) for run in (eraser, back)]
     assert receipts[0].configuration == receipts[1].configuration
 
 
 def test_another_aggregation_than_the_runs_is_refused(tmp_path: Path, small: ge.Graph) -> None:
     fitted(small, aggregation=Mine(share=0.25)).save(tmp_path / "run")
-    for other in (Reversed(), Mine(share=0.75), WithExpert(Mine(share=0.75))):
+    for other in (Reversed(), Mine(share=0.75), PooledAggregator(MEMBERS)):
         with pytest.raises(ParameterError, match=r"'aggregation' of GraphEraser\.load"):
             ge.GraphEraser.load(tmp_path / "run", aggregation=other)
 
@@ -108,12 +106,11 @@ def test_another_aggregation_than_the_runs_is_refused(tmp_path: Path, small: ge.
     [
         "mean",
         RoutedAggregator(floor=0.2),
-        WithExpert(RoutedAggregator()),
-        WithExpert(RoutedAggregator(), Expert.wide(), weight=0.5),
         LearnedAggregator(sample=0.5),
-        WithExpert(MeanAggregator(), Expert(ridge=2.0), weight=0.3),
-        WithExpert(None),
-        WithExpert(None, Expert(sharpness=4.0)),
+        PooledAggregator(MEMBERS),
+        PooledAggregator(("words", "features"), sample=0.5),
+        PooledAggregator(("labels",), shards=False, sample=7),
+        PooledAggregator((), sample="all"),
     ],
     ids=repr,
 )
@@ -268,6 +265,9 @@ def test_settings_that_the_run_was_not_fitted_with_are_noticed(
         {"aggregation": {"part": "Popen", "options": {}}},
         {"aggregation": "mean"},
         {"global_expert": False},
+        {"global_expert": "wide"},
+        {"members": ["words"]},
+        {"members": "words"},
         {"num_shards": "4"},
         {"device": 0},
         {"colour": 3},

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
-
 import grapheraser as ge
-from grapheraser.aggregation import MeanAggregator, WithExpert
+from grapheraser.aggregation import MeanAggregator
 
 
 @dataclass
@@ -58,13 +56,8 @@ def test_an_executor_of_ones_own_need_not_be_hashable(small: ge.Graph) -> None:
     assert executor.ran == 4
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_an_aggregator_of_ones_own_is_shown_the_users_graph_alone(
-    small: ge.Graph, wrapped: bool
-) -> None:
+def test_an_aggregator_of_ones_own_is_shown_the_users_graph_alone(small: ge.Graph) -> None:
     own = Own(small.num_nodes - 1)
-    eraser = ge.GraphEraser(
-        num_shards=3, epochs=1, aggregation=WithExpert(own) if wrapped else own
-    ).fit(small)
+    eraser = ge.GraphEraser(num_shards=3, epochs=1, aggregation=own).fit(small)
     eraser.unlearn(ge.Nodes(small.train_nodes[:1]))
     assert eraser.predict(small.test_nodes).shape == (10,)
