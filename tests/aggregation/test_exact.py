@@ -124,9 +124,9 @@ def test_a_model_of_unknown_reach_is_relearned_from_scratch(rule: Aggregator) ->
 
 def test_an_emptied_sample_falls_back_to_equal_weights_and_says_so() -> None:
     """Of a pool, `test_pooled` says the same."""
-    eraser = ge.GraphEraser(
-        num_shards=3, aggregation=LearnedAggregator(sample=0.2), epochs=2
-    ).fit(small_graph(2))
+    eraser = ge.GraphEraser(num_shards=3, aggregation=LearnedAggregator(sample=0.2), epochs=2).fit(
+        small_graph(2)
+    )
     sampled = eraser.aggregator_.tensors["nodes"]
     assert len(sampled)
     assert not eraser.aggregator_.notes
