@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -47,13 +49,19 @@ def joined(found: PoolWeights) -> Array:
 
 
 def best(L: Array, labels: NDArray[np.int64], start: Array) -> Array:
-    bounds = [(0, None)] * len(start) + [(None, None)] * L.shape[2]
+    bounds: list[tuple[float | None, float | None]] = [(0.0, None)] * len(start)
+    bounds += [(None, None)] * L.shape[2]
     x = np.concatenate([start, np.zeros(L.shape[2])])
-    options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}
-    found: Array = minimize(
-        objective, x, (L, labels, start), "L-BFGS-B", jac=True, bounds=bounds, options=options
-    ).x
-    return found
+    options: Any = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}
+    found = minimize(
+        lambda x: objective(x, L, labels, start),
+        x,
+        method="L-BFGS-B",
+        jac=True,
+        bounds=bounds,
+        options=options,
+    )
+    return np.asarray(found.x, dtype=np.float64)
 
 
 @settings(max_examples=40)
