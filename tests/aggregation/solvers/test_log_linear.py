@@ -49,19 +49,14 @@ def joined(found: PoolWeights) -> Array:
 
 
 def best(L: Array, labels: NDArray[np.int64], start: Array) -> Array:
-    bounds: list[tuple[float | None, float | None]] = [(0.0, None)] * len(start)
-    bounds += [(None, None)] * L.shape[2]
+    bounds = [(0, None)] * len(start) + [(None, None)] * L.shape[2]
     x = np.concatenate([start, np.zeros(L.shape[2])])
-    options: Any = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}
-    found = minimize(
-        lambda x: objective(x, L, labels, start),
-        x,
-        method="L-BFGS-B",
-        jac=True,
-        bounds=bounds,
-        options=options,
-    )
-    return np.asarray(found.x, dtype=np.float64)
+    options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}
+    solve: Any = minimize
+    found: Array = solve(
+        objective, x, (L, labels, start), "L-BFGS-B", jac=True, bounds=bounds, options=options
+    ).x
+    return found
 
 
 @settings(max_examples=40)
