@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
+# Rooms whose tests take seconds.
+QUICK := $(wildcard tests/test_*.py) \
+  $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test quick lint unit bench docs clean
@@ -39,7 +42,7 @@ test: lint unit
 quick: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pytest -q -n $(WORKERS) -m "not slow and not data" -x
+	$(BIN)/pytest -q -n $(WORKERS) -m "not slow and not data" -x $(QUICK)
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -33,8 +33,9 @@ def test_the_paper_variants_are_those_of_the_papers_code() -> None:
     assert PRESETS["gcn:paper"].hidden == 16
     assert PRESETS["sage:paper"].hidden == 256
     gat = PRESETS["gat:paper"]
-    assert (gat.hidden, gat.heads, gat.attention_dropout) == (8, 8, 0.6)
-    assert PRESETS["gin:paper"].linear_head
+    assert (gat.hidden, gat.heads, gat.attention_dropout, gat.skip) == (8, 8, 0.6, False)
+    gin = PRESETS["gin:paper"]
+    assert (gin.linear_head, gin.batch_norm, gin.mean) == (True, True, False)
     assert (PRESETS["mlp:paper"].hidden, PRESETS["mlp:paper"].second_hidden) == (250, 100)
     for name in PRESETS:
         assert (PRESETS[name].lr, PRESETS[name].weight_decay) == (0.01, 0.001)
@@ -43,6 +44,13 @@ def test_the_paper_variants_are_those_of_the_papers_code() -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_spec_survives_plain_values(name: str) -> None:
     assert ModelSpec(**PRESETS[name].to_dict()) == PRESETS[name]
+
+
+def test_the_presets_suit_graphs_with_hubs() -> None:
+    """A sum over thousands of neighbours, or their mixture alone, drowns a node's own features."""
+    assert PRESETS["gin"].mean
+    assert not PRESETS["gin"].batch_norm
+    assert PRESETS["gat"].skip
 
 
 def test_a_spec_of_ones_own_says_what_differs() -> None:
@@ -65,6 +73,8 @@ def test_a_spec_of_ones_own_says_what_differs() -> None:
         ("lr", 0.0),
         ("weight_decay", -1.0),
         ("batch_norm", 1),
+        ("mean", 1),
+        ("skip", "yes"),
     ],
 )
 def test_a_bad_field_is_told_by_name(field: str, value: Any) -> None:

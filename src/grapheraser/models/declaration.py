@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = tuple[int, ...]
 Module: TypeAlias = "nn.Module"
+Weighing: TypeAlias = Literal["normalised", "mean", "sum"]
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ class Declaration:
         module: its PyG module, from (spec, features, classes). Imports torch.
         hops: how far a node's logits look.
         weighing: how a layer weighs neighbours: by both degrees, by the node's own, or not.
-        self_loops: whether a node counts among its own neighbours.
+        self_loops: whether a node counts among its own neighbours; beside a mean, in full.
     """
 
     preset: ModelSpec
@@ -153,13 +154,13 @@ class Declaration:
     architecture: Callable[[ModelSpec, int, int], Architecture]
     module: Callable[[ModelSpec, int, int], Module]
     hops: int = 2
-    weighing: Literal["normalised", "mean", "sum"] = "sum"
+    weighing: Callable[[ModelSpec], Weighing] = field(default=lambda spec: "sum")
     self_loops: Callable[[ModelSpec], bool] = field(default=lambda spec: False)
 
     @property
     def reach(self) -> int:
         """How many hops away a removal can change logits: degrees of neighbours reach one more."""
-        return self.hops + (1 if self.weighing == "normalised" else 0)
+        return self.hops + (1 if self.weighing(self.preset) == "normalised" else 0)
 
 
 def declaration_of(kind: str) -> Declaration:

@@ -17,20 +17,28 @@ from grapheraser.models.spec import ModelSpec
 
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
-    """Of each layer: weights, attention vectors of sources and of targets, a bias."""
+    """Of each layer: weights, attention vectors of sources and of targets, a bias.
+
+    With ``skip``, the weights of a node's own row lie beside the others.
+    """
     x, h, c = Units(num_features), Units(spec.hidden, spec.heads), Units(num_classes)
     return Architecture(
-        inputs=matrix("weight1", "conv1.lin.weight", h, x, glorot),
+        inputs=matrix("weight1", _names(spec, 1), h, x, glorot),
         others=(
             _attention("att_src1", "conv1.att_src", h),
             _attention("att_dst1", "conv1.att_dst", h),
             vector("bias1", "conv1.bias", h, ZEROS),
-            matrix("weight2", "conv2.lin.weight", c, h, glorot),
+            matrix("weight2", _names(spec, 2), c, h, glorot),
             _attention("att_src2", "conv2.att_src", c),
             _attention("att_dst2", "conv2.att_dst", c),
             vector("bias2", "conv2.bias", c, ZEROS),
         ),
     )
+
+
+def _names(spec: ModelSpec, layer: int) -> tuple[str, ...]:
+    own = (f"conv{layer}.res.weight",) if spec.skip else ()
+    return (f"conv{layer}.lin.weight", *own)
 
 
 def _attention(role: str, name: str, out: Units) -> Parameter:
@@ -44,14 +52,22 @@ def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
 
     from grapheraser.models.modules import TwoConvolutions
 
-    options = {"add_self_loops": spec.self_loops, "dropout": spec.attention_dropout}
-    first = GATConv(num_features, spec.hidden, heads=spec.heads, **options)
-    second = GATConv(spec.hidden * spec.heads, num_classes, heads=1, **options)
-    return TwoConvolutions(spec, first, second)
+    def convolution(width_in: int, width_out: int, heads: int) -> GATConv:
+        return GATConv(
+            width_in,
+            width_out,
+            heads,
+            dropout=spec.attention_dropout,
+            add_self_loops=spec.self_loops,
+            residual=spec.skip,
+        )
+
+    first = convolution(num_features, spec.hidden, spec.heads)
+    return TwoConvolutions(spec, first, convolution(first.heads * spec.hidden, num_classes, 1))
 
 
 DECLARATION = Declaration(
-    preset=ModelSpec("gat", hidden=8, heads=8, activation="elu"),
+    preset=ModelSpec("gat", hidden=8, heads=8, activation="elu", skip=True),
     paper=ModelSpec(
         "gat",
         hidden=8,

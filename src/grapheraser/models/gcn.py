@@ -44,6 +44,6 @@ DECLARATION = Declaration(
     paper=ModelSpec("gcn", hidden=16, self_loops=False, bias=False, all_columns=True),
     architecture=architecture,
     module=module,
-    weighing="normalised",
+    weighing=lambda spec: "normalised",
     self_loops=lambda spec: spec.self_loops,
 )

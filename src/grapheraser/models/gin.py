@@ -1,4 +1,4 @@
-"""GIN: each of two layers sums a node and its neighbours into a two-layer perceptron."""
+"""GIN: each of two layers adds a node's neighbours to it, then applies a two-layer perceptron."""
 
 from __future__ import annotations
 
@@ -64,19 +64,23 @@ def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     def norm() -> nn.Module | None:
         return BatchNorm(spec.hidden) if spec.batch_norm else None
 
-    first = GINConv(perceptron(num_features, spec.hidden))
+    def convolution(width_in: int, width_out: int) -> nn.Module:
+        return GINConv(perceptron(width_in, width_out), aggr="mean" if spec.mean else "add")
+
+    first = convolution(num_features, spec.hidden)
     if not spec.linear_head:
-        second = GINConv(perceptron(spec.hidden, num_classes))
+        second = convolution(spec.hidden, num_classes)
         return TwoConvolutions(spec, first, second, norm1=norm())
-    second = GINConv(perceptron(spec.hidden, spec.hidden))
+    second = convolution(spec.hidden, spec.hidden)
     head = nn.Linear(spec.hidden, num_classes)
     return TwoConvolutions(spec, first, second, norm1=norm(), norm2=norm(), head=head)
 
 
 DECLARATION = Declaration(
-    preset=ModelSpec("gin", hidden=32, batch_norm=True),
+    preset=ModelSpec("gin", hidden=32, mean=True),
     paper=ModelSpec("gin", hidden=32, batch_norm=True, linear_head=True, all_columns=True),
     architecture=architecture,
     module=module,
+    weighing=lambda spec: "mean" if spec.mean else "sum",
     self_loops=lambda spec: True,
 )

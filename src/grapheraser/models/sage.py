@@ -42,5 +42,5 @@ DECLARATION = Declaration(
     paper=ModelSpec("sage", hidden=256, all_columns=True),
     architecture=architecture,
     module=module,
-    weighing="mean",
+    weighing=lambda spec: "mean",
 )

@@ -12,6 +12,7 @@ from grapheraser.models.constants import ACTIVATION_CODES
 KINDS = ("gcn", "sage", "gat", "gin", "mlp")
 # Models without shards: the closed-form members of the pool that they consist of; None: all.
 CLOSED_FORM: dict[str, tuple[str, ...] | None] = {"sgc": ("features",), "closed-form": None}
+_FLAGS = ("self_loops", "bias", "mean", "skip", "batch_norm", "linear_head", "all_columns")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class ModelSpec:
         attention_dropout: on gat's attention coefficients, while training.
         self_loops: whether gcn and gat count a node among its own neighbours.
         bias: whether gcn's layers have one.
+        mean: whether gin adds the mean of a node's neighbours to the node, instead of their sum,
+            which grows with the degree.
+        skip: whether gat's layers add a linear map of a node's own row (PyG's ``residual``).
         batch_norm: after gin's message-passing layers, before the activation.
         linear_head: whether gin's second layer ends in ``hidden`` units and a linear classifier
             (with batch norm, activation and dropout between) instead of in the classes.
@@ -49,6 +53,8 @@ class ModelSpec:
     attention_dropout: float = 0.0
     self_loops: bool = True
     bias: bool = True
+    mean: bool = False
+    skip: bool = False
     batch_norm: bool = False
     linear_head: bool = False
     all_columns: bool = False
@@ -64,7 +70,7 @@ class ModelSpec:
                 object.__setattr__(self, name, whole(name, owner, given[name], 1))
         for name in ("dropout", "input_dropout", "attention_dropout"):
             real(name, owner, given[name], 0, below=1)
-        for name in ("self_loops", "bias", "batch_norm", "linear_head", "all_columns"):
+        for name in _FLAGS:
             object.__setattr__(self, name, flag(name, owner, given[name]))
         real("lr", owner, self.lr, above=0)
         real("weight_decay", owner, self.weight_decay, 0)

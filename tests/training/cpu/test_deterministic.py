@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -67,7 +68,8 @@ def test_a_shard_with_one_node_and_nothing_else_trains(name: str) -> None:
 
 def test_the_norm_of_a_single_row_has_variance_zero() -> None:
     graph = Graph.from_arrays(np.ones((1, 4)), [], [1], num_classes=3)
-    weights = train_shard(ShardTask(0, graph, 1), TrainingConfig(PRESETS["gin"], epochs=1))
+    spec = replace(PRESETS["gin"], batch_norm=True)
+    weights = train_shard(ShardTask(0, graph, 1), TrainingConfig(spec, epochs=1))
     np.testing.assert_allclose(np.asarray(weights.tensors["norm1.running_var"]), 0.9)
 
 

@@ -15,6 +15,7 @@ from grapheraser.training import ShardTask, TrainingConfig
 from grapheraser.training.cuda import check_model, train_shards
 from grapheraser.training.cuda.layout import layout_of
 from grapheraser.training.cuda.stack import SHORT, column_tile, stack_of
+from tests.training.variants import VARIANTS
 
 
 def shard_task(n: int, seed: int, num_features: int = 30) -> ShardTask:
@@ -26,9 +27,9 @@ def shard_task(n: int, seed: int, num_features: int = 30) -> ShardTask:
     return ShardTask(seed, Graph.from_arrays(x, edges, y, num_classes=3), seed)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_every_parameter_has_a_place_of_its_own(name: str) -> None:
-    spec = PRESETS[name]
+    spec = VARIANTS[name]
     layout = layout_of(spec, 5)
     shapes = parameter_shapes(spec, 7, 5)
     names = [*layout.inputs.names, *(n for s in layout.segments.values() for n in s.names)]

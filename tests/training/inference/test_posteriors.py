@@ -16,6 +16,7 @@ from grapheraser.models import PRESETS, ModelSpec, declaration_of, initial_weigh
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardWeights
 from grapheraser.training.inference.posteriors import posteriors
+from tests.training.variants import VARIANTS
 
 
 @functools.cache
@@ -69,9 +70,9 @@ def module_posteriors(spec: ModelSpec, weights: ShardWeights, graph: Graph) -> N
 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_equal_the_pyg_module_on_the_whole_graph(name: str) -> None:
-    graph, spec = random_graph(), PRESETS[name]
+    graph, spec = random_graph(), VARIANTS[name]
     weights = all_weights(spec, graph)
     found = posteriors(spec, weights, graph, np.arange(graph.num_nodes))
     assert found.shape == (3, graph.num_nodes, graph.num_classes)
@@ -81,20 +82,20 @@ def test_equal_the_pyg_module_on_the_whole_graph(name: str) -> None:
         np.testing.assert_allclose(found[shard], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", VARIANTS)
 @settings(max_examples=25, deadline=None)
 @given(rows=st.lists(st.integers(0, 59), max_size=20))
 def test_a_row_has_the_same_bits_whatever_else_is_asked_for(name: str, rows: list[int]) -> None:
-    graph, spec = random_graph(), PRESETS[name]
+    graph, spec = random_graph(), VARIANTS[name]
     weights = all_weights(spec, graph)[:2]
     everything = posteriors(spec, weights, graph, np.arange(graph.num_nodes))
     some = posteriors(spec, weights, graph, np.array(rows, dtype=np.int64))
     assert some.tobytes() == everything[:, rows].tobytes()
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_a_removal_changes_no_row_beyond_the_declared_reach(name: str) -> None:
-    graph, spec = random_graph(n=300), PRESETS[name]
+    graph, spec = random_graph(n=300), VARIANTS[name]
     weights = all_weights(spec, graph)[1:2]
     gone = int(graph.ids[graph.degree == 2][0])
     rest = graph.without(Nodes([gone]))

@@ -7,27 +7,28 @@ import pytest
 
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
-from grapheraser.models import KINDS, PRESETS, declaration_of
+from grapheraser.models import declaration_of
 from grapheraser.training.layout.adjacency import LARGEST_INDEX, adjacency_of, check_entries
+from tests.training.variants import VARIANTS
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_weights_equal_those_of_dense_matrices(kind: str) -> None:
+@pytest.mark.parametrize("name", VARIANTS)
+def test_weights_equal_those_of_dense_matrices(name: str) -> None:
     rng = np.random.default_rng(0)
-    n, spec, declared = 12, PRESETS[kind], declaration_of(kind)
+    n, spec, declared = 12, VARIANTS[name], declaration_of(VARIANTS[name].kind)
     edges = rng.integers(0, n - 2, size=(2, 20))
     edges = edges[:, edges[0] != edges[1]]
     graph = Graph.from_arrays(np.eye(n), edges, np.zeros(n, dtype=int), num_classes=2)
     dense = np.zeros((n, n))
     dense[tuple(graph.edge_index)] = 1
-    if declared.self_loops(spec):
-        dense += np.eye(n)
+    loops = np.eye(n) if declared.self_loops(spec) else np.zeros((n, n))
+    neighbours, dense = np.maximum(dense.sum(axis=1), 1), dense + loops
     degree = np.maximum(dense.sum(axis=1), 1)
     weights = {
         "normalised": dense / np.sqrt(degree)[:, None] / np.sqrt(degree),
-        "mean": dense / degree[:, None],
+        "mean": (dense - loops) / neighbours[:, None] + loops,
         "sum": dense,
-    }[declared.weighing]
+    }[declared.weighing(spec)]
 
     found = adjacency_of(spec, graph.indptr, graph.indices, np.float64)
     rows = np.repeat(np.arange(n), np.diff(found.indptr))

@@ -1,4 +1,7 @@
-"""GAT: a layer of several attention heads and one of a single head."""
+"""GAT: a layer of several attention heads and one of a single head.
+
+With a skip, both products of a layer lie side by side: what attention mixes, and a node's own part.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,8 @@ ROLES = ("att_src1", "att_dst1", "bias1", "weight2", "att_src2", "att_dst2", "bi
 
 def options(layout: TensorLayout) -> tuple[Any, ...]:
     """What `train` takes besides data and weights."""
-    return layout.hidden.period, layout.classes.width, tile_for(layout.hidden.width)
+    hidden, classes = layout.hidden, layout.classes.width
+    return hidden.period, hidden.width, classes, tile_for(hidden.width)
 
 
 @compiled
@@ -56,12 +60,38 @@ def attention_of(shard: Shard, num_heads: int, like: Array) -> Attention:
 
 
 @compiled
+def take_left(pair: Array, out: Array) -> None:
+    """``out`` is what attention mixes; without a skip that is ``pair`` itself."""
+    width = out.shape[1]
+    if pair.shape[1] > width:
+        out[:] = pair[:, :width]
+
+
+@compiled
+def add_right(pair: Array, out: Array) -> None:
+    """Add a node's own part, if there is one."""
+    width = out.shape[1]
+    if pair.shape[1] > width:
+        out += pair[:, width:]
+
+
+@compiled
+def put_beside(left: Array, right: Array, pair: Array) -> None:
+    """Gradient by ``pair``: by what attention mixes, and by a node's own part if there is one."""
+    width = left.shape[1]
+    pair[:, :width] = left
+    if pair.shape[1] > width:
+        pair[:, width:] = right
+
+
+@compiled
 def train(
     shard: Shard,
     weights: InputWeights,
     parameters: Parameters,
     offsets: tuple[int, ...],
     num_heads: int,
+    hidden: int,
     classes: int,
     tile: Tile,
 ) -> None:
@@ -69,48 +99,59 @@ def train(
 
     Args:
         shard: the data.
-        weights: W1.
-        parameters: attention of sources and of targets, and bias, of layer 1; W2; the same three
-            of layer 2.
+        weights: W1; with a skip R1 beside it.
+        parameters: attention of sources and of targets, and bias, of layer 1; W2, with a skip
+            R2 beside it; the same three of layer 2.
         offsets: where each of these begins.
         num_heads: of layer 1, rounded up to a power of two.
+        hidden: padded width of the hidden units.
         classes: padded width of the logits.
         tile: of the hidden units.
     """
-    n, hidden = len(shard.labels), weights.values.shape[1]
+    n, skip = len(shard.labels), weights.values.shape[1] > hidden
+    pair = 2 if skip else 1
     source_1, target_1, bias_1, weight_2, source_2, target_2, bias_2 = offsets
     edges, theta, gradient = shard.edges, parameters.values, parameters.gradient
     noise = shard.noise
-    z, h, slope, g = (
-        matrix(n, hidden, theta),
+    wide_z, wide_p = matrix(n, pair * hidden, theta), matrix(n, pair * classes, theta)
+    z = matrix(n, hidden, theta) if skip else wide_z
+    p = matrix(n, classes, theta) if skip else wide_p
+    h, slope, g = (
         matrix(n, hidden, theta),
         matrix(n, hidden, theta),
         matrix(n, hidden, theta),
     )
-    p, logits, g_p = matrix(n, classes, theta), matrix(n, classes, theta), matrix(n, classes, theta)
-    weight_2t = matrix(classes, hidden, theta)
+    logits, g_p = matrix(n, classes, theta), matrix(n, classes, theta)
+    weight_2t = matrix(pair * classes, hidden, theta)
+    depth = classes + shard.num_classes if skip else shard.num_classes
     first = attention_of(shard, num_heads, theta)
     second = attention_of(shard, 1, theta)
     keys = np.empty(n, dtype=np.uint32)
     entries = entries_of(shard)
 
     for epoch in range(len(shard.schedule.step)):
-        begin(shard, weights, epoch, entries, keys, z, tile)
+        begin(shard, weights, epoch, entries, keys, wide_z, tile)
+        take_left(wide_z, z)
         attend(edges, noise, epoch, ATTENTION_1, first, z, theta, source_1, target_1, h)
+        add_right(wide_z, h)
         add_bias(h, theta, bias_1, tile)
         row_keys(noise, epoch, HIDDEN_1, keys)
         activate(h, shard.activation, keys, noise.hidden, h, slope, tile)
-        matmul(h, hidden, theta, weight_2, p, ONE)
+        matmul(h, hidden, theta, weight_2, wide_p, ONE)
+        take_left(wide_p, p)
         attend(edges, noise, epoch, ATTENTION_2, second, p, theta, source_2, target_2, logits)
+        add_right(wide_p, logits)
         add_bias(logits, theta, bias_2, ONE)
 
         loss_gradient(logits, shard.labels, shard.num_classes, logits)
         bias_gradient(logits, gradient, bias_2, ONE)
         attend_gradient(edges, second, p, theta, gradient, source_2, target_2, logits, g_p)
-        weight_gradient(h, g_p, gradient, weight_2, ONE)
+        put_beside(g_p, logits, wide_p)
+        weight_gradient(h, wide_p, gradient, weight_2, ONE)
         transpose(theta, weight_2, weight_2t)
-        matmul(g_p, shard.num_classes, weight_2t.reshape(-1), 0, g, tile)
+        matmul(wide_p, depth, weight_2t.reshape(-1), 0, g, tile)
         times(g, slope, tile)
         bias_gradient(g, gradient, bias_1, tile)
         attend_gradient(edges, first, z, theta, gradient, source_1, target_1, g, h)
-        finish(shard, weights, parameters, epoch, entries, h, tile)
+        put_beside(h, g, wide_z)
+        finish(shard, weights, parameters, epoch, entries, wide_z, tile)

@@ -1,4 +1,4 @@
-"""GIN: each layer sums a node and its neighbours into a two-layer perceptron."""
+"""GIN: each layer adds a node's neighbours to it, then applies a two-layer perceptron."""
 
 from __future__ import annotations
 

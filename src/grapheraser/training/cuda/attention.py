@@ -2,6 +2,7 @@
 
 A row of the first layer holds the heads interleaved: unit f of head i lies at ``f * HEADS + i``
 (as in the CPU engine), so a row is a block ``[UNITS, HEADS]``. The second layer has one head.
+With ``IS_PAIR`` (a skip) the weights of a node's own row lie beside those of what attention mixes.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc"
@@ -69,22 +70,28 @@ def after_dropout(share, key, id_keys, source, inside, HEADS: tl.constexpr, LIMI
 
 @triton.jit
 def project_heads(
-    z, sources, targets, weights, theta, indptr, columns, values, features, row_shard, seeds,
+    z, own, sources, targets, weights, theta, indptr, columns, values, features, row_shard, seeds,
     id_keys, clock,
     SIZE: tl.constexpr, SOURCE: tl.constexpr, TARGET: tl.constexpr, UNITS: tl.constexpr,
-    HEADS: tl.constexpr, ENTRIES: tl.constexpr, INPUT_LIMIT: tl.constexpr,
+    HEADS: tl.constexpr, IS_PAIR: tl.constexpr, ENTRIES: tl.constexpr, INPUT_LIMIT: tl.constexpr,
 ):  # fmt: skip
-    """``z = X W`` and each node's scores as source and as target; starts an epoch."""
+    """``z = X W`` and each node's scores as source and as target; starts an epoch.
+
+    With ``IS_PAIR`` also ``own = X R``.
+    """
     r = tl.program_id(0)
     epoch = tl.load(clock)
     if r == 0:
         tl.store(clock + 1, epoch)
     width: tl.constexpr = UNITS * HEADS
+    stride: tl.constexpr = width * (2 if IS_PAIR else 1)
     shard = tl.load(row_shard + r).to(tl.int64)
     seed, id_key = tl.load(seeds + shard), tl.load(id_keys + r)
     head = tl.arange(0, HEADS)
     unit = tl.arange(0, UNITS)[:, None] * HEADS + head[None, :]
     product = tl.zeros((ENTRIES, UNITS, HEADS), z.dtype.element_ty)
+    if IS_PAIR:
+        own_product = tl.zeros((ENTRIES, UNITS, HEADS), z.dtype.element_ty)
     start, end = tl.load(indptr + r), tl.load(indptr + r + 1)
     for k0 in range(start, end, ENTRIES):
         k = k0 + tl.arange(0, ENTRIES)
@@ -92,12 +99,17 @@ def project_heads(
         value, column = entry_values(
             values, columns, features, k, inside, seed, id_key, epoch, INPUT_LIMIT
         )
-        at = column[:, None, None] * width + unit[None, :, :]
+        at = column[:, None, None] * stride + unit[None, :, :]
         rows = tl.load(weights + at, mask=inside[:, None, None], other=0.0)
         product += rows * value[:, None, None]
+        if IS_PAIR:
+            rows = tl.load(weights + width + at, mask=inside[:, None, None], other=0.0)
+            own_product += rows * value[:, None, None]
     total = tl.sum(product, axis=0)
     row = r.to(tl.int64)
     tl.store(z + row * width + unit, total)
+    if IS_PAIR:
+        tl.store(own + row * width + unit, tl.sum(own_product, axis=0))
     base = theta + shard * SIZE + unit
     tl.store(sources + row * HEADS + head, tl.sum(total * tl.load(base + SOURCE), axis=0))
     tl.store(targets + row * HEADS + head, tl.sum(total * tl.load(base + TARGET), axis=0))
@@ -105,14 +117,17 @@ def project_heads(
 
 @triton.jit
 def attend_heads(
-    z, sources, targets, out, h, slope, p, sources_2, targets_2, shares_of, kept_of, theta,
-    row_shard, seeds, id_keys, clock, indptr, indices,
+    z, own, sources, targets, out, h, slope, p, own_2, sources_2, targets_2, shares_of, kept_of,
+    theta, row_shard, seeds, id_keys, clock, indptr, indices,
     SIZE: tl.constexpr, BIAS: tl.constexpr, WEIGHT: tl.constexpr, SOURCE: tl.constexpr,
     TARGET: tl.constexpr, UNITS: tl.constexpr, HEADS: tl.constexpr, CLASSES: tl.constexpr,
-    ACTIVATION: tl.constexpr, LIMIT: tl.constexpr, ATTENTION_LIMIT: tl.constexpr,
-    EDGES: tl.constexpr,
+    IS_PAIR: tl.constexpr, ACTIVATION: tl.constexpr, LIMIT: tl.constexpr,
+    ATTENTION_LIMIT: tl.constexpr, EDGES: tl.constexpr,
 ):  # fmt: skip
-    """The first layer: out by attention, ``h = drop(act(out + b))``, ``p = h W`` and its scores."""
+    """The first layer: out by attention, ``h = drop(act(out + b))``, ``p = h W`` and its scores.
+
+    With ``IS_PAIR`` what h is activated from has the own part too, and ``own_2 = h R``.
+    """
     r = tl.program_id(0)
     start, end = tl.load(indptr + r), tl.load(indptr + r + 1)
     shard = tl.load(row_shard + r).to(tl.int64)
@@ -141,25 +156,31 @@ def attend_heads(
         total += tl.sum(rows * kept[:, None, :], axis=0)
     at = row * width + unit
     tl.store(out + at, total)
+    if IS_PAIR:
+        total += tl.load(own + at)
     value, derivative = activate_and_drop(
         total + tl.load(base + BIAS + unit), unit, seed, id_key, epoch, HIDDEN_LAYER, ACTIVATION,
         LIMIT,
     )  # fmt: skip
     tl.store(h + at, value)
     tl.store(slope + at, derivative)
-    weight = tl.load(base + WEIGHT + unit[:, :, None] * CLASSES + output[None, None, :])
-    result = tl.sum(tl.sum(value[:, :, None] * weight, axis=0), axis=0)
+    stride: tl.constexpr = CLASSES * (2 if IS_PAIR else 1)
+    weights = base + WEIGHT + unit[:, :, None] * stride + output[None, None, :]
+    result = tl.sum(tl.sum(value[:, :, None] * tl.load(weights), axis=0), axis=0)
     tl.store(p + row * CLASSES + output, result)
+    if IS_PAIR:
+        skipped = tl.sum(tl.sum(value[:, :, None] * tl.load(weights + CLASSES), axis=0), axis=0)
+        tl.store(own_2 + row * CLASSES + output, skipped)
     tl.store(sources_2 + r, tl.sum(result * tl.load(base + SOURCE + output), axis=0))
     tl.store(targets_2 + r, tl.sum(result * tl.load(base + TARGET + output), axis=0))
 
 
 @triton.jit
 def attend_once(
-    p, sources, targets, g, kept_of, by_score, by_target, theta, row_shard, seeds, id_keys, clock,
-    labels, row_shares, indptr, indices,
+    p, own, sources, targets, g, kept_of, by_score, by_target, theta, row_shard, seeds, id_keys,
+    clock, labels, row_shares, indptr, indices,
     SIZE: tl.constexpr, BIAS: tl.constexpr, CLASSES: tl.constexpr, NUM_CLASSES: tl.constexpr,
-    ATTENTION_LIMIT: tl.constexpr, EDGES: tl.constexpr,
+    IS_PAIR: tl.constexpr, ATTENTION_LIMIT: tl.constexpr, EDGES: tl.constexpr,
 ):  # fmt: skip
     """The second layer, the loss's gradient g by the logits, and that by the scores."""
     r = tl.program_id(0)
@@ -182,6 +203,8 @@ def attend_once(
         at = source[:, None] * CLASSES + output[None, :]
         total += tl.sum(tl.load(p + at, mask=inside[:, None], other=0.0) * kept, axis=0)
     logits = total + tl.load(theta + shard * SIZE + BIAS + output)
+    if IS_PAIR:
+        logits += tl.load(own + row * CLASSES + output)
     found = loss_gradient(
         logits, tl.load(labels + r), tl.load(row_shares + r), NUM_CLASSES, CLASSES
     )
@@ -206,12 +229,33 @@ def attend_once(
 
 
 @triton.jit
+def product_gradient(
+    total, g, g_p, weight, row, unit, CLASSES: tl.constexpr, IS_PAIR: tl.constexpr
+):  # fmt: skip
+    """Gradient by h from ``total`` by ``p = h W``, which goes to ``g_p``.
+
+    With ``IS_PAIR`` the right half of ``g_p`` is the gradient by the node's own part.
+    """
+    output = tl.arange(0, CLASSES)
+    stride: tl.constexpr = CLASSES * (2 if IS_PAIR else 1)
+    weights = weight + unit[:, :, None] * stride + output[None, None, :]
+    tl.store(g_p + row * stride + output, total)
+    by_hidden = tl.sum(tl.load(weights) * total[None, None, :], axis=2)
+    if IS_PAIR:
+        own = tl.load(g + row * CLASSES + output)
+        tl.store(g_p + row * stride + CLASSES + output, own)
+        by_hidden += tl.sum(tl.load(weights + CLASSES) * own[None, None, :], axis=2)
+    return by_hidden
+
+
+@triton.jit
 def attend_once_gradient(
     g, p, kept_of, by_score, by_target, g_p, source_part, target_part, z, out, sources_1,
     targets_1, shares_1, kept_1, by_score_1, by_target_1, g_hidden, slope, theta, row_shard,
     indptr, indices, reverse,
     SIZE: tl.constexpr, SOURCE: tl.constexpr, TARGET: tl.constexpr, WEIGHT: tl.constexpr,
-    UNITS: tl.constexpr, HEADS: tl.constexpr, CLASSES: tl.constexpr, EDGES: tl.constexpr,
+    UNITS: tl.constexpr, HEADS: tl.constexpr, CLASSES: tl.constexpr, IS_PAIR: tl.constexpr,
+    EDGES: tl.constexpr,
 ):  # fmt: skip
     """Back through the second layer to ``g_p`` by p and ``g_hidden`` by what h is activated from.
 
@@ -240,12 +284,10 @@ def attend_once_gradient(
     total += tl.load(base + SOURCE + output) * by_source + tl.load(base + TARGET + output) * by_row
     at = row * CLASSES + output
     own = tl.load(p + at)
-    tl.store(g_p + at, total)
     tl.store(source_part + at, own * by_source)
     tl.store(target_part + at, own * by_row)
 
-    weight = tl.load(base + WEIGHT + unit[:, :, None] * CLASSES + output[None, None, :])
-    by_hidden = tl.sum(weight * total[None, None, :], axis=2)
+    by_hidden = product_gradient(total, g, g_p, base + WEIGHT, row, unit, CLASSES, IS_PAIR)
     at = row * width + unit
     by_hidden *= tl.load(slope + at)
     tl.store(g_hidden + at, by_hidden)
@@ -275,9 +317,9 @@ def attend_heads_gradient(
     g, z, kept_of, by_score, by_target, g_input, source_part, target_part, theta, row_shard,
     indptr, indices, reverse,
     SIZE: tl.constexpr, SOURCE: tl.constexpr, TARGET: tl.constexpr, UNITS: tl.constexpr,
-    HEADS: tl.constexpr, EDGES: tl.constexpr,
+    HEADS: tl.constexpr, IS_PAIR: tl.constexpr, EDGES: tl.constexpr,
 ):  # fmt: skip
-    """Back through the first layer to ``g_input`` by ``z = X W``."""
+    """Back through the first layer to ``g_input`` by ``z = X W``, and by the own part beside it."""
     r = tl.program_id(0)
     start, end = tl.load(indptr + r), tl.load(indptr + r + 1)
     width: tl.constexpr = UNITS * HEADS
@@ -302,6 +344,9 @@ def attend_heads_gradient(
     total += tl.load(base + SOURCE) * by_source[None, :] + tl.load(base + TARGET) * by_row[None, :]
     at = row * width + unit
     own = tl.load(z + at)
-    tl.store(g_input + at, total)
+    place = g_input + row * width * (2 if IS_PAIR else 1) + unit
+    tl.store(place, total)
+    if IS_PAIR:
+        tl.store(place + width, tl.load(g + at))
     tl.store(source_part + at, own * by_source[None, :])
     tl.store(target_part + at, own * by_row[None, :])

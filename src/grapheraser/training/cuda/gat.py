@@ -11,10 +11,14 @@ from grapheraser.training.layout.tensors import TensorLayout
 def buffers(layout: TensorLayout) -> dict[str, tuple[str, int]]:
     """What an epoch writes: by name, one row per what, and how wide."""
     hidden, classes, heads = layout.hidden.width, layout.classes.width, layout.hidden.period
-    wide = ("z", "out", "h", "slope", "g_hidden", "g_input", "source_part1", "target_part1")
+    wide = ("z", "out", "h", "slope", "g_hidden", "source_part1", "target_part1")
     found = dict.fromkeys(wide, ("rows", hidden))
-    for name in ("p", "g", "g_p", "source_part2", "target_part2"):
+    for name in ("p", "g", "source_part2", "target_part2"):
         found[name] = ("rows", classes)
+    found["g_input"] = ("rows", layout.inputs.out.width)
+    found["g_p"] = ("rows", layout["weight2"].out.width)
+    if layout.spec.skip:
+        found |= {"own1": ("rows", hidden), "own2": ("rows", classes)}
     for layer, width in ((1, heads), (2, 1)):
         for name in ("source", "target", "by_target"):
             found[f"{name}{layer}"] = ("rows", width)
@@ -42,30 +46,32 @@ def epoch(run: Run) -> None:
     layout, s, b = run.layout, run.stack, run.arena
     hidden, classes, heads = layout.hidden.width, layout.classes.width, layout.hidden.period
     edges, few = run.edges_per_step, run.edges_per_step // 2
-    shape = {"SIZE": layout.size, "UNITS": hidden // heads, "HEADS": heads}
+    skip = layout.spec.skip
+    own1, own2 = (b["own1"], b["own2"]) if skip else (b["z"], b["p"])  # not read without a skip
+    shape = {"SIZE": layout.size, "UNITS": hidden // heads, "HEADS": heads, "IS_PAIR": skip}
     first = {"SOURCE": layout.offset("att_src1"), "TARGET": layout.offset("att_dst1")}
     second = {"SOURCE": layout.offset("att_src2"), "TARGET": layout.offset("att_dst2")}
     limit = layout.limits.attention
     attention.project_heads[(s.num_rows,)](
-        b["z"], b["source1"], b["target1"], run.weights, run.theta, s.x_indptr, s.x_columns,
+        b["z"], own1, b["source1"], b["target1"], run.weights, run.theta, s.x_indptr, s.x_columns,
         s.x_values, s.features, s.row_shard, s.seeds, s.id_keys, run.clock,
         **shape, **first, ENTRIES=ENTRIES, INPUT_LIMIT=layout.limits.features,
-        num_warps=warps_for(hidden * ENTRIES),
+        num_warps=warps_for(layout.inputs.out.width * ENTRIES),
     )  # fmt: skip
     attention.attend_heads[(s.num_rows,)](
-        b["z"], b["source1"], b["target1"], b["out"], b["h"], b["slope"], b["p"], b["source2"],
-        b["target2"], b["share1"], b["kept1"], run.theta, s.row_shard, s.seeds, s.id_keys,
-        run.clock, s.indptr, s.indices,
+        b["z"], own1, b["source1"], b["target1"], b["out"], b["h"], b["slope"], b["p"], own2,
+        b["source2"], b["target2"], b["share1"], b["kept1"], run.theta, s.row_shard, s.seeds,
+        s.id_keys, run.clock, s.indptr, s.indices,
         **shape, **second, BIAS=layout.offset("bias1"), WEIGHT=layout.offset("weight2"),
         CLASSES=classes, ACTIVATION=layout.activation, LIMIT=layout.limits.hidden,
         ATTENTION_LIMIT=limit, EDGES=few, num_warps=warps_for(hidden * max(few, classes)),
     )  # fmt: skip
     attention.attend_once[(s.num_rows,)](
-        b["p"], b["source2"], b["target2"], b["g"], b["kept2"], b["by_score2"], b["by_target2"],
-        run.theta, s.row_shard, s.seeds, s.id_keys, run.clock, s.labels, s.shares, s.indptr,
-        s.indices,
+        b["p"], own2, b["source2"], b["target2"], b["g"], b["kept2"], b["by_score2"],
+        b["by_target2"], run.theta, s.row_shard, s.seeds, s.id_keys, run.clock, s.labels, s.shares,
+        s.indptr, s.indices,
         SIZE=layout.size, BIAS=layout.offset("bias2"), CLASSES=classes,
-        NUM_CLASSES=layout.num_classes, ATTENTION_LIMIT=limit, EDGES=edges,
+        NUM_CLASSES=layout.num_classes, IS_PAIR=skip, ATTENTION_LIMIT=limit, EDGES=edges,
         num_warps=warps_for(classes * edges),
     )  # fmt: skip
     attention.attend_once_gradient[(s.num_rows,)](

@@ -85,27 +85,35 @@ def _sage(
 def gat(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
     """Posteriors of GAT."""
     first, second = ("att_src1", "att_dst1", "bias1"), ("att_src2", "att_dst2", "bias2")
-    others, loops = w.of(*first, "weight2", *second), spec.self_loops
-    return _gat(field, w.columns, w.inputs, others, spec.heads, loops, w.activation, w.tile)
+    (weight2, *skip2), loops = w.of("weight2"), spec.self_loops
+    others, skips = (*w.of(*first), weight2, *w.of(*second)), (*w.inputs[1:], *skip2)
+    inputs = (w.columns, w.inputs[0], others, skips)
+    return _gat(field, *inputs, spec.heads, loops, w.activation, w.tile)
 
 
 @compiled
 def _gat(
     field: Field,
     columns: NDArray[np.int32],
-    inputs: tuple[Matrix, ...],
+    weight1: Matrix,
     others: tuple[Matrix, ...],
+    skips: tuple[Matrix, ...],
     heads: int,
     self_loops: bool,
     act: int,
     tile: Tile,
 ) -> Matrix:
-    """``others``: first scores and bias, second weight, scores and bias."""
+    """``others``: first scores and bias, second weight, scores, bias; ``skips``: none or two."""
     source1, target1, bias1, weight2, source2, target2, bias2 = others
-    z = project(field, len(field.rows), columns, inputs[0], tile)
+    z = project(field, len(field.rows), columns, weight1, tile)
     h = add(attend(field.outer, self_loops, heads, source1, target1, z), bias1)
-    z = matmul(activate(h, act), weight2)
-    return softmax(add(attend(field.inner, self_loops, 1, source2, target2, z), bias2))
+    if len(skips) > 0:
+        h += project(field, len(h), columns, skips[0], tile)
+    h = activate(h, act)
+    z = add(attend(field.inner, self_loops, 1, source2, target2, matmul(h, weight2)), bias2)
+    if len(skips) > 0:
+        z += matmul(h[: len(z)], skips[1])
+    return softmax(z)
 
 
 def gin(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
@@ -113,7 +121,7 @@ def gin(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
     others = w.of("bias1", "weight2", "bias2", "weight3", "bias3", "weight4", "bias4")
     norms = (w.of("scale1", "shift1", "mean1", "var1"), w.of("scale2", "shift2", "mean2", "var2"))
     head = w.of("head", "head_bias") if spec.linear_head else ()
-    return _gin(field, w.columns, w.inputs, others, *norms, head, w.activation, w.tile)
+    return _gin(field, w.columns, w.inputs, others, *norms, head, spec.mean, w.activation, w.tile)
 
 
 @compiled
@@ -125,15 +133,16 @@ def _gin(
     norm1: tuple[Matrix, ...],
     norm2: tuple[Matrix, ...],
     head: tuple[Matrix, ...],
+    averaged: bool,
     act: int,
     tile: Tile,
 ) -> Matrix:
     """``others``: the layers' networks but for the first weight."""
     bias1, inner1, inner_bias1, weight2, bias2, inner2, inner_bias2 = others
     z = project(field, len(field.rows), columns, inputs[0], tile)
-    h = activate(add(with_own(field.outer, z), bias1), RELU)
+    h = activate(add(with_own(field.outer, averaged, z), bias1), RELU)
     h = activate(normalise(add(matmul(h, inner1), inner_bias1), norm1), act)
-    h = activate(add(with_own(field.inner, matmul(h, weight2)), bias2), RELU)
+    h = activate(add(with_own(field.inner, averaged, matmul(h, weight2)), bias2), RELU)
     h = add(matmul(h, inner2), inner_bias2)
     if len(head) == 0:
         return softmax(h)

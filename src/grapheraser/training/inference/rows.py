@@ -166,14 +166,6 @@ def _sum(hop: Hop, z: Matrix) -> Matrix:
 
 
 @compiled
-def with_own(hop: Hop, z: Matrix) -> Matrix:
-    """Sum over neighbours and the node itself."""
-    out = _sum(hop, z)
-    out += z[: len(out)]
-    return out
-
-
-@compiled
 def mean(hop: Hop, z: Matrix) -> Matrix:
     """Mean over neighbours; zero where there are none."""
     out = _sum(hop, z)
@@ -181,6 +173,14 @@ def mean(hop: Hop, z: Matrix) -> Matrix:
         share = np.float32(1.0) / np.float32(max(1, hop.indptr[r + 1] - hop.indptr[r]))
         for u in range(z.shape[1]):
             out[r, u] *= share
+    return out
+
+
+@compiled
+def with_own(hop: Hop, averaged: bool, z: Matrix) -> Matrix:
+    """The node itself plus the sum over its neighbours, or their mean if ``averaged``."""
+    out = mean(hop, z) if averaged else _sum(hop, z)
+    out += z[: len(out)]
     return out
 
 

@@ -41,11 +41,14 @@ def adjacency_of(
     indptr, indices, sources = _with_loops(indptr.copy(), indices.copy(), loops)
     degree = np.diff(indptr).astype(np.float64)
     with np.errstate(divide="ignore"):
-        if declared.weighing == "normalised":
+        weighing = declared.weighing(spec)
+        if weighing == "normalised":
             factor = np.where(degree > 0, 1 / np.sqrt(degree), 0.0)
             forward = backward = factor[sources] * factor[indices]
-        elif declared.weighing == "mean":
-            forward, backward = 1 / degree[sources], 1 / degree[indices]
+        elif weighing == "mean":
+            inverse, own = 1 / (degree - loops), sources == indices
+            forward = np.where(own, 1.0, inverse[sources])
+            backward = np.where(own, 1.0, inverse[indices])
         else:
             forward = backward = np.ones(len(indices))
     reverse = _reverse_of(indptr, indices)
