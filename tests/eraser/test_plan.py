@@ -14,6 +14,7 @@ from grapheraser.eraser.plan import Plan, plan_removal
 from grapheraser.errors import EmptyEnsembleError
 from grapheraser.graph import coalesce
 from grapheraser.partition import Partition
+from grapheraser.partition.halo import halo_key, task_graph
 from tests.strategies import requests_for, small_graphs
 
 #   0 - 1 - 2 | 3 - 4 - 5      shard 0: 0 1 2   shard 1: 3 4 5   test node: 6
@@ -32,8 +33,8 @@ CUT = Partition(
 )
 
 
-def plan(*requests: ge.Nodes | ge.Edges | ge.Features) -> Plan:
-    return plan_removal(GRAPH, CUT, coalesce(GRAPH, requests))
+def plan(*requests: ge.Nodes | ge.Edges | ge.Features, halo: int | None = None) -> Plan:
+    return plan_removal(GRAPH, CUT, coalesce(GRAPH, requests), halo)
 
 
 def test_a_node_touches_its_shard_and_its_neighbours() -> None:
@@ -107,9 +108,33 @@ def test_a_plan_is_plain_json() -> None:
     assert json.loads(text)["cut_edges"] == 1
 
 
+def test_with_a_halo_a_node_touches_the_shards_that_see_it() -> None:
+    found = plan(ge.Nodes([2]), halo=halo_key(0))
+    assert found.retrain == (0, 1)
+    first, second = found.shards
+    assert first.why == "1 node goes; 2 of 3 nodes stay"
+    assert second.why == "1 halo node goes; 3 of 3 nodes stay"
+    assert (second.nodes, second.halo) == (0, 1)
+    assert plan(ge.Nodes([1]), halo=halo_key(0)).retrain == (0,)
+
+
+def test_with_a_halo_edges_and_features_touch_both_shards() -> None:
+    for request in (ge.Edges([(2, 3)]), ge.Features([3])):
+        found = plan(request, halo=halo_key(0))
+        assert found.retrain == (0, 1)
+        assert found.cut_edges == 0
+    assert plan(ge.Edges([(0, 6)]), halo=halo_key(0)).cut_edges == 1
+
+
+def test_an_emptied_shard_is_still_seen_by_others() -> None:
+    found = plan(ge.Nodes([0, 1, 2]), halo=halo_key(0))
+    assert (found.retrain, found.emptied) == ((1,), (0,))
+
+
+@pytest.mark.parametrize("halo", [None, halo_key(0)], ids=["alone", "halo"])
 @given(st.data())
 def test_exactly_the_shards_whose_training_graph_changes_are_retrained(
-    data: st.DataObject,
+    halo: int | None, data: st.DataObject
 ) -> None:
     graph = data.draw(small_graphs())
     partition = ge.partition_graph(graph, "random", num_shards=3)
@@ -118,13 +143,12 @@ def test_exactly_the_shards_whose_training_graph_changes_are_retrained(
     left = partition.restricted_to(rest.train_nodes)
     changed, emptied = set(), set()
     for shard in range(3):
-        members = left.members(shard)
-        if len(members) == 0:
+        if len(left.members(shard)) == 0:
             emptied.add(shard)
-        elif rest.subgraph(members) != graph.subgraph(partition.members(shard)):
+        elif task_graph(rest, left, shard, halo) != task_graph(graph, partition, shard, halo):
             changed.add(shard)
     if len(emptied) < 3:
-        found = plan_removal(graph, partition, coalesce(graph, request))
+        found = plan_removal(graph, partition, coalesce(graph, request), halo)
         assert set(found.retrain) == changed
         assert set(found.emptied) == emptied
 

@@ -269,6 +269,7 @@ def test_settings_that_the_run_was_not_fitted_with_are_noticed(
         {"members": ["words"]},
         {"members": "words"},
         {"num_shards": "4"},
+        {"halo": 1},
         {"device": 0},
         {"colour": 3},
     ],

@@ -190,6 +190,37 @@ def test_deleting_then_inserting_elsewhere_leaves_no_trace_of_the_first(
 
 
 @pytest.mark.parametrize(("model", "engine"), SHARDED)
+@settings(max_examples=6)
+@given(st.data())
+def test_unlearned_equals_retrained_with_a_halo(
+    model: str, engine: str, data: st.DataObject
+) -> None:
+    """Over sequences of nodes, edges, features and insertions."""
+    graph = data.draw(small_graphs())
+    partition = data.draw(st.sampled_from(["hash", "blpa"]))
+    drawn = {"num_shards": data.draw(st.integers(2, 4)), "seed": data.draw(st.integers(0, 3))}
+    eraser = eraser_of(model, engine, partition=partition, halo=True, **drawn).fit(graph)
+    for step in range(data.draw(st.integers(1, 4))):
+        before = dict(eraser.shards_)
+        if data.draw(st.booleans(), label="insert"):
+            others = data.draw(st.lists(st.sampled_from(graph.ids.tolist()), max_size=4))
+            receipt = eraser.insert(1000 + step, graph.x[[0]], 1, others)
+            graph = graph.with_node(1000 + step, graph.x[[0]], 1, others)
+        else:
+            request = data.draw(requests_for(graph))
+            if len(graph.without(request).train_nodes) < 5:
+                continue
+            plan = eraser.plan(request)
+            receipt = eraser.unlearn(request)
+            graph = graph.without(request)
+            assert receipt.retrained == plan.retrain
+        for shard, weights in eraser.shards_.items():
+            assert (weights is before.get(shard)) == (shard not in receipt.retrained)
+        assert bits(eraser) == bits(retrained(eraser, graph, eraser.partition_))
+    assert eraser.verify().identical
+
+
+@pytest.mark.parametrize(("model", "engine"), SHARDED)
 @settings(max_examples=5)
 @given(st.data())
 def test_other_shards_keep_their_very_weights(model: str, engine: str, data: st.DataObject) -> None:

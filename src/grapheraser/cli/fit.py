@@ -33,6 +33,9 @@ def run(
     members: Annotated[
         str, typer.Option(help="Closed-form members, e.g. words,labels; default all.")
     ] = "",
+    halo: Annotated[
+        bool, typer.Option("--halo", help="Shards see features of neighbours in other shards.")
+    ] = False,
     epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
@@ -71,6 +74,7 @@ def run(
         sample=_sample(sample),
         global_expert=global_expert,
         members=members.split(",") if members else None,
+        halo=halo,
     )
     started = time.perf_counter()
     eraser.fit(graph)

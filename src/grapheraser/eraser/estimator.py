@@ -61,6 +61,9 @@ class GraphEraser(Estimator):
             routed, but not with the paper's own aggregations (mean, majority, learned).
         engine: auto, pyg, cpu or cuda.
         members: which closed-form members: words, labels, edges, pattern, features. None: all.
+        halo: let every shard see the features of its members' neighbours in other shards, without
+            their labels. Shards that stand alone predict better; a request then retrains each shard
+            that sees what it names.
 
     Attributes:
         graph_: the current graph.
@@ -88,6 +91,7 @@ class GraphEraser(Estimator):
         global_expert: bool | None = None,
         engine: str = "auto",
         members: Sequence[str] | None = None,
+        halo: bool = False,
     ) -> None:
         self.model = model
         self.partition = partition
@@ -103,6 +107,7 @@ class GraphEraser(Estimator):
         self.global_expert = global_expert
         self.engine = engine
         self.members = members
+        self.halo = halo
         self._turn = Turn()  # requests from several threads are carried out one by one
 
     # -- fitted state -------------------------------------------------------------------------

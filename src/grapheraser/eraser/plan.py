@@ -12,12 +12,22 @@ from grapheraser.errors import EmptyEnsembleError
 from grapheraser.graph import TRAIN, Graph, Removal
 from grapheraser.graph.csr import slices_of
 from grapheraser.partition import Partition
+from grapheraser.partition.halo import halo_edges, halo_edges_to
 from grapheraser.reports.wording import plural
 
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What a request takes out of one shard."""
+    """What a request takes out of the graph that one shard trains on.
+
+    Attributes:
+        shard: its id.
+        nodes: members that go.
+        edges: edges of its training graph that the request names.
+        features: feature rows of its training graph that are cleared.
+        size_before, size_after: members.
+        halo: nodes in its halo that go.
+    """
 
     shard: int
     nodes: int
@@ -25,11 +35,13 @@ class ShardPlan:
     features: int
     size_before: int
     size_after: int
+    halo: int = 0
 
     @property
     def why(self) -> str:
         """In words, e.g. ``2 nodes and 1 edge go; 107 of 109 nodes stay``."""
         gone = {"node": self.nodes, "edge": self.edges, "feature row": self.features}
+        gone |= {"halo node": self.halo}
         what = " and ".join(plural(count, noun) for noun, count in gone.items() if count)
         verb = "goes" if sum(gone.values()) == 1 else "go"
         return f"{what} {verb}; {self.size_after} of {self.size_before} nodes stay"
@@ -94,8 +106,17 @@ class Plan:
         }
 
 
-def plan_removal(graph: Graph, partition: Partition, removal: Removal) -> Plan:
-    """Work out what a removal touches; refuses to empty the last shard."""
+def plan_removal(
+    graph: Graph, partition: Partition, removal: Removal, halo: int | None = None
+) -> Plan:
+    """Work out what a removal touches; refuses to empty the last shard.
+
+    Args:
+        graph: before the removal.
+        partition: of its training nodes.
+        removal: the checked request.
+        halo: the key that chooses the shards' halos; None where they have none.
+    """
     trained = _trained(graph, removal.nodes)
     cleared = _trained(graph, removal.features)
     ends = _shards_of_edges(graph, partition, removal.edges)
@@ -106,13 +127,19 @@ def plan_removal(graph: Graph, partition: Partition, removal: Removal) -> Plan:
     nodes = np.bincount(partition.shard_of(trained), minlength=k)
     edges = np.bincount(ends[inside, 0], minlength=k)
     features = np.bincount(partition.shard_of(cleared), minlength=k)
+    around, seen = np.zeros(k, dtype=np.int64), inside
+    if halo is not None:
+        around = _halo_rows(graph, partition, trained, halo)
+        features += _halo_rows(graph, partition, cleared, halo)
+        from_ends = _halo_edges_named(graph, partition, removal.edges, halo)
+        edges += np.bincount(ends[from_ends], minlength=k)
+        seen = inside | from_ends.any(axis=1)
     sizes = partition.sizes
-    hit = np.flatnonzero(nodes + edges + features)
-    shards = tuple(
-        ShardPlan(int(s), int(nodes[s]), int(edges[s]), int(features[s]), int(sizes[s]), int(left))
-        for s, left in zip(hit, (sizes - nodes)[hit], strict=True)
-    )
-    if (sizes - nodes).sum() == 0:
+    left = sizes - nodes
+    counts = np.stack([nodes, edges, features, sizes, left, around], axis=1)
+    hit = np.flatnonzero(nodes + edges + features + around)
+    shards = tuple(ShardPlan(int(shard), *counts[shard].tolist()) for shard in hit)
+    if left.sum() == 0:
         raise EmptyEnsembleError(
             f"the request takes the last {int(nodes.sum())} training nodes: no shard would be "
             "left to predict with.",
@@ -121,7 +148,7 @@ def plan_removal(graph: Graph, partition: Partition, removal: Removal) -> Plan:
     return Plan(
         removal=removal,
         shards=shards,
-        cut_edges=int((~inside).sum()),
+        cut_edges=int((~seen).sum()),
         untrained_nodes=len(removal.nodes) + len(removal.features) - len(trained) - len(cleared),
         touched=_touched(graph, removal),
     )
@@ -136,6 +163,27 @@ def _shards_of_edges(
     trained = graph.role[graph.positions(flat)] == TRAIN
     shards[trained] = partition.shard_of(flat[trained])
     return shards.reshape(-1, 2)
+
+
+def _halo_rows(
+    graph: Graph, partition: Partition, nodes: NDArray[np.int64], key: int
+) -> NDArray[np.int64]:
+    """How many of these nodes are in the halo of each shard ``[num_shards]``."""
+    pairs = halo_edges_to(graph, partition, nodes, key)
+    shards = partition.shard_of(graph.ids[pairs[:, 0]]).astype(np.int64)
+    once = np.unique(np.stack([shards, pairs[:, 1]]), axis=1)
+    return np.bincount(once[0], minlength=partition.num_shards)
+
+
+def _halo_edges_named(
+    graph: Graph, partition: Partition, edges: NDArray[np.int64], key: int
+) -> NDArray[np.bool_]:
+    """Of each edge ``[m, 2]``, whether it is a halo edge of the shard of each of its ends."""
+    ends = graph.positions(edges.ravel()).reshape(-1, 2)
+    rows = np.unique(ends)
+    pairs = halo_edges(graph, partition, rows[graph.role[rows] == TRAIN], key)
+    known = pairs[:, 0] * graph.num_nodes + pairs[:, 1]
+    return np.isin(ends * graph.num_nodes + ends[:, ::-1], known)
 
 
 def _trained(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -22,13 +22,14 @@ from grapheraser.aggregation import (
     named,
     resolve_aggregator,
 )
-from grapheraser.checks import whole
+from grapheraser.checks import flag, whole
 from grapheraser.eraser.guideline import AUTO
 from grapheraser.eraser.missing import MissingPartitioner, same_engine
 from grapheraser.errors import CorruptRunError, ParameterError
 from grapheraser.execution import Executor, resolve_executor
 from grapheraser.models import CustomModel, Model, ModelSpec, resolve_model
 from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
+from grapheraser.partition.halo import halo_key
 from grapheraser.partition.partitioning import FunctionPartitioner
 from grapheraser.seeding import derive
 from grapheraser.training import Engine, TrainingConfig, resolve_engine
@@ -58,6 +59,7 @@ class Settings:
         executor: where shards are trained; has no part in the results.
         seed: every random number follows from it.
         device: where the engine trains.
+        halo: whether shards see the features of neighbours in other shards.
     """
 
     training: TrainingConfig
@@ -67,10 +69,16 @@ class Settings:
     executor: Executor
     seed: int
     device: str = "cpu"
+    halo: bool = False
 
     def shard_seed(self, shard: int) -> int:
         """The seed of one shard's training; no other shard or node has a part in it."""
         return derive(self.seed, "train", shard)
+
+    @property
+    def halo_key(self) -> int | None:
+        """What chooses the neighbours in a halo; None where there is none."""
+        return halo_key(self.seed) if self.halo else None
 
     @property
     def aggregation_names(self) -> dict[str, Any]:
@@ -107,6 +115,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         executor=resolve_executor(arguments["executor"]),
         seed=numbers["seed"],
         device=device,
+        halo=flag("halo", "GraphEraser", arguments["halo"]),
     )
 
 

@@ -90,7 +90,7 @@ class Snapshot:
                         f"(receipt {receipt.sequence})."
                     ) from error
             raise
-        plan = plan_removal(self.state.graph, self.state.partition, removal)
+        plan = plan_removal(self.state.graph, self.state.partition, removal, self.settings.halo_key)
         nodes = len(self.state.partition.nodes) - sum(shard.nodes for shard in plan.shards)
         return replace(plan, notes=self.shrunk(nodes))
 

@@ -18,6 +18,7 @@ from grapheraser.eraser.missing import MissingEngine
 from grapheraser.eraser.settings import Settings
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
+from grapheraser.partition.halo import task_graph
 from grapheraser.training import ShardTask, ShardWeights
 from grapheraser.training.shards import train_shards
 
@@ -62,7 +63,7 @@ class State:
 
 def fit_state(settings: Settings, graph: Graph, partition: Partition) -> State:
     """S(G, P, seed): train every shard and fit the aggregation."""
-    shards = _train(settings, graph, partition, [int(shard) for shard in partition.shard_ids])
+    shards = train(settings, graph, partition, [int(shard) for shard in partition.shard_ids])
     ensemble = Ensemble(graph, partition, shards, settings.training.model, settings.seed)
     return State(ensemble, settings.aggregator.fit(ensemble))
 
@@ -89,7 +90,7 @@ def change_state(
         gone: ids of the nodes that are no longer in the graph.
     """
     started = time.perf_counter()
-    fresh = _train(settings, graph, partition, retrain)
+    fresh = train(settings, graph, partition, retrain)
     trained = time.perf_counter()
     left = {int(shard) for shard in partition.shard_ids}
     shards = {shard: weights for shard, weights in state.shards.items() if shard in left}
@@ -101,17 +102,21 @@ def change_state(
     return State(ensemble, aggregator), seconds
 
 
-def _train(
+def train(
     settings: Settings, graph: Graph, partition: Partition, shard_ids: Sequence[int]
 ) -> dict[int, ShardWeights]:
-    """Train these shards, each on its own nodes and the edges between them.
+    """Train these shards, each on its own nodes, the edges between them, and its halo if any.
 
     A closed-form model has none: its aggregator does all the work.
     """
     if settings.training.model.closed_form:
         return {}
     tasks = [
-        ShardTask(shard, graph.subgraph(partition.members(shard)), settings.shard_seed(shard))
+        ShardTask(
+            shard,
+            task_graph(graph, partition, shard, settings.halo_key),
+            settings.shard_seed(shard),
+        )
         for shard in shard_ids
     ]
     if tasks and isinstance(settings.engine, MissingEngine):

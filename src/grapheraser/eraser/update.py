@@ -1,4 +1,4 @@
-"""Growing: place a new node, retrain the shard that it joins, relearn, write the receipt."""
+"""Growing: place a new node, retrain the shards that see it, relearn, write the receipt."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from grapheraser.eraser.record import write_receipt
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Graph
+from grapheraser.partition import Partition
+from grapheraser.partition.halo import halo_edges_to
 from grapheraser.partition.placing import place_node
 from grapheraser.receipts import digest_of
 
@@ -30,13 +32,14 @@ def insert(
     partition = now.state.partition
     shard, inputs = place_node(partition, graph, node_id, now.settings.partitioner)
     partition = partition.with_node(node_id, shard, inputs=inputs)
+    retrain = _shards_that_see(graph, partition, node_id, now.settings.halo_key)
     placed = time.perf_counter()
     after, seconds = change_state(
         now.settings,
         now.state,
         graph,
         partition,
-        retrain=(shard,),
+        retrain=retrain,
         touched=np.union1d(others, [node_id]),
         gone=np.zeros(0, dtype=np.int64),
     )
@@ -46,11 +49,22 @@ def insert(
         action="insert",
         request=_digest(graph, node_id),
         counts={"nodes": 1, "edges": len(others), "features": 0, "untrained": 0},
-        shards=(shard,),
+        shards=retrain,
         timings={"graph": placed - started, **seconds},
         started=started,
     )
     return now.then(after, receipt)
+
+
+def _shards_that_see(
+    graph: Graph, partition: Partition, node: int, halo: int | None
+) -> tuple[int, ...]:
+    """The shard of a node, and those with the node in their halo, ascending."""
+    seeing = np.array([node])
+    if halo is not None:
+        members = halo_edges_to(graph, partition, seeing, halo)[:, 0]
+        seeing = np.concatenate([seeing, graph.ids[members]])
+    return tuple(np.unique(partition.shard_of(seeing)).tolist())
 
 
 def _digest(graph: Graph, node: int) -> str:

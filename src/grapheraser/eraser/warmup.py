@@ -42,7 +42,7 @@ def _rehearse(tiny: Settings) -> None:
     _ = graph.fingerprint
     for request in (Nodes([0]), Edges([(4, 5)]), Features([7])):
         removal = coalesce(state.graph, request)
-        plan = plan_removal(state.graph, state.partition, removal)
+        plan = plan_removal(state.graph, state.partition, removal, tiny.halo_key)
         rest = state.graph.without(removal)
         partition = state.partition.restricted_to(rest.train_nodes)
         state, _seconds = change_state(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Graph
+from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import CustomModel, Model, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.seeding import derive
@@ -42,7 +42,8 @@ def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu")
         module.train()
         for _ in range(config.epochs):
             optimizer.zero_grad()
-            loss = F.cross_entropy(_scores(module, x, edge_index, task.graph.num_classes), y)
+            scores = _scores(module, x, edge_index, task.graph.num_classes)
+            loss = F.cross_entropy(scores, y, ignore_index=UNLABELLED)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     return ShardWeights(columns, tensors_of(module, config.model))

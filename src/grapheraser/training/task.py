@@ -43,11 +43,11 @@ def built_in(model: Model, engine: str) -> ModelSpec:
 
 @dataclass(frozen=True, eq=False)
 class ShardTask:
-    """One shard to train: its own nodes and the edges between them, nothing else.
+    """One shard to train: its own nodes, the edges between them, and its halo if it has one.
 
     Attributes:
         shard: the shard's id.
-        graph: the isolated subgraph; every node is a training node.
+        graph: see `partition.halo`; nodes without a label take part, but have no loss.
         seed: derived from the run's seed and the shard's id.
     """
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grapheraser.graph import Graph
+from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import ModelSpec, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardTask, TrainingConfig
@@ -97,12 +97,21 @@ def assert_gradients_equal(
             assert np.abs(expected).max() > 1e-6
 
 
+def with_halo(task: ShardTask) -> ShardTask:
+    """The same shard, where every third node has no label."""
+    y = task.graph.y.copy()
+    y[::3] = UNLABELLED
+    return replace(task, graph=replace(task.graph, y=y))
+
+
+@pytest.mark.parametrize("halo", [False, True])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_gradients_equal_autograd_in_float64(name: str) -> None:
+def test_gradients_equal_autograd_in_float64(name: str, halo: bool) -> None:
     task, spec = shard_task(), quiet(VARIANTS[name])
+    task = with_halo(task) if halo else task
     start = start_of(spec, task)
     module, x, edge_index, y = module_of(spec, task, start, torch.float64)
-    loss = F.cross_entropy(module(x, edge_index), y)
+    loss = F.cross_entropy(module(x, edge_index), y, ignore_index=UNLABELLED)
     torch.autograd.backward(loss)
     assert_gradients_equal(engine_gradients(spec, task, start), module, 1e-8)
 

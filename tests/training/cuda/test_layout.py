@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Graph
+from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import PRESETS, CustomModel, initial_weights, parameter_shapes
 from grapheraser.training import ShardTask, TrainingConfig
 from grapheraser.training.cuda import check_model, train_shards
@@ -52,6 +52,17 @@ def test_widths_are_powers_of_two(classes: int) -> None:
         axes = (layout.hidden, layout.classes, layout.inputs.out)
         widths = {a.width for a in (*axes, *(s.out for s in layout.segments.values()))}
         assert all(width >= 16 and width & (width - 1) == 0 for width in widths)
+
+
+def test_a_row_without_a_label_has_no_share_in_the_loss() -> None:
+    tasks = [shard_task(n, seed) for n, seed in ((6, 1), (4, 2))]
+    y = np.array([0, UNLABELLED, 1, 2, UNLABELLED, 0])
+    tasks[0] = replace(tasks[0], graph=replace(tasks[0].graph, y=y))
+    arrays = stack_of(layout_of(PRESETS["gcn"], 3), tasks, np.float64).arrays
+    quarter = 0.25
+    expected = [quarter, 0, quarter, quarter, 0, quarter, *[quarter] * 4]
+    np.testing.assert_array_equal(arrays["loss_shares"], expected)
+    np.testing.assert_array_equal(arrays["shares"], [1 / 6] * 6 + [quarter] * 4)
 
 
 def test_a_stack_is_the_shards_end_to_end() -> None:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from grapheraser.audit.attacks.asking import Answers, ask, state_of
 from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.eraser import GraphEraser
-from grapheraser.eraser.state import State
+from grapheraser.eraser.state import State, train
 from grapheraser.errors import ParameterError
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import TEST, TRAIN, UNLABELLED, Graph, Nodes
@@ -111,10 +111,7 @@ def _reseeded(after: GraphEraser, touched: Sequence[int], seed: int) -> State:
     state, graph = state_of(after), after.graph_
     if not touched:
         return state
-    members = np.concatenate([state.partition.members(shard) for shard in touched])
-    part = state.partition.restricted_to(members)
-    params = {**after.get_params(), "seed": seed, "aggregation": "mean"}
-    fresh = GraphEraser(**params).fit(graph.subgraph(members), partition=part).shards_
+    fresh = train(replace(after._settings, seed=seed), graph, state.partition, touched)
     ensemble = replace(state.ensemble, shards={**state.shards, **fresh})
     return State(ensemble, after._settings.aggregator.fit(ensemble))
 

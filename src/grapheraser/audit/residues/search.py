@@ -31,6 +31,7 @@ from grapheraser.audit.residues.traces import (
 from grapheraser.eraser.verify import stale_aggregator, stale_shards
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec
+from grapheraser.partition.halo import halo_key, task_graph
 from grapheraser.store import (
     LOCK,
     MANIFEST,
@@ -237,9 +238,11 @@ def _columns(run: StoredRun) -> Iterator[Residue]:
     if model.get("part") != ModelSpec.__name__:
         return
     spec = ModelSpec(**model["options"])
+    arguments = run.configuration["arguments"]
+    key = halo_key(arguments["seed"]) if arguments.get("halo") else None
     for shard, weights in run.shards.items():
-        members = run.graph.subgraph(run.partition.members(shard))
-        extra = np.setdiff1d(weights.columns, ShardTask(shard, members, 0).columns(spec))
+        seen = task_graph(run.graph, run.partition, shard, key)
+        extra = np.setdiff1d(weights.columns, ShardTask(shard, seen, 0).columns(spec))
         if len(extra):
             what = f"shard {shard} has weights for {len(extra)} columns that none of its nodes has"
             yield Residue("feature column", "shards", what)

@@ -154,10 +154,20 @@ def times(g: Array, slope: Array, tile: Tile) -> None:
 
 @compiled
 def loss_gradient(logits: Array, labels: NDArray[np.int64], num_classes: int, g: Array) -> None:
-    """Gradient of the mean cross-entropy by the logits: ``(softmax - one_hot) / n``."""
+    """Gradient of the mean cross-entropy by the logits: ``(softmax - one_hot) / labelled``.
+
+    A row without a label (-1) has none.
+    """
     n, width = logits.shape
-    share = 1.0 / n
+    labelled = 0
     for r in range(n):
+        labelled += labels[r] >= 0
+    share = 1.0 / labelled
+    for r in range(n):
+        if labels[r] < 0:
+            for t in range(0, width, LANES):
+                store(g, r * width + t, zeros(g, ONE))
+            continue
         best = zeros(g, ONE) - np.inf
         for t in range(0, width, LANES):
             value = load(logits, r * width + t, ONE)

@@ -29,7 +29,7 @@ class Shard(NamedTuple):
     Attributes:
         x: features.
         edges: adjacency with the weights that the model gives to edges.
-        labels: int64 ``[n]``.
+        labels: int64 ``[n]``, -1 for nodes that have no loss.
         num_classes: C, at most the padded width of the logits.
         noise: where dropout comes from.
         schedule: Adam's rates by epoch.

@@ -66,7 +66,10 @@ def row_times_transposed(row, weight, IN: tl.constexpr, STRIDE: tl.constexpr, OU
 
 @triton.jit
 def loss_gradient(logits, label, share, NUM_CLASSES: tl.constexpr, WIDTH: tl.constexpr):
-    """Gradient of the mean cross-entropy by one row of logits; ``share`` is one over the rows."""
+    """Gradient of the mean cross-entropy by one row of logits.
+
+    ``share`` is one over the number of labelled rows, and 0 for a row without a label (-1).
+    """
     unit = tl.arange(0, WIDTH)
     real = unit < NUM_CLASSES
     logits = tl.where(real, logits, -float("inf"))

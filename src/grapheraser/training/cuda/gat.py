@@ -68,8 +68,8 @@ def epoch(run: Run) -> None:
     )  # fmt: skip
     attention.attend_once[(s.num_rows,)](
         b["p"], own2, b["source2"], b["target2"], b["g"], b["kept2"], b["by_score2"],
-        b["by_target2"], run.theta, s.row_shard, s.seeds, s.id_keys, run.clock, s.labels, s.shares,
-        s.indptr, s.indices,
+        b["by_target2"], run.theta, s.row_shard, s.seeds, s.id_keys, run.clock, s.labels,
+        s.loss_shares, s.indptr, s.indices,
         SIZE=layout.size, BIAS=layout.offset("bias2"), CLASSES=classes,
         NUM_CLASSES=layout.num_classes, IS_PAIR=skip, ATTENTION_LIMIT=limit, EDGES=edges,
         num_warps=warps_for(classes * edges),

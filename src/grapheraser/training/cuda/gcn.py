@@ -139,7 +139,8 @@ def epoch(run: Run) -> None:
         num_warps=warps_for(hidden * max(edges, out)),
     )  # fmt: skip
     second_layer[(s.num_rows,)](
-        b["p"], b["g"], run.theta, s.row_shard, s.labels, s.shares, s.indptr, s.indices, s.forward,
+        b["p"], b["g"], run.theta, s.row_shard, s.labels, s.loss_shares, s.indptr, s.indices,
+        s.forward,
         SIZE=size, BIAS=layout.offset("bias2"), CLASSES=classes, NUM_CLASSES=layout.num_classes,
         IS_PAIR=is_pair, EDGES=edges, num_warps=warps_for(classes * edges),
     )  # fmt: skip

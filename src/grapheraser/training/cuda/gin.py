@@ -208,8 +208,8 @@ def _perceptron(
     hidden, edges = layout.hidden.width, run.edges_per_step
     width = hidden if layer == 1 else layout["weight4"].out.width
     perceptron[(s.num_rows,)](
-        b[z], b[h], b[slope], b[out], b["g4"], b["g3"], run.theta, s.row_shard, s.labels, s.shares,
-        s.indptr, s.indices, s.forward,
+        b[z], b[h], b[slope], b[out], b["g4"], b["g3"], run.theta, s.row_shard, s.labels,
+        s.loss_shares, s.indptr, s.indices, s.forward,
         SIZE=layout.size, BIAS_1=layout.offset(f"bias{2 * layer - 1}"),
         WEIGHT=layout.offset(f"weight{2 * layer}"), BIAS_2=layout.offset(f"bias{2 * layer}"),
         HIDDEN=hidden, OUT=width, NUM_CLASSES=num_classes, EDGES=edges,
@@ -236,7 +236,7 @@ def _between(
     out = layout[weight].out.width
     between[(s.num_rows,)](
         b[z], b[h], b[slope], b[p], b["g_out"], b["g_y2"], b[f"mean{layer}"], b[f"inverse{layer}"],
-        run.theta, s.row_shard, s.labels, s.shares, s.seeds, s.id_keys, run.clock,
+        run.theta, s.row_shard, s.labels, s.loss_shares, s.seeds, s.id_keys, run.clock,
         SIZE=layout.size, SCALE=layout.offset(f"scale{layer}"),
         SHIFT=layout.offset(f"shift{layer}"), WEIGHT=layout.offset(weight),
         BIAS=layout.offset("head_bias"), HIDDEN=width, OUT=out,

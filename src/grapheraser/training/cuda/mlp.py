@@ -115,7 +115,7 @@ def _linear(
     layout, s, b = run.layout, run.stack, run.arena
     tile = width_out if num_classes else 16
     linear[(s.num_tiles, width_out // tile)](
-        b[h], b[out], b[slope], run.theta, s.tiles, s.row_shard, s.labels, s.shares, s.seeds,
+        b[h], b[out], b[slope], run.theta, s.tiles, s.row_shard, s.labels, s.loss_shares, s.seeds,
         s.id_keys, run.clock,
         SIZE=layout.size, WEIGHT=layout.offset(weight),
         BIAS=0 if bias is None else layout.offset(bias),

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
+from grapheraser.graph import UNLABELLED
 from grapheraser.kernels.compiled import compiled
 from grapheraser.seeding import keyed_hash
 from grapheraser.training.layout.adjacency import adjacency_of, check_entries
@@ -55,8 +56,9 @@ class Stack:
     Attributes:
         bounds: int32 ``[shards + 1]``, rows of each shard.
         seeds: int64 ``[shards]``, bits of the task seeds.
-        row_shard, labels, id_keys, shares: of each row its shard, class, hashed id, and one over
-            the number of rows of its shard.
+        row_shard, labels, id_keys, shares: of each row its shard, class (-1: none), hashed id, and
+            one over the number of rows of its shard.
+        loss_shares: one over the number of labelled rows of its shard; 0 for a row without a label.
         tiles: int32 ``[tiles, 2]``, first row and end of up to `ROW_TILE` rows of one shard.
         indptr, indices, forward, backward, reverse: adjacency; see `layout.adjacency`.
         x_indptr, x_columns, x_values: features by row.
@@ -72,6 +74,7 @@ class Stack:
     labels: Tensor
     id_keys: Tensor
     shares: Tensor
+    loss_shares: Tensor
     tiles: Tensor
     indptr: Tensor
     indices: Tensor
@@ -164,6 +167,7 @@ def stack_of(layout: TensorLayout, tasks: Sequence[ShardTask], dtype: DTypeLike)
         "labels": np.concatenate([task.graph.y for task in tasks]),
         "id_keys": keyed_hash(np.concatenate([task.graph.ids for task in tasks]), 0).view(np.int64),
         "shares": np.repeat(1.0 / np.diff(rows), np.diff(rows)).astype(dtype),
+        "loss_shares": np.concatenate([_loss_shares(task.graph.y) for task in tasks]).astype(dtype),
         "tiles": _tiles(rows[:-1], rows[1:], ROW_TILE),
         "blocks": np.concatenate([np.stack([single, single + 1], axis=1), shorts]),
     }
@@ -228,6 +232,11 @@ def _stacked_edges(
         "backward": np.concatenate([part.backward for part in parts]),
         "reverse": reverse + np.repeat(firsts[:-1], counts),
     }
+
+
+def _loss_shares(labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    labelled = labels != UNLABELLED
+    return np.where(labelled, 1.0 / labelled.sum(), 0.0)
 
 
 def _ends(sizes: Sequence[int]) -> NDArray[np.int64]:
