@@ -14,6 +14,7 @@ from grapheraser.bench import (
     cuda,
     engines,
     fidelity,
+    leaks,
     partition,
     relearning,
     unlearn,
@@ -36,6 +37,7 @@ def main() -> None:
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))
     write("aggregation.md", "relearning", relearning.markdown(stored("relearning")))
+    write("audit.md", "leaks", leaks.markdown(stored("leaks")))
     f1 = stored("utility-partitions")
     write("aggregation.md", "utility-partitions", utility.summary(f1))
     write("results/aggregations.md", "utility", utility.table(f1))

@@ -14,6 +14,7 @@ from grapheraser.aggregation import (
     LearnedAggregator,
     PooledAggregator,
     RoutedAggregator,
+    Sample,
 )
 from grapheraser.aggregation.pooled import FittedPool
 from tests.strategies import TwoHops, requests_for, small_graph, small_graphs
@@ -64,7 +65,9 @@ def test_what_a_pool_keeps_between_requests_is_what_a_fresh_fit_judges_by(
     model: str, data: st.DataObject
 ) -> None:
     """Also what is no part of its tensors, because it follows from the graph."""
-    rule = PooledAggregator(MEMBERS, sample=data.draw(st.sampled_from(["all", 0.5, 8])))
+    samples: list[Sample] = ["all", 0.5, 8]
+    sample = data.draw(st.sampled_from(samples))
+    rule = PooledAggregator(MEMBERS, sample=sample)
     eraser = ge.GraphEraser(model=model, num_shards=3, aggregation=rule, epochs=1)
     eraser.fit(data.draw(small_graphs(min_nodes=15)))
     for _ in range(2):
@@ -124,9 +127,9 @@ def test_a_model_of_unknown_reach_is_relearned_from_scratch(rule: Aggregator) ->
 
 def test_an_emptied_sample_falls_back_to_equal_weights_and_says_so() -> None:
     """Of a pool, `test_pooled` says the same."""
-    eraser = ge.GraphEraser(
-        num_shards=3, aggregation=LearnedAggregator(sample=0.2), epochs=2
-    ).fit(small_graph(2))
+    eraser = ge.GraphEraser(num_shards=3, aggregation=LearnedAggregator(sample=0.2), epochs=2).fit(
+        small_graph(2)
+    )
     sampled = eraser.aggregator_.tensors["nodes"]
     assert len(sampled)
     assert not eraser.aggregator_.notes

@@ -94,9 +94,9 @@ def test_with_one_shard_the_answer_is_that_shards(small: ge.Graph, name: str) ->
 
 
 def test_names_and_objects_are_resolved() -> None:
-    assert resolve_aggregator("mean") == MeanAggregator()
+    assert resolve_aggregator("mean", num_shards=2) == MeanAggregator()
     mine = MajorityAggregator()
-    assert resolve_aggregator(mine) is mine
+    assert resolve_aggregator(mine, num_shards=2) is mine
     assert {"mean", "majority"} <= set(AGGREGATORS)
 
 
@@ -105,4 +105,4 @@ def test_names_and_objects_are_resolved() -> None:
 )
 def test_anything_else_is_refused(bad: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        resolve_aggregator(bad)
+        resolve_aggregator(bad, num_shards=2)

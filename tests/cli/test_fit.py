@@ -31,3 +31,25 @@ def test_fit_finds_out_about_its_folder_before_it_trains(
     assert snapshot(tmp_path) == before
     data("fit", "demo", "--shards", 2, "--epochs", 1, "--out", own_run, "--replace")
     assert ge.GraphEraser.load(own_run).receipts_ == ()
+
+
+def test_members_are_named_and_come_back(tmp_path: Path) -> None:
+    options = ("--shards", 2, "--epochs", 1)
+    data("fit", "demo", *options, "--members", "features,words", "--out", tmp_path / "two")
+    eraser = ge.GraphEraser.load(tmp_path / "two")
+    assert list(eraser.aggregator_.fitted.weights) == ["words", "features", "shards"]  # type: ignore[attr-defined]
+    data("fit", "demo", *options, "--no-global-expert", "--out", tmp_path / "none")
+    assert not ge.GraphEraser.load(tmp_path / "none").aggregator_.tensors
+    for bad in (("--members", "phrases"), ("--members", "words", "--no-global-expert")):
+        done = run("fit", "demo", *options, *bad, "--out", tmp_path / "bad", "--json")
+        assert done.returncode == 1
+        assert json.loads(done.stdout)["error"]["type"] == "ParameterError"
+        assert "'members' of GraphEraser" in done.stdout
+
+
+def test_a_closed_form_model_needs_no_number_of_shards(tmp_path: Path) -> None:
+    data("fit", "demo", "--model", "closed-form", "--out", tmp_path / "run")
+    node = int(ge.GraphEraser.load(tmp_path / "run").graph_.train_nodes[0])
+    receipt = data("unlearn", tmp_path / "run", "--nodes", node)
+    assert "exact" in json.dumps(receipt)
+    assert ge.GraphEraser.load(tmp_path / "run").verify().identical

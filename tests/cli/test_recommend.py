@@ -8,8 +8,10 @@ from tests.cli.commands import data, run
 def test_recommend_ends_with_a_command_that_follows_its_advice() -> None:
     options = ("--model", "mlp", "--shards", 4, "--epochs", 2)
     advice = data("recommend", "demo", *options)
-    assert advice["num_shards"] == 4
-    assert len(advice["reasons"]) == 4
-    *_, command = run("recommend", "demo", *options).stdout.strip().split("\n")
-    assert command.startswith(f"grapheraser fit demo --model mlp --partition {advice['partition']}")
-    assert ("--wide-expert" in command) == (advice["global_expert"] == "wide")
+    assert {"closed-form", "mlp", "mlp shards"} == set(advice["f1"])
+    assert advice["reasons"]
+    *told, command = run("recommend", "demo", *options).stdout.strip().split("\n")
+    assert told[: len(advice["reasons"])] == advice["reasons"]
+    assert command.startswith(f"grapheraser fit demo --model {advice['model']}")
+    assert ("--shards 4" in command) == (advice["num_shards"] == 4)
+    assert "--epochs 2" in command

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from grapheraser.kernels.elementary import exponential, log_normalise, logarithm, logarithms
 
@@ -89,5 +90,7 @@ def test_normalised_rows_are_log_probabilities(scores: list[float]) -> None:
     assert np.exp(row).sum() == pytest.approx(1)
 
 
-def row_by_numpy(scores: np.ndarray[tuple[int], np.dtype[np.float64]]) -> object:
-    return scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
+def row_by_numpy(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    above: NDArray[np.float64] = scores - scores.max()
+    found: NDArray[np.float64] = above - np.log(np.exp(above).sum())
+    return found

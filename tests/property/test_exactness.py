@@ -1,6 +1,7 @@
 """The promise: what `unlearn` leaves is what training on the rest gives, bit for bit.
 
-Over small random graphs, every model and engine, every registered partition and aggregation.
+Over small random graphs, every model and engine, every registered partition and aggregation, and
+every selection of closed-form members.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grapheraser as ge
-from grapheraser.aggregation import AGGREGATORS
+from grapheraser.aggregation import AGGREGATORS, MEMBERS
 from grapheraser.graph import Request
 from grapheraser.models import KINDS, PRESETS
+from grapheraser.models.spec import CLOSED_FORM
 from grapheraser.partition import Partition
 from grapheraser.receipts import EXACT, EXACT_GIVEN_PARTITION
 from tests.strategies import (
@@ -27,7 +29,8 @@ from tests.strategies import (
     small_graphs,
 )
 
-CASES = [(kind, engine) for kind in KINDS for engine in engines()] + [("custom", "pyg")]
+SHARDED = [(kind, engine) for kind in KINDS for engine in engines()] + [("custom", "pyg")]
+CASES = [*SHARDED, *((model, "auto") for model in CLOSED_FORM)]
 PAPER = [name for name in PRESETS if name.endswith(":paper")]
 
 pytestmark = pytest.mark.slow
@@ -42,12 +45,21 @@ def eraser_of(model: str, engine: str, **changes: Any) -> ge.GraphEraser:
 
 @st.composite
 def settings_drawn(draw: st.DrawFn) -> dict[str, Any]:
+    aggregation = draw(st.sampled_from(list(AGGREGATORS)))
     return {
         "partition": draw(st.sampled_from(partitioners())),
-        "aggregation": draw(st.sampled_from(list(AGGREGATORS))),
+        "aggregation": aggregation,
+        "members": draw(_members()) if aggregation == "routed" else None,
+        "sample": draw(st.sampled_from(["auto", "all", 0.5, 5])),
         "num_shards": draw(st.integers(1, 4)),
         "seed": draw(st.integers(0, 3)),
     }
+
+
+def _members() -> st.SearchStrategy[list[str] | None]:
+    """Mostly the default; None of a single shard is the shard alone."""
+    some = st.lists(st.sampled_from(MEMBERS), min_size=1, unique=True)
+    return st.one_of(st.none(), st.just(list(MEMBERS)), some)
 
 
 def bits(eraser: ge.GraphEraser) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
@@ -86,7 +98,8 @@ def test_unlearned_equals_retrained(model: str, engine: str, data: st.DataObject
     rest = graph.without(batch)
     assert eraser.graph_ == rest
     assert bits(eraser) == bits(retrained(eraser, rest, cut))
-    assert receipt.statement == (EXACT if drawn["partition"] == "hash" else EXACT_GIVEN_PARTITION)
+    exact = drawn["partition"] == "hash" or model in CLOSED_FORM
+    assert receipt.statement == (EXACT if exact else EXACT_GIVEN_PARTITION)
     if receipt.statement == EXACT and drawn["num_shards"] <= len(rest.train_nodes):
         assert bits(eraser) == bits(ge.GraphEraser(**eraser.get_params()).fit(rest))
     assert eraser.verify().identical
@@ -176,7 +189,7 @@ def test_deleting_then_inserting_elsewhere_leaves_no_trace_of_the_first(
     assert bits(eraser) == bits(afresh)
 
 
-@every_case
+@pytest.mark.parametrize(("model", "engine"), SHARDED)
 @settings(max_examples=6)
 @given(st.data())
 def test_unlearned_equals_retrained_with_a_halo(
@@ -207,7 +220,7 @@ def test_unlearned_equals_retrained_with_a_halo(
     assert eraser.verify().identical
 
 
-@every_case
+@pytest.mark.parametrize(("model", "engine"), SHARDED)
 @settings(max_examples=5)
 @given(st.data())
 def test_other_shards_keep_their_very_weights(model: str, engine: str, data: st.DataObject) -> None:
@@ -222,16 +235,19 @@ def test_other_shards_keep_their_very_weights(model: str, engine: str, data: st.
         assert (weights is before[shard]) == (shard not in plan.retrain)
 
 
-@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize(
+    ("model", "engine"),
+    [*(("gcn", engine) for engine in engines()), *((model, "auto") for model in CLOSED_FORM)],
+)
 @settings(max_examples=10)
 @given(st.data())
 def test_a_run_that_was_saved_in_between_forgets_the_same_way(
-    tmp_path_factory: pytest.TempPathFactory, engine: str, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, model: str, engine: str, data: st.DataObject
 ) -> None:
     graph = data.draw(small_graphs())
     drawn = data.draw(settings_drawn())
     batch = data.draw(batches_for(graph))
-    stayed = eraser_of("gcn", engine, **drawn).fit(graph)
+    stayed = eraser_of(model, engine, **drawn).fit(graph)
     folder = tmp_path_factory.mktemp("run")
     stayed.save(folder / "run")
     for request in batch:

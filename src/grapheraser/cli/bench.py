@@ -21,6 +21,7 @@ BENCHMARKS = {
     "unlearn": "a request, up to its receipt, against PyG from scratch",
     "relearning": "relearning the aggregation after a request",
     "cuda": "the CUDA engine against the PyG loop on one GPU",
+    "leaks": "what each part of the ensemble gives away to four attacks",
     "utility": "F1 of the defaults and their parts against training from scratch, ten graphs",
     "utility-partitions": "F1 of every partition and aggregation on the paper's graphs",
 }

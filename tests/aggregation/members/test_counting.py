@@ -47,9 +47,12 @@ def test_evidence_is_that_of_each_member(names: tuple[str, ...]) -> None:
 def test_counts_are_whole_numbers_that_come_back(kind: str) -> None:
     ensemble = ensemble_of(GRAPHS[kind])
     fitted = Counting().fit(ensemble, sample_of(ensemble))
-    assert fitted.classes.tolist() == np.bincount(
-        list(known(ensemble.graph).values()), minlength=ensemble.graph.num_classes
-    ).tolist()
+    assert (
+        fitted.classes.tolist()
+        == np.bincount(
+            list(known(ensemble.graph).values()), minlength=ensemble.graph.num_classes
+        ).tolist()
+    )
     assert all(tensor.dtype.kind == "i" for tensor in fitted.tensors.values())
     back = Counting().restore(fitted.tensors)
     every = np.arange(ensemble.graph.num_nodes)

@@ -12,7 +12,14 @@ import grapheraser as ge
 from grapheraser.aggregation.members import edges
 from grapheraser.aggregation.members.around import NEAR
 from grapheraser.aggregation.members.base import FLOOR
-from tests.aggregation.members.oracle import GRAPHS, as_test_nodes, chosen, known, labels_key
+from tests.aggregation.members.oracle import (
+    GRAPHS,
+    as_test_nodes,
+    chosen,
+    known,
+    labels_key,
+    unlabelled,
+)
 
 
 def pairs_of(graph: ge.Graph) -> Counter[tuple[int, int]]:
@@ -88,9 +95,21 @@ def test_without_edges_all_classes_are_alike() -> None:
 
 
 def test_edges_between_two_nodes_that_go_are_taken_out_once() -> None:
+    """Whether their neighbours are named beside them or not."""
     graph = GRAPHS["many edges"]
     gone = np.array(list(known(graph))[:8])
     after = graph.without(ge.Nodes(gone))
-    touched = np.unique(np.concatenate([graph.neighbours(v) for v in gone.tolist()] + [gone]))
-    found = edges.changed_edge_counts(edges.edge_counts(graph), graph, after, touched)
-    assert np.array_equal(found, edges.edge_counts(after))
+    around = np.unique(np.concatenate([graph.neighbours(v) for v in gone.tolist()] + [gone]))
+    for named in (gone, around):
+        found = edges.changed_edge_counts(edges.edge_counts(graph), graph, after, named)
+        assert np.array_equal(found, edges.edge_counts(after))
+        back = edges.changed_edge_counts(found, after, graph, named)
+        assert np.array_equal(back, edges.edge_counts(graph))
+
+
+def test_a_node_that_loses_its_label_takes_its_pairs_along() -> None:
+    graph = GRAPHS["many edges"]
+    nodes = np.array(list(known(graph))[3:6])
+    for after in (unlabelled(graph, nodes), as_test_nodes(graph, nodes)):
+        found = edges.changed_edge_counts(edges.edge_counts(graph), graph, after, nodes)
+        assert np.array_equal(found, edges.edge_counts(after))

@@ -18,7 +18,7 @@ from tests.aggregation.members.oracle import GRAPHS, chosen, known, random_graph
 
 Matrix = NDArray[np.float64]
 # Rounded to whole numbers of float32 sums.
-CLOSE = {"atol": 1e-4}
+CLOSE = 1e-4
 
 
 def unit(rows: Matrix) -> Matrix:
@@ -86,7 +86,7 @@ def test_rows_are_what_dense_matrices_give(
     assert rule.width(graph) == width
     rows = rule.rows(graph, np.arange(graph.num_nodes), 3, learning=learning)
     allowed = graph.train_nodes if learning else graph.ids
-    np.testing.assert_allclose(rows / SCALE, expected_rows(graph, 50, 3, allowed), **CLOSE)
+    np.testing.assert_allclose(rows / SCALE, expected_rows(graph, 50, 3, allowed), atol=CLOSE)
     assert np.array_equal(rows, np.rint(rows))
 
 
@@ -94,7 +94,7 @@ def test_rows_are_what_dense_matrices_give(
 def test_so_they_are_on_every_kind_of_graph(kind: str) -> None:
     graph = GRAPHS[kind]
     rows = Features().rows(graph, np.arange(graph.num_nodes), 0, learning=False)
-    np.testing.assert_allclose(rows / SCALE, in_blocks(graph, 0, graph.ids), **CLOSE)
+    np.testing.assert_allclose(rows / SCALE, in_blocks(graph, 0, graph.ids), atol=CLOSE)
 
 
 def test_the_layout_follows_from_the_number_of_columns_alone() -> None:

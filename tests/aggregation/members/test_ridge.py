@@ -83,10 +83,7 @@ def regressed(
     rule: RidgeMember, rows: NDArray[np.float64], y: NDArray[np.int64], classes: int
 ) -> NDArray[np.float64]:
     H, Y = rows / SCALE, np.eye(classes)[y]
-    weights: NDArray[np.float64] = np.linalg.solve(
-        H.T @ H + rule.ridge * np.eye(H.shape[1]), H.T @ Y
-    )
-    return weights
+    return np.linalg.solve(H.T @ H + rule.ridge * np.eye(H.shape[1]), H.T @ Y).astype(np.float64)
 
 
 @each_member

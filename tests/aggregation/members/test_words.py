@@ -25,9 +25,7 @@ def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def presence(
-    graph: ge.Graph, nodes: list[int], without: int | None = None
-) -> NDArray[np.float64]:
+def presence(graph: ge.Graph, nodes: list[int], without: int | None = None) -> NDArray[np.float64]:
     """What scikit-learn says about nodes when one is not trained on; the prior still knows it."""
     x = (graph.x.toarray() != 0).astype(np.float64)
     rest = [(graph.positions([v])[0], y) for v, y in known(graph).items() if v != without]

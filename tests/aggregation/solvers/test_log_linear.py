@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,7 +52,8 @@ def best(L: Array, labels: NDArray[np.int64], start: Array) -> Array:
     bounds = [(0, None)] * len(start) + [(None, None)] * L.shape[2]
     x = np.concatenate([start, np.zeros(L.shape[2])])
     options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}
-    found: Array = minimize(
+    solve: Any = minimize
+    found: Array = solve(
         objective, x, (L, labels, start), "L-BFGS-B", jac=True, bounds=bounds, options=options
     ).x
     return found

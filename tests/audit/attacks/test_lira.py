@@ -81,7 +81,10 @@ def noisy(demo: ge.Graph) -> ge.Graph:
 
 @pytest.fixture(scope="module")
 def overfitted(noisy: ge.Graph) -> ge.GraphEraser:
-    eraser = ge.GraphEraser(model="mlp", partition="hash", num_shards=2, epochs=120)
+    """Shards alone: a pool learns from random labels to listen to nobody."""
+    eraser = ge.GraphEraser(
+        model="mlp", partition="hash", num_shards=2, epochs=120, global_expert=False
+    )
     return fitted(parameters(eraser), noisy)
 
 

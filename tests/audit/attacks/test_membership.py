@@ -111,7 +111,11 @@ def runs(demo: ge.Graph) -> dict[str, Any]:
         each_edge_once=True,
         name="random labels",
     )
-    params = parameters(ge.GraphEraser(model="mlp", partition="hash", num_shards=2, epochs=150))
+    # Shards alone: a pool learns from random labels to listen to nobody.
+    alone = ge.GraphEraser(
+        model="mlp", partition="hash", num_shards=2, epochs=150, global_expert=False
+    )
+    params = parameters(alone)
     own = resplit(graph, 3)
     return {
         "graph": graph,
