@@ -239,11 +239,6 @@ BAD: list[Any] = [
     pytest.param(
         {"model": "closed-form", "global_expert": "wide"},
         "'global_expert' of GraphEraser must be",
-        marks=pytest.mark.xfail(
-            strict=True,
-            raises=pytest.fail.Exception,
-            reason="not checked where members stand alone",
-        ),
     ),
 ]
 

@@ -46,7 +46,7 @@ def test_it_forgets_without_training_anything(model: str, demo: ge.Graph) -> Non
 @each_model
 @pytest.mark.parametrize(
     "changes",
-    [{"num_shards": 1}, {"num_shards": 50}, {"epochs": 7}, {"partition": "metis"}],
+    [{"num_shards": 1}, {"num_shards": 50}, {"epochs": 7}],
     ids=repr,
 )
 def test_what_concerns_shards_has_no_part_in_it(
@@ -87,11 +87,14 @@ def test_every_training_node_but_one_may_go_and_not_that(model: str) -> None:
     assert np.isfinite(eraser.predict_proba(eraser.graph_.ids)).all()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=pytest.fail.Exception,
-    reason="an aggregation is not looked at without shards",
+@pytest.mark.parametrize(
+    "about_shards",
+    [{"aggregation": "nonsense"}, {"aggregation": "mean"}, {"partition": "metis"}, {"halo": True}],
+    ids=repr,
 )
-def test_an_aggregation_that_nobody_knows_is_refused_all_the_same(small: ge.Graph) -> None:
-    with pytest.raises(GraphEraserError):
-        ge.GraphEraser(model="closed-form", aggregation="nonsense").fit(small)
+def test_what_is_about_shards_is_refused(small: ge.Graph, about_shards: dict[str, Any]) -> None:
+    with pytest.raises(GraphEraserError, match="has no shards"):
+        ge.GraphEraser(model="closed-form", **about_shards).fit(small)
+    partition = ge.partition_graph(small, "hash", num_shards=2)
+    with pytest.raises(GraphEraserError, match="has no shards"):
+        ge.GraphEraser(model="closed-form").fit(small, partition=partition)

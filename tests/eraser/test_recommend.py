@@ -106,10 +106,7 @@ def test_figures_are_those_of_fits_on_what_was_not_held_out() -> None:
     "model",
     [
         "closed-form",
-        pytest.param(
-            "sgc",
-            marks=pytest.mark.xfail(strict=True, raises=KeyError, reason="looked up by its name"),
-        ),
+        "sgc",
     ],
 )
 def test_a_closed_form_model_can_be_asked_about_too(model: str) -> None:

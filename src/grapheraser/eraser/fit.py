@@ -11,7 +11,7 @@ from grapheraser.eraser.settings import describe, resolve
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import fit_state
 from grapheraser.eraser.warmup import warm_up
-from grapheraser.errors import GraphError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import resolve_model
 from grapheraser.partition import Partition, partition_graph
@@ -34,8 +34,11 @@ def fit(
     _check_trainable(graph)
     settings = resolve(arguments)
     warm_up(settings)
-    if partition is None or settings.training.model.closed_form:
+    if partition is None:
         partition = make_partition(arguments, graph)
+    elif settings.training.model.closed_form:
+        name = settings.training.model.name
+        raise ParameterError(f"'partition' of fit must be left out: model '{name}' has no shards.")
     else:
         partition = accept_partition(partition, graph, settings.partitioner)
     configuration = describe(arguments, settings)

@@ -68,6 +68,8 @@ def recommend_partition(
             f"a recommendation needs 5 training nodes (found {training.num_nodes})."
         )
     resolved = resolve_model(model)
+    if resolved.closed_form:
+        raise PartitionError(f"model '{resolved.name}' has no shards to partition into.")
     held_out = held_out_nodes(training, seed)
     mlp_f1 = _f1(training, held_out, resolve_model("mlp"), epochs, seed, engine, device)
     model_f1 = _f1(training, held_out, resolved, epochs, seed, engine, device)

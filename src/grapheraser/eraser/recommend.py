@@ -101,7 +101,7 @@ def _candidates(model: str | Model | ModuleFactory | None) -> dict[str, Model]:
     if model is None:
         return {name: resolve_model(name) for name in GNNS}
     resolved = resolve_model(model)
-    return {resolved.name: resolved}
+    return {CLOSED_FORM if resolved.closed_form else resolved.name: resolved}
 
 
 def _advice(

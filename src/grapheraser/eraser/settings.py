@@ -34,6 +34,13 @@ from grapheraser.partition.partitioning import FunctionPartitioner
 from grapheraser.seeding import derive
 from grapheraser.training import Engine, TrainingConfig, resolve_engine
 
+# What arguments about shards may be where a model has none.
+_WITHOUT_SHARDS: dict[str, tuple[Any, ...]] = {
+    "aggregation": ("routed",),
+    "partition": ("hash",),
+    "global_expert": (None, True),
+    "halo": (False,),
+}
 _FORM = {"model": "factory", "aggregation": "..."}
 _PLAIN = str | int | float | bool | None
 # Classes that a description can be turned into again; any other is a user's own.
@@ -122,16 +129,16 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
 def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
     sample, members = arguments["sample"], arguments["members"]
     if model.closed_form:
-        if arguments["global_expert"] is False:
-            raise ParameterError(
-                f"model '{model.name}' is the closed-form members alone, so 'global_expert' of "
-                "GraphEraser must not be False."
-            )
-        alone = named(model.members if members is None else members)
-        if not alone:
+        for name, usual in _WITHOUT_SHARDS.items():
+            if not any(type(arguments[name]) is type(v) and arguments[name] == v for v in usual):
+                allowed = " or ".join(map(repr, usual))
+                without = f"{allowed} with model '{model.name}', which has no shards"
+                raise ParameterError.of(name, "GraphEraser", without, arguments[name])
+        chosen = named(model.members if members is None else members)
+        if not chosen:
             wanted = f"at least one of {', '.join(MEMBERS)} with model '{model.name}'"
             raise ParameterError.of("members", "GraphEraser", wanted, members)
-        return PooledAggregator(alone, shards=False, sample=sample)
+        return PooledAggregator(chosen, shards=False, sample=sample)
     return resolve_aggregator(
         arguments["aggregation"],
         num_shards=arguments["num_shards"],

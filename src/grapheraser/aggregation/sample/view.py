@@ -21,9 +21,9 @@ from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
 from grapheraser.seeding import derive
 
-# With 2 a model looks at 7 nodes at most to judge a sampled one, with 4 it would be 21, and
-# relearning on Physics has to fit into 20 ms. On validation nodes 4 gain 0.3 points of F1 with
-# `learned` and 0.1 with `routed-learned`, and 8 nothing over 4.
+# With 2 a model looks at 7 nodes at most to judge a sampled one, with 4 it would be 21. On
+# validation nodes 4 gain 0.3 points of F1 with `learned` and nothing in the pool, and 8 nothing
+# over 4.
 FANOUT = 2
 _HOPS = 2
 

@@ -54,7 +54,7 @@ def _default(parameter: str) -> str:
 
 
 def _paper() -> Protocol:
-    own = {"convex": "learned", "routed": "routed", "routed-learned": "routed-learned"}
+    own = {"convex": "learned", "routed": "routed"}
     return Protocol(
         name="paper",
         about=(
