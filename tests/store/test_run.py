@@ -41,7 +41,7 @@ def test_what_was_saved_comes_back_bit_for_bit(eraser: ge.GraphEraser, saved: Pa
     [
         {"model": "mlp"},
         {"model": ge.ModelSpec("gcn", hidden=4, dropout=0.25)},
-        {"model": "gin", "engine": "pyg"},
+        {"model": "gin:paper", "engine": "pyg"},
         {"partition": "random", "gamma": 0.5},
         {"aggregation": "majority", "seed": 7},
         {"num_shards": 1, "delta": 40},
