@@ -53,3 +53,11 @@ def test_a_closed_form_model_needs_no_number_of_shards(tmp_path: Path) -> None:
     receipt = data("unlearn", tmp_path / "run", "--nodes", node)
     assert "exact" in json.dumps(receipt)
     assert ge.GraphEraser.load(tmp_path / "run").verify().identical
+
+
+def test_a_run_with_a_halo_says_so_and_comes_back(tmp_path: Path) -> None:
+    options = ("--shards", 3, "--epochs", 1, "--no-global-expert")
+    data("fit", "demo", *options, "--halo", "--out", tmp_path / "run")
+    assert ge.GraphEraser.load(tmp_path / "run").halo is True
+    data("fit", "demo", *options, "--out", tmp_path / "alone")
+    assert ge.GraphEraser.load(tmp_path / "alone").halo is False

@@ -62,8 +62,8 @@ class GraphEraser(Estimator):
         engine: auto, pyg, cpu or cuda.
         members: which closed-form members: words, labels, edges, pattern, features. None: all.
         halo: let every shard see the features of its members' neighbours in other shards, without
-            their labels. It lifts shards that stand alone on most sparse graphs; a request then
-            retrains each shard that sees what it names.
+            their labels. It often lifts shards that stand alone; a request then retrains each shard
+            that sees what it names.
 
     Attributes:
         graph_: the current graph.
