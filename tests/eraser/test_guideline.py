@@ -7,7 +7,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.eraser.guideline import CANDIDATES, recommend_partition
-from grapheraser.errors import PartitionError
+from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.graph import Graph
 
 
@@ -81,8 +81,9 @@ def test_auto_partitions_as_advised(informative: str) -> None:
     assert eraser.verify().identical
 
 
-def test_auto_has_no_part_in_a_model_without_shards() -> None:
+def test_a_model_without_shards_is_not_partitioned() -> None:
     graph = _graph(informative="edges")
-    eraser = ge.GraphEraser(model="closed-form", partition="auto").fit(graph)
-    assert eraser.unlearn(ge.Nodes(graph.train_nodes[:1])).statement == "exact"
-    assert eraser.verify().identical
+    with pytest.raises(ParameterError, match="has no shards"):
+        ge.GraphEraser(model="closed-form", partition="auto").fit(graph)
+    with pytest.raises(PartitionError, match="no shards to partition"):
+        recommend_partition(graph, "sgc")

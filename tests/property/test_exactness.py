@@ -44,10 +44,11 @@ def eraser_of(model: str, engine: str, **changes: Any) -> ge.GraphEraser:
 
 
 @st.composite
-def settings_drawn(draw: st.DrawFn) -> dict[str, Any]:
-    aggregation = draw(st.sampled_from(list(AGGREGATORS)))
+def settings_drawn(draw: st.DrawFn, model: str) -> dict[str, Any]:
+    sharded = model not in CLOSED_FORM
+    aggregation = draw(st.sampled_from(list(AGGREGATORS))) if sharded else "routed"
     return {
-        "partition": draw(st.sampled_from(partitioners())),
+        "partition": draw(st.sampled_from(partitioners())) if sharded else "hash",
         "aggregation": aggregation,
         "members": draw(_members()) if aggregation == "routed" else None,
         "sample": draw(st.sampled_from(["auto", "all", 0.5, 5])),
@@ -86,7 +87,7 @@ def leaves_enough(graph: ge.Graph, batch: list[Request]) -> bool:
 @given(st.data())
 def test_unlearned_equals_retrained(model: str, engine: str, data: st.DataObject) -> None:
     graph = data.draw(small_graphs())
-    drawn = data.draw(settings_drawn())
+    drawn = data.draw(settings_drawn(model))
     eraser = eraser_of(model, engine, **drawn).fit(graph)
     cut = eraser.partition_
     batch = data.draw(
@@ -147,7 +148,7 @@ def test_the_order_of_deletions_and_their_batching_do_not_matter(
     model: str, engine: str, data: st.DataObject
 ) -> None:
     graph = data.draw(small_graphs())
-    drawn = data.draw(settings_drawn())
+    drawn = data.draw(settings_drawn(model))
     batch = data.draw(batches_for(graph))
     at_once = eraser_of(model, engine, **drawn).fit(graph)
     cut = at_once.partition_
@@ -166,7 +167,7 @@ def test_deleting_then_inserting_elsewhere_leaves_no_trace_of_the_first(
     model: str, engine: str, data: st.DataObject
 ) -> None:
     graph = data.draw(small_graphs())
-    drawn = data.draw(settings_drawn())
+    drawn = data.draw(settings_drawn(model))
     gone = int(data.draw(st.sampled_from(graph.train_nodes.tolist())))
     rest = graph.without(ge.Nodes([gone]))
     row = data.draw(
@@ -245,7 +246,7 @@ def test_a_run_that_was_saved_in_between_forgets_the_same_way(
     tmp_path_factory: pytest.TempPathFactory, model: str, engine: str, data: st.DataObject
 ) -> None:
     graph = data.draw(small_graphs())
-    drawn = data.draw(settings_drawn())
+    drawn = data.draw(settings_drawn(model))
     batch = data.draw(batches_for(graph))
     stayed = eraser_of(model, engine, **drawn).fit(graph)
     folder = tmp_path_factory.mktemp("run")

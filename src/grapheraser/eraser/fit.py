@@ -36,11 +36,11 @@ def fit(
     warm_up(settings)
     if partition is None:
         partition = make_partition(arguments, graph)
-    elif settings.training.model.closed_form:
-        name = settings.training.model.name
-        raise ParameterError(f"'partition' of fit must be left out: model '{name}' has no shards.")
     else:
         partition = accept_partition(partition, graph, settings.partitioner)
+        if settings.training.model.closed_form and partition.num_shards > 1:
+            name = settings.training.model.name
+            raise ParameterError(f"'partition' of fit: model '{name}' has no shards.")
     configuration = describe(arguments, settings)
     state = fit_state(settings, graph, partition)
     # Computed now, so that the first request does not wait for the fingerprint.
