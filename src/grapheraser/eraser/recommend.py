@@ -129,8 +129,7 @@ def _advice(
     chosen = (
         f"model '{best}': {figures}, and its shards add {gain:.3f}{doubt}.",
         f"{plural(shards, 'shard')}: {why}.",
-        "partition 'hash': a node's shard follows from its id alone, so receipts say 'exact'; "
-        "beside the closed-form members no other partition kept more.",
+        "partition 'hash': a node's shard follows from its id alone, so receipts say 'exact'.",
     )
     return Recommendation(best, "hash", shards, MEMBERS, f1, margin, chosen)
 
