@@ -11,8 +11,8 @@ import grapheraser as ge
 import grapheraser.aggregation.members.features as features_module
 from grapheraser.aggregation.members.base import FittedMember, Ids, Member, labelled, trained_among
 from grapheraser.aggregation.members.counting import Counting
-from grapheraser.aggregation.members.features import Features
-from grapheraser.aggregation.members.pattern import Pattern
+from grapheraser.aggregation.members.features import FeatureRegression
+from grapheraser.aggregation.members.pattern import PatternRegression
 from tests.aggregation.members.oracle import (
     GRAPHS,
     as_test_nodes,
@@ -28,8 +28,8 @@ MEMBERS: dict[str, Member] = {
     "words": Counting(("words",)),
     "labels": Counting(("labels",)),
     "edges": Counting(("edges",)),
-    "pattern": Pattern(),
-    "features": Features(),
+    "pattern": PatternRegression(),
+    "features": FeatureRegression(),
 }
 # Number of feature columns, by what becomes of them.
 WIDTHS = {"in blocks": 170, "apart": 200, "as they are": 300, "hashed": 600}
@@ -86,7 +86,7 @@ def test_so_is_each_counting_member_alone(name: str, data: st.DataObject) -> Non
 @given(data=st.data())
 def test_so_are_features_of_any_width(width: str, data: st.DataObject) -> None:
     graph = random_graph(8, num_features=WIDTHS[width], density=0.05, edges=120)
-    check_steps(Features(columns=7), graph, data)
+    check_steps(FeatureRegression(columns=7), graph, data)
 
 
 @pytest.mark.parametrize("unhashed", [0, 12, 24])
@@ -96,7 +96,7 @@ def test_so_are_few_features_however_they_are_laid_out(unhashed: int, data: st.D
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(features_module, "_UNHASHED", unhashed)
         kind = data.draw(st.sampled_from(["sparse", "dense", "hub", "many edges"]))
-        check_steps(Features(columns=7), GRAPHS[kind], data)
+        check_steps(FeatureRegression(columns=7), GRAPHS[kind], data)
 
 
 @pytest.mark.parametrize("kind", GRAPHS)

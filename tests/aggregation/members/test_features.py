@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import grapheraser as ge
-from grapheraser.aggregation.members.features import Features
+from grapheraser.aggregation.members.features import FeatureRegression
 from grapheraser.aggregation.members.sketch import Projection, Sketch
 from grapheraser.aggregation.members.smoothing import FIRST, OWN, OWN_APART, SCALE, SECOND
 from grapheraser.errors import ParameterError
@@ -82,7 +82,7 @@ def test_rows_are_what_dense_matrices_give(
 ) -> None:
     graph = random_graph(11, num_features=features, density=0.1, edges=edges)
     assert (graph.degree.max() > SECOND) == (edges > 80)
-    rule = Features(columns=50)
+    rule = FeatureRegression(columns=50)
     assert rule.width(graph) == width
     rows = rule.rows(graph, np.arange(graph.num_nodes), 3, learning=learning)
     allowed = graph.train_nodes if learning else graph.ids
@@ -93,7 +93,7 @@ def test_rows_are_what_dense_matrices_give(
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_so_they_are_on_every_kind_of_graph(kind: str) -> None:
     graph = GRAPHS[kind]
-    rows = Features().rows(graph, np.arange(graph.num_nodes), 0, learning=False)
+    rows = FeatureRegression().rows(graph, np.arange(graph.num_nodes), 0, learning=False)
     np.testing.assert_allclose(rows / SCALE, in_blocks(graph, 0, graph.ids), atol=CLOSE)
 
 
@@ -101,7 +101,7 @@ def test_the_layout_follows_from_the_number_of_columns_alone() -> None:
     for features in (10, 200, 300, 600):
         graph = random_graph(1, num_features=features)
         less = graph.without(ge.Nodes(list(known(graph))[1:]))
-        assert Features().width(graph) == Features().width(less)
+        assert FeatureRegression().width(graph) == FeatureRegression().width(less)
 
 
 def test_the_projection_depends_on_the_seed_and_nothing_else() -> None:
@@ -121,5 +121,5 @@ def test_the_projection_depends_on_the_seed_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("bad", [{"columns": 0}, {"columns": 2**16}, {"ridge": 0.0}], ids=repr)
 def test_bad_options_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match=f"'{next(iter(bad))}' of Features"):
-        Features(**bad)
+    with pytest.raises(ParameterError, match=f"'{next(iter(bad))}' of FeatureRegression"):
+        FeatureRegression(**bad)

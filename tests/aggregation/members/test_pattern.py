@@ -7,7 +7,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.aggregation.members.around import FAR, NEAR
-from grapheraser.aggregation.members.pattern import Pattern
+from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.aggregation.members.ridge import SCALE
 from tests.aggregation.members.oracle import (
     GRAPHS,
@@ -38,7 +38,7 @@ def row_of(graph: ge.Graph, node: int, seed: int) -> list[float]:
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_rows_are_shares_at_one_and_two_steps_and_their_roots(kind: str, learning: bool) -> None:
     graph = GRAPHS[kind]
-    rows = Pattern().rows(graph, np.arange(graph.num_nodes), 4, learning=learning)
+    rows = PatternRegression().rows(graph, np.arange(graph.num_nodes), 4, learning=learning)
     assert rows.shape == (graph.num_nodes, 4 * graph.num_classes + 1)
     expected = [row_of(graph, node, 4) for node in graph.ids.tolist()]
     np.testing.assert_allclose(rows, expected, atol=0.5 + 1e-6)
@@ -48,7 +48,7 @@ def test_rows_are_shares_at_one_and_two_steps_and_their_roots(kind: str, learnin
 def test_the_size_of_classes_has_no_part_in_a_row() -> None:
     graph = GRAPHS["sparse"]
     isolated = np.flatnonzero(graph.degree == 0)
-    row = Pattern().rows(graph, isolated, 0, learning=True)[0]
+    row = PatternRegression().rows(graph, isolated, 0, learning=True)[0]
     third, root = np.rint(SCALE / 3), np.rint(SCALE / np.sqrt(3))
     assert row.tolist() == [third] * 6 + [root] * 6 + [SCALE]
 
@@ -60,7 +60,7 @@ def test_classes_that_go_with_others_are_learned() -> None:
     y = np.arange(n) % 3
     graph = ge.Graph.from_arrays(np.ones((n, 1)), ring, y, test=np.arange(0, n, 7))
     ensemble = ensemble_of(graph)
-    fitted = Pattern().fit(ensemble, sample_of(ensemble))
+    fitted = PatternRegression().fit(ensemble, sample_of(ensemble))
     at = graph.positions(graph.test_nodes)
     found = fitted.evidence(ensemble, at)[:, 0].argmax(axis=1)
     assert np.array_equal(found, y[at])

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import grapheraser as ge
 import grapheraser.aggregation.members.ridge as ridge_module
 from grapheraser.aggregation import Change
-from grapheraser.aggregation.members.features import Features
-from grapheraser.aggregation.members.pattern import Pattern
+from grapheraser.aggregation.members.features import FeatureRegression
+from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.aggregation.members.ridge import SCALE, RidgeMember, Sums, blocks
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.graph import UNLABELLED, coalesce
@@ -20,12 +20,15 @@ from grapheraser.kernels.cholesky import solve_positive
 from tests.aggregation.members.oracle import GRAPHS, ensemble_of, known, random_graph, sample_of
 
 MEMBERS = {
-    "pattern": (Pattern(), GRAPHS["many edges"]),
-    "pattern, hub": (Pattern(), GRAPHS["hub"]),
-    "features in blocks": (Features(), GRAPHS["dense"]),
-    "features in blocks, hub": (Features(ridge=2.5), GRAPHS["hub"]),
-    "features apart": (Features(), random_graph(8, num_features=200, density=0.05)),
-    "features hashed": (Features(columns=9), random_graph(9, num_features=600, density=0.02)),
+    "pattern": (PatternRegression(), GRAPHS["many edges"]),
+    "pattern, hub": (PatternRegression(), GRAPHS["hub"]),
+    "features in blocks": (FeatureRegression(), GRAPHS["dense"]),
+    "features in blocks, hub": (FeatureRegression(ridge=2.5), GRAPHS["hub"]),
+    "features apart": (FeatureRegression(), random_graph(8, num_features=200, density=0.05)),
+    "features hashed": (
+        FeatureRegression(columns=9),
+        random_graph(9, num_features=600, density=0.02),
+    ),
 }
 each_member = pytest.mark.parametrize("name", MEMBERS)
 
@@ -166,7 +169,7 @@ def test_only_rows_that_are_called_stale_change(name: str) -> None:
 def test_fewer_nodes_than_columns_are_enough() -> None:
     graph = random_graph(n=10, num_features=12)
     ensemble = ensemble_of(graph)
-    fitted = Features().fit(ensemble, sample_of(ensemble, 1.0))
+    fitted = FeatureRegression().fit(ensemble, sample_of(ensemble, 1.0))
     assert np.isfinite(fitted.evidence(ensemble, np.arange(3))).all()
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from grapheraser.aggregation.members.base import FittedMember, Member
 from grapheraser.aggregation.members.counting import NAMES as COUNTING
 from grapheraser.aggregation.members.counting import Counting
-from grapheraser.aggregation.members.features import Features
-from grapheraser.aggregation.members.pattern import Pattern
+from grapheraser.aggregation.members.features import FeatureRegression
+from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.aggregation.members.shards import RoutedShards
 from grapheraser.errors import ParameterError
 
@@ -43,7 +43,7 @@ def closed_form(names: Sequence[str]) -> dict[str, Member]:
     counting = tuple(name for name in COUNTING if name in names)
     found: dict[str, Member] = {"counts": Counting(counting)} if counting else {}
     if "pattern" in names:
-        found["pattern"] = Pattern()
+        found["pattern"] = PatternRegression()
     if "features" in names:
-        found["features"] = Features()
+        found["features"] = FeatureRegression()
     return found

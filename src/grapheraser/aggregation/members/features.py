@@ -24,7 +24,7 @@ _UNHASHED = 512
 
 
 @dataclass(frozen=True)
-class Features(RidgeMember):
+class FeatureRegression(RidgeMember):
     """Ridge regression from smoothed features, before it has seen any.
 
     Attributes:
@@ -34,8 +34,8 @@ class Features(RidgeMember):
     columns: int = 384
 
     def __post_init__(self) -> None:
-        whole("columns", "Features", self.columns, 1, MOST_COLUMNS)
-        real("ridge", "Features", self.ridge, above=0)
+        whole("columns", "FeatureRegression", self.columns, 1, MOST_COLUMNS)
+        real("ridge", "FeatureRegression", self.ridge, above=0)
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ from grapheraser.graph import Graph
 
 
 @dataclass(frozen=True)
-class Pattern(RidgeMember):
+class PatternRegression(RidgeMember):
     """Ridge regression from label shares, before it has seen any."""
 
     @property
