@@ -27,7 +27,8 @@ from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
 from grapheraser.partition.base import Partition
 from grapheraser.seeding import derive
 
-# Neighbours in other shards that count, of each member; chosen on validation nodes.
+# Neighbours in other shards that count, of each member; see "Shards that stand alone" in
+# docs/aggregation.md for how it was chosen.
 MOST = 4
 
 
