@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.attacks.lira import ShadowRuns, left_out_scores, likelihood_ratio, log_odds
+from grapheraser.audit.attacks.lira import ShadowRuns, left_out_scores, likelihood_ratio
+from grapheraser.audit.attacks.posterior_features import log_odds
 from grapheraser.audit.attacks.shadow import fitted, parameters
 from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.audit.statistics import Rates, rates

@@ -1,7 +1,12 @@
-"""What an attack model is shown of a candidate's two posteriors: Chen et al.'s five ways.
+"""What an attack makes of a candidate's posteriors.
 
-"Sorted" puts the classes into the order of the earlier version's posterior, largest first, in both
-versions: the attack then learns from confidence, not from which class it was.
+`FEATURES` are Chen et al.'s five ways of showing two posteriors to an attack model. "Sorted" puts
+the classes into the order of the earlier version's posterior, largest first, in both versions: the
+attack then learns from confidence, not from which class it was.
+
+`INFORMED` are more of them, for an attacker who also uses the candidate's label and looks at
+logarithms. A pool adds logarithms of what its members hold, so the traces of a record add up there;
+among probabilities they drown where the pool is nearly sure.
 """
 
 from __future__ import annotations
@@ -12,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+Labels = NDArray[np.int64]
+# The least probability that is told from 0.
+_FLOOR = 1e-6
 
 
 def direct_difference(before: Matrix, after: Matrix) -> Matrix:
@@ -46,6 +54,52 @@ FEATURES: dict[str, Callable[[Matrix, Matrix], Matrix]] = {
     "sorted concatenation": sorted_concatenation,
     "Euclidean distance": euclidean_distance,
 }
+
+
+def log_distance(before: Matrix, after: Matrix, labels: Labels) -> Matrix:
+    """How far the logarithms of the posterior moved, on a logarithmic scale ``[n, 1]``."""
+    moved = euclidean_distance(*(np.log(np.maximum(p, _FLOOR)) for p in (before, after)))
+    return np.log(np.maximum(moved, _FLOOR))
+
+
+def fall(before: Matrix, after: Matrix, labels: Labels) -> Matrix:
+    """How far the log odds of the true class fell ``[n, 1]``."""
+    return (log_odds(before, labels) - log_odds(after, labels))[:, None]
+
+
+def fall_and_distance(before: Matrix, after: Matrix, labels: Labels) -> Matrix:
+    """The log odds of the true class before, their fall, and the log distance ``[n, 3]``."""
+    parts = fall(before, after, labels), log_distance(before, after, labels)
+    return np.hstack([log_odds(before, labels)[:, None], *parts])
+
+
+INFORMED: dict[str, Callable[[Matrix, Matrix, Labels], Matrix]] = {
+    "log distance": log_distance,
+    "fall of its class": fall,
+    "fall and log distance": fall_and_distance,
+}
+
+
+def log_odds(posteriors: NDArray[np.floating], labels: Labels) -> NDArray[np.float64]:
+    """Log odds of the true class ``[n]``; bounded, so that rounded answers stay finite."""
+    p = np.array(posteriors, dtype=np.float64)
+    rows = np.arange(len(p))
+    true = p[rows, labels]
+    p[rows, labels] = 0.0
+    return np.log(np.maximum(true, _FLOOR)) - np.log(np.maximum(p.sum(axis=1), _FLOOR))
+
+
+def calibrated(odds: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
+    """Log odds of one run, less the mean of their class, in units of their deviation ``[n]``.
+
+    How sure a run is of everybody says nothing about anybody, and differs from run to run: a pool
+    learns anew how much to make of each member and of each class.
+    """
+    counts = np.bincount(labels)
+    means = np.bincount(labels, weights=odds) / np.maximum(counts, 1)
+    centred = odds - means[labels]
+    deviation = float(centred.std())
+    return centred / deviation if deviation > 0 else centred
 
 
 def classical(before: Matrix) -> Matrix:
