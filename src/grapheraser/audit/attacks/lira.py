@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.audit.attacks.asking import ask, state_of, without_edges
-from grapheraser.audit.attacks.posterior_features import calibrated, log_odds
+from grapheraser.audit.attacks.posterior_features import calibrated
 from grapheraser.audit.attacks.shadow import (
     KEPT,
     PLANTED,
@@ -74,7 +74,7 @@ def surety(
     guard = mitigation or Mitigation()
     labels = graph.y[graph.positions(nodes)]
     looks = [
-        calibrated(log_odds(guard(ask(state, shown, nodes)), labels), labels)
+        calibrated(guard(ask(state, shown, nodes)), labels)
         for shown in (graph, without_edges(graph))
     ]
     sure: NDArray[np.float64] = np.mean(looks, axis=0)

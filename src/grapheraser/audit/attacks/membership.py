@@ -129,8 +129,12 @@ def _shown(
     both = {name: feature(before, after) for name, feature in FEATURES.items()}
     first = classical(before)
     if informed:
-        for name, feature in INFORMED.items():
-            both[name] = np.hstack([feature(*look, seen.labels) for look in looks])
+        # They come first, so that they are chosen where the attacker's own runs show no difference.
+        more = {
+            name: np.hstack([feature(*look, seen.labels) for look in looks])
+            for name, feature in INFORMED.items()
+        }
+        both = more | both
         sure = [log_odds(look[0], seen.labels)[:, None] for look in looks]
         first = np.hstack([first, *sure])
     return both, first

@@ -58,7 +58,7 @@ FEATURES: dict[str, Callable[[Matrix, Matrix], Matrix]] = {
 
 def log_distance(before: Matrix, after: Matrix, labels: Labels) -> Matrix:
     """How far the logarithms of the posterior moved, on a logarithmic scale ``[n, 1]``."""
-    moved = euclidean_distance(*(np.log(np.maximum(p, _FLOOR)) for p in (before, after)))
+    moved = euclidean_distance(logarithms(before), logarithms(after))
     return np.log(np.maximum(moved, _FLOOR))
 
 
@@ -74,29 +74,34 @@ def fall_and_distance(before: Matrix, after: Matrix, labels: Labels) -> Matrix:
 
 
 INFORMED: dict[str, Callable[[Matrix, Matrix, Labels], Matrix]] = {
-    "log distance": log_distance,
     "fall of its class": fall,
     "fall and log distance": fall_and_distance,
+    "log distance": log_distance,
 }
 
 
+def logarithms(posteriors: NDArray[np.floating]) -> Matrix:
+    """Of every entry; bounded, so that rounded answers stay finite."""
+    return np.log(np.maximum(np.asarray(posteriors, dtype=np.float64), _FLOOR))
+
+
 def log_odds(posteriors: NDArray[np.floating], labels: Labels) -> NDArray[np.float64]:
-    """Log odds of the true class ``[n]``; bounded, so that rounded answers stay finite."""
-    p = np.array(posteriors, dtype=np.float64)
-    rows = np.arange(len(p))
-    true = p[rows, labels]
-    p[rows, labels] = 0.0
-    return np.log(np.maximum(true, _FLOOR)) - np.log(np.maximum(p.sum(axis=1), _FLOOR))
+    """Log odds of the true class ``[n]``, bounded likewise."""
+    rest = np.array(posteriors, dtype=np.float64)
+    at = np.arange(len(rest)), labels
+    true = rest[at]
+    rest[at] = 0.0
+    return logarithms(true) - logarithms(rest.sum(axis=1))
 
 
-def calibrated(odds: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
-    """Log odds of one run, less the mean of their class, in units of their deviation ``[n]``.
+def calibrated(posteriors: NDArray[np.floating], labels: Labels) -> NDArray[np.float64]:
+    """Log odds of the true class beside those of the same class, in deviations of all ``[n]``.
 
-    How sure a run is of everybody says nothing about anybody, and differs from run to run: a pool
-    learns anew how much to make of each member and of each class.
+    How sure one run is of everybody says nothing about anybody, and differs from run to run: a
+    pool learns anew how much to make of each member and of each class.
     """
-    counts = np.bincount(labels)
-    means = np.bincount(labels, weights=odds) / np.maximum(counts, 1)
+    odds = log_odds(posteriors, labels)
+    means = np.bincount(labels, weights=odds) / np.maximum(np.bincount(labels), 1)
     centred = odds - means[labels]
     deviation = float(centred.std())
     return centred / deviation if deviation > 0 else centred
