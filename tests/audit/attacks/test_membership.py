@@ -75,8 +75,11 @@ def test_an_informed_attack_wins_where_only_the_true_class_moves() -> None:
         member = np.arange(200) % 2 == 0
         first, sign = rng.uniform(0.3, 0.7, size=200), np.where(labels == 0, 1, -1)
         step = np.where(member, 0.05, -0.05) * sign
-        answers = [np.column_stack([p, 1 - p]).astype(np.float32) for p in (first, first - step)]
-        return Observations(*answers, member, labels, np.arange(200) // 10, *answers)
+        before, after = (
+            np.column_stack([p, 1 - p]).astype(np.float32) for p in (first, first - step)
+        )
+        requests = np.arange(200) // 10
+        return Observations(before, after, member, labels, requests, before, after)
 
     chen, informed = (
         attack(seen_by(0), seen_by(1), models=QUICK, informed=more) for more in (False, True)
