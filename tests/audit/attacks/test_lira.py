@@ -129,9 +129,7 @@ def test_a_pool_learns_from_random_labels_to_listen_to_nobody(
     """So random labels, which make shards learn their nodes by heart, are no positive control."""
     for one in attacked:
         confused = fitted(pool, part_of(demo, one.seed, random_labels=True), one.target.seed)
-        own, other = (
-            sum(run.aggregator_.fitted.weights.values()) for run in (one.target, confused)
-        )
+        own, other = (sum(run.aggregator_.tensors["weights"]) for run in (one.target, confused))
         assert other < own / 2
 
 
