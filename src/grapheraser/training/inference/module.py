@@ -1,9 +1,11 @@
-"""A user's own module on the whole graph."""
+"""Posteriors of a user's own module: on the surroundings of the nodes, or on the whole graph."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +14,22 @@ from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.training.task import ShardWeights
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from grapheraser.training.inference.shard_module import ShardModule
+    from grapheraser.training.inference.surroundings import Surroundings
+
 
 def check_module(model: Model, weights: Iterable[ShardWeights], graph: Graph) -> None:
     """Refuse a user's module that cannot hold the weights of a shard."""
     if isinstance(model, CustomModel):
         from grapheraser.training import reference
+        from grapheraser.training.inference.shard_module import module_of
 
         with reference.reproducible(0):
-            module = model.factory(graph.num_features, graph.num_classes)
             for shard in islice(weights, 1):
-                reference.load_tensors(module, shard.tensors)
+                module_of(model, shard, graph)
 
 
 def module_posteriors(
@@ -30,18 +38,60 @@ def module_posteriors(
     graph: Graph,
     positions: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """Posteriors of a user's module, which may look as far as it likes: it sees the whole graph."""
+    """Posteriors of a user's module, as on the whole graph up to rounding.
+
+    They are a function of these arguments: what was computed before has no part in them. But a
+    node's posterior may have other bits with other nodes beside it.
+    """
     import torch
 
     from grapheraser.training import reference
+    from grapheraser.training.inference.shard_module import module_of
 
-    columns = np.arange(graph.num_features, dtype=np.int32)
-    x, edge_index = reference.shard_tensors(graph, columns)
+    positions = np.ascontiguousarray(positions, dtype=np.int64)
     out = np.empty((len(weights), len(positions), graph.num_classes), dtype=np.float32)
+    if not len(positions):
+        return out
+    known: dict[int | None, Surroundings] = {}
     with reference.reproducible(0), torch.no_grad():
         for i, shard in enumerate(weights):
-            module = model.factory(graph.num_features, graph.num_classes)
-            reference.load_tensors(module, shard.tensors)
-            module.eval()
-            out[i] = torch.softmax(module(x, edge_index), dim=1).numpy()[positions]
+            scores = _scores(module_of(model, shard, graph), graph, positions, known)
+            out[i] = torch.softmax(scores, dim=1).numpy()
     return out
+
+
+def _scores(
+    module: ShardModule,
+    graph: Graph,
+    positions: NDArray[np.int64],
+    known: dict[int | None, Surroundings],
+) -> Tensor:
+    """Scores ``[len(positions), num_classes]``; what the module sees is put into ``known``."""
+    from grapheraser.training.inference.surroundings import surroundings_of, whole_graph
+
+    hops = module.reach.hops
+    if hops not in known:
+        known[hops] = (
+            whole_graph(graph, positions)
+            if hops is None
+            else surroundings_of(graph, positions, hops)
+        )
+    seen = known[hops]
+    scores = module(seen)
+    if hops is None:
+        if module.reach.why:
+            _warn(module.name, module.reach.why)
+    elif len(seen.x) < graph.num_nodes and scores.isnan().any():
+        scores = module(whole_graph(graph, positions))
+        if not scores.isnan().any():
+            _warn(module.name, f"it looks further than {hops} hops")
+    return scores
+
+
+def _warn(name: str, why: str) -> None:
+    warnings.warn(
+        f"{name} is evaluated on the whole graph, however few nodes are asked for: {why}. "
+        "If you know how far it looks, say so: CustomModel(factory, hops=2), or hops='all' for "
+        "the whole graph without this warning.",
+        stacklevel=2,
+    )
