@@ -118,6 +118,9 @@ LOCAL: dict[Factory, int] = {
     Alone: 0,
 }
 
+# Those that divide by the degrees of neighbours.
+DIVIDING = {gcn, cached_gcn, sequential, jumping, tag, Repeated}
+
 
 def graph_norm(inputs: int, classes: int) -> nn.Module:
     return TwoLayers(SAGEConv(inputs, 8), SAGEConv(8, classes), GraphNorm(8))

@@ -15,6 +15,9 @@ from grapheraser.training.inference import surroundings
 from grapheraser.training.inference.surroundings import surroundings_of, whole_graph
 from tests.strategies import small_graph
 
+GRAPHS = st.integers(0, 2**16)
+ASKED = st.lists(st.integers(0, 199), min_size=1, max_size=4)
+
 
 def distances(graph: ge.Graph, positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Hops from the nearest of the positions, from the adjacency matrix."""
@@ -28,9 +31,7 @@ def distances(graph: ge.Graph, positions: NDArray[np.int64]) -> NDArray[np.int64
     return found
 
 
-@given(
-    st.integers(0, 2**16), st.lists(st.integers(0, 199), min_size=1, max_size=4), st.integers(0, 3)
-)
+@given(GRAPHS, ASKED, st.integers(0, 3))
 def test_inner_nodes_have_their_features_and_all_their_neighbours(
     seed: int, asked: list[int], hops: int
 ) -> None:
@@ -38,7 +39,7 @@ def test_inner_nodes_have_their_features_and_all_their_neighbours(
     positions = np.array(asked)
     seen = surroundings_of(graph, positions, hops)
     x, far = graph.x.toarray(), distances(graph, positions)
-    if len(seen.x) == graph.num_nodes:
+    if seen.edge_index.shape == graph.edge_index.shape:
         np.testing.assert_array_equal(seen.x, x)
         np.testing.assert_array_equal(seen.edge_index, graph.edge_index)
         np.testing.assert_array_equal(seen.places, positions)
@@ -50,6 +51,34 @@ def test_inner_nodes_have_their_features_and_all_their_neighbours(
     sources, targets = graph.edge_index
     kept = (np.minimum(far[sources], far[targets]) <= hops) & (far[sources] <= hops + 1)
     np.testing.assert_array_equal(nodes[seen.edge_index.numpy()], graph.edge_index[:, kept])
+
+
+@given(GRAPHS, ASKED, st.integers(0, 3))
+def test_without_degrees_the_last_node_stands_for_all_that_is_further_away(
+    seed: int, asked: list[int], hops: int
+) -> None:
+    graph = small_graph(seed, n=200, ties=1)
+    positions = np.array(asked)
+    seen = surroundings_of(graph, positions, hops, degrees=False)
+    x, far = graph.x.toarray(), distances(graph, positions)
+    if not seen.x.isnan().any():
+        np.testing.assert_array_equal(seen.x, x)
+        np.testing.assert_array_equal(seen.edge_index, graph.edge_index)
+        np.testing.assert_array_equal(seen.places, positions)
+        return
+    nodes = np.flatnonzero(far <= hops)
+    np.testing.assert_array_equal(nodes[seen.places], positions)
+    np.testing.assert_array_equal(seen.x[:-1], x[nodes])
+    assert seen.x[-1].isnan().all()
+    ends = seen.edge_index.numpy()
+    outside = (ends == len(nodes)).any(axis=0)
+    sources, targets = graph.edge_index
+    kept = (np.minimum(far[sources], far[targets]) < hops) & (far[sources] <= hops)
+    np.testing.assert_array_equal(nodes[ends[:, ~outside]], graph.edge_index[:, kept])
+    rim = np.flatnonzero(far[nodes] == hops)
+    assert set(map(tuple, ends[:, outside].T.tolist())) == {
+        pair for r in rim.tolist() for pair in ((r, len(nodes)), (len(nodes), r))
+    }
 
 
 def test_many_nodes_see_the_whole_graph(small: ge.Graph) -> None:

@@ -17,6 +17,7 @@ from grapheraser.training.task import ShardWeights
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from grapheraser.training.inference.reach import Reach
     from grapheraser.training.inference.shard_module import ShardModule
     from grapheraser.training.inference.surroundings import Surroundings
 
@@ -52,7 +53,7 @@ def module_posteriors(
     out = np.empty((len(weights), len(positions), graph.num_classes), dtype=np.float32)
     if not len(positions):
         return out
-    known: dict[int | None, Surroundings] = {}
+    known: dict[Reach, Surroundings] = {}
     with reference.reproducible(0), torch.no_grad():
         for i, shard in enumerate(weights):
             scores = _scores(module_of(model, shard, graph), graph, positions, known)
@@ -64,24 +65,24 @@ def _scores(
     module: ShardModule,
     graph: Graph,
     positions: NDArray[np.int64],
-    known: dict[int | None, Surroundings],
+    known: dict[Reach, Surroundings],
 ) -> Tensor:
     """Scores ``[len(positions), num_classes]``; what the module sees is put into ``known``."""
     from grapheraser.training.inference.surroundings import surroundings_of, whole_graph
 
-    hops = module.reach.hops
-    if hops not in known:
-        known[hops] = (
+    reach, hops = module.reach, module.reach.hops
+    if reach not in known:
+        known[reach] = (
             whole_graph(graph, positions)
             if hops is None
-            else surroundings_of(graph, positions, hops)
+            else surroundings_of(graph, positions, hops, degrees=reach.degrees)
         )
-    seen = known[hops]
+    seen = known[reach]
     scores = module(seen)
     if hops is None:
-        if module.reach.why:
-            _warn(module.name, module.reach.why)
-    elif len(seen.x) < graph.num_nodes and scores.isnan().any():
+        if reach.why:
+            _warn(module.name, reach.why)
+    elif scores.isnan().any():
         scores = module(whole_graph(graph, positions))
         if not scores.isnan().any():
             _warn(module.name, f"it looks further than {hops} hops")

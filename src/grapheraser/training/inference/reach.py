@@ -31,6 +31,7 @@ MOST_HOPS = 6
 _ROUNDING = 1e-4
 # Far outside the features of the small graphs, which are numbers in [0, 1).
 _LARGE = 100.0
+_ELSEWHERE = "its scores depend on more than the surroundings of a node"
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,12 @@ class Reach:
 
     Attributes:
         hops: None where it needs the whole graph.
-        why: the reason for that.
+        degrees: whether the outermost nodes that it looks at need all of their neighbours.
+        why: the reason where it needs the whole graph.
     """
 
     hops: int | None
+    degrees: bool = True
     why: str = ""
 
 
@@ -57,10 +60,10 @@ def reach_of(run: Run, num_features: int) -> Reach:
     try:
         hops = _spread(run, num_features)
         if hops > MOST_HOPS:
-            return Reach(None, f"it looks at nodes more than {MOST_HOPS} hops away")
+            return Reach(None, why=f"it looks at nodes more than {MOST_HOPS} hops away")
         return _compared(run, num_features, hops)
     except Exception as error:  # whatever a user's code raises on a graph that is not theirs
-        return Reach(None, f"it failed on a small graph ({type(error).__name__}: {error})")
+        return Reach(None, why=f"it failed on a small graph ({type(error).__name__}: {error})")
 
 
 def _spread(run: Run, num_features: int) -> int:
@@ -83,21 +86,26 @@ def _compared(run: Run, num_features: int, hops: int) -> Reach:
     graph = _small_graph(length, num_features)
     # Away from the ends and from each other.
     some = np.array([3 * length // 8, 6 * length // 8 + 1])
-    seen, part = whole_graph(graph, some), surroundings_of(graph, some, hops)
+    seen = whole_graph(graph, some)
     with _Reading() as reading:  # type: ignore[no-untyped-call]
         expected = run(seen.x, seen.edge_index)[seen.places]
     if reading.happened:
-        return Reach(None, "what it does depends on values that it reads from tensors")
-    found = [run(part.x, part.edge_index)[part.places]]
+        return Reach(None, why="what it does depends on values that it reads from tensors")
+
+    def is_same(x: Tensor, edge_index: Tensor, places: Tensor) -> bool:
+        difference = (run(x, edge_index)[places] - expected).abs().max()
+        return bool(difference <= _ROUNDING * expected.abs().max())
+
     near = torch.from_numpy(graph.within_hops(some, hops))
     for far in (_LARGE, -_LARGE):
         # Whatever ranks nodes, or compares them with all others, ranks some of them otherwise now.
         x = torch.full_like(seen.x, far).index_copy(0, near, seen.x[near])
-        found.append(run(x, seen.edge_index)[seen.places])
-    rounding = _ROUNDING * expected.abs().max()
-    if not all(bool((scores - expected).abs().max() <= rounding) for scores in found):
-        return Reach(None, "its scores depend on more than the surroundings of a node")
-    return Reach(hops)
+        if not is_same(x, seen.edge_index, seen.places):
+            return Reach(None, why=_ELSEWHERE)
+    for degrees in (False, True):
+        if is_same(*surroundings_of(graph, some, hops, degrees=degrees)):
+            return Reach(hops, degrees)
+    return Reach(None, why=_ELSEWHERE)
 
 
 @lru_cache(maxsize=4)

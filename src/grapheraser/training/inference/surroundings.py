@@ -1,8 +1,9 @@
 """What a user's module gets to see of a graph, as tensors: all of it, or some nodes' surroundings.
 
-A module that looks h hops far needs the features of the nodes within h hops and their degrees, and
-a degree takes the neighbours one hop further on. The features of those outermost nodes must not
-matter: they are NaN, so that a module that does look at them says so.
+A module that looks h hops far needs the features of the nodes within h hops. Some (GCN) also divide
+by the degrees of all of these, which takes the neighbours one hop further on. The features of what
+is further away than h hops must not matter: they are NaN, so that a module that does look at them
+gives itself away.
 """
 
 from __future__ import annotations
@@ -53,37 +54,50 @@ def whole_graph(graph: Graph, positions: Positions) -> Surroundings:
     return kept._replace(places=torch.from_numpy(positions))
 
 
-def surroundings_of(graph: Graph, positions: Positions, hops: int) -> Surroundings:
-    """What is within the hops of the positions, or the whole graph where that costs no more."""
-    inner, nodes, sources, targets = _within(graph, positions, hops)
+def surroundings_of(
+    graph: Graph, positions: Positions, hops: int, *, degrees: bool = True
+) -> Surroundings:
+    """What is within the hops of the positions, or the whole graph where that costs no more.
+
+    Args:
+        graph: the whole graph.
+        positions: the nodes asked for.
+        hops: how far the module looks.
+        degrees: whether the outermost nodes that it looks at need all of their neighbours.
+    """
+    inner = _within(graph, positions, hops if degrees else hops - 1)
+    sources, targets = _edges_of(graph, inner)
+    nodes = np.union1d(np.union1d(inner, targets), positions)
     if len(nodes) + len(sources) > _LARGE_SHARE * (graph.num_nodes + 2 * graph.num_edges):
         return whole_graph(graph, positions)
-    return Surroundings(
-        _features(graph, inner, nodes),
-        _edge_index(np.searchsorted(nodes, sources), np.searchsorted(nodes, targets), len(nodes)),
-        torch.from_numpy(np.searchsorted(nodes, positions)),
-    )
+    known = inner if degrees else nodes
+    sources, targets = np.searchsorted(nodes, sources), np.searchsorted(nodes, targets)
+    count = len(nodes)
+    if not degrees:
+        # One more node stands for all that is further away.
+        rim = np.flatnonzero(~np.isin(nodes, inner, assume_unique=True))
+        sources, targets = np.append(sources, rim), np.append(targets, np.full(len(rim), count))
+        count += 1
+    x = torch.full((count, graph.num_features), torch.nan)
+    x.numpy()[np.searchsorted(nodes, known)] = graph.x[known].toarray()
+    places = torch.from_numpy(np.searchsorted(nodes, positions))
+    return Surroundings(x, _both_ways(sources, targets, count), places)
 
 
-def _within(
-    graph: Graph, positions: Positions, hops: int
-) -> tuple[Positions, Positions, Positions, Positions]:
-    """The nodes within the hops, these and their neighbours, and all edges of the former."""
-    inner = graph.within_hops(positions, hops)
-    counts = graph.indptr[inner + 1] - graph.indptr[inner]
-    skipped = graph.indptr[inner] - (np.cumsum(counts) - counts)
-    targets = graph.indices[np.repeat(skipped, counts) + np.arange(counts.sum())].astype(np.int64)
-    return inner, np.union1d(inner, targets), np.repeat(inner, counts), targets
+def _within(graph: Graph, positions: Positions, hops: int) -> Positions:
+    """Sorted positions at most so many hops away; nobody is less than none away."""
+    return graph.within_hops(positions, hops) if hops >= 0 else positions[:0]
 
 
-def _features(graph: Graph, inner: Positions, nodes: Positions) -> Tensor:
-    """Dense features of the nodes; NaN for those that are not inner ones."""
-    x = torch.full((len(nodes), graph.num_features), torch.nan)
-    x.numpy()[np.searchsorted(nodes, inner)] = graph.x[inner].toarray()
-    return x
+def _edges_of(graph: Graph, rows: Positions) -> tuple[Positions, Positions]:
+    """Sources and targets of all edges from these rows, row after row."""
+    counts = graph.indptr[rows + 1] - graph.indptr[rows]
+    skipped = graph.indptr[rows] - (np.cumsum(counts) - counts)
+    targets = graph.indices[np.repeat(skipped, counts) + np.arange(counts.sum())]
+    return np.repeat(rows, counts), targets.astype(np.int64)
 
 
-def _edge_index(sources: Positions, targets: Positions, count: int) -> Tensor:
+def _both_ways(sources: Positions, targets: Positions, count: int) -> Tensor:
     """These edges and their reverses, each once, sorted by source and target."""
     keys = np.unique(np.concatenate([sources * count + targets, targets * count + sources]))
-    return torch.from_numpy(np.stack(np.divmod(keys, max(count, 1))))
+    return torch.from_numpy(np.stack(np.divmod(keys, count)))
