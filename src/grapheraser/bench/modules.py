@@ -87,14 +87,6 @@ def _seconds(function: Callable[..., Any], *arguments: Any) -> float:
 
 
 def _sage(in_channels: int, out_channels: int) -> Any:
-    from torch import nn
-    from torch_geometric.nn import SAGEConv, Sequential
+    from torch_geometric.nn import GraphSAGE
 
-    return Sequential(
-        "x, edge_index",
-        [
-            (SAGEConv(in_channels, 64), "x, edge_index -> x"),
-            (nn.Sequential(nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.5)), "x -> x"),
-            (SAGEConv(64, out_channels), "x, edge_index -> x"),
-        ],
-    )
+    return GraphSAGE(in_channels, 64, 2, out_channels, dropout=0.5, norm="batch_norm")
