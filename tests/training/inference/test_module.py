@@ -25,6 +25,7 @@ from tests.strategies import small_graph
 from tests.training.inference.own_modules import (
     GLOBAL,
     LOCAL,
+    Alone,
     Factory,
     GlobalMean,
     cached_gcn,
@@ -135,10 +136,42 @@ def test_whoever_wants_the_whole_graph_gets_it_without_a_warning(graph: ge.Graph
 def test_too_few_hops_are_noticed(graph: ge.Graph, factory: Factory) -> None:
     model = ge.CustomModel(factory, hops=1)
     (weights,) = trained(model, graph)
-    with pytest.warns(UserWarning, match="looks further than 1 hops"):
+    with pytest.warns(UserWarning, match="looks further than hops=1"):
         found = module_posteriors(model, [weights], graph, SOME)
     expected = on_the_whole_graph(factory, weights, graph)
     np.testing.assert_array_equal(found[0], expected[SOME])
+
+
+class Picky(Alone):
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        if x.isnan().any():
+            raise ValueError("no NaN, please")
+        return super().forward(x, edge_index)
+
+
+@pytest.mark.parametrize("hops", [0, "auto"])
+def test_a_module_that_fails_on_surroundings_gets_the_whole_graph(
+    graph: ge.Graph, hops: int | str
+) -> None:
+    model = ge.CustomModel(Picky, hops=hops)
+    (weights,) = trained(model, graph)
+    with pytest.warns(UserWarning, match="it failed on .* no NaN, please"):
+        found = module_posteriors(model, [weights], graph, SOME)
+    expected = on_the_whole_graph(Picky, weights, graph)
+    np.testing.assert_array_equal(found[0], expected[SOME])
+
+
+def test_what_a_module_raises_on_the_whole_graph_is_raised(graph: ge.Graph) -> None:
+    class Broken(Alone):
+        def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+            if not self.training:
+                raise ValueError("only in training")
+            return super().forward(x, edge_index)
+
+    model = ge.CustomModel(Broken)
+    weights = trained(model, graph)
+    with pytest.raises(ValueError, match="only in training"):
+        module_posteriors(model, weights, graph, SOME)
 
 
 def test_weights_that_are_no_numbers_give_none(graph: ge.Graph) -> None:

@@ -53,7 +53,7 @@ def module_posteriors(
     out = np.empty((len(weights), len(positions), graph.num_classes), dtype=np.float32)
     if not len(positions):
         return out
-    known: dict[Reach, Surroundings] = {}
+    known: dict[Reach | None, Surroundings] = {}
     with reference.reproducible(0), torch.no_grad():
         for i, shard in enumerate(weights):
             scores = _scores(module_of(model, shard, graph), graph, positions, known)
@@ -65,27 +65,32 @@ def _scores(
     module: ShardModule,
     graph: Graph,
     positions: NDArray[np.int64],
-    known: dict[Reach, Surroundings],
+    known: dict[Reach | None, Surroundings],
 ) -> Tensor:
-    """Scores ``[len(positions), num_classes]``; what the module sees is put into ``known``."""
+    """Scores ``[len(positions), num_classes]``.
+
+    What modules see is put into ``known``, by their reach; the whole graph as None.
+    """
     from grapheraser.training.inference.surroundings import surroundings_of, whole_graph
 
-    reach, hops = module.reach, module.reach.hops
-    if reach not in known:
-        known[reach] = (
-            whole_graph(graph, positions)
-            if hops is None
-            else surroundings_of(graph, positions, hops, degrees=reach.degrees)
-        )
-    seen = known[reach]
-    scores = module(seen)
-    if hops is None:
-        if reach.why:
-            _warn(module.name, reach.why)
-    elif scores.isnan().any():
-        scores = module(whole_graph(graph, positions))
-        if not scores.isnan().any():
-            _warn(module.name, f"it looks further than {hops} hops")
+    reach = module.reach
+    why = reach.why
+    if reach.hops is not None:
+        if reach not in known:
+            known[reach] = surroundings_of(graph, positions, reach.hops, degrees=reach.degrees)
+        try:
+            scores = module(known[reach])
+        except Exception as error:  # whatever a user's code raises where it meets a NaN
+            why = f"it failed on the surroundings of nodes ({type(error).__name__}: {error})"
+        else:
+            if not scores.isnan().any():
+                return scores
+            why = f"it looks further than hops={reach.hops}"
+    if None not in known:
+        known[None] = whole_graph(graph, positions)
+    scores = module(known[None])
+    if why and not scores.isnan().any():
+        _warn(module.name, why)
     return scores
 
 
