@@ -144,9 +144,9 @@ class MerkleTree:
         return self.inner.get((LEVELS, 0), EMPTY)
 
     def changed(self, pages: Pages, touched: Ids) -> MerkleTree:
-        """The tree of pages that differ from these in the touched ids, and in ids that are gone."""
+        """The tree of pages that differ in some touched ids (sorted), and in ids that are gone."""
         old, new = self.pages.table, pages.table
-        if old.starts is not new.starts and not np.array_equal(old.starts, new.starts):
+        if not self.pages.directory.same_blocks(pages.directory):
             return self._recut(pages, touched)
         moved = (old.nodes != new.nodes) | (old.edges != new.edges) | (old.features != new.features)
         leaves, inner = list(self.leaves), dict(self.inner)
