@@ -69,6 +69,12 @@ class Directory:
         first = np.searchsorted(self.starts, blocks, side="right") - 1
         return np.maximum(first, 0).astype(np.int32), shift
 
+    def same_blocks(self, other: Directory) -> bool:
+        """Whether two directories have the same blocks, whatever they hold."""
+        return (self.starts is other.starts and self.sizes is other.sizes) or (
+            np.array_equal(self.starts, other.starts) and np.array_equal(self.sizes, other.sizes)
+        )
+
     def around(self, page: int, size: int) -> tuple[int, int, int]:
         """The block of ``16**size`` around a page: its smallest id, and its range of pages."""
         shift = min(4 * size, 63)
