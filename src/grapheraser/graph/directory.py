@@ -1,4 +1,4 @@
-"""How node ids are cut into pages: a function of the ids that are there, and of nothing else.
+"""How node ids are divided into pages: a function of the ids that are there, and of nothing else.
 
 A page is a block of ``16**j`` ids, aligned to its size, that holds at most `ROOM` nodes while the
 block around it, sixteen times as large, holds more. Whatever was added and removed on the way, the
