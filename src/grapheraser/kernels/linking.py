@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from numba.core import compiler
+from numba.core import compiler, types
 from numba.core.codegen import JITCodeLibrary
 
 
@@ -30,7 +30,17 @@ def link_callees(kernel: Any, callee: Any) -> None:
     kernel._compiler._compile_core = partial(_compile_kernel, kernel._compiler)
     callee._compiler._compile_core = partial(_compile, callee._compiler, LinkedLibrary)
     # Both are what numba asks of a dispatcher that it meets in the code of another function.
-    kernel.get_call_template, kernel.get_overload = callee.get_call_template, callee.get_overload
+    kernel.get_call_template = partial(_template, callee)
+    kernel.get_overload = callee.get_overload
+
+
+def _template(callee: Any, args: Any, kws: Any) -> Any:
+    """How numba is to call a function with arguments of these types.
+
+    A constant is taken as any number of its type: numba would compile the function once for each.
+    """
+    plain = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
+    return callee.get_call_template([types.unliteral(kind) for kind in args], plain)
 
 
 class LinkedLibrary(JITCodeLibrary):
