@@ -33,6 +33,7 @@ from typing import Any, Literal, TypeAlias, overload
 
 import numba
 from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from grapheraser.kernels.linking import link_callees
@@ -120,7 +121,9 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code of a signature; None where it has to be compiled, which comes next."""
-        target_context.refresh()
+        # All that loaded code needs. Refreshing the whole context takes longer than to predict, and
+        # numba does it itself before it compiles.
+        rtsys.initialize(target_context)
         name = self._file_name(sig, target_context.codegen())
         for folder in cache_folders():
             try:
