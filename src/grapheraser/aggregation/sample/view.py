@@ -20,6 +20,7 @@ from grapheraser.graph import Graph, changed_feature_rows
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
 from grapheraser.seeding import derive
+from grapheraser.training.inference.gather import Bound
 
 # With 2 a model looks at 7 nodes at most to judge a sampled one, with 4 it would be 21. On
 # validation nodes 4 gain 0.3 points of F1 with `learned` and nothing in the pool, and 8 nothing
@@ -28,6 +29,11 @@ FANOUT = 2
 _HOPS = 2
 
 Positions = NDArray[np.int64]
+
+
+def thinning(seed: int) -> Bound:
+    """Which neighbours count for sampled nodes."""
+    return Bound(FANOUT, derive(seed, "view"))
 
 
 def thinned(graph: Graph, positions: Positions, seed: int) -> Graph:
