@@ -25,7 +25,7 @@ from grapheraser.training.inference.gather import (
 from grapheraser.training.inference.posteriors import asked_posteriors, features_read
 
 # Of a hub so many neighbours count where shards are routed; see docs/aggregation.md.
-MOST_NEIGHBOURS = 64
+MOST_NEIGHBOURS = 32
 
 
 @dataclass(frozen=True, eq=False)

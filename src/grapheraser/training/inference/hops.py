@@ -13,14 +13,16 @@ from grapheraser.kernels.vectors import (
     LANES,
     ONE,
     exponential,
+    larger,
     load,
     prefetch,
     store,
     where_below,
+    where_positive,
     zeros,
 )
 from grapheraser.models.constants import LEAK
-from grapheraser.training.inference.rows import Hop, Matrix
+from grapheraser.training.inference.rows import Hop, Matrix, matmul
 
 # So many neighbours of the next row are asked for while one is summed.
 _PREFETCHED = 32
@@ -135,9 +137,9 @@ def attend(
     """GAT's attention-weighted sum over neighbours, heads side by side."""
     n = len(hop.indptr) - 1
     source, target = _scores(z, att_source, heads), _scores(z[:n], att_target, heads)
-    shares = np.zeros((_most(hop) + 1) * heads + LANES, dtype=np.float32)
-    places = np.empty(_most(hop) + 1, dtype=np.int64)
-    best, total = np.empty(heads, dtype=np.float32), np.empty(heads, dtype=np.float32)
+    strip = source.shape[1]
+    shares = np.empty((_most(hop) + 1, strip), dtype=np.float32)
+    total, places = np.empty(strip, dtype=np.float32), np.empty(len(shares), dtype=np.int64)
     out = np.zeros(z[:n].shape, dtype=np.float32)
     for r in range(n):
         _prefetch_neighbours(hop, r + 1, z)
@@ -147,42 +149,69 @@ def attend(
         if self_loops:
             places[count] = r
             count += 1
-        if count == 0:
-            continue
-        best[:] = -np.inf
-        for e in range(count):
-            for head in range(heads):
-                score = source[places[e], head] + target[r, head]
-                score = score if score > 0 else np.float32(LEAK) * score
-                shares[e * heads + head] = score
-                best[head] = max(best[head], score)
-        for e in range(count):
-            for head in range(heads):
-                shares[e * heads + head] -= best[head]
-        for t in range(0, count * heads, LANES):
-            store(shares, t, exponential(load(shares, t, ONE)))
-        total[:] = 0.0
-        for e in range(count):
-            for head in range(heads):
-                total[head] += shares[e * heads + head]
-        _add_shares(places[:count], shares, total, z, r, out)
+        if count:
+            _share(source, target, r, places[:count], shares, total)
+            _add_shares(places[:count], shares, total, heads, z, r, out)
     return out
 
 
 @compiled
+def _scores(z: Matrix, weights: Matrix, heads: int) -> Matrix:
+    """Each row's product with each head's weights ``[n, strip]``: whole vectors, zeros at the end.
+
+    A product with a matrix that holds the weights in blocks along its diagonal.
+    """
+    width = z.shape[1] // heads
+    blocks = np.zeros((z.shape[1], heads + -heads % LANES), dtype=np.float32)
+    for u in range(z.shape[1]):
+        blocks[u, u // width] = weights[u]
+    return matmul(z, blocks)
+
+
+@compiled
+def _share(
+    source: Matrix,
+    target: Matrix,
+    r: int,
+    places: NDArray[np.int64],
+    shares: Matrix,
+    total: Matrix,
+) -> None:
+    """Write each neighbour's share before it is divided by the total, and the total, by head."""
+    strip = source.shape[1]
+    for b in range(0, strip, LANES):
+        here, best = load(target, r * strip + b, ONE), zeros(total, ONE) - np.inf
+        for e in range(len(places)):
+            score = load(source, places[e] * strip + b, ONE) + here
+            score = where_positive(score, score, score * np.float32(LEAK))
+            best = larger(best, score)
+            store(shares, e * strip + b, score)
+        sum_ = zeros(total, ONE)
+        for e in range(len(places)):
+            share = exponential(load(shares, e * strip + b, ONE) - best)
+            sum_ = sum_ + share
+            store(shares, e * strip + b, share)
+        store(total, b, sum_)
+
+
+@compiled
 def _add_shares(
-    places: NDArray[np.int64], shares: Matrix, total: Matrix, z: Matrix, r: int, out: Matrix
+    places: NDArray[np.int64],
+    shares: Matrix,
+    total: Matrix,
+    heads: int,
+    z: Matrix,
+    r: int,
+    out: Matrix,
 ) -> None:
     """Write the sum of some rows by each head's shares of them, over each head's total."""
-    heads = len(total)
     wide = z.shape[1]
     width = wide // heads
     if width == LANES // 2 and heads % 2 == 0:  # two heads in a vector
         for t in range(0, wide, LANES):
             head, line = t // width, zeros(out, ONE)
             for e in range(len(places)):
-                first, second = shares[e * heads + head], shares[e * heads + head + 1]
-                share = where_below(width, zeros(out, ONE) + first, second)
+                share = where_below(width, zeros(out, ONE) + shares[e, head], shares[e, head + 1])
                 line = line + load(z, places[e] * wide + t, ONE) * share
             whole = where_below(width, zeros(out, ONE) + total[head], total[head + 1])
             store(out, r * wide + t, line / whole)
@@ -191,23 +220,9 @@ def _add_shares(
     for e in range(len(places)):
         other = z[places[e]]
         for head in range(heads):
-            share = shares[e * heads + head]
+            share = shares[e, head]
             for u in range(head * width, (head + 1) * width):
                 row[u] += share * other[u]
     for head in range(heads):
         for u in range(head * width, (head + 1) * width):
             row[u] /= total[head]
-
-
-@compiled
-def _scores(z: Matrix, weights: Matrix, heads: int) -> Matrix:
-    """Each row's product with the weights, head by head."""
-    width = z.shape[1] // heads
-    out = np.empty((len(z), heads), dtype=np.float32)
-    for r in range(len(z)):
-        for head in range(heads):
-            total = np.float32(0.0)
-            for u in range(head * width, (head + 1) * width):
-                total += z[r, u] * weights[u]
-            out[r, head] = total
-    return out
