@@ -25,7 +25,7 @@ from grapheraser.training.inference.gather import (
 from grapheraser.training.inference.posteriors import asked_posteriors, features_read
 
 # Of a hub so many neighbours count where shards are routed; see docs/aggregation.md.
-MOST_NEIGHBOURS = 32
+MOST_NEIGHBOURS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,23 +82,21 @@ class Ensemble:
         read = features_read(self.model) if features else NO_FEATURES
         return gather_field(self.graph, positions, bound, features=read)
 
-    def asked_posteriors(
-        self, gathered: Gathered, asked: NDArray[np.int32]
-    ) -> NDArray[np.float32]:
+    def asked_posteriors(self, gathered: Gathered, asked: NDArray[np.int32]) -> NDArray[np.float32]:
         """What each gathered node's own few shards say about it.
 
         Args:
             gathered: what `gather` gave.
-            asked: int32 ``[gathered.count, m]``, ids of shards; -1 for nobody.
+            asked: int32 ``[gathered.wanted, m]``, ids of shards; -1 for nobody.
 
-        Returns: float32 ``[gathered.count, m, num_classes]``; zeros where nobody was asked. A
+        Returns: float32 ``[gathered.wanted, m, num_classes]``; zeros where nobody was asked. A
         user's own module sees the whole graph.
         """
         classes = self.graph.num_classes
         if not isinstance(self.model, CustomModel):
             return asked_posteriors(self.model, self.shards, gathered, asked, classes)
         shards = np.unique(asked[asked >= 0])
-        rows = gathered.rows[: gathered.count]
+        rows = gathered.rows[: gathered.wanted]
         found = self.posteriors(rows, shards.tolist())
         out = found[np.searchsorted(shards, np.maximum(asked, 0)), np.arange(len(rows))[:, None]]
         return np.where(asked[:, :, None] >= 0, out, np.float32(0.0))

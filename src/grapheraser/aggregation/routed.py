@@ -45,7 +45,7 @@ class RoutedAggregator(Stateless):
     def answers(
         self, ensemble: Ensemble, positions: NDArray[np.int64]
     ) -> tuple[Routes, NDArray[np.float32]]:
-        """Whom each node asks, and what they say ``[len(positions), shards_asked, num_classes]``."""
+        """Whom each node asks, and what they say ``[num_nodes, shards_asked, num_classes]``."""
         gathered = ensemble.gather(positions)
         found = routes(ensemble, gathered, self.shards_asked, floor=self.floor)
         return found, ensemble.asked_posteriors(gathered, found.asked)

@@ -56,14 +56,14 @@ def routes(
     """
     present = np.array(ensemble.shard_ids, dtype=np.int32)
     count = min(most, len(present))
-    asked = np.full((gathered.count, most), -1, dtype=np.int32)
-    weights = np.zeros((gathered.count, most))
+    asked = np.full((gathered.wanted, most), -1, dtype=np.int32)
+    weights = np.zeros((gathered.wanted, most))
     _route(
         gathered.indptr,
         gathered.indices,
         gathered.rows,
         ensemble.shards_of(gathered.rows),
-        ensemble.graph.ids[gathered.rows[: gathered.count]],
+        ensemble.graph.ids[gathered.rows[: gathered.wanted]],
         np.uint64(derive(ensemble.seed, "routing")),
         present,
         ensemble.partition.num_shards,

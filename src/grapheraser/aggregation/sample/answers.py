@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.routing import Routes, mixed, routes
-from grapheraser.aggregation.sample.view import FANOUT, thinning
-from grapheraser.graph import Graph
+from grapheraser.aggregation.sample.view import seen_before, seen_ids, sees, thinning
 from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec
-from grapheraser.training.inference.gather import NO_FEATURES, WHOLE, Gathered, gather_field
+from grapheraser.training.inference.gather import NO_FEATURES, gather_field
 
 Ids = NDArray[np.int64]
-# A node, its neighbours that count, and theirs.
-_SEEN = 1 + FANOUT + FANOUT * FANOUT
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +69,7 @@ def collect(ensemble: Ensemble, nodes: Ids, most: int) -> SampledAnswers:
     found = _routes(ensemble, positions, most)
     gathered = ensemble.gather(positions, thinning(ensemble.seed))
     values = ensemble.asked_posteriors(gathered, found.asked)
-    return SampledAnswers(nodes, found, values, _seen_ids(ensemble.graph, gathered))
+    return SampledAnswers(nodes, found, values, seen_ids(ensemble.graph, gathered))
 
 
 def refresh(
@@ -83,7 +80,7 @@ def refresh(
     A user's own module may give other bits to a node with other nodes beside it, so all of its
     posteriors are computed again.
     """
-    if not isinstance(ensemble.model, ModelSpec):
+    if not isinstance(ensemble.model, ModelSpec) or len(old.nodes) == 0:
         return collect(ensemble, nodes, most)
     positions = ensemble.graph.positions(nodes)
     (asked, weights), values, seen, new = _aligned(old, change.before, nodes)
@@ -94,7 +91,7 @@ def refresh(
         asked[rows], weights[rows] = _routes(ensemble, positions[rows], most)
         values[rows], known = _carried(heard_from, heard, asked[rows])
         due[rows] = ~known | np.isin(asked[rows], list(change.retrained))
-    stale = new | _sees(seen, change.touched)
+    stale = new | sees(seen, change.touched)
     due[stale] = True
     due &= asked >= 0
     rows = np.flatnonzero(due.any(axis=1) | stale)
@@ -103,7 +100,7 @@ def refresh(
         again = due[rows]
         found = ensemble.asked_posteriors(gathered, np.where(again, asked[rows], np.int32(-1)))
         values[rows] = np.where(again[:, :, None], found, values[rows])
-        seen[rows] = _seen_ids(ensemble.graph, gathered)
+        seen[rows] = seen_ids(ensemble.graph, gathered)
     return SampledAnswers(nodes, Routes(asked, weights), values, seen)
 
 
@@ -121,19 +118,12 @@ def _aligned(
         ensemble: of that time.
         nodes: sorted ids of the nodes sampled now.
     """
-    seen = old.seen
-    if seen is None:
-        graph = ensemble.graph
-        positions, bound = graph.positions(old.nodes), thinning(ensemble.seed)
-        seen = _seen_ids(graph, gather_field(graph, positions, bound, features=NO_FEATURES))
-    at = np.minimum(np.searchsorted(old.nodes, nodes), max(len(old.nodes) - 1, 0))
-    new = old.nodes[at] != nodes if len(old.nodes) else np.ones(len(nodes), dtype=bool)
-    kept = (old.routes.asked, old.routes.weights, old.values, seen)
-    if len(old.nodes) == 0:
-        kept = tuple(np.zeros((1, *array.shape[1:]), dtype=array.dtype) for array in kept)
-    asked, weights, values, seen = (array[at] for array in kept)
+    seen = seen_before(ensemble, old.nodes) if old.seen is None else old.seen
+    at = np.minimum(np.searchsorted(old.nodes, nodes), len(old.nodes) - 1)
+    new = old.nodes[at] != nodes
+    asked, weights, values = old.routes.asked[at], old.routes.weights[at], old.values[at]
     asked[new], values[new] = -1, 0.0
-    return Routes(asked, weights), values, seen, new
+    return Routes(asked, weights), values, seen[at], new
 
 
 def _rerouted(
@@ -148,7 +138,7 @@ def _rerouted(
         return np.arange(len(positions))  # a node that knows nobody asks among those present
     graph, maybe = ensemble.graph, new.copy()
     touched = graph.positions(change.touched)
-    near = gather_field(graph, touched, WHOLE, hops=1, features=NO_FEATURES).rows
+    near = gather_field(graph, touched, hops=1, features=NO_FEATURES).rows
     if len(positions):
         at = np.minimum(np.searchsorted(positions, near), len(positions) - 1)
         maybe[at[positions[at] == near]] = True
@@ -171,46 +161,3 @@ def _carried(
                     for c in range(heard.shape[2]):
                         values[r, i, c] = heard[r, j, c]
     return values, known
-
-
-def _seen_ids(graph: Graph, gathered: Gathered) -> Ids:
-    ids = graph.ids[gathered.rows]
-    seen: Ids = _seen(gathered.indptr, gathered.indices, ids, gathered.count, _SEEN)
-    return seen
-
-
-@compiled
-def _seen(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], ids: Ids, count: int, width: int
-) -> Ids:
-    """Ids within two steps of each of the first nodes, the own id first and where there are fewer."""
-    out = np.empty((count, width), dtype=np.int64)
-    for r in range(count):
-        out[r] = ids[r]
-        size = 1
-        for e in range(indptr[r], indptr[r + 1]):
-            near = indices[e]
-            out[r, size] = ids[near]
-            size += 1
-            for f in range(indptr[near], indptr[near + 1]):
-                out[r, size] = ids[indices[f]]
-                size += 1
-    return out
-
-
-@compiled
-def _sees(seen: Ids, touched: Ids) -> NDArray[np.bool_]:
-    """Whether each row holds any of the touched ids, which are sorted."""
-    out = np.zeros(len(seen), dtype=np.bool_)
-    for r in range(len(seen)):
-        for node in seen[r]:
-            low, high = 0, len(touched)
-            while low < high:
-                middle = (low + high) // 2
-                if touched[middle] < node:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < len(touched) and touched[low] == node:
-                out[r] = True
-    return out

@@ -43,7 +43,7 @@ class Gathered(NamedTuple):
 
     Attributes:
         rows: int64 ``[n]``, the position in the graph of each number.
-        count: how many of them were asked for; these come first, in the order asked for.
+        wanted: how many of them were asked for; these come first, in the order asked for.
         indptr, indices: CSR over numbers; the neighbours that count, of all but the last ring.
         degree: float32 ``[n]``, how many neighbours count, also of the last ring.
         x_indptr, x_indices, x_data: CSR features, in the columns of the graph; of no number, of
@@ -52,7 +52,7 @@ class Gathered(NamedTuple):
     """
 
     rows: NDArray[np.int64]
-    count: int
+    wanted: int
     indptr: Pointers
     indices: Numbers
     degree: Matrix
@@ -81,12 +81,22 @@ def gather_field(
     """
     wanted = np.array(positions, dtype=np.int64)
     most, key = min(bound.most, graph.num_nodes), np.uint64(bound.key)
-    rings = _rings(graph.indptr, graph.indices, graph.ids, wanted, most, key, hops)
-    count = (0, len(wanted), len(rings[0]))[features]
-    x = graph.x
-    read = _features(x.indptr, x.indices, x.data, rings[0][:count])
-    rows, indptr, indices, degree = rings
-    return Gathered(rows, len(wanted), indptr, indices, degree, *read, graph.num_features)
+    rows, indptr, indices, degree = _rings(
+        graph.indptr, graph.indices, graph.ids, wanted, most, key, hops
+    )
+    read = rows[: (0, len(wanted), len(rows))[features]]
+    x_indptr, x_indices, x_data = _features(graph.x.indptr, graph.x.indices, graph.x.data, read)
+    return Gathered(
+        rows,
+        len(wanted),
+        indptr,
+        indices,
+        degree,
+        x_indptr,
+        x_indices,
+        x_data,
+        graph.num_features,
+    )
 
 
 @compiled
@@ -155,7 +165,7 @@ def _table(rows: NDArray[np.int64], count: int, most: int) -> Numbers:
 
 
 @compiled
-def _slot(table: Numbers, rows: NDArray[np.int64], position: int) -> int:
+def _slot(table: Numbers, rows: NDArray[np.int64], position: int) -> np.int64:
     """Where a position is in the table, or where it belongs."""
     mask = len(table) - 1
     at = np.int64((np.uint64(position) * GOLDEN) >> np.uint64(32)) & mask
@@ -202,12 +212,12 @@ class Part(NamedTuple):
 
     Attributes:
         numbers: int32, of the gathered nodes, in rings as there; the asked for come first.
-        count: how many were asked for.
+        wanted: how many were asked for.
         indptr, indices, degree: as there, over the places in ``numbers``.
     """
 
     numbers: Numbers
-    count: int
+    wanted: int
     indptr: Pointers
     indices: Numbers
     degree: Matrix
@@ -216,7 +226,7 @@ class Part(NamedTuple):
 def whole_part(gathered: Gathered) -> Part:
     """All that was gathered."""
     numbers = np.arange(len(gathered.rows), dtype=np.int32)
-    return Part(numbers, gathered.count, gathered.indptr, gathered.indices, gathered.degree)
+    return Part(numbers, gathered.wanted, gathered.indptr, gathered.indices, gathered.degree)
 
 
 def part_of(gathered: Gathered, wanted: Numbers, room: Numbers, hops: int) -> Part:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +23,8 @@ from grapheraser.training.inference.gather import (
     ALL_FEATURES,
     NO_FEATURES,
     OWN_FEATURES,
+    WHOLE,
+    Bound,
     Gathered,
     Numbers,
     gather_field,
@@ -61,20 +64,22 @@ def posteriors(
     weights: Sequence[ShardWeights],
     graph: Graph,
     positions: NDArray[np.int64],
+    bound: Bound = WHOLE,
 ) -> NDArray[np.float32]:
-    """Class probabilities in eval mode, on the whole graph.
+    """Class probabilities in eval mode.
 
     Args:
         spec: the architecture of every shard model.
         weights: one entry per shard.
         graph: the whole current graph; all of its edges count, also those between shards.
         positions: int64 ``[m]``, rows of ``graph``; any order, repeats allowed.
+        bound: how many neighbours of a node count.
 
     Returns: float32 ``[len(weights), m, num_classes]``.
     """
     out = np.empty((len(weights), len(positions), graph.num_classes), dtype=np.float32)
     if len(positions):
-        gathered = gather_field(graph, positions, hops=declaration_of(spec.kind).hops)
+        gathered = gather_field(graph, positions, bound, hops=declaration_of(spec.kind).hops)
         for shard, found in enumerate(_answers(spec, gathered, [(w, None) for w in weights])):
             out[shard] = found
     return out
@@ -100,20 +105,20 @@ def asked_posteriors(
         spec: the architecture of every shard model.
         weights: by shard id.
         gathered: the nodes with their neighbourhoods.
-        asked: int32 ``[gathered.count, m]``, ids of the shards to ask; -1 for nobody.
+        asked: int32 ``[gathered.wanted, m]``, ids of the shards to ask; -1 for nobody.
         num_classes: of the graph.
 
-    Returns: float32 ``[gathered.count, m, num_classes]``; zeros where nobody was asked.
+    Returns: float32 ``[gathered.wanted, m, num_classes]``; zeros where nobody was asked.
     """
     out = np.zeros((*asked.shape, num_classes), dtype=np.float32)
     order = np.argsort(asked, axis=None, kind="stable")
     labels = asked.reshape(-1)[order]
     first = int(np.searchsorted(labels, 0))
     ends = [first, *(np.flatnonzero(np.diff(labels[first:])) + first + 1).tolist(), len(labels)]
-    groups = [order[a:b] for a, b in zip(ends, ends[1:], strict=False) if a < b]
+    groups = [order[a:b] for a, b in pairwise(ends) if a < b]
     rows = [(group // asked.shape[1]).astype(np.int32) for group in groups]
     questions: list[_Question] = [
-        (weights[int(asked.flat[group[0]])], None if len(own) == gathered.count else own)
+        (weights[int(asked.flat[group[0]])], None if len(own) == gathered.wanted else own)
         for group, own in zip(groups, rows, strict=True)
     ]
     flat = out.reshape(-1, num_classes)
@@ -128,7 +133,7 @@ def _answers(
     """The posteriors that each question asks for; many are answered on all cores."""
     for weights, _ in questions:
         by_role(spec, weights)
-    size = sum(gathered.count if rows is None else len(rows) for _, rows in questions)
+    size = sum(gathered.wanted if rows is None else len(rows) for _, rows in questions)
     workers = min(worker_count(None), len(questions)) if size >= _WORTH_THREADS else 1
     if workers < 2:
         return _answered(spec, gathered, questions)
@@ -163,7 +168,7 @@ def _field(
 ) -> Field:
     part = whole_part(gathered) if rows is None else part_of(gathered, rows, room, hops)
     outer = Hop(part.indptr, part.indices, part.degree)
-    inner = Hop(part.indptr[: part.count + 1], part.indices, part.degree)
-    numbers = part.numbers if hops else part.numbers[: part.count]
+    inner = Hop(part.indptr[: part.wanted + 1], part.indices, part.degree)
+    numbers = part.numbers if hops else part.numbers[: part.wanted]
     x = gathered.x_indptr, gathered.x_indices, gathered.x_data
     return Field(outer, inner, numbers, *x, place)
