@@ -12,7 +12,7 @@ import grapheraser as ge
 from grapheraser.aggregation import Change, Ensemble, base
 from grapheraser.aggregation.sample.answers import SampledAnswers, collect, refresh
 from grapheraser.aggregation.sample.membership import sampled_nodes
-from grapheraser.aggregation.sample.view import seen_before, sees
+from grapheraser.aggregation.sample.view import moved, seen_before, sees
 from grapheraser.training.inference.gather import Gathered
 from tests.strategies import requests_for, small_graph, small_graphs
 
@@ -81,7 +81,8 @@ def test_only_stale_answers_are_asked_for_again(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Ensemble, "asked_posteriors", asking)
     fresh = refresh(kept, ensemble, change, nodes, 3)
-    looks_different = set(nodes[sees(seen_before(change.before, nodes), change.touched)].tolist())
+    different = moved(graph, ensemble.graph, change.touched, ensemble.seed)
+    looks_different = set(nodes[sees(seen_before(change.before, nodes), different)].tolist())
     expected = set()
     for node, before, after in zip(
         nodes.tolist(), kept.routes.asked, fresh.routes.asked, strict=True

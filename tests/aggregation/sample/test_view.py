@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser import graph as graphs
-from grapheraser.aggregation.sample.view import FANOUT, SEEN, seen_ids, sees, thinning
+from grapheraser.aggregation.sample.view import FANOUT, SEEN, moved, seen_ids, sees, thinning
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.errors import GraphEraserError
 from grapheraser.training.inference.gather import NO_FEATURES, gather_field
@@ -28,7 +29,7 @@ def seen(graph: ge.Graph, node: int, seed: int) -> tuple[object, ...]:
     return around(int(graph.positions([node])[0]), 2)
 
 
-def ids_seen(graph: ge.Graph, nodes: np.ndarray, seed: int) -> np.ndarray:  # type: ignore[type-arg]
+def ids_seen(graph: ge.Graph, nodes: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     at = graph.positions(nodes)
     return seen_ids(graph, gather_field(graph, at, thinning(seed), features=NO_FEATURES))
 
@@ -59,16 +60,22 @@ def test_a_node_that_is_not_stale_sees_what_it_saw(data: st.DataObject) -> None:
         touched = plan_removal(graph, cut, graphs.coalesce(graph, request)).touched
     except GraphEraserError:
         return
-    stale = sees(ids_seen(graph, nodes, 5), touched)
+    stale = sees(ids_seen(graph, nodes, 5), moved(graph, after, touched, 5))
     for node, changed in zip(nodes.tolist(), stale, strict=True):
         if not changed:
             assert seen(after, node, 5) == seen(graph, node, 5)
 
 
-def test_a_request_leaves_most_nodes_as_they_were() -> None:
-    graph = small_graph(n=400, ties=8)
+def test_a_neighbour_that_does_not_count_may_go_unnoticed() -> None:
+    graph = small_graph(n=200, ties=8)
     cut = ge.partition_graph(graph, "hash", num_shards=1)
-    removal = graphs.coalesce(graph, ge.Nodes(graph.train_nodes[:1]))
-    touched = plan_removal(graph, cut, removal).touched
-    stale = sees(ids_seen(graph, graph.ids, 5), touched)
-    assert 0 < stale.sum() < len(stale) / 2
+    removal = graphs.coalesce(graph, ge.Nodes(graph.train_nodes[:6]))
+    touched, after = plan_removal(graph, cut, removal).touched, graph.without(removal)
+    different = set(moved(graph, after, touched, 5).tolist())
+    for node in touched.tolist():
+        before, now = (
+            [g.ids[p] for p in counted(g, int(g.positions([node])[0]), *thinning(5))]
+            for g in (graph, after)
+        )
+        assert (node in different) == (before != now)
+    assert 0 < len(different) < len(touched) / 2

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.routing import Routes, mixed, routes
-from grapheraser.aggregation.sample.view import seen_before, seen_ids, sees, thinning
+from grapheraser.aggregation.sample.view import moved, seen_before, seen_ids, sees, thinning
 from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec
 from grapheraser.training.inference.gather import NO_FEATURES, gather_field
@@ -91,7 +91,9 @@ def refresh(
         asked[rows], weights[rows] = _routes(ensemble, positions[rows], most)
         values[rows], known = _carried(heard_from, heard, asked[rows])
         due[rows] = ~known | np.isin(asked[rows], list(change.retrained))
-    stale = new | sees(seen, change.touched)
+    stale = new | sees(
+        seen, moved(change.before.graph, ensemble.graph, change.touched, ensemble.seed)
+    )
     due[stale] = True
     due &= asked >= 0
     rows = np.flatnonzero(due.any(axis=1) | stale)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
-from grapheraser.aggregation.sample.view import seen_before, sees, thinning
+from grapheraser.aggregation.sample.view import moved, seen_before, sees, thinning
 from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec
 from grapheraser.training.inference.posteriors import posteriors
@@ -88,7 +88,8 @@ def refresh(
         values[fresh] = _thinned(ensemble, positions, shards[fresh].tolist())
     kept = shards[~fresh]
     if len(kept):
-        changed = sees(seen_before(change.before, old.nodes), change.touched)
+        different = moved(change.before.graph, ensemble.graph, change.touched, ensemble.seed)
+        changed = sees(seen_before(change.before, old.nodes), different)
         stale = ~np.isin(nodes, old.nodes[~changed])
         rows = np.flatnonzero(~fresh)
         _copy(old, shards, nodes, ~fresh, ~stale, values)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Ensemble
-from grapheraser.graph import Graph
+from grapheraser.graph import Graph, changed_feature_rows
 from grapheraser.kernels.compiled import compiled
 from grapheraser.seeding import derive
 from grapheraser.training.inference.gather import NO_FEATURES, Bound, Gathered, gather_field
@@ -69,26 +69,57 @@ def _seen(
     return out
 
 
-@compiled
-def sees(seen: Ids, touched: Ids) -> NDArray[np.bool_]:
-    """Which nodes look different after a change: those that saw a node which it touched.
+def moved(before: Graph, after: Graph, touched: Ids, seed: int) -> Ids:
+    """Ids of the touched nodes that are new, have other features or other neighbours that count.
 
-    A path through a removed node also passes one of that node's neighbours, which is touched.
+    A node that lost or gained a neighbour which does not count looks the same.
+
+    Args:
+        before: the graph before a change.
+        after: the graph after it.
+        touched: sorted ids of the nodes left with other neighbours or features.
+        seed: the run's seed.
+    """
+    known = before.contains(touched)
+    nodes = touched[known]
+    different = np.ones(len(touched), dtype=bool)
+    lists = [_counted(graph, nodes, thinning(seed)) for graph in (before, after)]
+    different[known] = (lists[0] != lists[1]).any(axis=1)
+    different[known] |= changed_feature_rows(before, after, nodes)
+    return touched[different]
+
+
+def _counted(graph: Graph, nodes: Ids, bound: Bound) -> Ids:
+    """Ids of the neighbours that count for each node ``[len(nodes), FANOUT]``, filled with -1."""
+    near = gather_field(graph, graph.positions(nodes), bound, hops=1, features=NO_FEATURES)
+    lists = np.full((len(nodes), FANOUT), -1, dtype=np.int64)
+    starts = near.indptr[:-1]
+    for i in range(FANOUT):
+        has = np.flatnonzero(near.indptr[1:] - starts > i)
+        lists[has, i] = graph.ids[near.rows[near.indices[starts[has] + i]]]
+    return lists
+
+
+@compiled
+def sees(seen: Ids, moved: Ids) -> NDArray[np.bool_]:
+    """Which nodes look different after a change: those that saw a node which has moved.
+
+    A path through a removed node also passes one of that node's neighbours, which has moved.
 
     Args:
         seen: what `seen_ids` gave before the change.
-        touched: sorted ids of the nodes left with other neighbours or features.
+        moved: what `moved` gives.
     """
     out = np.zeros(len(seen), dtype=np.bool_)
     for r in range(len(seen)):
         for node in seen[r]:
-            low, high = 0, len(touched)
+            low, high = 0, len(moved)
             while low < high:
                 middle = (low + high) // 2
-                if touched[middle] < node:
+                if moved[middle] < node:
                     low = middle + 1
                 else:
                     high = middle
-            if low < len(touched) and touched[low] == node:
+            if low < len(moved) and moved[low] == node:
                 out[r] = True
     return out
