@@ -161,7 +161,8 @@ def test_several_threads_give_the_same_bits_as_one(
 ) -> None:
     graph, spec = random_graph(), PRESETS[name]
     weights = dict(enumerate(all_weights(spec, graph)))
-    asked = np.random.default_rng(2).integers(-1, 3, size=(graph.num_nodes, 2)).astype(np.int32)
+    asked = np.random.default_rng(2).permuted([[0, 1, 2, -1]] * graph.num_nodes, axis=1)
+    asked = asked[:, :2].astype(np.int32)
     gathered = gather_field(graph, np.arange(graph.num_nodes))
     one = asked_posteriors(spec, weights, gathered, asked, graph.num_classes)
     started: list[int] = []

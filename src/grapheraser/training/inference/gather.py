@@ -256,7 +256,7 @@ def _part(
         for r in range(done, last):
             pointers[r + 1] = pointers[r] + indptr[numbers[r] + 1] - indptr[numbers[r]]
         places = _longer(places, pointers[last])
-        numbers = _longer(numbers, 1 + min(len(room), last + pointers[last] - pointers[done]))
+        numbers = _longer(numbers, 1 + last + min(len(room), pointers[last] - pointers[done]))
         for r in range(done, last):
             start = indptr[numbers[r]]
             for e in range(pointers[r], pointers[r + 1]):

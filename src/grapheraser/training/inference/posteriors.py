@@ -105,7 +105,7 @@ def asked_posteriors(
         spec: the architecture of every shard model.
         weights: by shard id.
         gathered: the nodes with their neighbourhoods.
-        asked: int32 ``[gathered.wanted, m]``, ids of the shards to ask; -1 for nobody.
+        asked: int32 ``[gathered.wanted, m]``, ids of the shards to ask, each once; -1 for nobody.
         num_classes: of the graph.
 
     Returns: float32 ``[gathered.wanted, m, num_classes]``; zeros where nobody was asked.
