@@ -170,7 +170,8 @@ def test_every_array_is_read_only(small: ge.Graph) -> None:
     ):
         parts: list[Any] = [graph.ids, graph.indptr, graph.indices, graph.y, graph.role]
         parts += [graph.x.data, graph.x.indices, graph.x.indptr]
-        parts += [graph.train_nodes, graph.test_nodes, graph.degree, graph.sources, graph.leaves]
+        parts += [graph.train_nodes, graph.test_nodes, graph.degree, graph.sources]
+        parts += [block for page in graph.pages.pages for block in page]
         for array in parts:
             with pytest.raises(ValueError, match="read-only"):
                 array[:1] = 0
@@ -180,9 +181,9 @@ def test_the_constructor_neither_freezes_nor_shares_arrays_that_can_be_written_t
     small: ge.Graph,
 ) -> None:
     arrays = {name: getattr(small, name).copy() for name in ("ids", "indptr", "indices", "y")}
-    x, role, leaves = small.x.copy(), small.role.copy(), small.leaves.copy()
-    graph = ge.Graph(**arrays, x=x, role=role, num_classes=small.num_classes, known_leaves=leaves)
-    for array in (*arrays.values(), x.data, x.indices, x.indptr, role, leaves):
+    x, role = small.x.copy(), small.role.copy()
+    graph = ge.Graph(**arrays, x=x, role=role, num_classes=small.num_classes)
+    for array in (*arrays.values(), x.data, x.indices, x.indptr, role):
         assert array.flags.writeable
         array[:] = 0
     assert graph == small
@@ -195,11 +196,11 @@ def test_the_constructor_shares_read_only_arrays(small: ge.Graph) -> None:
     assert np.shares_memory(other.indices, small.indices)
 
 
-def test_leaves_are_taken_as_known_and_not_taken_over_by_a_changed_copy(small: ge.Graph) -> None:
-    known = dataclasses.replace(small, known_leaves=np.zeros((small.num_nodes, 32), np.uint8))
-    assert not known.leaves.any()
-    assert known != small
-    assert dataclasses.replace(known) == small
+def test_a_changed_copy_does_not_take_over_what_was_cached(small: ge.Graph) -> None:
+    assert small.fingerprint
+    other = dataclasses.replace(small, y=(small.y + 1) % small.num_classes)
+    assert other != small
+    assert dataclasses.replace(other, y=small.y) == small
 
 
 def test_a_removal_leaves_no_trace_in_the_graph_that_it_starts_from(small: ge.Graph) -> None:
@@ -208,7 +209,7 @@ def test_a_removal_leaves_no_trace_in_the_graph_that_it_starts_from(small: ge.Gr
     rest = small.without(ge.Nodes(small.ids[:2]))
     assert small.__dict__.keys() == before.keys()
     assert all(small.__dict__[name] is value for name, value in before.items())
-    assert "leaves" in rest.__dict__, "known without hashing all nodes"
+    assert "tree" in rest.__dict__, "known without hashing all nodes"
 
 
 def test_attributes_can_not_be_replaced(small: ge.Graph) -> None:

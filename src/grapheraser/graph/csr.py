@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
@@ -32,61 +29,89 @@ def row_pointers(sorted_rows: NDArray[np.integer], n: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def zero_rows(x: sp.csr_array, rows: NDArray[np.int64]) -> sp.csr_array:
-    """A copy of the matrix without the entries of these rows."""
-    counts = np.diff(x.indptr)
-    stay = np.ones(x.nnz, dtype=bool)
-    stay[slices_of(x.indptr, rows)] = False
-    counts[rows] = 0
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    return sp.csr_array((x.data[stay], x.indices[stay], indptr), shape=x.shape)
+@compiled
+def symmetric_csr(
+    rows: NDArray[np.int32], columns: NDArray[np.int32], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], int, int, int]:
+    """The undirected graph of directed pairs, in linear time.
+
+    Returns: pointers and sorted columns of a symmetric CSR; how many pairs were loops, how many
+    were there before, and how many of the others came without their reverse.
+    """
+    loops = 0
+    for e in range(len(rows)):
+        loops += rows[e] == columns[e]
+    # Sorted by column and then, in that order, by row: each row's columns ascend.
+    start, by_column = _transposed(rows, columns, n)
+    indptr, indices = _again(start, by_column, n)
+    repeated = 0
+    end = 0
+    for row in range(n):
+        first = end
+        begin = indptr[row]
+        indptr[row] = first
+        for e in range(begin, indptr[row + 1]):
+            if end > first and indices[end - 1] == indices[e]:
+                repeated += 1
+            else:
+                indices[end] = indices[e]
+                end += 1
+    indptr[n] = end
+    back, reverse = _again(indptr, indices, n)
+    out_pointers = np.zeros(n + 1, dtype=np.int64)
+    out = np.empty(2 * end, dtype=np.int32)
+    at, one_way = 0, 0
+    for row in range(n):
+        a, b = indptr[row], back[row]
+        while a < indptr[row + 1] or b < back[row + 1]:
+            if b == back[row + 1] or (a < indptr[row + 1] and indices[a] < reverse[b]):
+                out[at] = indices[a]
+                a += 1
+                one_way += 1
+            elif a == indptr[row + 1] or reverse[b] < indices[a]:
+                out[at] = reverse[b]
+                b += 1
+            else:
+                out[at] = indices[a]
+                a += 1
+                b += 1
+            at += 1
+        out_pointers[row + 1] = at
+    return out_pointers, out[:at].copy(), loops, repeated, one_way
 
 
 @compiled
-def kept_adjacency(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], keep: NDArray[np.bool_]
+def _transposed(
+    rows: NDArray[np.int32], columns: NDArray[np.int32], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Pointers and columns of a square CSR restricted to the rows and columns to keep."""
-    renumber = np.empty(len(keep), dtype=np.int32)
-    kept = 0
-    for row in range(len(keep)):
-        renumber[row] = kept
-        kept += keep[row]
-    pointers = np.zeros(kept + 1, dtype=np.int64)
-    out = np.empty(len(indices), dtype=np.int32)
-    at = 0
-    for row in range(len(keep)):
-        if keep[row]:
-            for entry in range(indptr[row], indptr[row + 1]):
-                column = indices[entry]
-                out[at] = renumber[column]
-                at += keep[column]
-            pointers[renumber[row] + 1] = at
-    return pointers, out[:at].copy()
+    """The rows of each column, in the order of the pairs, without loops."""
+    pointers = np.zeros(n + 1, dtype=np.int64)
+    for e in range(len(rows)):
+        if rows[e] != columns[e]:
+            pointers[columns[e] + 1] += 1
+    for i in range(n):
+        pointers[i + 1] += pointers[i]
+    ends, out = pointers[:-1].copy(), np.empty(pointers[n], dtype=np.int32)
+    for e in range(len(rows)):
+        if rows[e] != columns[e]:
+            out[ends[columns[e]]] = rows[e]
+            ends[columns[e]] += 1
+    return pointers, out
 
 
 @compiled
-def kept_rows(
-    indptr: NDArray[Any], indices: NDArray[np.int32], data: NDArray[np.float32], keep: NDArray[Any]
-) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[Any]]:
-    """Values, columns and pointers of a CSR restricted to the rows to keep."""
-    kept = 0
-    entries = 0
-    for row in range(len(keep)):
-        if keep[row]:
-            kept += 1
-            entries += indptr[row + 1] - indptr[row]
-    pointers = np.zeros(kept + 1, dtype=indptr.dtype)
-    columns = np.empty(entries, dtype=indices.dtype)
-    values = np.empty(entries, dtype=data.dtype)
-    place = 0
-    at = 0
-    for row in range(len(keep)):
-        if keep[row]:
-            for entry in range(indptr[row], indptr[row + 1]):
-                columns[at] = indices[entry]
-                values[at] = data[entry]
-                at += 1
-            place += 1
-            pointers[place] = at
-    return values, columns, pointers
+def _again(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The transpose of a CSR; its rows come out sorted."""
+    pointers = np.zeros(n + 1, dtype=np.int64)
+    for e in range(indptr[n]):
+        pointers[indices[e] + 1] += 1
+    for i in range(n):
+        pointers[i + 1] += pointers[i]
+    ends, out = pointers[:-1].copy(), np.empty(indptr[n], dtype=np.int32)
+    for row in range(n):
+        for e in range(indptr[row], indptr[row + 1]):
+            out[ends[indices[e]]] = row
+            ends[indices[e]] += 1
+    return pointers, out

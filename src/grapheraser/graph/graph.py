@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,29 +16,41 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.checks import real, whole
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
 from grapheraser.graph import build, npz, pyg
-from grapheraser.graph import fingerprint as fp
 from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
-from grapheraser.graph.csr import (
-    csr_from_pairs,
-    kept_adjacency,
-    kept_rows,
-    row_pointers,
-    slices_of,
-    zero_rows,
-)
+from grapheraser.graph.csr import slices_of
+from grapheraser.graph.induced import induced_edges
+from grapheraser.graph.merkle import MerkleTree, Proof
+from grapheraser.graph.pages import Pages, Rows
 from grapheraser.graph.requests import Removal, Request, coalesce
 from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
+from grapheraser.kernels.paged import (
+    NOWHERE,
+    ROOM,
+    Table,
+    feature_rows,
+    labels_at,
+    located,
+    neighbour_rows,
+    roles_at,
+)
 from grapheraser.seeding import generator
+
+_FORMAT = b"grapheraser-graph-2"
+_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x")
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An undirected graph with sparse features and labels, sorted by node id.
+    """An undirected graph with features and labels, sorted by node id.
 
     Nodes are named by ids that survive every deletion. Arrays are indexed by *position*, the rank
     of an id among those present; `positions` translates. Build one with `Graph.from_arrays`,
     `from_pyg` or `from_npz`, which check the data; this constructor trusts its arguments. It copies
     arrays that can be written to, and shares those that are read-only.
+
+    A graph that came out of a change is held in `pages`, most of which it shares with the graph
+    before, and puts an array together when it is first asked for it. What has to be quick on large
+    graphs reads the pages, through `table` and by place (see `kernels.paged`).
 
     Attributes:
         ids: int64 ``[n]``, sorted, unique.
@@ -48,8 +61,6 @@ class Graph:
         num_classes: part of the schema; deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
         notes: what was put right while the graph was built.
-        known_leaves: what ``leaves`` would compute, where the maker of the graph knows it already;
-            `dataclasses.replace` drops it.
     """
 
     ids: NDArray[np.int64]
@@ -61,14 +72,77 @@ class Graph:
     num_classes: int
     name: str = "graph"
     notes: tuple[str, ...] = ()
-    known_leaves: InitVar[NDArray[np.uint8] | None] = None
 
-    def __post_init__(self, known_leaves: NDArray[np.uint8] | None) -> None:
+    def __post_init__(self) -> None:
         for name in ("ids", "indptr", "indices", "y", "role"):
             object.__setattr__(self, name, owned(getattr(self, name)))
         object.__setattr__(self, "x", owned_csr(self.x))
-        if known_leaves is not None:
-            object.__setattr__(self, "leaves", owned(known_leaves))
+
+    @classmethod
+    def of_pages(
+        cls,
+        pages: Pages,
+        num_classes: int,
+        *,
+        name: str = "graph",
+        notes: tuple[str, ...] = (),
+        tree: MerkleTree | None = None,
+        **arrays: Any,
+    ) -> Graph:
+        """A graph that is held in pages; with its Merkle tree and arrays, where they are known."""
+        graph = object.__new__(cls)
+        graph.__dict__.update(pages=pages, num_classes=num_classes, name=name, notes=notes)
+        graph.__dict__.update(fresh(**arrays))
+        if tree is not None:
+            graph.__dict__["tree"] = tree
+        return graph
+
+    def __getattr__(self, name: str) -> Any:
+        """Put together an array of a graph that is held in pages."""
+        if name in _ARRAYS and "pages" in self.__dict__:
+            self.__dict__.update(fresh(**self._arrays(name)))
+            return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _arrays(self, name: str) -> dict[str, Any]:
+        """The array of a name, with those that come with it."""
+        places = self._all_places
+        if name == "x":
+            indptr, columns, values = feature_rows(self.table, places)
+            kind = np.int32 if len(columns) < 2**31 else np.int64
+            parts = (values, columns, indptr.astype(kind))
+            return {"x": sp.csr_array(parts, shape=(len(places), self.num_features))}
+        if name in ("indptr", "indices"):
+            indptr, around = neighbour_rows(self.table, places)
+            ids = self.ids
+            consecutive = len(ids) == 0 or ids[-1] == len(ids) - 1
+            at = around if consecutive else np.searchsorted(ids, around)
+            return {"indptr": indptr, "indices": at.astype(np.int32)}
+        ids, y, role = self.pages.nodes()
+        return {"ids": ids, "y": y, "role": role}
+
+    @cached_property
+    def pages(self) -> Pages:
+        """The pages that hold the graph."""
+        rows = (self.ids, self.y, self.role, self.indptr, self.ids[self.indices], self.x)
+        return Pages.of(Rows(*rows))
+
+    @property
+    def table(self) -> Table:
+        """The pages as compiled code reads them; they live as long as this graph."""
+        return self.pages.table
+
+    @cached_property
+    def _before(self) -> NDArray[np.int64]:
+        """The number of nodes in the pages before each."""
+        counts = self.pages.directory.counts
+        return np.cumsum(counts) - counts
+
+    @property
+    def _all_places(self) -> NDArray[np.int64]:
+        counts = self.pages.directory.counts
+        rows = np.arange(self.num_nodes) - np.repeat(self._before, counts)
+        return np.repeat(np.arange(len(counts)) * ROOM, counts) + rows
 
     def __repr__(self) -> str:
         return (
@@ -83,18 +157,20 @@ class Graph:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    @property
+    @cached_property
     def num_nodes(self) -> int:
-        return len(self.ids)
+        return len(self.ids) if "ids" in self.__dict__ else self.pages.num_nodes
 
     @property
     def num_edges(self) -> int:
         """Undirected edges, each counted once."""
-        return len(self.indices) // 2
+        known = self.__dict__.get("indices")
+        return (self.pages.num_entries if known is None else len(known)) // 2
 
     @property
     def num_features(self) -> int:
-        return int(self.x.shape[1])
+        known = self.__dict__.get("x")
+        return self.pages.num_features if known is None else int(known.shape[1])
 
     @cached_property
     def train_nodes(self) -> NDArray[np.int64]:
@@ -130,12 +206,17 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the content; the same however the graph came to be."""
-        return fp.combine((self.num_nodes, self.num_features, self.num_classes), self.leaves)
+        header = np.array([self.num_nodes, self.num_features, self.num_classes], dtype="<i8")
+        return hashlib.sha256(_FORMAT + header.tobytes() + self.tree.root).hexdigest()
 
     @cached_property
-    def leaves(self) -> NDArray[np.uint8]:
-        """Digest of every node ``[n, 32]``, by position: what the fingerprint is made of."""
-        return read_only(fp.leaves(self, np.arange(self.num_nodes)))
+    def tree(self) -> MerkleTree:
+        """The Merkle tree over all nodes, whose root the fingerprint is made of."""
+        return MerkleTree.of(self.pages)
+
+    def proof(self, node: int) -> Proof:
+        """That a node is in the graph, or that it is not; ``proof.root()`` must be `tree`'s."""
+        return self.tree.proof(int(as_ids([node])[0]))
 
     # -- from and to other formats ------------------------------------------------------------
 
@@ -170,7 +251,12 @@ class Graph:
         fields = build.checked_fields(
             x, edge_index, y, ids, train, test, num_classes, each_edge_once
         )
-        return cls(**fields, name=name)
+        if sp.issparse(fields["x"]):
+            return cls(**fields, name=name)
+        dense, around = fields.pop("x"), fields["ids"][fields["indices"]]
+        known = {part: fields[part] for part in ("ids", "y", "role", "indptr")}
+        pages = Pages.of(Rows(**known, neighbours=around, x=dense))
+        return cls.of_pages(pages, name=name, **fields)
 
     @classmethod
     def from_npz(cls, path: str | Path, *, name: str | None = None) -> Graph:
@@ -200,29 +286,55 @@ class Graph:
 
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
         """Whether each id is a node of this graph."""
-        return self._found(as_ids(nodes))[1]
+        found: NDArray[np.bool_] = located(self.table, as_ids(nodes)) != NOWHERE
+        return found
+
+    def places(self, nodes: ArrayLike) -> NDArray[np.int64]:
+        """Where each id lies in the pages; unknown ids are an error."""
+        ids = as_ids(nodes)
+        places: NDArray[np.int64] = located(self.table, ids)
+        unknown = places == NOWHERE
+        if unknown.any():
+            raise UnknownNodeError(
+                f"node {ids[unknown][0]} is not in the graph "
+                f"({int(unknown.sum())} of {len(ids)} ids are unknown).",
+                hint="it was never in the graph, or it has been forgotten already.",
+            )
+        return places
 
     def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """Row of each id; unknown ids are an error."""
-        ids = as_ids(nodes)
-        at, known = self._found(ids)
-        if not known.all():
-            raise UnknownNodeError(
-                f"node {ids[~known][0]} is not in the graph "
-                f"({int((~known).sum())} of {len(ids)} ids are unknown).",
-                hint="it was never in the graph, or it has been forgotten already.",
-            )
-        return at
+        places = self.places(nodes)
+        return self._before[places // ROOM] + places % ROOM
+
+    def labels(self, nodes: ArrayLike) -> NDArray[np.int64]:
+        """The class of each id, -1 where it is not known."""
+        labels: NDArray[np.int64] = labels_at(self.table, self.places(nodes))
+        return labels
+
+    def roles(self, nodes: ArrayLike) -> NDArray[np.int8]:
+        """The role of each id."""
+        roles: NDArray[np.int8] = roles_at(self.table, self.places(nodes))
+        return roles
 
     def has_edges(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each pair of (known) ids ``[m, 2]`` is an edge."""
-        ends = self.positions(pairs.ravel()).reshape(-1, 2)
-        return self._entries(ends) >= 0
+        self.places(pairs.ravel())
+        indptr, around = neighbour_rows(self.table, self.places(pairs[:, 0]))
+        found = np.zeros(len(pairs), dtype=bool)
+        for row, other in enumerate(pairs[:, 1].tolist()):
+            near = around[indptr[row] : indptr[row + 1]]
+            at = int(np.searchsorted(near, other))
+            found[row] = at < len(near) and near[at] == other
+        return found
 
     def neighbours(self, node: int) -> NDArray[np.int64]:
         """Ids of the neighbours of one node, sorted."""
-        (row,) = self.positions([node])
-        return self.ids[self.indices[self.indptr[row] : self.indptr[row + 1]]]
+        return self.around([node])
+
+    def around(self, nodes: ArrayLike) -> NDArray[np.int64]:
+        """Ids of the neighbours of some nodes, sorted, each once."""
+        return np.unique(neighbour_rows(self.table, self.places(nodes))[1])
 
     def within_hops(self, positions: NDArray[np.int64], hops: int) -> NDArray[np.int64]:
         """Sorted positions that are at most ``hops`` edges away from any of the given ones."""
@@ -240,47 +352,40 @@ class Graph:
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """The graph on these nodes and the edges between them; ids stay the same."""
-        rows = np.unique(self.positions(nodes))
-        renumber = np.full(self.num_nodes, -1, dtype=np.int32)
-        renumber[rows] = np.arange(len(rows), dtype=np.int32)
-        # Only the rows asked for are read: a shard is a hundredth of the graph.
-        targets = renumber[self.indices[slices_of(self.indptr, rows)]]
-        sources = np.repeat(np.arange(len(rows)), self.degree[rows])
-        inside = targets >= 0
-        return self._with(
-            ids=self.ids[rows],
-            indptr=row_pointers(sources[inside], len(rows)),
-            indices=targets[inside],
-            x=self.x[rows],
-            y=self.y[rows],
-            role=self.role[rows],
+        ids = np.unique(as_ids(nodes))
+        places = self.places(ids)
+        indptr, indices = induced_edges(self.table, places, ids)
+        x_indptr, columns, values = feature_rows(self.table, places)
+        fields = fresh(
+            ids=ids,
+            indptr=indptr,
+            indices=indices,
+            x=sp.csr_array(
+                (values, columns, x_indptr.astype(np.int32)), shape=(len(ids), self.num_features)
+            ),
+            y=labels_at(self.table, places),
+            role=roles_at(self.table, places),
         )
+        return Graph(**fields, num_classes=self.num_classes, name=self.name, notes=self.notes)
 
     @cached_property
     def training_graph(self) -> Graph:
         """The training nodes and the edges between them: all that a partitioner sees."""
-        return self._keep(self.role == TRAIN)
+        return self.subgraph(self.train_nodes)
 
     def without(self, request: Request | Sequence[Request] | Removal) -> Graph:
         """A new graph without the data that the request names."""
         removal = request if isinstance(request, Removal) else coalesce(self, request)
-        touched = np.zeros(self.num_nodes, dtype=bool)
-        gone = self.positions(removal.nodes)
-        touched[self.indices[slices_of(self.indptr, gone)]] = True
-
-        rest = self
-        if len(removal.edges):
-            ends = self.positions(removal.edges.ravel()).reshape(-1, 2)
-            touched[ends.ravel()] = True
-            rest = rest._drop_edges(ends)
-        if len(removal.features):
-            rows = self.positions(removal.features)
-            touched[rows] = True
-            rest = rest._with(x=zero_rows(rest.x, rows))
-        keep = np.ones(self.num_nodes, dtype=bool)
-        keep[gone] = False
-        rest = rest._keep(keep) if len(gone) else rest
-        return self._with_known_leaves(rest, keep, touched[keep])
+        gone = self.places(removal.nodes)
+        indptr, around = neighbour_rows(self.table, gone)
+        near = np.stack([around, np.repeat(removal.nodes, np.diff(indptr))], axis=1)
+        near = near[~np.isin(near[:, 0], removal.nodes)]
+        pairs = np.concatenate([near, removal.edges, removal.edges[:, ::-1]])
+        touched = np.union1d(pairs[:, 0], removal.features)
+        entries = np.stack([self.places(pairs[:, 0]), pairs[:, 1]], axis=1)
+        entries = entries[np.lexsort((entries[:, 1], entries[:, 0]))]
+        pages = self.pages.without(gone, entries, self.places(removal.features))
+        return self._changed(pages, touched)
 
     def with_node(
         self, node: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
@@ -291,25 +396,18 @@ class Graph:
         if self.contains([node])[0]:
             raise GraphError(f"node {node} is in the graph already.")
         row = build.check_new_row(node, features, label, self.num_features, self.num_classes)
-        others = np.unique(self.positions(neighbours))
-        at = int(np.searchsorted(self.ids, node))
-        shifted = np.where(others >= at, others + 1, others)
-        sources = self.sources + (self.sources >= at)
-        targets = self.indices + (self.indices >= at)
-        indptr, indices = csr_from_pairs(
-            np.concatenate([sources, np.full(len(others), at), shifted]),
-            np.concatenate([targets, shifted, np.full(len(others), at)]),
-            self.num_nodes + 1,
+        others = np.unique(as_ids(neighbours))
+        places = self.places(others)
+        rows = Rows(
+            np.array([node], dtype=np.int64),
+            np.array([label], dtype=np.int64),
+            np.array([TRAIN], dtype=np.int8),
+            np.array([0, len(others)], dtype=np.int64),
+            others,
+            row.toarray() if self.pages.dense else row,
         )
-        x = sp.vstack([self.x[:at], row, self.x[at:]], format="csr")
-        return self._with(
-            ids=np.insert(self.ids, at, node),
-            indptr=indptr,
-            indices=indices,
-            x=sp.csr_array(x),
-            y=np.insert(self.y, at, label),
-            role=np.insert(self.role, at, TRAIN),
-        )
+        pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
+        return self._changed(self.pages.with_rows(rows, pairs), np.union1d(others, [node]))
 
     def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
         """The same graph with a random train/test split of its labelled nodes."""
@@ -323,54 +421,12 @@ class Graph:
         role[shuffled[num_train:]] = TEST
         return self._with(role=role)
 
-    def _found(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The position of each id, and whether the graph has that id at all."""
-        if self.num_nodes == 0:
-            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=bool)
-        at = np.minimum(np.searchsorted(self.ids, ids), self.num_nodes - 1)
-        return at, self.ids[at] == ids
-
-    def _entries(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Index into ``indices`` of each pair of positions ``[m, 2]``; -1 where no edge is."""
-        found = np.full(len(ends), -1, dtype=np.int64)
-        for i, (row, column) in enumerate(ends.tolist()):
-            start, stop = self.indptr[row], self.indptr[row + 1]
-            at = start + np.searchsorted(self.indices[start:stop], column)
-            if at < stop and self.indices[at] == column:
-                found[i] = at
-        return found
-
-    def _drop_edges(self, ends: NDArray[np.int64]) -> Graph:
-        both = np.concatenate([ends, ends[:, ::-1]])
-        lost = np.bincount(both[:, 0], minlength=self.num_nodes)
-        return self._with(
-            indptr=self.indptr - np.concatenate([[0], np.cumsum(lost)]),
-            indices=np.delete(self.indices, self._entries(both)),
-        )
-
-    def _keep(self, keep: NDArray[np.bool_]) -> Graph:
-        indptr, indices = kept_adjacency(self.indptr, self.indices, keep)
-        parts = kept_rows(self.x.indptr, self.x.indices, self.x.data, keep)
-        return self._with(
-            ids=self.ids[keep],
-            indptr=indptr,
-            indices=indices,
-            x=sp.csr_array(parts, shape=(len(indptr) - 1, self.num_features)),
-            y=self.y[keep],
-            role=self.role[keep],
-        )
+    def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:
+        """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
+        known = self.__dict__.get("tree")
+        tree = None if known is None else known.changed(pages, touched)
+        return Graph.of_pages(pages, self.num_classes, name=self.name, notes=self.notes, tree=tree)
 
     def _with(self, **fields: Any) -> Graph:
         """This graph with fields that hold fresh arrays."""
         return replace(self, **fresh(**fields))
-
-    def _with_known_leaves(
-        self, rest: Graph, keep: NDArray[np.bool_], touched: NDArray[np.bool_]
-    ) -> Graph:
-        """``rest`` with the leaves of all nodes that the removal left as they were."""
-        if rest is self or "leaves" not in self.__dict__:
-            return rest
-        leaves = self.leaves[keep]
-        rows = np.flatnonzero(touched)
-        leaves[rows] = fp.leaves(rest, rows)
-        return rest._with(known_leaves=leaves)

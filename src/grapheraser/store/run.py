@@ -211,7 +211,6 @@ def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
         "y": graph.y,
         "role": graph.role,
         "num_classes": np.array(graph.num_classes),
-        "leaves": graph.leaves,
     }
 
 
@@ -229,8 +228,6 @@ def _graph_from(content: bytes, entry: dict[str, Any]) -> Graph:
             num_classes=int(z["num_classes"]),
             name=entry["name"],
             notes=tuple(entry["notes"]),
-            # Stored with the graph: the first request need not digest every node.
-            known_leaves=z["leaves"],
         )
 
 

@@ -1,0 +1,411 @@
+"""The Merkle tree of a graph, keyed by node id: its root is what the fingerprint is made of.
+
+The tree has sixteen branches at each of sixteen levels, one for each hexadecimal digit of an id,
+the most significant first. Below the last level lies the leaf of a node. The digest of an inner
+node is that of the branches that hold anything:
+
+    leaf   SHA-256(0, id, label, role, number of neighbours, their ids, columns, values)
+    node   SHA-256(1, two bytes that say which branches are there, their digests)
+
+So a change costs as much as it touches, times the levels. A proof shows, level by level, the other
+branches on the way to a node. That a node is absent is shown by the empty branch on the way to it,
+without showing the leaf of any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.graph.pages import Pages
+from grapheraser.kernels.paged import (
+    ROOM,
+    feature_rows,
+    labels_at,
+    located,
+    neighbour_rows,
+    nodes_at,
+    roles_at,
+)
+
+LEVELS = 16
+EMPTY = hashlib.sha256(b"\x01\x00\x00").digest()
+_LEAF, _NODE = b"\x00", b"\x01"
+_SIXTEENS = 16 ** np.arange(1, LEVELS, dtype=np.int64)
+
+Ids = NDArray[np.int64]
+Digests = NDArray[np.uint8]
+
+
+class Leaves(NamedTuple):
+    """The leaves of one page.
+
+    Attributes:
+        leaves: ``[m, 32]``, the digests of its nodes.
+        levels: int8 ``[m]``, the highest level at which each node is alone.
+        tops: ``[m, 32]``, the digests of their branches there.
+        blocks: the digests of the blocks within the page that hold several nodes, by level and
+            smallest id.
+        root: the digest of the page's block.
+    """
+
+    leaves: Digests
+    levels: NDArray[np.int8]
+    tops: Digests
+    blocks: dict[tuple[int, int], bytes]
+    root: bytes
+
+
+@dataclass(frozen=True)
+class Step:
+    """One level of a proof.
+
+    Attributes:
+        branches: two bytes as a number, bit b for branch b.
+        digests: of the branches that are there, in order, without the one on the way.
+    """
+
+    branches: int
+    digests: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """That a node has a certain leaf in a tree, or that it has none.
+
+    Attributes:
+        node: its id.
+        leaf: the digest of its leaf; None where it is absent.
+        steps: from the root down, to the node or to the empty branch on the way to it.
+    """
+
+    node: int
+    leaf: bytes | None
+    steps: tuple[Step, ...]
+
+    def root(self) -> bytes:
+        """The root that the proof leads to; it holds for the tree that has this root."""
+        depth = len(self.steps)
+        digest = self.leaf
+        if (digest is None and not 1 <= depth <= LEVELS) or (digest and depth != LEVELS):
+            raise ValueError("the proof has the wrong number of levels")
+        for level in range(depth, 0, -1):
+            step = self.steps[level - 1]
+            branch = self.node >> 4 * (LEVELS - level) & 15
+            there = bool(step.branches >> branch & 1)
+            if there != (digest is not None):
+                raise ValueError("the proof does not say what it shows")
+            digests = list(step.digests)
+            if digest is not None:
+                digests.insert((step.branches & ((1 << branch) - 1)).bit_count(), digest)
+            if len(digests) != step.branches.bit_count():
+                raise ValueError("the proof lacks branches, or has too many")
+            digest = _joined(step.branches, digests)
+        assert digest is not None
+        return digest
+
+
+@dataclass(frozen=True, eq=False)
+class MerkleTree:
+    """The tree of a graph's pages.
+
+    Attributes:
+        pages: of the graph.
+        leaves: of each page.
+        inner: digests of the blocks of pages and of all blocks around them, by their level and
+            smallest id.
+    """
+
+    pages: Pages
+    leaves: tuple[Leaves, ...]
+    inner: dict[tuple[int, int], bytes]
+
+    @classmethod
+    def of(cls, pages: Pages) -> MerkleTree:
+        """Digest every node."""
+        places = [
+            number * ROOM + np.arange(count)
+            for number, count in enumerate(pages.directory.counts.tolist())
+        ]
+        leaves = tuple(
+            _page_leaves(pages, number, leaf_digests(pages, part))
+            for number, part in enumerate(places)
+        )
+        return cls(pages, leaves, _inner(pages, leaves))
+
+    @property
+    def root(self) -> bytes:
+        return self.inner.get((LEVELS, 0), EMPTY)
+
+    def changed(self, pages: Pages, touched: Ids) -> MerkleTree:
+        """The tree of pages that differ in some touched ids (sorted), and in ids that are gone."""
+        old, new = self.pages.table, pages.table
+        if not self.pages.directory.same_blocks(pages.directory):
+            return self._recut(pages, touched)
+        moved = (old.nodes != new.nodes) | (old.edges != new.edges) | (old.features != new.features)
+        leaves, inner = list(self.leaves), dict(self.inner)
+        places = located(new, touched)
+        digests = leaf_digests(pages, places)
+        dirty = np.flatnonzero(moved).tolist()
+        for number in dirty:
+            low, high = np.searchsorted(places, [number * ROOM, (number + 1) * ROOM])
+            rows, part = places[low:high] % ROOM, digests[low:high]
+            leaves[number] = _updated(self, pages, number, rows, part)
+            inner[_key(pages, number)] = leaves[number].root
+        _climb(pages, inner, dirty)
+        return MerkleTree(pages, tuple(leaves), inner)
+
+    def _recut(self, pages: Pages, touched: Ids) -> MerkleTree:
+        """The same where blocks were joined or split; leaves that are not touched are kept."""
+        before = {_key(self.pages, number): number for number in range(len(self.leaves))}
+        leaves = []
+        for number in range(len(pages.pages)):
+            same = before.get(_key(pages, number))
+            if same is not None and self.pages.pages[same] is pages.pages[number]:
+                leaves.append(self.leaves[same])
+            else:
+                leaves.append(_again(self, pages, number, touched))
+        return MerkleTree(pages, tuple(leaves), _inner(pages, leaves))
+
+    def leaf(self, node: int) -> bytes | None:
+        """The digest of a node's leaf."""
+        (place,) = located(self.pages.table, np.array([node], dtype=np.int64)).tolist()
+        return None if place < 0 else self.leaves[place // ROOM].leaves[place % ROOM].tobytes()
+
+    def proof(self, node: int) -> Proof:
+        """That the node is in the graph, or that it is not."""
+        leaf, steps = self.leaf(node), []
+        for level in range(LEVELS, 0, -1):
+            branch = node >> 4 * (level - 1) & 15
+            digests = self._branches(level, (node >> 4 * level) << 4 * level)
+            mask = sum(1 << number for number in digests)
+            others = tuple(digest for number, digest in digests.items() if number != branch)
+            steps.append(Step(mask, others))
+            if branch not in digests:
+                break
+        return Proof(node, leaf, tuple(steps))
+
+    def _branches(self, level: int, start: int) -> dict[int, bytes]:
+        """The digests of the branches of a block, by number."""
+        inside = self._page_around(level, start)
+        if inside is None:
+            found = {}
+            for branch in range(16):
+                digest = self.inner.get((level - 1, start + branch * 16 ** (level - 1)))
+                if digest is not None:
+                    found[branch] = digest
+            return found
+        leaves = self.leaves[inside]
+        ids = _ids(self.pages, inside)
+        low, high = np.searchsorted(ids, [start, min(start + 16**level, 2**63 - 1)])
+        high = int(high) + int(high < len(ids) and start + 16**level > 2**63 - 1)
+        return _split(ids, leaves, int(low), int(high), level)
+
+    def _page_around(self, level: int, start: int) -> int | None:
+        """The page whose block holds this block or is it."""
+        number = self.pages.directory.page_of(start)
+        if number is None or int(self.pages.directory.sizes[number]) < level:
+            return None
+        return number
+
+
+def leaf_digests(pages: Pages, places: Ids) -> Digests:
+    """Digests ``[len(places), 32]`` of the nodes at these places."""
+    table, places = pages.table, np.asarray(places, dtype=np.int64)
+    indptr, around = neighbour_rows(table, places)
+    x_indptr, columns, values = feature_rows(table, places)
+    degree = np.diff(indptr)
+    heads = np.stack([nodes_at(table, places), labels_at(table, places)], axis=1)
+    heads = np.column_stack([heads, roles_at(table, places), degree]).astype("<i8")
+    head, near = heads.tobytes(), around.astype("<i8", copy=False).tobytes()
+    column, value = columns.astype("<i4", copy=False).tobytes(), values.astype("<f4").tobytes()
+    ends, x_ends = (8 * indptr).tolist(), (4 * x_indptr).tolist()
+    sha, parts = hashlib.sha256, []
+    for i in range(len(places)):
+        start, end = x_ends[i], x_ends[i + 1]
+        content = head[32 * i : 32 * i + 32] + near[ends[i] : ends[i + 1]]
+        parts.append(sha(_LEAF + content + column[start:end] + value[start:end]).digest())
+    return np.frombuffer(b"".join(parts), dtype=np.uint8).reshape(-1, 32)
+
+
+def _joined(branches: int, digests: list[bytes]) -> bytes:
+    head = _NODE + branches.to_bytes(2, "little")
+    return hashlib.sha256(head + b"".join(digests)).digest()
+
+
+def _chain(digest: bytes, node: int, low: int, high: int) -> bytes:
+    """The digest of a branch that holds one node alone, from one level up to another."""
+    for level in range(low, high):
+        digest = _joined(1 << (node >> 4 * level & 15), [digest])
+    return digest
+
+
+def _ids(pages: Pages, number: int) -> Ids:
+    count = int(pages.directory.counts[number])
+    return pages.pages[number].nodes[: 8 * count].view(np.int64)
+
+
+def _key(pages: Pages, number: int) -> tuple[int, int]:
+    directory = pages.directory
+    return int(directory.sizes[number]), int(directory.starts[number])
+
+
+def _alone(ids: Ids, size: int) -> NDArray[np.int8]:
+    """The highest level, up to that of the block, at which each of the sorted ids is alone."""
+    if len(ids) == 1:
+        return np.array([size], dtype=np.int8)
+    shared = np.searchsorted(_SIXTEENS, ids[1:] ^ ids[:-1], side="right")
+    return np.minimum(np.append(shared, LEVELS), np.append(LEVELS, shared)).astype(np.int8)
+
+
+def _page_leaves(
+    pages: Pages, number: int, leaves: Digests, known: tuple[Ids, Leaves] | None = None
+) -> Leaves:
+    """The leaves of a page with the digests of its block; tops that are known are taken over."""
+    size, ids = int(pages.directory.sizes[number]), _ids(pages, number)
+    levels, tops = _alone(ids, size), np.empty_like(leaves)
+    again = np.ones(len(ids), dtype=bool)
+    blocks: dict[tuple[int, int], bytes] = {}
+    if known is not None and len(known[0]):
+        before, old = known
+        at = np.minimum(np.searchsorted(before, ids), len(before) - 1)
+        same = (before[at] == ids) & (old.levels[at] == levels)
+        same &= (old.leaves[at] == leaves).all(axis=1)
+        tops[same] = old.tops[at[same]]
+        again = ~same
+        if old.blocks:
+            gone = before[~np.isin(before, ids)]
+            blocks = _clean(old.blocks, np.concatenate([gone, ids[again]]), size)
+    for row in np.flatnonzero(again).tolist():
+        digest = _chain(leaves[row].tobytes(), int(ids[row]), 0, int(levels[row]))
+        tops[row] = np.frombuffer(digest, dtype=np.uint8)
+    made = Leaves(leaves, levels, tops, blocks, b"")
+    return made._replace(root=_block(ids, made, 0, len(ids), size))
+
+
+def _clean(
+    blocks: dict[tuple[int, int], bytes], nodes: Ids, size: int
+) -> dict[tuple[int, int], bytes]:
+    """The digests of the blocks that hold none of these nodes."""
+    left = dict(blocks)
+    for node in nodes.tolist():
+        for level in range(1, size + 1):
+            left.pop((level, node >> 4 * level << 4 * level), None)
+    return left
+
+
+def _block(ids: Ids, page: Leaves, low: int, high: int, level: int) -> bytes:
+    """The digest of a block of ids, all of one page."""
+    first = int(ids[low])
+    if high - low == 1:
+        return _chain(page.tops[low].tobytes(), first, int(page.levels[low]), level)
+    key = level, first >> 4 * level << 4 * level
+    if key not in page.blocks:
+        found = _split(ids, page, low, high, level)
+        page.blocks[key] = _joined(sum(1 << branch for branch in found), list(found.values()))
+    return page.blocks[key]
+
+
+def _split(ids: Ids, page: Leaves, low: int, high: int, level: int) -> dict[int, bytes]:
+    """The digests of the branches of a block of ids, all of one page, by number."""
+    if level == 1:
+        content = page.leaves[low:high].tobytes()
+        branches = (ids[low:high] & 15).tolist()
+        return {b: content[32 * i : 32 * i + 32] for i, b in enumerate(branches)}
+    if high - low == 1 and int(page.levels[low]) >= level:
+        node = int(ids[low])
+        digest = _chain(page.leaves[low].tobytes(), node, 0, level - 1)
+        return {node >> 4 * (level - 1) & 15: digest}
+    numbers = ids[low:high] >> np.int64(4 * (level - 1)) & 15
+    cuts = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), high - low]
+    branches = numbers[cuts[:-1]].tolist()
+    return {
+        branch: _block(ids, page, low + a, low + b, level - 1)
+        for branch, (a, b) in zip(branches, pairwise(cuts), strict=True)
+    }
+
+
+def _updated(tree: MerkleTree, pages: Pages, number: int, rows: Ids, digests: Digests) -> Leaves:
+    """The leaves of a page of the same block, with other digests in some rows."""
+    old, ids = tree.leaves[number], _ids(pages, number)
+    before = _ids(tree.pages, number)
+    if tree.pages.table.nodes[number] == pages.table.nodes[number]:
+        leaves, tops = old.leaves.copy(), old.tops.copy()
+        leaves[rows] = digests
+        size = int(pages.directory.sizes[number])
+        for row in rows.tolist():
+            digest = _chain(leaves[row].tobytes(), int(ids[row]), 0, int(old.levels[row]))
+            tops[row] = np.frombuffer(digest, dtype=np.uint8)
+        made = Leaves(leaves, old.levels, tops, _clean(old.blocks, ids[rows], size), b"")
+        return made._replace(root=_block(ids, made, 0, len(ids), size))
+    leaves = np.empty((len(ids), 32), dtype=np.uint8)
+    stays = np.isin(ids, before)
+    leaves[stays] = old.leaves[np.searchsorted(before, ids[stays])]
+    leaves[rows] = digests
+    return _page_leaves(pages, number, leaves, (before, old))
+
+
+def _again(tree: MerkleTree, pages: Pages, number: int, touched: Ids) -> Leaves:
+    """The leaves of a page of another block; digests only nodes that are touched or new."""
+    ids = _ids(pages, number)
+    numbers = _pages_over(tree.pages, ids)
+    old_ids = np.concatenate([ids[:0], *(_ids(tree.pages, old) for old in numbers)])
+    leaves = np.empty((len(ids), 32), dtype=np.uint8)
+    fresh, known = np.isin(ids, touched) | ~np.isin(ids, old_ids), None
+    if len(old_ids):
+        olds = [tree.leaves[old] for old in numbers]
+        known = (
+            old_ids,
+            Leaves(
+                np.concatenate([old.leaves for old in olds]),
+                np.concatenate([old.levels for old in olds]),
+                np.concatenate([old.tops for old in olds]),
+                {},
+                b"",
+            ),
+        )
+        leaves[~fresh] = known[1].leaves[np.searchsorted(old_ids, ids[~fresh])]
+    rows = np.flatnonzero(fresh)
+    leaves[rows] = leaf_digests(pages, number * ROOM + rows)
+    return _page_leaves(pages, number, leaves, known)
+
+
+def _pages_over(pages: Pages, ids: Ids) -> list[int]:
+    """The pages of another graph that hold ids in the range of these."""
+    if len(ids) == 0 or len(pages.pages) == 0:
+        return []
+    starts = pages.directory.starts
+    low = max(0, int(np.searchsorted(starts, ids[0], side="right")) - 1)
+    return list(range(low, int(np.searchsorted(starts, ids[-1], side="right"))))
+
+
+def _inner(pages: Pages, leaves: tuple[Leaves, ...] | list[Leaves]) -> dict[tuple[int, int], bytes]:
+    inner = {_key(pages, number): page.root for number, page in enumerate(leaves)}
+    _climb(pages, inner, range(len(leaves)))
+    return inner
+
+
+def _climb(pages: Pages, inner: dict[tuple[int, int], bytes], dirty: Iterable[int]) -> None:
+    """Compute the digests of all blocks around these pages, from small to large."""
+    waiting: dict[int, set[int]] = {level: set() for level in range(1, LEVELS + 1)}
+    for number in dirty:
+        level, start = _key(pages, number)
+        if level < LEVELS:
+            waiting[level + 1].add(start >> 4 * (level + 1) << 4 * (level + 1))
+    for level in range(1, LEVELS + 1):
+        for start in waiting[level]:
+            mask, digests, step = 0, [], 16 ** (level - 1)
+            for branch in range(16):
+                digest = inner.get((level - 1, start + branch * step))
+                if digest is not None:
+                    mask |= 1 << branch
+                    digests.append(digest)
+            inner[level, start] = _joined(mask, digests)
+            if level < LEVELS:
+                waiting[level + 1].add(start >> 4 * (level + 1) << 4 * (level + 1))

@@ -1,0 +1,251 @@
+"""A graph in pages, as compiled code reads it.
+
+Nodes lie in pages of at most `ROOM`, in the order of their ids; `graph.directory` says which share
+one. A *place* is where a node lies: the number of its page times `ROOM`, plus its row there. Places
+are ordered as ids are, and hold for one graph. A page is three blocks of memory:
+
+    nodes      ids int64[m], labels int32[m], roles int8[m]
+    edges      pointers int64[m + 1], ids of the neighbours int64[...], sorted in each row
+    features   pointers int64[m + 1], columns int32[...], values float32[...]
+               or, where features are dense, values float32[m, num_features]
+
+`Table` holds their addresses; whoever calls a kernel keeps the graph alive meanwhile.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from grapheraser.kernels.compiled import compiled
+
+ROOM = 256
+NOWHERE = -1
+
+
+class Table(NamedTuple):
+    """Where the pages of a graph lie.
+
+    Attributes:
+        starts: int64 ``[num_pages]``, the smallest id that each page may hold, ascending.
+        first: int32, for each block of ids of ``1 << shift`` the last page that starts at or
+            before it.
+        shift: see ``first``.
+        counts: int64 ``[num_pages]``, nodes in each page.
+        nodes, edges, features: int64 ``[num_pages]``, addresses.
+        width: number of feature columns where they are dense, else -1.
+    """
+
+    starts: NDArray[np.int64]
+    first: NDArray[np.int32]
+    shift: int
+    counts: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    features: NDArray[np.int64]
+    width: int
+
+
+def _reader(kind: Any) -> Callable[..., Any]:
+    """A function of compiled code that reads one number at an address."""
+
+    def read(typing_context: Any, address: Any) -> Any:
+        del typing_context
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer = context.get_value_type(kind).as_pointer()
+            where = builder.inttoptr(arguments[0], pointer)
+            return builder.load(where)
+
+        return kind(types.int64), build
+
+    return intrinsic(read)
+
+
+_int64, _int32, _int8 = _reader(types.int64), _reader(types.int32), _reader(types.int8)
+_float32 = _reader(types.float32)
+
+
+@compiled
+def locate(table: Table, node: int) -> np.int64 | int:
+    """The place of a node id; `NOWHERE` for one that the graph doesn't have."""
+    pages = len(table.starts)
+    block = node >> table.shift
+    if node < 0 or pages == 0 or block >= len(table.first):
+        if node < 0 or pages == 0:
+            return NOWHERE
+        page = np.int64(pages - 1)
+    else:
+        page = np.int64(table.first[block])
+    while page + 1 < pages and table.starts[page + 1] <= node:
+        page += 1
+    count = table.counts[page]
+    ids = table.nodes[page]
+    # Where ids are consecutive, the first of them tells the row.
+    row = node - _int64(ids)
+    if 0 <= row < count and _int64(ids + 8 * row) == node:
+        return page * ROOM + row
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if _int64(ids + 8 * middle) < node:
+            low = middle + 1
+        else:
+            high = middle
+    if low < count and _int64(ids + 8 * low) == node:
+        return page * ROOM + low
+    return NOWHERE
+
+
+@compiled
+def node_at(table: Table, place: int) -> int:
+    """The id of the node at a place."""
+    return _int64(table.nodes[place // ROOM] + 8 * (place % ROOM))
+
+
+@compiled
+def label_at(table: Table, place: int) -> np.int64:
+    """The class of the node at a place, or -1."""
+    page = place // ROOM
+    return np.int64(_int32(table.nodes[page] + 8 * table.counts[page] + 4 * (place % ROOM)))
+
+
+@compiled
+def role_at(table: Table, place: int) -> np.int64:
+    """The role of the node at a place."""
+    page = place // ROOM
+    return np.int64(_int8(table.nodes[page] + 12 * table.counts[page] + place % ROOM))
+
+
+@compiled
+def degree_at(table: Table, place: int) -> int:
+    """The number of neighbours of the node at a place."""
+    start = table.edges[place // ROOM] + 8 * (place % ROOM)
+    return _int64(start + 8) - _int64(start)
+
+
+@compiled
+def first_edge(table: Table, place: int) -> int:
+    """Where the neighbours of the node at a place begin; for `neighbour`."""
+    page = place // ROOM
+    start = _int64(table.edges[page] + 8 * (place % ROOM))
+    return table.edges[page] + 8 * (table.counts[page] + 1 + start)
+
+
+@compiled
+def neighbour(first: int, i: int) -> int:
+    """The id of the i-th neighbour, from what `first_edge` gave."""
+    return _int64(first + 8 * i)
+
+
+@compiled
+def size_at(table: Table, place: int) -> int:
+    """The most features that `copy_features` may write for the node at a place."""
+    if table.width >= 0:
+        return table.width
+    start = table.features[place // ROOM] + 8 * (place % ROOM)
+    return _int64(start + 8) - _int64(start)
+
+
+@compiled
+def copy_features(
+    table: Table,
+    place: int,
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    at: int,
+) -> int:
+    """Write the features of a node that are not 0 from ``at`` on; returns where they end."""
+    page, row = place // ROOM, place % ROOM
+    block = table.features[page]
+    if table.width >= 0:
+        block += 4 * table.width * row
+        for column in range(table.width):
+            value = _float32(block + 4 * column)
+            if value != 0.0:
+                columns[at] = column
+                values[at] = value
+                at += 1
+        return at
+    count = table.counts[page]
+    start, end = _int64(block + 8 * row), _int64(block + 8 * row + 8)
+    entries = _int64(block + 8 * count)
+    block += 8 * (count + 1)
+    for e in range(start, end):
+        columns[at] = _int32(block + 4 * e)
+        values[at] = _float32(block + 4 * (entries + e))
+        at += 1
+    return at
+
+
+@compiled
+def located(table: Table, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each id, or `NOWHERE`."""
+    out = np.empty(len(nodes), dtype=np.int64)
+    for i in range(len(nodes)):
+        out[i] = locate(table, nodes[i])
+    return out
+
+
+@compiled
+def nodes_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ids at these places."""
+    out = np.empty(len(places), dtype=np.int64)
+    for i in range(len(places)):
+        out[i] = node_at(table, places[i])
+    return out
+
+
+@compiled
+def labels_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The classes at these places."""
+    out = np.empty(len(places), dtype=np.int64)
+    for i in range(len(places)):
+        out[i] = label_at(table, places[i])
+    return out
+
+
+@compiled
+def roles_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int8]:
+    """The roles at these places."""
+    out = np.empty(len(places), dtype=np.int8)
+    for i in range(len(places)):
+        out[i] = role_at(table, places[i])
+    return out
+
+
+@compiled
+def neighbour_rows(
+    table: Table, places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pointers and ids of the neighbours of the nodes at these places."""
+    indptr = np.zeros(len(places) + 1, dtype=np.int64)
+    for i in range(len(places)):
+        indptr[i + 1] = indptr[i] + degree_at(table, places[i])
+    ids = np.empty(indptr[-1], dtype=np.int64)
+    for i in range(len(places)):
+        first, start = first_edge(table, places[i]), indptr[i]
+        for e in range(indptr[i + 1] - start):
+            ids[start + e] = neighbour(first, e)
+    return indptr, ids
+
+
+@compiled
+def feature_rows(
+    table: Table, places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """Features of the nodes at these places as a CSR: pointers, columns, values."""
+    indptr = np.zeros(len(places) + 1, dtype=np.int64)
+    most = 0
+    for i in range(len(places)):
+        most += size_at(table, places[i])
+    columns, values = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
+    for i in range(len(places)):
+        indptr[i + 1] = copy_features(table, places[i], columns, values, indptr[i])
+    return indptr, columns[: indptr[-1]].copy(), values[: indptr[-1]].copy()
