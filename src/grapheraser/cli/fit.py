@@ -39,6 +39,9 @@ def run(
     halo: Annotated[
         bool, typer.Option("--halo", help="Shards see features of neighbours in other shards.")
     ] = False,
+    shards_asked: Annotated[
+        int, typer.Option(help="Shards that are asked about a node, with routed.")
+    ] = 8,
     epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
@@ -81,6 +84,7 @@ def run(
         global_expert=global_expert,
         members=members.split(",") if members else None,
         halo=halo,
+        shards_asked=shards_asked,
     )
     warm_up(resolve(eraser.get_params()), graph.num_features)
     warm, started = compilations(), time.perf_counter()
