@@ -96,7 +96,7 @@ def _learned(ensemble: Ensemble, sample: Ids, members: dict[str, FittedMember]) 
     parts = list(members.values())
     start = np.array([START[name] for part in parts for name in part.names])
     evidence = np.concatenate([part.held_out(ensemble, sample) for part in parts], axis=1)
-    labels = ensemble.graph.y[ensemble.graph.positions(sample)]
+    labels = ensemble.graph.labels(sample)
     return FittedPool(sample, members, pool_weights(evidence, labels, start))
 
 

@@ -307,6 +307,11 @@ class Graph:
         places = self.places(nodes)
         return self._before[places // ROOM] + places % ROOM
 
+    def places_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the nodes of these rows lie in the pages."""
+        pages = np.searchsorted(self._before, positions, side="right") - 1
+        return pages * ROOM + positions - self._before[pages]
+
     def labels(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """The class of each id, -1 where it is not known."""
         labels: NDArray[np.int64] = labels_at(self.table, self.places(nodes))

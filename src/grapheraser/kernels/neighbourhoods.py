@@ -12,6 +12,20 @@ from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
+from grapheraser.kernels.paged import (
+    Table,
+    degree_at,
+    first_edge,
+    label_at,
+    locate,
+    neighbour,
+    node_at,
+    role_at,
+)
+
+# Which neighbours may be chosen: any, those trained on, those of them with a label, all others.
+ANY, TRAINED, LABELLED, OTHERS = range(4)
+_TRAIN, _UNLABELLED = 1, -1  # as in `graph.roles`
 
 
 @compiled
@@ -51,4 +65,56 @@ def chosen_neighbours(
         for at in range(i, 0, -1):
             if chosen[at - 1] > chosen[at]:
                 chosen[at - 1], chosen[at] = chosen[at], chosen[at - 1]
+    return count
+
+
+@compiled
+def is_kind(table: Table, place: int, kind: int) -> bool:
+    """Whether the node at a place is of a kind."""
+    if kind == ANY:
+        return True
+    if role_at(table, place) != _TRAIN:
+        return kind == OTHERS
+    return kind == TRAINED or (label_at(table, place) != _UNLABELLED) == (kind == LABELLED)
+
+
+@compiled
+def places_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Room for the hashes and the places of ``count`` neighbours."""
+    return np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.int64)
+
+
+@compiled
+def chosen_around(
+    table: Table,
+    place: int,
+    kind: int,
+    key: np.uint64,
+    hashes: NDArray[np.uint64],
+    chosen: NDArray[np.int64],
+) -> int:
+    """`chosen_neighbours` of a graph in pages: the chosen of a kind, by place, ascending."""
+    own = paired(key, np.uint64(node_at(table, place)))
+    most, count = len(chosen), 0
+    first = first_edge(table, place)
+    for e in range(degree_at(table, place)):
+        node = neighbour(first, e)
+        value = paired(own, np.uint64(node))
+        if count == most and value >= hashes[most - 1]:
+            continue
+        other = locate(table, node)
+        if not is_kind(table, other, kind):
+            continue
+        at = min(count, most - 1)
+        while at > 0 and hashes[at - 1] > value:
+            hashes[at], chosen[at] = hashes[at - 1], chosen[at - 1]
+            at -= 1
+        hashes[at], chosen[at] = value, other
+        count = min(count + 1, most)
+    for i in range(1, count):
+        other, at = chosen[i], i
+        while at > 0 and chosen[at - 1] > other:
+            chosen[at] = chosen[at - 1]
+            at -= 1
+        chosen[at] = other
     return count

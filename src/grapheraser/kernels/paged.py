@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
+from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -66,6 +66,18 @@ def _reader(kind: Any) -> Callable[..., Any]:
         return kind(types.int64), build
 
     return intrinsic(read)
+
+
+@intrinsic
+def _floats(typing_context: Any, address: Any) -> Any:
+    """The address of numbers as a pointer."""
+    del typing_context
+    kind = types.CPointer(types.float32)
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(kind))
+
+    return kind(types.int64), build
 
 
 _int64, _int32, _int8 = _reader(types.int64), _reader(types.int32), _reader(types.int8)
@@ -151,6 +163,14 @@ def size_at(table: Table, place: int) -> int:
         return table.width
     start = table.features[place // ROOM] + 8 * (place % ROOM)
     return _int64(start + 8) - _int64(start)
+
+
+@compiled
+def dense_features(table: Table, place: int) -> NDArray[np.float32]:
+    """The features of the node at a place where they are dense, as they lie in its page."""
+    start = table.features[place // ROOM] + 4 * table.width * (place % ROOM)
+    values: NDArray[np.float32] = carray(_floats(start), table.width)
+    return values
 
 
 @compiled

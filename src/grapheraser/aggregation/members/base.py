@@ -14,11 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
-from grapheraser.graph import TRAIN, UNLABELLED, Graph
+from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.neighbourhoods import LABELLED, is_kind
+from grapheraser.kernels.paged import NOWHERE, ROOM, Table, locate
 
 Evidence = NDArray[np.float64]
 Ids = NDArray[np.int64]
 Positions = NDArray[np.int64]
+Places = NDArray[np.int64]
 # The least log probability that a counting member may hold: none of them is ever sure.
 FLOOR = -30.0
 
@@ -56,12 +60,49 @@ class Member(Protocol):
         """The fitted member that has these tensors."""
 
 
-def labelled(graph: Graph) -> NDArray[np.bool_]:
-    """By position, the training nodes whose label is known: the only labels that ever count."""
-    return (graph.role == TRAIN) & (graph.y != UNLABELLED)
+def labelled_places(graph: Graph) -> Places:
+    """Places of the training nodes whose label is known: the only labels that ever count."""
+    places: Places = _of_kind(graph.table, LABELLED)
+    return places
 
 
-def trained_among(graph: Graph, nodes: Ids) -> Positions:
-    """Positions of those of the nodes that a graph has and trains on with a label."""
-    at = graph.positions(nodes[graph.contains(nodes)])
-    return at[(graph.role[at] == TRAIN) & (graph.y[at] != UNLABELLED)]
+def trained_among(graph: Graph, nodes: Ids) -> Places:
+    """Places of those of the nodes that a graph has and trains on with a label."""
+    places: Places = _those_of_kind(graph.table, nodes, LABELLED)
+    return places
+
+
+def around(graph: Graph, nodes: Ids) -> Ids:
+    """These nodes and their neighbours, by id, sorted."""
+    return np.union1d(nodes, graph.around(nodes))
+
+
+def relabelled(before: Graph, graph: Graph, nodes: Ids) -> Ids:
+    """Those of the nodes, all in the graph, that have another label or role there than before."""
+    there = nodes[before.contains(nodes)]
+    differs = before.labels(there) != graph.labels(there)
+    return there[differs | (before.roles(there) != graph.roles(there))]
+
+
+@compiled
+def _of_kind(table: Table, kind: int) -> Places:
+    out = np.empty(table.counts.sum(), dtype=np.int64)
+    count = 0
+    for page in range(len(table.counts)):
+        for place in range(page * ROOM, page * ROOM + table.counts[page]):
+            if is_kind(table, place, kind):
+                out[count] = place
+                count += 1
+    return out[:count].copy()
+
+
+@compiled
+def _those_of_kind(table: Table, nodes: Ids, kind: int) -> Places:
+    out = np.empty(len(nodes), dtype=np.int64)
+    count = 0
+    for node in nodes:
+        place = locate(table, node)
+        if place != NOWHERE and is_kind(table, place, kind):
+            out[count] = place
+            count += 1
+    return out[:count].copy()

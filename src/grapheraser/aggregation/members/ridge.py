@@ -23,13 +23,15 @@ from grapheraser.aggregation.members.base import (
     Evidence,
     FittedMember,
     Ids,
+    Places,
     Positions,
-    labelled,
+    labelled_places,
     trained_among,
 )
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.cholesky import solve_positive
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.paged import labels_at, nodes_at
 
 SCALE = 2.0**16
 # Products are at most 2**34; so many of them add up exactly in float64, which is what a BLAS is
@@ -115,27 +117,34 @@ class RidgeMember(ABC):
         """Number of columns; follows from the graph's schema alone."""
 
     @abstractmethod
-    def rows(self, graph: Graph, positions: Positions, seed: int, *, learning: bool) -> Rows:
-        """Rows ``[len(positions), width]`` of whole numbers of at most `SCALE`.
+    def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
+        """Rows ``[len(places), width]`` of whole numbers of at most `SCALE`.
 
         Args:
             graph: the current graph.
-            positions: rows of it.
+            places: of the nodes in it.
             seed: of the run.
             learning: whether the rows are to be learned from, or to be asked about.
         """
 
     @abstractmethod
     def stale(
-        self, before: Graph, graph: Graph, change: Change, seed: int, *, learning: bool
+        self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Ids:
-        """Sorted ids of the nodes left whose row may not be what it was."""
+        """Sorted ids of the nodes left whose row may not be what it was.
+
+        Args:
+            change: what happened.
+            graph: after it.
+            seed: of the run.
+            learning: as for `rows`.
+            among: look at these nodes alone.
+        """
 
     def fit(self, ensemble: Ensemble, sample: Ids) -> FittedRidge:
         """See `Member`."""
-        graph = ensemble.graph
-        sums = self._summed(ensemble, np.flatnonzero(labelled(graph)))
-        return self._fitted(sums, ensemble, self._judged(ensemble, sample))
+        sums = self._summed(ensemble, labelled_places(ensemble.graph))
+        return self._fitted(sums, self._judged(ensemble, sample))
 
     def refit(
         self, fitted: FittedMember, ensemble: Ensemble, change: Change, sample: Ids
@@ -145,23 +154,22 @@ class RidgeMember(ABC):
         before, graph, seed = change.before.graph, ensemble.graph, ensemble.seed
         judged = fitted.judged
         others = np.zeros(0, dtype=np.int64) if judged is None else judged.sample
-        stale = self.stale(before, graph, change, seed, learning=True)
+        stale = self.stale(change, graph, seed, learning=True)
         nodes = np.union1d(change.gone, stale)
         nodes = np.union1d(nodes, np.setxor1d(others, sample, assume_unique=True))
         old, old_labels = self._at(before, nodes, seed)
         new, new_labels = self._at(graph, nodes, seed)
         sums = fitted.sums.replaced(old, old_labels, new, new_labels)
         if judged is None:
-            return self._fitted(sums, ensemble, self._judged(ensemble, sample))
+            return self._fitted(sums, self._judged(ensemble, sample))
         was, now = np.isin(nodes, others)[:, None], np.isin(nodes, sample)[:, None]
         sampled = judged.sums.replaced(old * was, old_labels, new * now, new_labels)
-        stale = self.stale(before, graph, change, seed, learning=False)
+        stale = self.stale(change, graph, seed, learning=False, among=sample)
         again = ~np.isin(sample, others) | np.isin(sample, stale)
         rows = np.empty((len(sample), self.width(graph)))
         rows[~again] = judged.rows[np.searchsorted(others, sample[~again])]
-        positions = graph.positions(sample[again])
-        rows[again] = self.rows(graph, positions, seed, learning=False)
-        return self._fitted(sums, ensemble, Judged(sample, sampled, rows))
+        rows[again] = self.rows(graph, graph.places(sample[again]), seed, learning=False)
+        return self._fitted(sums, Judged(sample, sampled, rows))
 
     def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedRidge:
         """See `Member`."""
@@ -172,20 +180,21 @@ class RidgeMember(ABC):
         gram[np.tril_indices(len(weights))] = lower
         return FittedRidge(self, Sums(gram, cross), weights, None)
 
-    def _fitted(self, sums: Sums, ensemble: Ensemble, judged: Judged) -> FittedRidge:
+    def _fitted(self, sums: Sums, judged: Judged) -> FittedRidge:
         return FittedRidge(self, sums, sums.solve(self.ridge), judged)
 
     def _judged(self, ensemble: Ensemble, sample: Ids) -> Judged:
         graph = ensemble.graph
-        positions = graph.positions(sample)
-        rows = self.rows(graph, positions, ensemble.seed, learning=False)
-        return Judged(sample, self._summed(ensemble, positions), rows)
+        places = graph.places(sample)
+        rows = self.rows(graph, places, ensemble.seed, learning=False)
+        return Judged(sample, self._summed(ensemble, places), rows)
 
-    def _summed(self, ensemble: Ensemble, positions: Positions) -> Sums:
+    def _summed(self, ensemble: Ensemble, places: Places) -> Sums:
         graph, seed = ensemble.graph, ensemble.seed
         sums = Sums.zeros(self.width(graph), graph.num_classes)
-        for block in blocks(positions, self.width(graph)):
-            sums = sums.plus(self.rows(graph, block, seed, learning=True), graph.y[block])
+        for block in blocks(places, self.width(graph)):
+            rows = self.rows(graph, block, seed, learning=True)
+            sums = sums.plus(rows, labels_at(graph.table, block))
         return sums
 
     def _at(self, graph: Graph, nodes: Ids, seed: int) -> tuple[Rows, NDArray[np.int64]]:
@@ -193,9 +202,9 @@ class RidgeMember(ABC):
         rows = np.zeros((len(nodes), self.width(graph)))
         labels = np.full(len(nodes), UNLABELLED)
         trained = trained_among(graph, nodes)
-        at = np.searchsorted(nodes, graph.ids[trained])
+        at = np.searchsorted(nodes, nodes_at(graph.table, trained))
         rows[at] = self.rows(graph, trained, seed, learning=True)
-        labels[at] = graph.y[trained]
+        labels[at] = labels_at(graph.table, trained)
         return rows, labels
 
 
@@ -244,7 +253,7 @@ class FittedRidge:
         graph = ensemble.graph
         out = np.empty((len(positions), 1, graph.num_classes))
         start = 0
-        for block in blocks(positions, len(self.weights)):
+        for block in blocks(graph.places_at(positions), len(self.weights)):
             rows = self.rule.rows(graph, block, ensemble.seed, learning=False)
             out[start : start + len(block), 0] = _scores(rows, self.weights)
             start += len(block)
@@ -257,11 +266,11 @@ class FittedRidge:
         return _scores(judged.rows, weights)[:, None]
 
 
-def blocks(positions: Positions, width: int) -> Iterator[Positions]:
-    """Positions whose rows are held at once; each row is the same in any block."""
+def blocks(places: Places, width: int) -> Iterator[Places]:
+    """Places whose rows are held at once; each row is the same in any block."""
     size = min(_BLOCK, max(1, _MOST_NUMBERS // width))
-    for start in range(0, len(positions), size):
-        yield positions[start : start + size]
+    for start in range(0, len(places), size):
+        yield places[start : start + size]
 
 
 def _by_class(rows: Rows, labels: NDArray[np.int64], num_classes: int) -> Integers:
