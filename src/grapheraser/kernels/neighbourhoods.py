@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.paged import (
+    NOWHERE,
+    ROOM,
     Table,
     degree_at,
     first_edge,
@@ -79,6 +81,32 @@ def is_kind(table: Table, place: int, kind: int) -> bool:
 
 
 @compiled
+def places_of(table: Table, kind: int) -> NDArray[np.int64]:
+    """The places of all nodes of a kind, ascending."""
+    out = np.empty(table.counts.sum(), dtype=np.int64)
+    count = 0
+    for page in range(len(table.counts)):
+        for place in range(page * ROOM, page * ROOM + table.counts[page]):
+            if is_kind(table, place, kind):
+                out[count] = place
+                count += 1
+    return out[:count].copy()
+
+
+@compiled
+def places_among(table: Table, nodes: NDArray[np.int64], kind: int) -> NDArray[np.int64]:
+    """The places of those of the ids that are there and of a kind."""
+    out = np.empty(len(nodes), dtype=np.int64)
+    count = 0
+    for node in nodes:
+        place = locate(table, node)
+        if place != NOWHERE and is_kind(table, place, kind):
+            out[count] = place
+            count += 1
+    return out[:count].copy()
+
+
+@compiled
 def places_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Room for the hashes and the places of ``count`` neighbours."""
     return np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.int64)
@@ -94,10 +122,17 @@ def chosen_around(
     chosen: NDArray[np.int64],
 ) -> int:
     """`chosen_neighbours` of a graph in pages: the chosen of a kind, by place, ascending."""
-    own = paired(key, np.uint64(node_at(table, place)))
     most, count = len(chosen), 0
-    first = first_edge(table, place)
-    for e in range(degree_at(table, place)):
+    first, degree = first_edge(table, place), degree_at(table, place)
+    if degree <= most:  # there is nothing to choose
+        for e in range(degree):
+            other = locate(table, neighbour(first, e))
+            if is_kind(table, other, kind):
+                chosen[count] = other
+                count += 1
+        return count
+    own = paired(key, np.uint64(node_at(table, place)))
+    for e in range(degree):
         node = neighbour(first, e)
         value = paired(own, np.uint64(node))
         if count == most and value >= hashes[most - 1]:

@@ -158,7 +158,7 @@ def test_only_rows_that_are_called_stale_change(name: str) -> None:
         touched = plan_removal(graph, ensemble.partition, removal).touched
         change = Change(ensemble, frozenset(), touched, removal.nodes)
         for learning in (False, True):
-            stale = rule.stale(change, after, 0, learning=learning)
+            stale = rule.stale(change, after, 0, learning=learning).nodes
             near = graph.ids[graph.within_hops(graph.positions([gone]), 2)]
             assert np.isin(stale, near).all()
             nodes = np.setdiff1d(list(known(after)) if learning else after.ids, stale)

@@ -7,6 +7,7 @@ label never counts for itself.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ GUESSED = 16
 Counts = NDArray[np.int64]
 
 
+@lru_cache(maxsize=8)
 def key_of(seed: int) -> np.uint64:
     """What decides which neighbours count."""
     return np.uint64(derive(seed, "labels around"))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.neighbourhoods import LABELLED, is_kind
-from grapheraser.kernels.paged import NOWHERE, ROOM, Table, locate
+from grapheraser.kernels.elementary import log_normalise_rows
+from grapheraser.kernels.neighbourhoods import LABELLED, places_among, places_of
 
 Evidence = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -62,13 +62,13 @@ class Member(Protocol):
 
 def labelled_places(graph: Graph) -> Places:
     """Places of the training nodes whose label is known: the only labels that ever count."""
-    places: Places = _of_kind(graph.table, LABELLED)
+    places: Places = places_of(graph.table, LABELLED)
     return places
 
 
 def trained_among(graph: Graph, nodes: Ids) -> Places:
     """Places of those of the nodes that a graph has and trains on with a label."""
-    places: Places = _those_of_kind(graph.table, nodes, LABELLED)
+    places: Places = places_among(graph.table, nodes, LABELLED)
     return places
 
 
@@ -85,24 +85,9 @@ def relabelled(before: Graph, graph: Graph, nodes: Ids) -> Ids:
 
 
 @compiled
-def _of_kind(table: Table, kind: int) -> Places:
-    out = np.empty(table.counts.sum(), dtype=np.int64)
-    count = 0
-    for page in range(len(table.counts)):
-        for place in range(page * ROOM, page * ROOM + table.counts[page]):
-            if is_kind(table, place, kind):
-                out[count] = place
-                count += 1
-    return out[:count].copy()
-
-
-@compiled
-def _those_of_kind(table: Table, nodes: Ids, kind: int) -> Places:
-    out = np.empty(len(nodes), dtype=np.int64)
-    count = 0
-    for node in nodes:
-        place = locate(table, node)
-        if place != NOWHERE and is_kind(table, place, kind):
-            out[count] = place
-            count += 1
-    return out[:count].copy()
+def floor_rows(scores):  # type: ignore[no-untyped-def]
+    """Normalise rows of scores to log probabilities, at least `FLOOR`, in place."""
+    log_normalise_rows(scores)
+    for r in range(scores.shape[0]):
+        for k in range(scores.shape[1]):
+            scores[r, k] = max(scores[r, k], FLOOR)

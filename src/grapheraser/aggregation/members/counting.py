@@ -106,6 +106,14 @@ class Counting:
         )
 
 
+def _own(graph: Graph, places: Places, *, held_out: bool) -> NDArray[np.int64]:
+    """The class that each node is held out of, or -1."""
+    if held_out:
+        own: NDArray[np.int64] = labels_at(graph.table, places)
+        return own
+    return np.full(len(places), UNLABELLED)
+
+
 def _by_class(graph: Graph, places: Places) -> NDArray[np.int64]:
     return np.bincount(labels_at(graph.table, places), minlength=graph.num_classes)
 
@@ -170,7 +178,9 @@ class FittedCounting:
             if name == WORDS and self.words is not None:
                 out[:, i] = self.words.evidence(graph, places, held_out=held_out)
             elif name == EDGES and self.pairs is not None and around is not None:
-                own = labels_at(graph.table, places) if held_out else np.full(len(places), UNLABELLED)
+                own = (
+                    labels_at(graph.table, places) if held_out else np.full(len(places), UNLABELLED)
+                )
                 out[:, i] = edges.evidence(self.pairs, around, own)
             elif around is not None:
                 out[:, i] = labels.evidence(graph, around, self.classes, self.words)

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.members.around import Around
 from grapheraser.aggregation.members.base import (
-    FLOOR,
     Evidence,
     Ids,
+    floor_rows,
     labelled_places,
     trained_among,
 )
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.elementary import log_normalise, logarithm
+from grapheraser.kernels.elementary import logarithm
 from grapheraser.kernels.neighbourhoods import LABELLED, is_kind
 from grapheraser.kernels.paged import degree_at, first_edge, label_at, locate, neighbour
 
@@ -43,7 +43,7 @@ def changed_edge_counts(counts: EdgeCounts, before: Graph, graph: Graph, nodes: 
 
 
 def evidence(counts: EdgeCounts, around: Around, own: NDArray[np.int64]) -> Evidence:
-    """Log posteriors ``[m, num_classes]`` under even classes, at least `FLOOR`.
+    """Log posteriors ``[m, num_classes]`` under even classes, at least the floor.
 
     Args:
         counts: see `edge_counts`.
@@ -98,7 +98,5 @@ def _evidence(counts, pointers, near, every, owns):  # type: ignore[no-untyped-d
                     worth[label, k] = logarithm((pairs + _SMOOTHING) / (total + _SMOOTHING * c))
             for k in range(c):
                 out[r, k] += worth[label, k]
-        log_normalise(out[r])
-        for k in range(c):
-            out[r, k] = max(out[r, k], FLOOR)
+    floor_rows(out)
     return out

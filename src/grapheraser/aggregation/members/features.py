@@ -19,8 +19,9 @@ from grapheraser.aggregation.members.smoothing import (
     block_rows,
     key_of,
     smoothed_rows,
+    smoothed_rows_twice,
 )
-from grapheraser.aggregation.members.stale import Reach, Walk, rewritten_features, stale_nodes
+from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
 from grapheraser.checks import real, whole
 from grapheraser.graph import Graph
 from grapheraser.kernels.neighbourhoods import ANY, TRAINED
@@ -59,14 +60,22 @@ class FeatureRegression(RidgeMember):
             return block_rows(graph, places, _seen(learning), seed)
         return smoothed_rows(self._sketch(graph, seed), graph, places, _seen(learning), seed)
 
+    def rows_before_and_after(
+        self, before: Graph, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
+    ) -> tuple[Rows, Rows]:
+        """See `RidgeMember`."""
+        if _in_blocks(graph):
+            return super().rows_before_and_after(before, old, graph, new, moved, seed)
+        sketch = self._sketch(graph, seed)
+        return smoothed_rows_twice(sketch, before, old, graph, new, moved, _seen(True), seed)
+
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
-    ) -> Ids:
+    ) -> Stale:
         """See `RidgeMember`."""
         kind = _seen(learning)
-        walk = Walk(Reach(kind, SECOND), Reach(kind, FIRST), key_of(seed))
-        rewritten = rewritten_features(change.before.graph, graph, change.touched)
-        return stale_nodes(change, graph, walk, rewritten, among)
+        walk = Walk(Reach(kind, SECOND), Reach(kind, FIRST), key_of(seed), features=True)
+        return stale_nodes(change, graph, walk, among)
 
     def _sketch(self, graph: Graph, seed: int) -> Sketch:
         features = graph.num_features
@@ -82,5 +91,5 @@ def _in_blocks(graph: Graph) -> bool:
 
 
 def _seen(learning: bool) -> int:
-    """Neighbours whose features are read: like the shards, a regression learns from no test node."""
+    """The neighbours that count: like the shards, a regression learns from no test node."""
     return TRAINED if learning else ANY

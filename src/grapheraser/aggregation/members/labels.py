@@ -14,7 +14,7 @@ from grapheraser.aggregation.members.base import Evidence
 from grapheraser.aggregation.members.words import WordCounts, log_prior
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.elementary import exponential, log_normalise, logarithm
+from grapheraser.kernels.elementary import exponential, log_normalise_rows, logarithms
 
 # How much the words of an unlabelled neighbour count in the guess.
 _WORDS = 0.3
@@ -44,24 +44,39 @@ def evidence(
 @compiled(error_model="numpy")
 def _evidence(pointers, near, every, others, guessed, beyond, hints, prior):  # type: ignore[no-untyped-def]
     c, m = len(prior), len(every)
-    out, shares, guess = np.zeros((m, c)), np.empty(c), np.empty(c)
+    out, shares = np.zeros((m, c)), np.empty(c)
     for k in range(c):
         shares[k] = exponential(prior[k])
+    guesses = _guesses(beyond, hints, shares)
     for r in range(m):
         row, count = out[r], 0.0
         for e in range(pointers[r], pointers[r + 1]):
             row[near[e]] += 1.0
         for g in range(others[r], others[r + 1]):
             for k in range(c):
-                guess[k] = shares[k]
-                for _ in range(beyond[g, k]):  # one by one: a sum is rounded at each step
-                    guess[k] += 1.0
-                guess[k] = _WORDS * hints[g, k] + logarithm(guess[k])
-            log_normalise(guess)
-            for k in range(c):
-                row[k] += exponential(guess[k])
+                row[k] += guesses[g, k]
         for k in range(c):
             count += row[k]
         for k in range(c):
-            row[k] = logarithm((row[k] + shares[k]) / (count + 1.0))
+            row[k] = (row[k] + shares[k]) / (count + 1.0)
+    return logarithms(out)
+
+
+@compiled(error_model="numpy")
+def _guesses(beyond, hints, shares):  # type: ignore[no-untyped-def]
+    """The classes of neighbours without a label: from the labels around them and their words."""
+    out = np.empty(hints.shape)
+    for g in range(len(beyond)):
+        for k in range(len(shares)):
+            out[g, k] = shares[k]
+            for _ in range(beyond[g, k]):  # one by one: a sum is rounded at each step
+                out[g, k] += 1.0
+    out = logarithms(out)
+    for g in range(len(beyond)):
+        for k in range(len(shares)):
+            out[g, k] = _WORDS * hints[g, k] + out[g, k]
+    log_normalise_rows(out)
+    flat = out.reshape(-1)
+    for i in range(len(flat)):
+        flat[i] = exponential(flat[i])
     return out

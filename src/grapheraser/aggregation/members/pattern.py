@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
 from grapheraser.aggregation.members.around import FAR, key_of, one_hop, two_hops
-from grapheraser.aggregation.members.base import Ids, Places, relabelled
+from grapheraser.aggregation.members.base import Ids, Places
 from grapheraser.aggregation.members.ridge import SCALE, RidgeMember, Rows
-from grapheraser.aggregation.members.stale import Reach, Walk, stale_nodes
+from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
 from grapheraser.graph import Graph
 from grapheraser.kernels.neighbourhoods import ANY, LABELLED
 
@@ -44,12 +44,11 @@ class PatternRegression(RidgeMember):
 
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
-    ) -> Ids:
+    ) -> Stale:
         """See `RidgeMember`."""
         del learning
-        walk = Walk(Reach(ANY, FAR), Reach(LABELLED, FAR + 1), key_of(seed))
-        others = relabelled(change.before.graph, graph, change.touched)
-        return stale_nodes(change, graph, walk, others, among)
+        walk = Walk(Reach(ANY, FAR), Reach(LABELLED, FAR + 1), key_of(seed), features=False)
+        return stale_nodes(change, graph, walk, among)
 
 
 def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ Whole numbers make sums over nodes exact, whatever their order.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.members.sketch import Sketch
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.hashing import mixed
 from grapheraser.kernels.neighbourhoods import chosen_around, places_for
-from grapheraser.kernels.paged import Table, copy_features, dense_features
+from grapheraser.kernels.paged import Table, copy_features, dense_features, nodes_at
+from grapheraser.kernels.sets import find, put, room_for_set
 from grapheraser.seeding import derive
 
 SCALE = 2.0**16
@@ -50,12 +51,54 @@ def smoothed_rows(
     """
     table, key = graph.table, key_of(seed)
     near, indptr, entries = _ring(table, places, kind, key, graph.num_nodes)
-    size = graph.num_features, sketch.width
-    around = sketch.around.targets, sketch.around.signs, *size
-    steps = _first_steps(table, near, kind, key, *around)
-    own = _features(table, places, sketch.own.targets, sketch.own.signs, *size)
+    steps = _steps(sketch, graph, near, kind, key)
+    return _finished(sketch, graph, places, _means(indptr, entries, steps))
+
+
+def smoothed_rows_twice(
+    sketch: Sketch,
+    before: Graph,
+    old: Places,
+    graph: Graph,
+    new: Places,
+    moved: NDArray[np.int64],
+    kind: int,
+    seed: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`smoothed_rows` of places in a graph before a change and of places in the one after.
+
+    First steps are made once where both have them: of all nodes but those that are gone or have
+    moved (sorted ids).
+    """
+    key = key_of(seed)
+    was, old_indptr, old_entries = _ring(before.table, old, kind, key, before.num_nodes)
+    near, indptr, entries = _ring(graph.table, new, kind, key, graph.num_nodes)
+    source = _same(nodes_at(before.table, was), nodes_at(graph.table, near), moved)
+    alone = source < 0
+    source[alone] = len(near) + np.arange(int(alone.sum()))
+    steps = np.concatenate(
+        [
+            _steps(sketch, graph, near, kind, key),
+            _steps(sketch, before, was[alone], kind, key),
+        ]
+    )
+    return (
+        _finished(sketch, before, old, _means(old_indptr, source[old_entries], steps)),
+        _finished(sketch, graph, new, _means(indptr, entries, steps)),
+    )
+
+
+def _steps(sketch: Sketch, graph: Graph, places: Places, kind: int, key: np.uint64) -> Rows:
+    around = sketch.around.targets, sketch.around.signs, graph.num_features, sketch.width
+    steps: Rows = _first_steps(graph.table, places, kind, key, *around)
+    return steps
+
+
+def _finished(sketch: Sketch, graph: Graph, places: Places, means: Rows) -> NDArray[np.float64]:
+    """Rows from the means over two steps, and from the nodes' own features."""
+    own = sketch.own.targets, sketch.own.signs, graph.num_features, sketch.width
     weight = OWN_APART if sketch.apart else OWN
-    return _whole_numbers(own, weight, _means(indptr, entries, steps))
+    return _whole_numbers(_features(graph.table, places, *own), weight, means)
 
 
 def block_rows(graph: Graph, places: Places, kind: int, seed: int) -> NDArray[np.float64]:
@@ -64,12 +107,11 @@ def block_rows(graph: Graph, places: Places, kind: int, seed: int) -> NDArray[np
     Own features, the mean of the neighbours', and the mean of their neighbours' means, each at
     length 1, and a constant; arguments as for `smoothed_rows`.
     """
-    rows: NDArray[np.float64] = _blocks(
-        graph.table, places, kind, key_of(seed), graph.num_features
-    )
+    rows: NDArray[np.float64] = _blocks(graph.table, places, kind, key_of(seed), graph.num_features)
     return rows
 
 
+@lru_cache(maxsize=8)
 def key_of(seed: int) -> np.uint64:
     """What decides which neighbours count."""
     return np.uint64(derive(seed, "smoothing"))
@@ -84,31 +126,37 @@ def _ring(
     Returns: their places; row pointers; entries, each row's own node first and then its
     neighbours in order.
     """
-    most = min(num_nodes, len(places) * (SECOND + 1))
-    bits = 4
-    while (1 << bits) < 2 * most:
-        bits += 1
-    mask = np.uint64((1 << bits) - 1)
-    slots = np.full(1 << bits, -1, dtype=np.int32)
+    slots, found = room_for_set(min(num_nodes, len(places) * (SECOND + 1)))
     hashes, chosen = places_for(SECOND)
     rows = np.zeros(len(places) + 1, dtype=np.int64)
-    found = np.empty(most, dtype=np.int64)
     entries = np.empty(len(places) * (SECOND + 1), dtype=np.int32)
     count, end = 0, 0
     for r in range(len(places)):
         for e in range(-1, chosen_around(table, places[r], kind, key, hashes, chosen)):
-            other = places[r] if e < 0 else chosen[e]
-            slot = mixed(np.uint64(other)) & mask
-            while slots[slot] >= 0 and found[slots[slot]] != other:
-                slot = (slot + np.uint64(1)) & mask
-            if slots[slot] < 0:
-                slots[slot] = count
-                found[count] = other
-                count += 1
-            entries[end] = slots[slot]
+            entries[end] = put(slots, found, count, places[r] if e < 0 else chosen[e])
+            count = max(count, entries[end] + 1)
             end += 1
         rows[r + 1] = end
     return found[:count].copy(), rows, entries[:end].copy()
+
+
+@compiled
+def _same(
+    old: NDArray[np.int64], new: NDArray[np.int64], moved: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Where the old ids that have not moved are among the new ones; -1 for all others."""
+    slots, nodes = room_for_set(len(new) + len(moved))
+    count, out = 0, np.empty(len(old), dtype=np.int32)
+    for node in new:
+        count = max(count, put(slots, nodes, count, node) + 1)
+    gone = np.zeros(len(new) + len(moved), dtype=np.bool_)
+    for node in moved:
+        rank = put(slots, nodes, count, node)
+        count, gone[rank] = max(count, rank + 1), True
+    for i in range(len(old)):
+        rank = find(slots, nodes, old[i])
+        out[i] = -1 if rank < 0 or gone[rank] else rank
+    return out
 
 
 @compiled

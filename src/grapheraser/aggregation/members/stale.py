@@ -1,9 +1,8 @@
-"""Whose row a change may have moved, where rows are made in two steps over a bounded number of
-neighbours.
+"""Whose row a change may have moved, where rows are made in two steps.
 
-The row of a node is made of what its neighbours that count are, and each of those of its own
-neighbours that count. A neighbour that doesn't count has no part in it: a node that goes leaves
-most rows around it as they are.
+The row of a node is made of its neighbours that count, and each of those of its own neighbours that
+count. One that doesn't count has no part in the row: a node that goes leaves most rows around it as
+they are.
 """
 
 from __future__ import annotations
@@ -11,14 +10,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
-from grapheraser.aggregation.members.base import Ids, around, relabelled
+from grapheraser.aggregation.members.base import Ids
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_around, places_for
-from grapheraser.kernels.paged import NOWHERE, copy_features, locate, node_at, size_at
+from grapheraser.kernels.paged import (
+    NOWHERE,
+    copy_features,
+    degree_at,
+    first_edge,
+    label_at,
+    locate,
+    neighbour,
+    node_at,
+    role_at,
+    size_at,
+)
+from grapheraser.kernels.sets import find, put, room_for_set
 
 
 class Reach(NamedTuple):
@@ -34,93 +44,153 @@ class Reach(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The two steps of a row, from the node out."""
+    """How a row is made.
+
+    Attributes:
+        first: the step from the node.
+        second: the step from there.
+        key: decides which neighbours count.
+        features: whether features have a part in it.
+    """
 
     first: Reach
     second: Reach
     key: np.uint64
+    features: bool
 
 
-def stale_nodes(
-    change: Change, graph: Graph, walk: Walk, rewritten: Ids, among: Ids | None = None
-) -> Ids:
-    """Sorted ids of the nodes left whose row may not be what it was.
+class Stale(NamedTuple):
+    """What a change moved.
+
+    Attributes:
+        nodes: sorted ids of the nodes left whose row may not be what it was.
+        moved: sorted ids of the nodes left whose second step may not be what it was.
+    """
+
+    nodes: Ids
+    moved: Ids
+
+
+def stale_nodes(change: Change, graph: Graph, walk: Walk, among: Ids | None = None) -> Stale:
+    """Walk out from a change to the rows that it may have moved.
 
     Args:
         change: what happened.
         graph: after it.
         walk: how rows are made.
-        rewritten: sorted ids of the nodes left that mean something else to a row than before.
-        among: look at these nodes alone.
+        among: sorted ids; no other rows are asked for.
     """
-    before, touched = change.before.graph, change.touched
-    others = np.union1d(rewritten, relabelled(before, graph, touched))
-    near = np.union1d(touched, around(graph, others)) if len(others) else touched
-    moved = near[_moved(before.table, graph.table, near, *walk.second, walk.key, rewritten)]
-    far = np.setdiff1d(graph.around(moved), near, assume_unique=True)
-    if among is not None:
-        near = np.intersect1d(near, among, assume_unique=True)
-        far = np.intersect1d(far, among, assume_unique=True)
-    return np.union1d(near, far[_sees(graph.table, far, *walk.first, walk.key, moved)])
-
-
-def rewritten_features(before: Graph, graph: Graph, nodes: Ids) -> Ids:
-    """Those of the nodes, all in the graph, that have other features than before, or are new."""
-    differs: NDArray[np.bool_] = _features_differ(before.table, graph.table, nodes)
-    return nodes[differs]
+    tables = change.before.graph.table, graph.table
+    everyone = among is None
+    some = np.zeros(0, dtype=np.int64) if among is None else among
+    nodes, moved = _stale(*tables, change.touched, walk, everyone, some)
+    nodes.sort()
+    moved.sort()
+    return Stale(nodes, moved)
 
 
 @compiled
-def _holds(nodes, node):  # type: ignore[no-untyped-def]
-    at = np.searchsorted(nodes, node)
-    return at < len(nodes) and nodes[at] == node
+def _stale(before, after, touched, walk, everyone, among):  # type: ignore[no-untyped-def]
+    near, slots, rewritten = _near(before, after, touched, walk.features)
+    hashes, old = places_for(walk.second.most)
+    hashes, new = places_for(walk.second.most)
+    moved_slots, moved = room_for_set(len(near))
+    count, most = 0, len(near)
+    for node in near:
+        place, was = locate(after, node), locate(before, node)
+        rank = find(slots, near, node)
+        differs = was == NOWHERE or (rank < len(touched) and rewritten[rank])
+        if not differs:
+            kind, key = walk.second.kind, walk.key
+            chosen = chosen_around(after, place, kind, key, hashes, new)
+            differs = chosen_around(before, was, kind, key, hashes, old) != chosen
+            for j in range(0 if differs else chosen):
+                other = node_at(after, new[j])
+                rank = find(slots, near, other)
+                differs |= node_at(before, old[j]) != other
+                differs |= 0 <= rank < len(touched) and rewritten[rank]
+        if differs:
+            put(moved_slots, moved, count, node)
+            count += 1
+            most += degree_at(after, place)
+    moved = moved[:count].copy()
+    found = _seeing(after, near, slots, moved, moved_slots, walk.first, walk.key, most)
+    if everyone:
+        return found, moved
+    kept = 0
+    for node in found:
+        at = np.searchsorted(among, node)
+        if at < len(among) and among[at] == node:
+            found[kept] = node
+            kept += 1
+    return found[:kept].copy(), moved
 
 
 @compiled
-def _moved(before, after, nodes, kind, most, key, rewritten):  # type: ignore[no-untyped-def]
-    """Whether a node is new or rewritten, or other neighbours count, or any that is rewritten."""
-    out = np.zeros(len(nodes), dtype=np.bool_)
-    hashes, old = places_for(most)
-    hashes, new = places_for(most)
-    for i in range(len(nodes)):
-        place, was = locate(after, nodes[i]), locate(before, nodes[i])
-        if was == NOWHERE or _holds(rewritten, nodes[i]):
-            out[i] = True
-            continue
-        count = chosen_around(after, place, kind, key, hashes, new)
-        out[i] = chosen_around(before, was, kind, key, hashes, old) != count
-        for j in range(count):
-            if out[i]:
-                break
-            node = node_at(after, new[j])
-            out[i] = node_at(before, old[j]) != node or _holds(rewritten, node)
-    return out
+def _near(before, after, touched, features):  # type: ignore[no-untyped-def]
+    """The touched nodes first, then the neighbours of those that mean something else than before.
+
+    Returns: their ids; their slots; of each touched node, whether it means something else.
+    """
+    most = len(touched)
+    rewritten, other = np.zeros(most, dtype=np.bool_), np.zeros(most, dtype=np.bool_)
+    for i in range(len(touched)):
+        place, was = locate(after, touched[i]), locate(before, touched[i])
+        relabelled = was != NOWHERE and (
+            label_at(before, was) != label_at(after, place)
+            or role_at(before, was) != role_at(after, place)
+        )
+        if features:
+            rewritten[i] = was == NOWHERE or _features_differ(before, was, after, place)
+        else:
+            rewritten[i] = relabelled
+        other[i] = rewritten[i] or relabelled
+        if other[i]:
+            most += degree_at(after, place)
+    slots, nodes = room_for_set(most)
+    count = 0
+    for node in touched:
+        count = max(count, put(slots, nodes, count, node) + 1)
+    for i in range(len(touched)):
+        if other[i]:
+            place = locate(after, touched[i])
+            first = first_edge(after, place)
+            for e in range(degree_at(after, place)):
+                count = max(count, put(slots, nodes, count, neighbour(first, e)) + 1)
+    return nodes[:count].copy(), slots, rewritten
 
 
 @compiled
-def _sees(table, nodes, kind, most, key, moved):  # type: ignore[no-untyped-def]
-    """Whether any neighbour that counts has moved."""
-    out = np.zeros(len(nodes), dtype=np.bool_)
-    hashes, chosen = places_for(most)
-    for i in range(len(nodes)):
-        place = locate(table, nodes[i])
-        for j in range(chosen_around(table, place, kind, key, hashes, chosen)):
-            out[i] |= _holds(moved, node_at(table, chosen[j]))
-    return out
+def _seeing(table, near, slots, moved, moved_slots, step, key, most):  # type: ignore[no-untyped-def]
+    """The near nodes, and those next to a moved one in whose first step a moved one counts."""
+    asked_slots, asked = room_for_set(most)
+    found = np.empty(most, dtype=np.int64)
+    hashes, chosen = places_for(step.most)
+    found[: len(near)] = near
+    count, tried = len(near), 0
+    for node in moved:
+        place = locate(table, node)
+        first = first_edge(table, place)
+        for e in range(degree_at(table, place)):
+            other = neighbour(first, e)
+            if find(slots, near, other) >= 0 or put(asked_slots, asked, tried, other) < tried:
+                continue
+            tried += 1
+            its = locate(table, other)
+            for j in range(chosen_around(table, its, step.kind, key, hashes, chosen)):
+                if find(moved_slots, moved, node_at(table, chosen[j])) >= 0:
+                    found[count] = other
+                    count += 1
+                    break
+    return found[:count].copy()
 
 
 @compiled
-def _features_differ(before, after, nodes):  # type: ignore[no-untyped-def]
-    out = np.zeros(len(nodes), dtype=np.bool_)
-    for i in range(len(nodes)):
-        was, place = locate(before, nodes[i]), locate(after, nodes[i])
-        if was == NOWHERE:
-            out[i] = True
-            continue
-        most = max(size_at(before, was), size_at(after, place))
-        columns, values = np.empty(2 * most, dtype=np.int32), np.empty(2 * most, dtype=np.float32)
-        count = copy_features(before, was, columns, values, 0)
-        out[i] = copy_features(after, place, columns, values, most) - most != count
-        for e in range(count):
-            out[i] |= columns[e] != columns[most + e] or values[e] != values[most + e]
-    return out
+def _features_differ(before, was, after, place):  # type: ignore[no-untyped-def]
+    most = max(size_at(before, was), size_at(after, place))
+    columns, values = np.empty(2 * most, dtype=np.int32), np.empty(2 * most, dtype=np.float32)
+    count = copy_features(before, was, columns, values, 0)
+    differs = copy_features(after, place, columns, values, most) - most != count
+    for e in range(count):
+        differs |= columns[e] != columns[most + e] or values[e] != values[most + e]
+    return differs

@@ -15,17 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.members.base import (
-    FLOOR,
     Evidence,
     Ids,
     Places,
+    floor_rows,
     labelled_places,
     trained_among,
 )
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.elementary import log_normalise, logarithm, logarithms
-from grapheraser.kernels.paged import copy_features, label_at, labels_at, size_at
+from grapheraser.kernels.elementary import logarithm, logarithms
+from grapheraser.kernels.paged import copy_columns, copy_features, label_at, labels_at, size_at
+from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store
 
 SMOOTHING = 0.1
 # A Gaussian's variance counts as if so many nodes more had the variance of all.
@@ -87,7 +88,7 @@ class WordCounts:
         return WordCounts(classes, counts, sums)
 
     def evidence(self, graph: Graph, places: Places, *, held_out: bool) -> Evidence:
-        """Log posteriors ``[len(places), num_classes]``, at least `FLOOR`.
+        """Log posteriors ``[len(places), num_classes]``, at least the floor.
 
         Args:
             graph: the current graph.
@@ -107,8 +108,11 @@ class WordCounts:
 
     @cached_property
     def _logs(self) -> NDArray[np.float64]:
-        """Logarithms of the smoothed counts ``[num_features, num_classes]``."""
-        return np.ascontiguousarray(logarithms(self.counts + SMOOTHING).T)
+        """Logarithms of the smoothed counts ``[num_features, num_classes]``, in whole vectors."""
+        num_classes, num_features = self.counts.shape
+        logs = np.zeros((num_features, -(-num_classes // HALF_LANES) * HALF_LANES))
+        logs[:, :num_classes] = logarithms(self.counts + SMOOTHING).T
+        return logs
 
     @property
     def _log_totals(self) -> NDArray[np.float64]:
@@ -160,10 +164,10 @@ def _fixed(value):  # type: ignore[no-untyped-def]
 
 @compiled
 def _add(table, places, sign, counts):  # type: ignore[no-untyped-def]
-    columns, values = _room(table, places)
+    columns, _ = _room(table, places)
     for place in places:
         label = label_at(table, place)
-        for e in range(copy_features(table, place, columns, values, 0)):
+        for e in range(copy_columns(table, place, columns)):
             counts[label, columns[e]] += sign
 
 
@@ -181,26 +185,31 @@ def _add_values(table, places, sign, sums):  # type: ignore[no-untyped-def]
 @compiled(error_model="numpy")
 def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # type: ignore[no-untyped-def]
     """Log posteriors; ``own[r]`` is the class that row r itself was counted in, or -1."""
-    c, features = len(totals), len(logs)
-    columns, values = _room(table, places)
-    out = np.empty((len(places), c))
+    c, (features, width) = len(totals), logs.shape
+    columns, _ = _room(table, places)
+    out, line, left = np.empty((len(places), c)), np.zeros(width), np.empty(len(columns))
     for r in range(len(places)):
         mine, scores = own[r], out[r]
-        size = copy_features(table, places[r], columns, values, 0)
+        size = copy_columns(table, places[r], columns)
         for k in range(c):
-            scores[k] = prior[k] - size * log_totals[k]
+            line[k] = prior[k] - size * log_totals[k]
+        for start in range(0, width, HALF_LANES):
+            sums = load(line, start, HALF)
+            for e in range(size):
+                sums = sums + load(logs, columns[e] * width + start, HALF)
+            store(line, start, sums)
+        scores[:] = line[:c]
         if mine >= 0:
-            left = totals[mine] - size + SMOOTHING * features
-            scores[mine] = prior[mine] - size * logarithm(left)
-        for e in range(size):
-            line = logs[columns[e]]
-            for k in range(c):
-                scores[k] += line[k]
-            if mine >= 0:
-                scores[mine] += logarithm(counts[mine, columns[e]] - 1 + SMOOTHING) - line[mine]
-        log_normalise(scores)
-        for k in range(c):
-            scores[k] = max(scores[k], FLOOR)
+            for e in range(size):
+                left[e] = logarithm(counts[mine, columns[e]] - 1 + SMOOTHING)
+            others = totals[mine] - size + SMOOTHING * features
+            score = prior[mine] - size * logarithm(others)
+            for e in range(size):
+                whole = logs[columns[e], mine]
+                score += whole
+                score += left[e] - whole
+            scores[mine] = score
+    floor_rows(out)
     return out
 
 
@@ -208,53 +217,66 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # t
 def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-untyped-def]
     """The same with a Gaussian per class and column."""
     c, features = sums.shape[1:]
-    first, second, nodes = sums[0].sum(axis=0), sums[1].sum(axis=0), classes.sum()
+    everyone = classes.sum()
     mean_all, var_all = np.empty(features), np.empty(features)
-    means, variances, logs = (
-        np.empty((features, c)),
-        np.empty((features, c)),
-        np.empty((features, c)),
-    )
     for f in range(features):
-        mean_all[f] = first[f] / nodes
-        var_all[f] = max(second[f] / nodes - mean_all[f] * mean_all[f], 1.0)
-        for k in range(c):
-            mean, var = _moments(
-                np.float64(sums[0, k, f]),
-                np.float64(sums[1, k, f]),
-                np.float64(classes[k]),
-                mean_all[f],
-                var_all[f],
-            )
-            means[f, k], variances[f, k], logs[f, k] = mean, var, logarithm(var)
-    out, x, terms = np.empty((len(places), c)), np.zeros(features), np.empty(features)
+        mean_all[f] = sums[0, :, f].sum() / everyone
+        var_all[f] = max(sums[1, :, f].sum() / everyone - mean_all[f] * mean_all[f], 1.0)
+    means, variances, logs = _gaussians(classes, sums, mean_all, var_all)
+    width = means.shape[1]
+    out, line = np.empty((len(places), c)), np.zeros(width)
+    x, terms = np.zeros(features), np.empty(features)
     columns, values = _room(table, places)
     for r in range(len(places)):
-        size, scores, mine = copy_features(table, places[r], columns, values, 0), out[r], own[r]
-        for e in range(size):
-            terms[e] = _fixed(values[e])
-        x[:] = 0.0
-        for e in range(size):
-            x[columns[e]] = terms[e]
-        scores[:] = prior
-        for f in range(features):
-            for k in range(c):
-                away = x[f] - means[f, k]
-                scores[k] -= 0.5 * (away * away / variances[f, k] + logs[f, k])
+        mine, scores = own[r], out[r]
+        _fill(table, places[r], columns, values, terms, x)
+        line[:c] = prior
+        for start in range(0, width, HALF_LANES):
+            total = load(line, start, HALF)
+            for f in range(features):
+                away = x[f] - load(means, f * width + start, HALF)
+                square = away * away / load(variances, f * width + start, HALF)
+                total = total - (square + load(logs, f * width + start, HALF)) * 0.5
+            store(line, start, total)
+        scores[:] = line[:c]
         if mine >= 0:
-            n = classes[mine] - 1.0
             for f in range(features):
                 a, b = sums[0, mine, f] - x[f], sums[1, mine, f] - x[f] * x[f]
-                mean, var = _moments(a, b, n, mean_all[f], var_all[f])
+                mean, var = _moments(a, b, classes[mine] - 1.0, mean_all[f], var_all[f])
                 away = x[f] - mean
                 terms[f] = 0.5 * (away * away / var + logarithm(var))
             scores[mine] = prior[mine]
             for f in range(features):
                 scores[mine] -= terms[f]
-        log_normalise(scores)
-        for k in range(c):
-            scores[k] = max(scores[k], FLOOR)
+    floor_rows(out)
     return out
+
+
+@compiled(error_model="numpy")
+def _gaussians(classes, sums, mean_all, var_all):  # type: ignore[no-untyped-def]
+    """Means, variances and their logarithms ``[num_features, num_classes]``, in whole vectors."""
+    c, features = sums.shape[1:]
+    width = -(-c // HALF_LANES) * HALF_LANES
+    means, variances = np.zeros((features, width)), np.ones((features, width))
+    logs = np.zeros((features, width))
+    for f in range(features):
+        for k in range(c):
+            first, second = np.float64(sums[0, k, f]), np.float64(sums[1, k, f])
+            n = np.float64(classes[k])
+            means[f, k], variances[f, k] = _moments(first, second, n, mean_all[f], var_all[f])
+            logs[f, k] = logarithm(variances[f, k])
+    return means, variances, logs
+
+
+@compiled
+def _fill(table, place, columns, values, fixed, x):  # type: ignore[no-untyped-def]
+    """Write a node's values in fixed point to x."""
+    size = copy_features(table, place, columns, values, 0)
+    for e in range(size):
+        fixed[e] = _fixed(values[e])
+    x[:] = 0.0
+    for e in range(size):
+        x[columns[e]] = fixed[e]
 
 
 @compiled(error_model="numpy")
