@@ -19,11 +19,13 @@ from types import ModuleType
 from typing import Any
 
 from grapheraser.bench import (
+    cost,
     cuda,
     cuda_checks,
     engines,
     fidelity,
     leaks,
+    modules,
     partition,
     relearning,
     unlearn,
@@ -43,7 +45,9 @@ BENCHMARKS: dict[str, tuple[ModuleType, Measure]] = {
     "partition-scale": (partition, partition.scale),
     "engines": (engines, engines.run),
     "unlearn": (unlearn, unlearn.run),
+    "cost": (cost, cost.run),
     "relearning": (relearning, relearning.run),
+    "modules": (modules, modules.run),
     "fidelity": (fidelity, fidelity.run),
     "leaks": (leaks, leaks.run),
     "utility": (utility, utility.run),

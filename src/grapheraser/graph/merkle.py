@@ -15,6 +15,7 @@ without showing the leaf of any other.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -36,6 +37,7 @@ from grapheraser.kernels.paged import (
 LEVELS = 16
 EMPTY = hashlib.sha256(b"\x01\x00\x00").digest()
 _LEAF, _NODE = b"\x00", b"\x01"
+_SIXTEENS = 16 ** np.arange(1, LEVELS, dtype=np.int64)
 
 Ids = NDArray[np.int64]
 Digests = NDArray[np.uint8]
@@ -48,12 +50,15 @@ class Leaves(NamedTuple):
         leaves: ``[m, 32]``, the digests of its nodes.
         levels: int8 ``[m]``, the highest level at which each node is alone.
         tops: ``[m, 32]``, the digests of their branches there.
+        blocks: the digests of the blocks within the page that hold several nodes, by level and
+            smallest id.
         root: the digest of the page's block.
     """
 
     leaves: Digests
     levels: NDArray[np.int8]
     tops: Digests
+    blocks: dict[tuple[int, int], bytes]
     root: bytes
 
 
@@ -139,17 +144,20 @@ class MerkleTree:
         return self.inner.get((LEVELS, 0), EMPTY)
 
     def changed(self, pages: Pages, touched: Ids) -> MerkleTree:
-        """The tree of pages that differ from these in the touched ids, and in ids that are gone."""
+        """The tree of pages that differ in some touched ids (sorted), and in ids that are gone."""
         old, new = self.pages.table, pages.table
-        if old.starts is not new.starts and not np.array_equal(old.starts, new.starts):
+        if not self.pages.directory.same_blocks(pages.directory):
             return self._recut(pages, touched)
         moved = (old.nodes != new.nodes) | (old.edges != new.edges) | (old.features != new.features)
         leaves, inner = list(self.leaves), dict(self.inner)
-        dirty: set[int] = set()
-        for number in np.flatnonzero(moved).tolist():
-            leaves[number] = _again(self, pages, number, number, touched)
+        places = located(new, touched)
+        digests = leaf_digests(pages, places)
+        dirty = np.flatnonzero(moved).tolist()
+        for number in dirty:
+            low, high = np.searchsorted(places, [number * ROOM, (number + 1) * ROOM])
+            rows, part = places[low:high] % ROOM, digests[low:high]
+            leaves[number] = _updated(self, pages, number, rows, part)
             inner[_key(pages, number)] = leaves[number].root
-            dirty.add(number)
         _climb(pages, inner, dirty)
         return MerkleTree(pages, tuple(leaves), inner)
 
@@ -162,7 +170,7 @@ class MerkleTree:
             if same is not None and self.pages.pages[same] is pages.pages[number]:
                 leaves.append(self.leaves[same])
             else:
-                leaves.append(_again(self, pages, number, None, touched))
+                leaves.append(_again(self, pages, number, touched))
         return MerkleTree(pages, tuple(leaves), _inner(pages, leaves))
 
     def leaf(self, node: int) -> bytes | None:
@@ -252,10 +260,7 @@ def _alone(ids: Ids, size: int) -> NDArray[np.int8]:
     """The highest level, up to that of the block, at which each of the sorted ids is alone."""
     if len(ids) == 1:
         return np.array([size], dtype=np.int8)
-    differ = (ids[1:] ^ ids[:-1]).astype(np.uint64)
-    shared = np.zeros(len(differ), dtype=np.int8)
-    for level in range(1, LEVELS):
-        shared += (differ >> np.uint64(4 * level)) != 0
+    shared = np.searchsorted(_SIXTEENS, ids[1:] ^ ids[:-1], side="right")
     return np.minimum(np.append(shared, LEVELS), np.append(LEVELS, shared)).astype(np.int8)
 
 
@@ -266,6 +271,7 @@ def _page_leaves(
     size, ids = int(pages.directory.sizes[number]), _ids(pages, number)
     levels, tops = _alone(ids, size), np.empty_like(leaves)
     again = np.ones(len(ids), dtype=bool)
+    blocks: dict[tuple[int, int], bytes] = {}
     if known is not None and len(known[0]):
         before, old = known
         at = np.minimum(np.searchsorted(before, ids), len(before) - 1)
@@ -273,62 +279,98 @@ def _page_leaves(
         same &= (old.leaves[at] == leaves).all(axis=1)
         tops[same] = old.tops[at[same]]
         again = ~same
+        if old.blocks:
+            gone = before[~np.isin(before, ids)]
+            blocks = _clean(old.blocks, np.concatenate([gone, ids[again]]), size)
     for row in np.flatnonzero(again).tolist():
         digest = _chain(leaves[row].tobytes(), int(ids[row]), 0, int(levels[row]))
         tops[row] = np.frombuffer(digest, dtype=np.uint8)
-    made = Leaves(leaves, levels, tops, b"")
+    made = Leaves(leaves, levels, tops, blocks, b"")
     return made._replace(root=_block(ids, made, 0, len(ids), size))
+
+
+def _clean(
+    blocks: dict[tuple[int, int], bytes], nodes: Ids, size: int
+) -> dict[tuple[int, int], bytes]:
+    """The digests of the blocks that hold none of these nodes."""
+    left = dict(blocks)
+    for node in nodes.tolist():
+        for level in range(1, size + 1):
+            left.pop((level, node >> 4 * level << 4 * level), None)
+    return left
 
 
 def _block(ids: Ids, page: Leaves, low: int, high: int, level: int) -> bytes:
     """The digest of a block of ids, all of one page."""
+    first = int(ids[low])
     if high - low == 1:
-        start = int(page.levels[low])
-        return _chain(page.tops[low].tobytes(), int(ids[low]), start, level)
-    found = _split(ids, page, low, high, level)
-    return _joined(sum(1 << branch for branch in found), list(found.values()))
+        return _chain(page.tops[low].tobytes(), first, int(page.levels[low]), level)
+    key = level, first >> 4 * level << 4 * level
+    if key not in page.blocks:
+        found = _split(ids, page, low, high, level)
+        page.blocks[key] = _joined(sum(1 << branch for branch in found), list(found.values()))
+    return page.blocks[key]
 
 
 def _split(ids: Ids, page: Leaves, low: int, high: int, level: int) -> dict[int, bytes]:
     """The digests of the branches of a block of ids, all of one page, by number."""
     if level == 1:
-        rows = range(low, high)
-        return {int(ids[row]) & 15: page.leaves[row].tobytes() for row in rows}
+        content = page.leaves[low:high].tobytes()
+        branches = (ids[low:high] & 15).tolist()
+        return {b: content[32 * i : 32 * i + 32] for i, b in enumerate(branches)}
     if high - low == 1 and int(page.levels[low]) >= level:
         node = int(ids[low])
         digest = _chain(page.leaves[low].tobytes(), node, 0, level - 1)
         return {node >> 4 * (level - 1) & 15: digest}
     numbers = ids[low:high] >> np.int64(4 * (level - 1)) & 15
-    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), high - low]
+    cuts = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), high - low]
+    branches = numbers[cuts[:-1]].tolist()
     return {
-        int(numbers[a]): _block(ids, page, low + a, low + b, level - 1)
-        for a, b in pairwise(cuts)
-        if b > a
+        branch: _block(ids, page, low + a, low + b, level - 1)
+        for branch, (a, b) in zip(branches, pairwise(cuts), strict=True)
     }
 
 
-def _again(tree: MerkleTree, pages: Pages, number: int, before: int | None, touched: Ids) -> Leaves:
-    """The leaves of a page after a change; digests only the touched nodes."""
-    ids = _ids(pages, number)
-    numbers = [before] if before is not None else _pages_over(tree.pages, ids)
-    old_ids = np.concatenate([_ids(tree.pages, old) for old in numbers]) if numbers else ids[:0]
-    olds = [tree.leaves[old] for old in numbers]
+def _updated(tree: MerkleTree, pages: Pages, number: int, rows: Ids, digests: Digests) -> Leaves:
+    """The leaves of a page of the same block, with other digests in some rows."""
+    old, ids = tree.leaves[number], _ids(pages, number)
+    before = _ids(tree.pages, number)
+    if tree.pages.table.nodes[number] == pages.table.nodes[number]:
+        leaves, tops = old.leaves.copy(), old.tops.copy()
+        leaves[rows] = digests
+        size = int(pages.directory.sizes[number])
+        for row in rows.tolist():
+            digest = _chain(leaves[row].tobytes(), int(ids[row]), 0, int(old.levels[row]))
+            tops[row] = np.frombuffer(digest, dtype=np.uint8)
+        made = Leaves(leaves, old.levels, tops, _clean(old.blocks, ids[rows], size), b"")
+        return made._replace(root=_block(ids, made, 0, len(ids), size))
     leaves = np.empty((len(ids), 32), dtype=np.uint8)
-    fresh = np.isin(ids, touched)
-    known = None
+    stays = np.isin(ids, before)
+    leaves[stays] = old.leaves[np.searchsorted(before, ids[stays])]
+    leaves[rows] = digests
+    return _page_leaves(pages, number, leaves, (before, old))
+
+
+def _again(tree: MerkleTree, pages: Pages, number: int, touched: Ids) -> Leaves:
+    """The leaves of a page of another block; digests only nodes that are touched or new."""
+    ids = _ids(pages, number)
+    numbers = _pages_over(tree.pages, ids)
+    old_ids = np.concatenate([ids[:0], *(_ids(tree.pages, old) for old in numbers)])
+    leaves = np.empty((len(ids), 32), dtype=np.uint8)
+    fresh, known = np.isin(ids, touched) | ~np.isin(ids, old_ids), None
     if len(old_ids):
-        joined = Leaves(
-            np.concatenate([old.leaves for old in olds]),
-            np.concatenate([old.levels for old in olds]),
-            np.concatenate([old.tops for old in olds]),
-            b"",
+        olds = [tree.leaves[old] for old in numbers]
+        known = (
+            old_ids,
+            Leaves(
+                np.concatenate([old.leaves for old in olds]),
+                np.concatenate([old.levels for old in olds]),
+                np.concatenate([old.tops for old in olds]),
+                {},
+                b"",
+            ),
         )
-        known = old_ids, joined
-        at = np.minimum(np.searchsorted(old_ids, ids), len(old_ids) - 1)
-        fresh |= old_ids[at] != ids
-        leaves[~fresh] = joined.leaves[at[~fresh]]
-    else:
-        fresh[:] = True
+        leaves[~fresh] = known[1].leaves[np.searchsorted(old_ids, ids[~fresh])]
     rows = np.flatnonzero(fresh)
     leaves[rows] = leaf_digests(pages, number * ROOM + rows)
     return _page_leaves(pages, number, leaves, known)
@@ -345,11 +387,11 @@ def _pages_over(pages: Pages, ids: Ids) -> list[int]:
 
 def _inner(pages: Pages, leaves: tuple[Leaves, ...] | list[Leaves]) -> dict[tuple[int, int], bytes]:
     inner = {_key(pages, number): page.root for number, page in enumerate(leaves)}
-    _climb(pages, inner, set(range(len(leaves))))
+    _climb(pages, inner, range(len(leaves)))
     return inner
 
 
-def _climb(pages: Pages, inner: dict[tuple[int, int], bytes], dirty: set[int]) -> None:
+def _climb(pages: Pages, inner: dict[tuple[int, int], bytes], dirty: Iterable[int]) -> None:
     """Compute the digests of all blocks around these pages, from small to large."""
     waiting: dict[int, set[int]] = {level: set() for level in range(1, LEVELS + 1)}
     for number in dirty:

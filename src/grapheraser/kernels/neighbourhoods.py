@@ -49,25 +49,45 @@ def chosen_neighbours(
 ) -> int:
     """Write the chosen among the allowed neighbours, by position; returns how many there are."""
     own = paired(key, np.uint64(ids[row]))
-    most, count = len(chosen), 0
+    count = 0
     for e in range(indptr[row], indptr[row + 1]):
         other = indices[e]
-        if not allowed[other]:
-            continue
-        value = paired(own, np.uint64(ids[other]))
-        if count == most and value >= hashes[most - 1]:
-            continue
-        at = min(count, most - 1)
-        while at > 0 and hashes[at - 1] > value:
-            hashes[at], chosen[at] = hashes[at - 1], chosen[at - 1]
-            at -= 1
-        hashes[at], chosen[at] = value, other
-        count = min(count + 1, most)
-    for i in range(1, count):
-        for at in range(i, 0, -1):
-            if chosen[at - 1] > chosen[at]:
-                chosen[at - 1], chosen[at] = chosen[at], chosen[at - 1]
+        if allowed[other]:
+            value = paired(own, np.uint64(ids[other]))
+            count = admit(value, other, hashes, chosen, count)
+    put_in_order(chosen, count)
     return count
+
+
+@compiled
+def admit(
+    value: np.uint64,
+    item: int,
+    hashes: NDArray[np.uint64],
+    chosen: NDArray[np.int32],
+    count: int,
+) -> int:
+    """Let an item in among the smallest hashes if it is one of them; returns how many there are."""
+    most = len(chosen)
+    if count == most and value >= hashes[most - 1]:
+        return count
+    at = min(count, most - 1)
+    while at > 0 and hashes[at - 1] > value:
+        hashes[at], chosen[at] = hashes[at - 1], chosen[at - 1]
+        at -= 1
+    hashes[at], chosen[at] = value, item
+    return min(count + 1, most)
+
+
+@compiled
+def put_in_order(chosen: NDArray[np.int32], count: int) -> None:
+    """Sort the first ``count`` items, in place."""
+    for i in range(1, count):
+        item, at = chosen[i], i
+        while at > 0 and chosen[at - 1] > item:
+            chosen[at] = chosen[at - 1]
+            at -= 1
+        chosen[at] = item
 
 
 @compiled
@@ -138,18 +158,7 @@ def chosen_around(
         if count == most and value >= hashes[most - 1]:
             continue
         other = locate(table, node)
-        if not is_kind(table, other, kind):
-            continue
-        at = min(count, most - 1)
-        while at > 0 and hashes[at - 1] > value:
-            hashes[at], chosen[at] = hashes[at - 1], chosen[at - 1]
-            at -= 1
-        hashes[at], chosen[at] = value, other
-        count = min(count + 1, most)
-    for i in range(1, count):
-        other, at = chosen[i], i
-        while at > 0 and chosen[at - 1] > other:
-            chosen[at] = chosen[at - 1]
-            at -= 1
-        chosen[at] = other
+        if is_kind(table, other, kind):
+            count = admit(value, other, hashes, chosen, count)
+    put_in_order(chosen, count)
     return count

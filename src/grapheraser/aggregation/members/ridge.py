@@ -397,7 +397,7 @@ def _weighted(rows, weights):  # type: ignore[no-untyped-def]
     out = np.empty((m, c))
     for start in range(0, m, 4):
         i, j = start, min(start + 1, m - 1)
-        k, l = min(start + 2, m - 1), min(start + 3, m - 1)
+        k, h = min(start + 2, m - 1), min(start + 3, m - 1)
         for at in range(0, c, HALF_LANES):
             p = q = s = t = zeros(out, HALF)
             for u in range(width):
@@ -405,9 +405,9 @@ def _weighted(rows, weights):  # type: ignore[no-untyped-def]
                 p = p + weight * np.float64(rows[i, u])
                 q = q + weight * np.float64(rows[j, u])
                 s = s + weight * np.float64(rows[k, u])
-                t = t + weight * np.float64(rows[l, u])
+                t = t + weight * np.float64(rows[h, u])
             store(out, i * c + at, p)
             store(out, j * c + at, q)
             store(out, k * c + at, s)
-            store(out, l * c + at, t)
+            store(out, h * c + at, t)
     return out
