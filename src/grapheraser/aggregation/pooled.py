@@ -8,7 +8,7 @@ from a sample of training nodes that every member judges held out, and relearned
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from grapheraser.aggregation.members import START, FittedMember, Member, RoutedS
 from grapheraser.aggregation.members.base import Evidence, Ids, Positions
 from grapheraser.aggregation.members.shards import FittedShards
 from grapheraser.aggregation.routed import SHARDS_ASKED, RoutedAggregator
-from grapheraser.aggregation.sample.membership import DEFAULT, Sample, limits, sampled_nodes
+from grapheraser.aggregation.sample.membership import DEFAULT, Candidates, Sample, limits
 from grapheraser.aggregation.solvers.log_linear import PoolWeights, pool_weights
 from grapheraser.checks import whole
 from grapheraser.kernels.compiled import compiled
@@ -59,19 +59,25 @@ class PooledAggregator:
 
     def fit(self, ensemble: Ensemble) -> FittedPool:
         """See `Aggregator`."""
-        sample = self._sampled(ensemble)
+        candidates = Candidates.of(ensemble.graph, self._limit, ensemble.seed)
+        sample = candidates.sampled
         members = {name: part.fit(ensemble, sample) for name, part in self._parts().items()}
-        return _learned(ensemble, sample, members)
+        return _learned(ensemble, candidates, members)
 
     def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> FittedPool:
         """See `Aggregator`."""
         assert isinstance(fitted, FittedPool)
-        sample = self._sampled(ensemble)
+        graph, seed, known = ensemble.graph, ensemble.seed, fitted.candidates
+        if known is None:
+            candidates = Candidates.of(graph, self._limit, seed)
+        else:
+            candidates = known.changed(graph, change.changed, seed)
+        sample = candidates.sampled
         members = {
             name: part.refit(fitted.members[name], ensemble, change, sample)
             for name, part in self._parts().items()
         }
-        return _learned(ensemble, sample, members)
+        return _learned(ensemble, candidates, members)
 
     def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedPool:
         """See `Aggregator`."""
@@ -87,7 +93,7 @@ class PooledAggregator:
         }
         learned = (np.asarray(tensors[key], dtype=np.float64) for key in ("weights", "offsets"))
         sample = np.asarray(tensors["nodes"], dtype=np.int64)
-        return FittedPool(sample, members, PoolWeights(*learned))
+        return FittedPool(sample, members, PoolWeights(*learned), None)
 
     def _parts(self) -> dict[str, Member]:
         parts = closed_form(self.members)
@@ -96,17 +102,20 @@ class PooledAggregator:
             parts[_SHARDS] = RoutedShards(routing)
         return parts
 
-    def _sampled(self, ensemble: Ensemble) -> Ids:
-        limit = (_SHARE, _COUNT) if self.sample == DEFAULT else limits(self.sample)
-        return sampled_nodes(ensemble.graph, limit, ensemble.seed)
+    @property
+    def _limit(self) -> tuple[float, int | None]:
+        return (_SHARE, _COUNT) if self.sample == DEFAULT else limits(self.sample)
 
 
-def _learned(ensemble: Ensemble, sample: Ids, members: dict[str, FittedMember]) -> FittedPool:
+def _learned(
+    ensemble: Ensemble, candidates: Candidates, members: dict[str, FittedMember]
+) -> FittedPool:
+    sample = candidates.sampled
     parts = list(members.values())
     start = np.array([START[name] for part in parts for name in part.names])
     evidence = np.concatenate([part.held_out(ensemble, sample) for part in parts], axis=1)
-    labels = ensemble.graph.y[ensemble.graph.positions(sample)]
-    return FittedPool(sample, members, pool_weights(evidence, labels, start))
+    labels = ensemble.graph.labels(sample)
+    return FittedPool(sample, members, pool_weights(evidence, labels, start), candidates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +126,13 @@ class FittedPool:
         sample: sorted ids of the nodes that the weights were learned from.
         members: by the name under which their tensors are kept.
         learned: the weights, in the order of the members' names, and the offsets.
+        candidates: the sample, and whom it lets in next; None after loading.
     """
 
     sample: Ids
     members: Mapping[str, FittedMember]
     learned: PoolWeights
+    candidates: Candidates | None = field(repr=False)
 
     @property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:

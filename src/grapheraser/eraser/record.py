@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from grapheraser.environment import versions
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import State
 from grapheraser.receipts import Receipt, ShardRecord, digest_of
 from grapheraser.receipts.claim import exactness
-from grapheraser.training import digest_tensors
+from grapheraser.training import joined_digest
 
 
 def write_receipt(
@@ -86,19 +83,13 @@ def _shard_record(before: Snapshot, after: State, shard: int) -> ShardRecord:
 def _aggregation(
     before: Snapshot, after: State, seconds: float, notes: Sequence[str]
 ) -> dict[str, Any]:
-    old, new = before.state.aggregator.tensors, after.aggregator.tensors
+    old, new = before.state.aggregator_digests, after.aggregator_digests
     return {
         **before.settings.aggregation_names,
-        "before": digest_tensors(old),
-        "after": digest_tensors(new),
-        "relearned": sorted(name for name in new if not _same_bits(old.get(name), new[name])),
+        "before": joined_digest(old),
+        "after": joined_digest(new),
+        "relearned": sorted(name for name in new if old.get(name) != new[name]),
         "seconds": round(seconds, 6),
         # A user's own aggregator need not have any.
         "notes": [*getattr(after.aggregator, "notes", ()), *notes],
     }
-
-
-def _same_bits(a: NDArray[np.generic] | None, b: NDArray[np.generic]) -> bool:
-    if a is None or a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    return a is b or a.tobytes() == b.tobytes()

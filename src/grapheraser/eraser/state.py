@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from grapheraser.eraser.settings import Settings
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
-from grapheraser.training import ShardTask, ShardWeights
+from grapheraser.training import ShardTask, ShardWeights, tensor_digests
 from grapheraser.training.shards import train_shards
 
 
@@ -46,6 +47,11 @@ class State:
     @property
     def shards(self) -> Mapping[int, ShardWeights]:
         return self.ensemble.shards
+
+    @cached_property
+    def aggregator_digests(self) -> Mapping[str, str]:
+        """The digest of each of the aggregator's tensors; two receipts ask for them."""
+        return tensor_digests(self.aggregator.tensors)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Every array of the state, by a name that says what it is."""

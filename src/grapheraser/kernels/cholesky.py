@@ -13,10 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import (
+    HALF,
+    HALF_LANES,
+    LANES,
+    ONE,
+    load,
+    padded,
+    store,
+    zeros,
+)
 
 Matrix = NDArray[np.float64]
 
-_BLOCK = 48  # a multiple of 4
+_FOUR = (0, 0, 0, 0)
+_BLOCK = 48  # a multiple of 4 and of a vector's length
 
 
 def solve_positive(A: Matrix, B: Matrix) -> Matrix:
@@ -26,11 +37,23 @@ def solve_positive(A: Matrix, B: Matrix) -> Matrix:
         A: float64 ``[n, n]``, symmetric positive definite; only its lower half is read.
         B: float64 ``[n, c]``.
     """
-    L = np.array(A, dtype=np.float64, order="C")
+    L = np.zeros((len(A), padded(len(A))))
+    L[:, : len(A)] = A
+    return solve_in_place(L, B)
+
+
+def solve_in_place(L: Matrix, B: Matrix) -> Matrix:
+    """X with ``A X = B``, where A is not needed any more.
+
+    Args:
+        L: float64 ``[n, padded(n)]``, holds A in the lower half of its first n columns.
+        B: float64 ``[n, c]``.
+    """
+    X = np.zeros((len(B), -(-B.shape[1] // HALF_LANES) * HALF_LANES))
+    X[:, : B.shape[1]] = B
     _factor(L)
-    X = np.array(np.asarray(B, dtype=np.float64).T, order="C")
     _substitute(L, X)
-    return np.ascontiguousarray(X.T)
+    return X[:, : B.shape[1]].copy()
 
 
 @compiled(error_model="numpy")
@@ -39,74 +62,139 @@ def _factor(L: Matrix) -> None:
     n = L.shape[0]
     for start in range(0, n, _BLOCK):
         end = min(start + _BLOCK, n)
-        for j in range(start, end):
-            for r in range(start, j):
-                L[j, j] -= L[j, r] * L[j, r]
-            L[j, j] = math.sqrt(L[j, j])
-            for i in range(j + 1, end):
-                for r in range(start, j):
-                    L[i, j] -= L[i, r] * L[j, r]
-                L[i, j] /= L[j, j]
+        _factor_block(L, start, end)
+        if end == n:
+            break
         # The panel below, transposed: entry (r, i) is L[i, start + r].
-        panel = np.zeros((_BLOCK, n - end))
-        panel[: end - start] = L[end:, start:end].T
-        for j in range(end - start):
-            for r in range(j):
-                factor = L[start + j, start + r]
-                for i in range(n - end):
-                    panel[j, i] -= factor * panel[r, i]
-            for i in range(n - end):
-                panel[j, i] /= L[start + j, start + j]
-        L[end:, start:end] = panel[: end - start].T
+        panel = np.zeros((_BLOCK, L.shape[1] - end))
+        for i in range(n - end):
+            for r in range(end - start):
+                panel[r, i] = L[end + i, start + r]
+        at, width = 0, panel.shape[1]
+        while at + 4 * LANES <= width:
+            _divide(panel, L, start, end, at, _FOUR)
+            at += 4 * LANES
+        while at < width:
+            _divide(panel, L, start, end, at, ONE)
+            at += LANES
+        for i in range(n - end):
+            for r in range(end - start):
+                L[end + i, start + r] = panel[r, i]
         _update(L, end, panel)
 
 
 @compiled(error_model="numpy")
-def _update(L: Matrix, first: int, panel: Matrix) -> None:
-    """``L[first:, first:] -= panel' panel`` on the lower half.
+def _factor_block(L: Matrix, start: int, end: int) -> None:
+    """The factor of one block on the diagonal."""
+    column = np.zeros(_BLOCK)
+    for r in range(start, end):
+        L[r, r] = math.sqrt(L[r, r])
+        column[r - start] = 0.0
+        for i in range(r + 1, end):
+            L[i, r] /= L[r, r]
+            column[i - start] = L[i, r]
+        for i in range(r + 1, end):
+            # Whole vectors: what lies left of r stays as it is, what lies above the diagonal is
+            # not read.
+            for j in range((r + 1 - start) // LANES * LANES, i + 1 - start, LANES):
+                at = i * L.shape[1] + start + j
+                store(L, at, load(L, at, ONE) - load(column, j, ONE) * column[i - start])
 
-    Two rows and four terms at a time: the numbers in flight stay in registers.
+
+@compiled(error_model="numpy")
+def _divide(panel, L, start, end, at, tile):  # type: ignore[no-untyped-def]
+    """Divide a tile of the panel's columns by the factor of the block above."""
+    width = panel.shape[1]
+    for j in range(end - start):
+        sums = load(panel, j * width + at, tile)
+        for r in range(j):
+            sums = sums - load(panel, r * width + at, tile) * L[start + j, start + r]
+        store(panel, j * width + at, sums / L[start + j, start + j])
+
+
+@compiled(error_model="numpy")
+def _update(L: Matrix, first: int, panel: Matrix) -> None:
+    """``L[first:, first:] -= panel' panel`` on the lower half, and on some entries above it.
+
+    Four terms at a time, of tiles of four or two rows: the numbers in flight stay in registers.
     """
-    n = L.shape[0] - first
-    for i in range(0, n - 1, 2):
-        upper = L[first + i, first : first + i + 2]
-        lower = L[first + i + 1, first : first + i + 2]
-        for r in range(0, _BLOCK, 4):
-            p, q, s, t = panel[r], panel[r + 1], panel[r + 2], panel[r + 3]
-            a, b, c, d = p[i], q[i], s[i], t[i]
-            e, f, g, h = p[i + 1], q[i + 1], s[i + 1], t[i + 1]
-            for j in range(i + 2):
-                upper[j] -= a * p[j] + b * q[j] + c * s[j] + d * t[j]
-                lower[j] -= e * p[j] + f * q[j] + g * s[j] + h * t[j]
+    n, stride, width = L.shape[0] - first, L.shape[1], panel.shape[1]
+    i = 0
+    while i + 4 <= n - n % 2:
+        for j in range(0, i + 4, LANES):
+            at = (first + i) * stride + first + j
+            a, b = load(L, at, ONE), load(L, at + stride, ONE)
+            c, d = load(L, at + 2 * stride, ONE), load(L, at + 3 * stride, ONE)
+            for r in range(0, _BLOCK, 4):
+                p, q, s, t = _four(panel, r * width + j, width)
+                a = a - _terms(panel, r, i, p, q, s, t)
+                b = b - _terms(panel, r, i + 1, p, q, s, t)
+                c = c - _terms(panel, r, i + 2, p, q, s, t)
+                d = d - _terms(panel, r, i + 3, p, q, s, t)
+            store(L, at, a)
+            store(L, at + stride, b)
+            store(L, at + 2 * stride, c)
+            store(L, at + 3 * stride, d)
+        i += 4
+    if i + 2 <= n:
+        for j in range(0, i + 2, LANES):
+            at = (first + i) * stride + first + j
+            a, b = load(L, at, ONE), load(L, at + stride, ONE)
+            for r in range(0, _BLOCK, 4):
+                p, q, s, t = _four(panel, r * width + j, width)
+                a = a - _terms(panel, r, i, p, q, s, t)
+                b = b - _terms(panel, r, i + 1, p, q, s, t)
+            store(L, at, a)
+            store(L, at + stride, b)
     if n % 2:
-        last = L[first + n - 1, first:]
+        last = L[first + n - 1, first : first + n]
         for r in range(_BLOCK):
             factor = panel[r, n - 1]
             for j in range(n):
                 last[j] -= factor * panel[r, j]
 
 
+@compiled
+def _four(panel, at, width):  # type: ignore[no-untyped-def]
+    """The same tile of four rows."""
+    p, q = load(panel, at, ONE), load(panel, at + width, ONE)
+    return p, q, load(panel, at + 2 * width, ONE), load(panel, at + 3 * width, ONE)
+
+
+@compiled
+def _terms(panel, r, i, p, q, s, t):  # type: ignore[no-untyped-def]
+    return p * panel[r, i] + q * panel[r + 1, i] + s * panel[r + 2, i] + t * panel[r + 3, i]
+
+
 @compiled(error_model="numpy")
 def _substitute(L: Matrix, X: Matrix) -> None:
-    """Solve for every row of X ``[c, n]``, in place; each row of L is read once for all of them."""
-    lanes = np.zeros(8)  # eight sums side by side: a fixed order that still vectorises
-    n = len(L)
-    for i in range(n):
-        row = L[i]
-        whole = i - i % 8
-        for x in X:
-            lanes[:] = 0.0
-            for start in range(0, whole, 8):
-                for lane in range(8):
-                    lanes[lane] += row[start + lane] * x[start + lane]
-            for lane in range(8):
-                x[i] -= lanes[lane]
+    """Solve for every column of X ``[n, .]``, in place.
+
+    The sums over a row of L run in eight, side by side: a fixed order that keeps the machine busy.
+    """
+    n, width = len(L), X.shape[1]
+    for at in range(0, width, HALF_LANES):
+        for i in range(n):
+            row, whole = L[i], i - i % 8
+            x = load(X, i * width + at, HALF)
+            a = b = c = d = e = f = g = h = zeros(X, HALF)
+            for r in range(0, whole, 8):
+                start = r * width + at
+                a = a + load(X, start, HALF) * row[r]
+                b = b + load(X, start + width, HALF) * row[r + 1]
+                c = c + load(X, start + 2 * width, HALF) * row[r + 2]
+                d = d + load(X, start + 3 * width, HALF) * row[r + 3]
+                e = e + load(X, start + 4 * width, HALF) * row[r + 4]
+                f = f + load(X, start + 5 * width, HALF) * row[r + 5]
+                g = g + load(X, start + 6 * width, HALF) * row[r + 6]
+                h = h + load(X, start + 7 * width, HALF) * row[r + 7]
+            x = x - a - b - c - d - e - f - g - h
             for r in range(whole, i):
-                x[i] -= row[r] * x[r]
-            x[i] /= row[i]
-    for i in range(n - 1, -1, -1):
-        row = L[i]
-        for x in X:
-            x[i] /= row[i]
+                x = x - load(X, r * width + at, HALF) * row[r]
+            store(X, i * width + at, x / row[i])
+        for i in range(n - 1, -1, -1):
+            row = L[i]
+            x = load(X, i * width + at, HALF) / row[i]
+            store(X, i * width + at, x)
             for r in range(i):
-                x[r] -= row[r] * x[i]
+                store(X, r * width + at, load(X, r * width + at, HALF) - x * row[r])

@@ -7,47 +7,92 @@ same bits everywhere, to within about one unit in the last place.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from grapheraser.kernels.compiled import compiled
 
 _LN2_HIGH = 6.93147180369123816490e-01  # the upper bits of log 2; a multiple of it is exact
 _LN2_LOW = 1.90821492927058770002e-10
 _SMALLEST = -708.0
-# Coefficients from the highest power down: of atanh(s) / s - 1 over s^2, and of the exponential.
-_ATANH = tuple(1.0 / odd for odd in (19, 17, 15, 13, 11, 9, 7, 5, 3))
-_TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14, -1, -1))
+_FRACTION, _HALF = 0x000FFFFFFFFFFFFF, 0x3FE0000000000000  # bits of a float64
+
+# Of the factorials.
+_INVERSE_3, _INVERSE_4, _INVERSE_5, _INVERSE_6 = (1.0 / math.factorial(n) for n in range(3, 7))
+_INVERSE_7, _INVERSE_8, _INVERSE_9, _INVERSE_10 = (1.0 / math.factorial(n) for n in range(7, 11))
+_INVERSE_11, _INVERSE_12, _INVERSE_13, _INVERSE_14 = (
+    1.0 / math.factorial(n) for n in range(11, 15)
+)
 
 
-@compiled
+def _bitcast(source: Any, target: Any) -> Any:
+    """A function of compiled code that reads the bits of one type as another."""
+
+    def cast(typing_context: Any, value: Any) -> Any:
+        del typing_context, value
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(target))
+
+        return target(source), build
+
+    return intrinsic(cast)
+
+
+_bits = _bitcast(types.float64, types.int64)
+_number = _bitcast(types.int64, types.float64)
+
+
+@compiled(error_model="numpy")
 def logarithm(x: float) -> float:
     """Natural logarithm of a positive, finite number that is not subnormal."""
-    mantissa, exponent = math.frexp(x)
-    if mantissa < 0.7071067811865476:
-        mantissa *= 2.0
-        exponent -= 1
+    bits = _bits(np.float64(x))
+    mantissa = _number((bits & _FRACTION) | _HALF)
+    exponent = np.int32(bits >> 52) - np.int32(1022)
+    small = mantissa < 0.7071067811865476
+    mantissa = mantissa * 2.0 if small else mantissa
+    power = np.float64(np.int32(exponent - 1 if small else exponent))
     # log m = 2 atanh(s) with s = (m - 1) / (m + 1), at most 0.172.
     s = (mantissa - 1.0) / (mantissa + 1.0)
     z = s * s
-    series = 0.0
-    for coefficient in _ATANH:
-        series = series * z + coefficient
-    return exponent * _LN2_HIGH + (2.0 * s + (2.0 * s * z * series + exponent * _LN2_LOW))
+    # atanh(s) / s - 1 over s^2, from the highest power down.
+    series = z * (1.0 / 19.0) + 1.0 / 17.0
+    series = series * z + 1.0 / 15.0
+    series = series * z + 1.0 / 13.0
+    series = series * z + 1.0 / 11.0
+    series = series * z + 1.0 / 9.0
+    series = series * z + 1.0 / 7.0
+    series = series * z + 1.0 / 5.0
+    series = series * z + 1.0 / 3.0
+    return power * _LN2_HIGH + (2.0 * s + (2.0 * s * z * series + power * _LN2_LOW))
 
 
-@compiled
+@compiled(error_model="numpy")
 def exponential(x: float) -> float:
     """E to the power of a number of at most 700; 0 below -708."""
-    if x < _SMALLEST:
-        return 0.0
-    k = math.floor(x * 1.4426950408889634 + 0.5)
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    inside = max(np.float64(x), _SMALLEST)
+    k = math.floor(inside * 1.4426950408889634 + 0.5)
+    r = (inside - k * _LN2_HIGH) - k * _LN2_LOW
     # Taylor's series on [-0.347, 0.347].
-    series = 0.0
-    for coefficient in _TAYLOR:
-        series = series * r + coefficient
-    return math.ldexp(series, int(k))
+    series = r * _INVERSE_14 + _INVERSE_13
+    series = series * r + _INVERSE_12
+    series = series * r + _INVERSE_11
+    series = series * r + _INVERSE_10
+    series = series * r + _INVERSE_9
+    series = series * r + _INVERSE_8
+    series = series * r + _INVERSE_7
+    series = series * r + _INVERSE_6
+    series = series * r + _INVERSE_5
+    series = series * r + _INVERSE_4
+    series = series * r + _INVERSE_3
+    series = series * r + 0.5
+    series = series * r + 1.0
+    series = series * r + 1.0
+    power = _number((np.int64(k) + np.int64(1023)) << 52)
+    return series * power if x >= _SMALLEST else 0.0
 
 
 @compiled
@@ -72,3 +117,30 @@ def log_normalise(scores):  # type: ignore[no-untyped-def]
     total = top + logarithm(total)
     for c in range(len(scores)):
         scores[c] -= total
+
+
+@compiled(error_model="numpy")
+def log_normalise_rows(scores):  # type: ignore[no-untyped-def]
+    """`log_normalise` of every row, in place; what doesn't depend on order runs side by side."""
+    m, c = scores.shape
+    tops, totals, shifted = np.empty(m), np.empty(m), np.empty((m, c))
+    for r in range(m):
+        top = scores[r, 0]
+        for k in range(1, c):
+            top = max(top, scores[r, k])
+        tops[r] = top
+        for k in range(c):
+            shifted[r, k] = scores[r, k] - top
+    flat = shifted.reshape(-1)
+    for i in range(len(flat)):
+        flat[i] = exponential(flat[i])
+    for r in range(m):
+        total = 0.0
+        for k in range(c):
+            total += shifted[r, k]
+        totals[r] = total
+    for r in range(m):
+        totals[r] = tops[r] + logarithm(totals[r])
+    for r in range(m):
+        for k in range(c):
+            scores[r, k] -= totals[r]

@@ -14,6 +14,22 @@ from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
+from grapheraser.kernels.paged import (
+    NOWHERE,
+    ROOM,
+    Table,
+    degree_at,
+    first_edge,
+    label_at,
+    locate,
+    neighbour,
+    node_at,
+    role_at,
+)
+
+# Which neighbours may be chosen: any, those trained on, those of them with a label, all others.
+ANY, TRAINED, LABELLED, OTHERS = range(4)
+_TRAIN, _UNLABELLED = 1, -1  # as in `graph.roles`
 
 
 @compiled
@@ -75,6 +91,76 @@ def admit(
 def put_in_order(chosen: NDArray[Any], count: int) -> None:
     """Sort the first ``count`` items, in place."""
     for i in range(1, count):
-        for at in range(i, 0, -1):
-            if chosen[at - 1] > chosen[at]:
-                chosen[at - 1], chosen[at] = chosen[at], chosen[at - 1]
+        item, at = chosen[i], i
+        while at > 0 and chosen[at - 1] > item:
+            chosen[at] = chosen[at - 1]
+            at -= 1
+        chosen[at] = item
+
+
+@compiled
+def is_kind(table: Table, place: int, kind: int) -> bool:
+    """Whether the node at a place is of a kind."""
+    if kind == ANY:
+        return True
+    if role_at(table, place) != _TRAIN:
+        return kind == OTHERS
+    return kind == TRAINED or (label_at(table, place) != _UNLABELLED) == (kind == LABELLED)
+
+
+@compiled
+def places_of(table: Table, kind: int) -> NDArray[np.int64]:
+    """The places of all nodes of a kind, ascending."""
+    out = np.empty(table.counts.sum(), dtype=np.int64)
+    count = 0
+    for page in range(len(table.counts)):
+        for place in range(page * ROOM, page * ROOM + table.counts[page]):
+            if is_kind(table, place, kind):
+                out[count] = place
+                count += 1
+    return out[:count].copy()
+
+
+@compiled
+def places_among(table: Table, nodes: NDArray[np.int64], kind: int) -> NDArray[np.int64]:
+    """The places of those of the ids that are there and of a kind."""
+    out = np.empty(len(nodes), dtype=np.int64)
+    count = 0
+    for node in nodes:
+        place = locate(table, node)
+        if place != NOWHERE and is_kind(table, place, kind):
+            out[count] = place
+            count += 1
+    return out[:count].copy()
+
+
+@compiled
+def chosen_around(
+    table: Table,
+    place: int,
+    kind: int,
+    key: np.uint64,
+    hashes: NDArray[np.uint64],
+    chosen: NDArray[np.int64],
+) -> int:
+    """`chosen_neighbours` of a graph in pages: the chosen of a kind, by place, ascending."""
+    most, count = len(chosen), 0
+    first, degree = first_edge(table, place), degree_at(table, place)
+    if degree <= most:  # there is nothing to choose
+        for e in range(degree):
+            other = locate(table, neighbour(first, e))
+            if is_kind(table, other, kind):
+                chosen[count] = other
+                count += 1
+        return count
+    own = paired(key, np.uint64(node_at(table, place)))
+    for e in range(degree):
+        node = neighbour(first, e)
+        value = paired(own, np.uint64(node))
+        if count == most and value >= hashes[most - 1]:
+            continue
+        other = locate(table, node)
+        if is_kind(table, other, kind):
+            count = admit(value, other, hashes, chosen, count)
+    put_in_order(chosen, count)
+    return count

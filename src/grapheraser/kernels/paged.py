@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
+from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
@@ -68,8 +69,24 @@ def _reader(kind: Any) -> Callable[..., Any]:
     return intrinsic(read)
 
 
+def _pointer_to(kind: Any) -> Callable[..., Any]:
+    """A function of compiled code that takes an address for a pointer to numbers."""
+
+    def point(typing_context: Any, address: Any) -> Any:
+        del typing_context
+        pointer = types.CPointer(kind)
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+
+        return pointer(types.int64), build
+
+    return intrinsic(point)
+
+
 _int64, _int32, _int8 = _reader(types.int64), _reader(types.int32), _reader(types.int8)
 _float32 = _reader(types.float32)
+_floats = _pointer_to(types.float32)
 
 
 @compiled
@@ -154,6 +171,14 @@ def size_at(table: Table, place: int) -> int:
 
 
 @compiled
+def dense_features(table: Table, place: int) -> NDArray[np.float32]:
+    """The features of the node at a place where they are dense, as they lie in its page."""
+    start = table.features[place // ROOM] + 4 * table.width * (place % ROOM)
+    values: NDArray[np.float32] = carray(_floats(start), table.width)
+    return values
+
+
+@compiled
 def copy_features(
     table: Table,
     place: int,
@@ -182,6 +207,26 @@ def copy_features(
         values[at] = _float32(block + 4 * (entries + e))
         at += 1
     return at
+
+
+@compiled
+def copy_columns(table: Table, place: int, columns: NDArray[np.int32]) -> int:
+    """Write the columns of a node's features that are not 0; returns how many there are."""
+    block, row = table.features[place // ROOM], place % ROOM
+    count = 0
+    if table.width >= 0:
+        block += 4 * table.width * row
+        for column in range(table.width):
+            if _float32(block + 4 * column) != 0.0:
+                columns[count] = column
+                count += 1
+        return count
+    start, end = _int64(block + 8 * row), _int64(block + 8 * row + 8)
+    block += 8 * (table.counts[place // ROOM] + 1)
+    for e in range(start, end):
+        columns[count] = _int32(block + 4 * e)
+        count += 1
+    return count
 
 
 @compiled

@@ -12,8 +12,8 @@ Inside ``@compiled`` functions::
     a = fma(a, 0.5, b) + c * d          # a * 0.5 + b; a plain number stands for all lanes
     store(matrix, offset, a)
 
-``tile`` is a tuple with one entry per 16 lanes; its length is part of its numba type, so each
-function is compiled for the widths that it meets.
+``tile`` is a tuple with one entry per 16 lanes, or empty for 8; its length is part of its numba
+type, so each function is compiled for the widths that it meets.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from numba.extending import intrinsic, lower_builtin, models, register_model, ty
 LANES = 16
 Tile: TypeAlias = tuple[int, ...]
 ONE: Tile = (0,)
+HALF: Tile = ()
+HALF_LANES = LANES // 2
 
 _INT32 = ir.IntType(32)
 
@@ -178,7 +180,7 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, lanes: 
 @_intrinsic
 def load(typingctx: Any, array: Any, at: Any, tile: Any) -> Any:
     """A tile of a C-contiguous float array, from its entry ``at`` on."""
-    lanes = Lanes(array.dtype, LANES * tile.count)
+    lanes = Lanes(array.dtype, LANES * tile.count or HALF_LANES)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         at_64 = context.cast(builder, args[1], sig.args[1], types.intp)
@@ -222,7 +224,7 @@ def prefetch(typingctx: Any, array: Any, at: Any) -> Any:
 @_intrinsic
 def zeros(typingctx: Any, array: Any, tile: Any) -> Any:
     """A vector of zeros of the array's type."""
-    lanes = Lanes(array.dtype, LANES * tile.count)
+    lanes = Lanes(array.dtype, LANES * tile.count or HALF_LANES)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return _constant(context.get_value_type(lanes), 0.0)

@@ -8,6 +8,8 @@ from grapheraser.training.task import (
     ShardWeights,
     TrainingConfig,
     digest_tensors,
+    joined_digest,
+    tensor_digests,
 )
 
 __all__ = [
@@ -19,6 +21,8 @@ __all__ = [
     "TrainingConfig",
     "check_module",
     "digest_tensors",
+    "joined_digest",
     "resolve_engine",
     "shard_posteriors",
+    "tensor_digests",
 ]

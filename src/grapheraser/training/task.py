@@ -97,9 +97,21 @@ class ShardWeights:
 
 
 def digest_tensors(tensors: Mapping[str, NDArray[np.generic]]) -> str:
-    """SHA-256 over names, types, shapes and bytes, in the order of the names."""
-    digest = hashlib.sha256()
-    for name, array in sorted(tensors.items()):
-        digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+    """SHA-256 over the names and digests of all tensors."""
+    return joined_digest(tensor_digests(tensors))
+
+
+def tensor_digests(tensors: Mapping[str, NDArray[np.generic]]) -> dict[str, str]:
+    """SHA-256 over type, shape and bytes of each tensor."""
+    found = {}
+    for name, array in tensors.items():
+        digest = hashlib.sha256(f"{array.dtype.str}|{array.shape}|".encode())
         digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+        found[name] = digest.hexdigest()
+    return found
+
+
+def joined_digest(digests: Mapping[str, str]) -> str:
+    """The digest of all tensors from that of each, in the order of their names."""
+    lines = (f"{name}|{digest}\n" for name, digest in sorted(digests.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

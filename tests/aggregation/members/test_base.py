@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 import grapheraser as ge
 import grapheraser.aggregation.members.features as features_module
-from grapheraser.aggregation.members.base import FittedMember, Ids, Member, labelled, trained_among
+from grapheraser.aggregation.members.base import (
+    FittedMember,
+    Ids,
+    Member,
+    labelled_places,
+    relabelled,
+    trained_among,
+)
 from grapheraser.aggregation.members.counting import Counting
 from grapheraser.aggregation.members.features import FeatureRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
@@ -21,6 +28,7 @@ from tests.aggregation.members.oracle import (
     random_graph,
     sample_of,
     step,
+    unlabelled,
 )
 
 MEMBERS: dict[str, Member] = {
@@ -159,7 +167,17 @@ def test_a_single_training_node_is_enough(name: str) -> None:
 
 def test_labelled_training_nodes_are_those_that_count() -> None:
     graph = as_test_nodes(GRAPHS["sparse"], GRAPHS["sparse"].train_nodes[:2])
-    assert graph.ids[labelled(graph)].tolist() == list(known(graph))
+    assert labelled_places(graph).tolist() == graph.places(list(known(graph))).tolist()
     asked = np.append(graph.ids[::2], graph.ids.max() + 7)
-    found = graph.ids[trained_among(graph, asked)].tolist()
-    assert found == [node for node in asked.tolist() if node in known(graph)]
+    expected = [node for node in asked.tolist() if node in known(graph)]
+    assert trained_among(graph, asked).tolist() == graph.places(expected).tolist()
+
+
+def test_a_node_with_another_label_or_role_is_noticed() -> None:
+    graph = GRAPHS["sparse"]
+    first, second, *_ = known(graph)
+    after = as_test_nodes(unlabelled(graph, [first]), [second])
+    new = int(after.ids.max()) + 1
+    after = after.with_node(new, np.zeros(after.num_features), 0, [])
+    assert relabelled(graph, after, after.ids).tolist() == [first, second]
+    assert not len(relabelled(graph, graph, graph.ids))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.aggregation.members import edges
-from grapheraser.aggregation.members.around import NEAR
+from grapheraser.aggregation.members.around import NEAR, Around
 from grapheraser.aggregation.members.base import FLOOR
 from tests.aggregation.members.oracle import (
     GRAPHS,
@@ -30,6 +30,14 @@ def pairs_of(graph: ge.Graph) -> Counter[tuple[int, int]]:
             counts[y[u], y[v]] += 1
             counts[y[v], y[u]] += 1
     return counts
+
+
+def evidence(
+    counts: NDArray[np.int64], graph: ge.Graph, nodes: object, seed: int, *, held_out: bool
+) -> NDArray[np.float64]:
+    places = graph.places(nodes)  # type: ignore[arg-type]
+    own = graph.labels(nodes) if held_out else np.full(len(places), -1)  # type: ignore[arg-type]
+    return edges.evidence(counts, Around.of(graph, places, seed), own)
 
 
 def bayes(graph: ge.Graph, node: int, counted: ge.Graph, seed: int) -> NDArray[np.float64]:
@@ -58,7 +66,7 @@ def test_pairs_of_adjacent_training_nodes_are_counted_both_ways(kind: str) -> No
 def test_evidence_is_naive_bayes_over_the_neighbours(kind: str) -> None:
     graph = GRAPHS[kind]
     counts = edges.edge_counts(graph)
-    found = edges.evidence(counts, graph, np.arange(graph.num_nodes), 1, held_out=False)
+    found = evidence(counts, graph, graph.ids, 1, held_out=False)
     for row, node in zip(found, graph.ids.tolist(), strict=True):
         np.testing.assert_allclose(row, bayes(graph, node, graph, 1), rtol=1e-9, atol=1e-9)
 
@@ -68,29 +76,27 @@ def test_a_held_out_node_is_judged_without_its_own_edges(kind: str) -> None:
     graph = GRAPHS[kind]
     nodes = list(known(graph))
     counts = edges.edge_counts(graph)
-    found = edges.evidence(counts, graph, graph.positions(nodes), 1, held_out=True)
+    found = evidence(counts, graph, nodes, 1, held_out=True)
     for row, node in zip(found, nodes, strict=True):
         without = as_test_nodes(graph, [node])
         np.testing.assert_allclose(row, bayes(graph, node, without, 1), rtol=1e-9, atol=1e-9)
         # The very bits, too: whole numbers are what differs.
-        rest, at = edges.edge_counts(without), graph.positions([node])
-        again = edges.evidence(rest, graph, at, 1, held_out=False)
+        rest = edges.edge_counts(without)
+        again = evidence(rest, graph, [node], 1, held_out=False)
         assert again[0].tobytes() == row.tobytes()
 
 
 def test_unlike_neighbours_are_evidence_as_good_as_like_ones() -> None:
     ring = np.stack([np.arange(30), (np.arange(30) + 1) % 30])
     graph = ge.Graph.from_arrays(np.ones((30, 1)), ring, np.arange(30) % 2, test=[4, 9])
-    found = edges.evidence(
-        edges.edge_counts(graph), graph, graph.positions([4, 9]), 0, held_out=False
-    )
+    found = evidence(edges.edge_counts(graph), graph, [4, 9], 0, held_out=False)
     assert found.argmax(axis=1).tolist() == [0, 1]
 
 
 def test_without_edges_all_classes_are_alike() -> None:
     graph = GRAPHS["no edges"]
     counts = edges.edge_counts(graph)
-    found = edges.evidence(counts, graph, np.arange(5), 0, held_out=False)
+    found = evidence(counts, graph, graph.ids[:5], 0, held_out=False)
     np.testing.assert_allclose(found, np.log(1 / 3))
 
 

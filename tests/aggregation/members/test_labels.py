@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.aggregation.members import labels
-from grapheraser.aggregation.members.around import FAR, NEAR
+from grapheraser.aggregation.members.around import FAR, NEAR, Around
 from grapheraser.aggregation.members.words import WordCounts
 from tests.aggregation.members.oracle import (
     GRAPHS,
@@ -27,6 +27,17 @@ def classes_of(graph: ge.Graph) -> NDArray[np.int64]:
     return np.bincount(list(known(graph).values()), minlength=graph.num_classes)
 
 
+def evidence(
+    graph: ge.Graph,
+    nodes: object,
+    seed: int,
+    classes: NDArray[np.int64],
+    words: WordCounts | None,
+) -> NDArray[np.float64]:
+    around = Around.of(graph, graph.places(nodes), seed)  # type: ignore[arg-type]
+    return labels.evidence(graph, around, classes, words)
+
+
 def shares(graph: ge.Graph, node: int, seed: int, words: WordCounts | None) -> NDArray[np.float64]:
     y, key, pi = known(graph), labels_key(seed), prior(graph)
     total = np.zeros(graph.num_classes)
@@ -37,7 +48,7 @@ def shares(graph: ge.Graph, node: int, seed: int, words: WordCounts | None) -> N
         for far in chosen(graph, other, y, FAR, key):
             guess[y[far]] += far != node
         if words is not None:
-            hint = words.evidence(graph, graph.positions([other]), held_out=False)[0]
+            hint = words.evidence(graph, graph.places([other]), held_out=False)[0]
             guess *= np.exp(WORDS * hint)
         total += guess / guess.sum()
     found: NDArray[np.float64] = np.log((total + pi) / (total.sum() + 1))
@@ -51,7 +62,7 @@ def test_labels_count_where_they_are_known_and_are_guessed_elsewhere(
 ) -> None:
     graph, classes = GRAPHS[kind], classes_of(GRAPHS[kind])
     words = WordCounts.of(graph, classes) if hints else None
-    found = labels.evidence(graph, np.arange(graph.num_nodes), 2, classes, words)
+    found = evidence(graph, graph.ids, 2, classes, words)
     for row, node in zip(found, graph.ids.tolist(), strict=True):
         np.testing.assert_allclose(row, shares(graph, node, 2, words), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1.0)
@@ -69,23 +80,23 @@ def test_a_nodes_own_label_never_counts_for_itself(kind: str) -> None:
         around = graph.indices[graph.indptr[at[0]] : graph.indptr[at[0] + 1]]
         if (graph.degree[around] > FAR).any():
             continue
-        found = labels.evidence(graph, at, 0, classes, None)
+        found = evidence(graph, [node], 0, classes, None)
         for other in (unlabelled(graph, [node]), as_test_nodes(graph, [node])):
-            assert found.tobytes() == labels.evidence(other, at, 0, classes, None).tobytes()
+            assert found.tobytes() == evidence(other, [node], 0, classes, None).tobytes()
 
 
 def test_without_neighbours_only_the_classes_shares_are_left() -> None:
     graph = GRAPHS["no edges"]
-    found = labels.evidence(graph, np.arange(graph.num_nodes), 0, classes_of(graph), None)
+    found = evidence(graph, graph.ids, 0, classes_of(graph), None)
     np.testing.assert_allclose(np.exp(found), np.tile(prior(graph), (graph.num_nodes, 1)))
 
 
 def test_a_hub_guesses_some_of_its_neighbours() -> None:
     graph = GRAPHS["hub"]
-    hub = graph.positions([int(graph.ids[graph.degree.argmax()])])
+    hub = int(graph.ids[graph.degree.argmax()])
     unknown = set(graph.ids.tolist()) - set(known(graph))
-    assert len(set(graph.neighbours(int(graph.ids[hub[0]])).tolist()) & unknown) > GUESSED
-    found = labels.evidence(graph, hub, 0, classes_of(graph), None)
+    assert len(set(graph.neighbours(hub).tolist()) & unknown) > GUESSED
+    found = evidence(graph, [hub], 0, classes_of(graph), None)
     # 64 labels, 16 guesses and one spread like the classes.
     parts = np.exp(found[0]) * (NEAR + GUESSED + 1)
     assert parts.sum() == pytest.approx(NEAR + GUESSED + 1)

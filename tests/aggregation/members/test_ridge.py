@@ -17,6 +17,7 @@ from grapheraser.aggregation.members.ridge import SCALE, RidgeMember, Sums, bloc
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.graph import UNLABELLED, coalesce
 from grapheraser.kernels.cholesky import solve_positive
+from grapheraser.kernels.paged import labels_at
 from tests.aggregation.members.oracle import GRAPHS, ensemble_of, known, random_graph, sample_of
 
 MEMBERS = {
@@ -93,16 +94,16 @@ def regressed(
 def test_weights_and_evidence_are_those_of_ridge_regression(name: str) -> None:
     rule, graph = MEMBERS[name]
     ensemble = ensemble_of(graph)
-    trained = graph.positions(list(known(graph)))
+    trained = graph.places(list(known(graph)))
     H = rule.rows(graph, trained, 0, learning=True)
     assert H.shape[1] == rule.width(graph)
     assert np.array_equal(H, np.rint(H))
     assert np.abs(H).max() <= SCALE
-    weights = regressed(rule, H, graph.y[trained], graph.num_classes)
+    weights = regressed(rule, H, graph.labels(list(known(graph))), graph.num_classes)
     fitted = rule.fit(ensemble, sample_of(ensemble))
     np.testing.assert_allclose(fitted.weights, weights, atol=1e-5)
     every = np.arange(graph.num_nodes)
-    asked = rule.rows(graph, every, 0, learning=False) / SCALE
+    asked = rule.rows(graph, graph.places(graph.ids), 0, learning=False) / SCALE
     found = fitted.evidence(ensemble, every)
     np.testing.assert_allclose(found[:, 0], 8.0 * asked @ weights, atol=1e-4)
 
@@ -114,10 +115,10 @@ def test_the_sample_is_judged_by_the_regression_without_it(name: str, share: flo
     ensemble = ensemble_of(graph)
     sample = sample_of(ensemble, share)
     assert len(sample)
-    rest = graph.positions([v for v in known(graph) if v not in set(sample.tolist())])
+    rest = graph.places([v for v in known(graph) if v not in set(sample.tolist())])
     H = rule.rows(graph, rest, 0, learning=True)
-    weights = regressed(rule, H, graph.y[rest], graph.num_classes)
-    asked = rule.rows(graph, graph.positions(sample), 0, learning=False) / SCALE
+    weights = regressed(rule, H, labels_at(graph.table, rest), graph.num_classes)
+    asked = rule.rows(graph, graph.places(sample), 0, learning=False) / SCALE
     fitted = rule.fit(ensemble, sample)
     found = fitted.held_out(ensemble, sample)
     np.testing.assert_allclose(found[:, 0], 8.0 * asked @ weights, atol=1e-4)
@@ -157,12 +158,12 @@ def test_only_rows_that_are_called_stale_change(name: str) -> None:
         touched = plan_removal(graph, ensemble.partition, removal).touched
         change = Change(ensemble, frozenset(), touched, removal.nodes)
         for learning in (False, True):
-            stale = rule.stale(graph, after, change, 0, learning=learning)
+            stale = rule.stale(change, after, 0, learning=learning).nodes
             near = graph.ids[graph.within_hops(graph.positions([gone]), 2)]
             assert np.isin(stale, near).all()
             nodes = np.setdiff1d(list(known(after)) if learning else after.ids, stale)
-            old = rule.rows(graph, graph.positions(nodes), 0, learning=learning)
-            new = rule.rows(after, after.positions(nodes), 0, learning=learning)
+            old = rule.rows(graph, graph.places(nodes), 0, learning=learning)
+            new = rule.rows(after, after.places(nodes), 0, learning=learning)
             assert old.tobytes() == new.tobytes()
 
 

@@ -60,7 +60,7 @@ def test_sparse_features_count_by_presence(kind: str) -> None:
     graph = GRAPHS[kind]
     counts = counted(graph)
     assert counts.sums is None
-    found = counts.evidence(graph, np.arange(graph.num_nodes), held_out=False)
+    found = counts.evidence(graph, graph.places(graph.ids), held_out=False)
     np.testing.assert_allclose(found, presence(graph, graph.ids.tolist()), rtol=1e-9, atol=1e-9)
 
 
@@ -68,7 +68,7 @@ def test_sparse_features_count_by_presence(kind: str) -> None:
 def test_a_held_out_node_is_judged_without_its_own_words(kind: str) -> None:
     graph = GRAPHS[kind]
     nodes = list(known(graph))[:25]
-    found = counted(graph).evidence(graph, graph.positions(nodes), held_out=True)
+    found = counted(graph).evidence(graph, graph.places(nodes), held_out=True)
     for row, node in zip(found, nodes, strict=True):
         expected = presence(graph, [node], without=node)[0]
         np.testing.assert_allclose(row, expected, rtol=1e-9, atol=1e-9)
@@ -78,11 +78,11 @@ def test_dense_features_are_gaussians() -> None:
     graph = GRAPHS["dense"]
     counts = counted(graph)
     assert counts.sums is not None
-    found = counts.evidence(graph, np.arange(graph.num_nodes), held_out=False)
+    found = counts.evidence(graph, graph.places(graph.ids), held_out=False)
     for row, node in zip(found, graph.ids.tolist(), strict=True):
         np.testing.assert_allclose(row, gaussian(graph, node, held_out=False), rtol=1e-6, atol=1e-6)
     nodes = list(known(graph))
-    found = counts.evidence(graph, graph.positions(nodes), held_out=True)
+    found = counts.evidence(graph, graph.places(nodes), held_out=True)
     for row, node in zip(found, nodes, strict=True):
         np.testing.assert_allclose(row, gaussian(graph, node, held_out=True), rtol=1e-6, atol=1e-6)
 
@@ -129,7 +129,7 @@ def test_no_member_that_counts_is_ever_sure() -> None:
     x = np.eye(2)[np.arange(40) % 2].repeat(40, axis=1)[:, :79]
     x[:, ::2] = 0
     graph = ge.Graph.from_arrays(x, np.zeros((2, 0), int), np.arange(40) % 2)
-    found = counted(graph).evidence(graph, np.arange(40), held_out=False)
+    found = counted(graph).evidence(graph, graph.places(graph.ids), held_out=False)
     assert found.min() == FLOOR
 
 
@@ -137,6 +137,6 @@ def test_a_class_of_which_nobody_is_left_is_still_possible() -> None:
     graph = GRAPHS["sparse"]
     rest = as_test_nodes(graph, [v for v, y in known(graph).items() if y == 1])
     counts = counted(rest)
-    found = counts.evidence(rest, np.arange(rest.num_nodes), held_out=False)
+    found = counts.evidence(rest, rest.places(rest.ids), held_out=False)
     np.testing.assert_allclose(found, presence(rest, rest.ids.tolist()), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(np.exp(log_prior(counts.classes)), prior(rest), rtol=1e-14)

@@ -7,58 +7,160 @@ label never counts for itself.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.members.base import Positions, labelled
+from grapheraser.aggregation.members.base import Places
 from grapheraser.graph import Graph
+from grapheraser.graph.csr import slices_of
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
+from grapheraser.kernels.neighbourhoods import (
+    ANY,
+    LABELLED,
+    OTHERS,
+    chosen_around,
+    is_kind,
+    places_for,
+)
+from grapheraser.kernels.paged import (
+    degree_at,
+    first_edge,
+    label_at,
+    locate,
+    neighbour,
+    node_at,
+)
 from grapheraser.seeding import derive
 
 NEAR, FAR = 64, 16
+# Neighbours without a label that count, by what is around them.
+GUESSED = 16
 Counts = NDArray[np.int64]
 
 
+@lru_cache(maxsize=8)
 def key_of(seed: int) -> np.uint64:
     """What decides which neighbours count."""
     return np.uint64(derive(seed, "labels around"))
 
 
-def one_hop(graph: Graph, positions: Positions, seed: int) -> Counts:
-    """Labels of each node's neighbours ``[len(positions), num_classes]``."""
-    parts = (graph.indptr, graph.indices, graph.ids, graph.y, labelled(graph))
-    return _one(*parts, positions, graph.num_classes, key_of(seed))
+def one_hop(graph: Graph, places: Places, seed: int) -> Counts:
+    """Labels of each node's neighbours ``[len(places), num_classes]``."""
+    counts: Counts = _one(graph.table, places, graph.num_classes, key_of(seed))
+    return counts
 
 
-def two_hops(graph: Graph, positions: Positions, seed: int) -> Counts:
+def two_hops(graph: Graph, places: Places, seed: int) -> Counts:
     """Labels at the ends of walks of two steps that don't lead back, over any node."""
-    parts = (graph.indptr, graph.indices, graph.ids, graph.y, labelled(graph))
-    return _two(*parts, positions, graph.num_classes, key_of(seed))
+    counts: Counts = _two(graph.table, places, graph.num_classes, key_of(seed))
+    return counts
+
+
+class Around(NamedTuple):
+    """The labels around some nodes, node after node.
+
+    Attributes:
+        pointers: int64 ``[m + 1]``, where each node's part of ``near`` begins and ends.
+        near: int32, classes of its labelled neighbours that count, in the order of their ids.
+        every: int64 ``[m, num_classes]``, all of its labelled neighbours by class.
+        others: int64 ``[m + 1]``, likewise of the next two.
+        guessed: int64, ids of its neighbours without a label that count.
+        beyond: int32 ``[., num_classes]``, labels around each of those but for the node's own.
+    """
+
+    pointers: NDArray[np.int64]
+    near: NDArray[np.int32]
+    every: Counts
+    others: NDArray[np.int64]
+    guessed: NDArray[np.int64]
+    beyond: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, graph: Graph, places: Places, seed: int) -> Around:
+        """Look around the nodes at these places."""
+        return cls(*_around(graph.table, places, graph.num_classes, key_of(seed)))
+
+    def replaced(self, rows: NDArray[np.int64], fresh: Around) -> Around:
+        """Some rows of this one, with fresh ones, in their order, where ``rows`` is -1."""
+        new = rows < 0
+        at = np.where(new, len(self.every) + np.cumsum(new) - 1, rows)
+        pointers = np.append(self.pointers, self.pointers[-1] + fresh.pointers[1:])
+        others = np.append(self.others, self.others[-1] + fresh.others[1:])
+        entries, guesses = slices_of(pointers, at), slices_of(others, at)
+        return Around(
+            _pointers(pointers, at),
+            np.append(self.near, fresh.near)[entries],
+            np.concatenate([self.every, fresh.every])[at],
+            _pointers(others, at),
+            np.append(self.guessed, fresh.guessed)[guesses],
+            np.concatenate([self.beyond, fresh.beyond])[guesses],
+        )
+
+
+def _pointers(pointers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.append(0, np.cumsum(pointers[rows + 1] - pointers[rows]))
 
 
 @compiled
-def _one(indptr, indices, ids, y, known, rows, num_classes, key):  # type: ignore[no-untyped-def]
-    out = np.zeros((len(rows), num_classes), dtype=np.int64)
-    hashes, chosen = room_for(NEAR)
-    for r in range(len(rows)):
-        count = chosen_neighbours(indptr, indices, ids, rows[r], known, key, hashes, chosen)
+def _one(table, places, num_classes, key):  # type: ignore[no-untyped-def]
+    out = np.zeros((len(places), num_classes), dtype=np.int64)
+    hashes, chosen = places_for(NEAR)
+    for r in range(len(places)):
+        count = chosen_around(table, places[r], LABELLED, key, hashes, chosen)
         for i in range(count):
-            out[r, y[chosen[i]]] += 1
+            out[r, label_at(table, chosen[i])] += 1
     return out
 
 
 @compiled
-def _two(indptr, indices, ids, y, known, rows, num_classes, key):  # type: ignore[no-untyped-def]
-    out = np.zeros((len(rows), num_classes), dtype=np.int64)
-    every = np.ones(len(ids), dtype=np.bool_)
-    hashes, middle = room_for(FAR)
-    far_hashes, far = room_for(FAR + 1)  # one of them may be the node itself
-    for r in range(len(rows)):
-        near = chosen_neighbours(indptr, indices, ids, rows[r], every, key, hashes, middle)
+def _two(table, places, num_classes, key):  # type: ignore[no-untyped-def]
+    out = np.zeros((len(places), num_classes), dtype=np.int64)
+    hashes, middle = places_for(FAR)
+    far_hashes, far = places_for(FAR + 1)  # one of them may be the node itself
+    for r in range(len(places)):
+        near = chosen_around(table, places[r], ANY, key, hashes, middle)
         for i in range(near):
-            count = chosen_neighbours(indptr, indices, ids, middle[i], known, key, far_hashes, far)
+            count = chosen_around(table, middle[i], LABELLED, key, far_hashes, far)
             for j in range(count):
-                if far[j] != rows[r]:
-                    out[r, y[far[j]]] += 1
+                if far[j] != places[r]:
+                    out[r, label_at(table, far[j])] += 1
     return out
+
+
+@compiled
+def _around(table, places, num_classes, key):  # type: ignore[no-untyped-def]
+    m, most, guesses = len(places), 0, 0
+    for place in places:
+        degree = degree_at(table, place)
+        most += min(degree, NEAR)
+        guesses += min(degree, GUESSED)
+    pointers, others = np.zeros(m + 1, dtype=np.int64), np.zeros(m + 1, dtype=np.int64)
+    near, guessed = np.empty(most, dtype=np.int32), np.empty(guesses, dtype=np.int64)
+    every = np.zeros((m, num_classes), dtype=np.int64)
+    beyond = np.zeros((guesses, num_classes), dtype=np.int32)
+    hashes, chosen = places_for(NEAR)
+    other_hashes, unknown = places_for(GUESSED)
+    far_hashes, far = places_for(FAR)
+    end, last = 0, 0
+    for r in range(m):
+        place = places[r]
+        for i in range(chosen_around(table, place, LABELLED, key, hashes, chosen)):
+            near[end] = label_at(table, chosen[i])
+            end += 1
+        pointers[r + 1] = end
+        first = first_edge(table, place)
+        for e in range(degree_at(table, place)):
+            other = locate(table, neighbour(first, e))
+            if is_kind(table, other, LABELLED):
+                every[r, label_at(table, other)] += 1
+        for i in range(chosen_around(table, place, OTHERS, key, other_hashes, unknown)):
+            guessed[last] = node_at(table, unknown[i])
+            for j in range(chosen_around(table, unknown[i], LABELLED, key, far_hashes, far)):
+                if far[j] != place:
+                    beyond[last, label_at(table, far[j])] += 1
+            last += 1
+        others[r + 1] = last
+    return pointers, near[:end].copy(), every, others, guessed[:last].copy(), beyond[:last].copy()

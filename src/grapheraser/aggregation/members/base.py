@@ -14,11 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
-from grapheraser.graph import TRAIN, UNLABELLED, Graph
+from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.elementary import log_normalise_rows
+from grapheraser.kernels.neighbourhoods import LABELLED, places_among, places_of
 
 Evidence = NDArray[np.float64]
 Ids = NDArray[np.int64]
 Positions = NDArray[np.int64]
+Places = NDArray[np.int64]
 # The least log probability that a counting member may hold: none of them is ever sure.
 FLOOR = -30.0
 
@@ -56,12 +60,34 @@ class Member(Protocol):
         """The fitted member that has these tensors."""
 
 
-def labelled(graph: Graph) -> NDArray[np.bool_]:
-    """By position, the training nodes whose label is known: the only labels that ever count."""
-    return (graph.role == TRAIN) & (graph.y != UNLABELLED)
+def labelled_places(graph: Graph) -> Places:
+    """Places of the training nodes whose label is known: the only labels that ever count."""
+    places: Places = places_of(graph.table, LABELLED)
+    return places
 
 
-def trained_among(graph: Graph, nodes: Ids) -> Positions:
-    """Positions of those of the nodes that a graph has and trains on with a label."""
-    at = graph.positions(nodes[graph.contains(nodes)])
-    return at[(graph.role[at] == TRAIN) & (graph.y[at] != UNLABELLED)]
+def trained_among(graph: Graph, nodes: Ids) -> Places:
+    """Places of those of the nodes that a graph has and trains on with a label."""
+    places: Places = places_among(graph.table, nodes, LABELLED)
+    return places
+
+
+def around(graph: Graph, nodes: Ids) -> Ids:
+    """These nodes and their neighbours, by id, sorted."""
+    return np.union1d(nodes, graph.around(nodes))
+
+
+def relabelled(before: Graph, graph: Graph, nodes: Ids) -> Ids:
+    """Those of the nodes, all in the graph, that have another label or role there than before."""
+    there = nodes[before.contains(nodes)]
+    differs = before.labels(there) != graph.labels(there)
+    return there[differs | (before.roles(there) != graph.roles(there))]
+
+
+@compiled
+def floor_rows(scores):  # type: ignore[no-untyped-def]
+    """Normalise rows of scores to log probabilities, at least `FLOOR`, in place."""
+    log_normalise_rows(scores)
+    for r in range(scores.shape[0]):
+        for k in range(scores.shape[1]):
+            scores[r, k] = max(scores[r, k], FLOOR)

@@ -7,23 +7,28 @@ construction and costs as much as the node has features and edges.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.members import edges, labels
+from grapheraser.aggregation.members.around import Around
 from grapheraser.aggregation.members.base import (
     Evidence,
     FittedMember,
     Ids,
+    Places,
     Positions,
-    labelled,
+    around,
+    labelled_places,
+    relabelled,
     trained_among,
 )
 from grapheraser.aggregation.members.words import WordCounts
-from grapheraser.graph import Graph
+from grapheraser.graph import UNLABELLED, Graph
+from grapheraser.kernels.paged import labels_at
 
 WORDS, LABELS, EDGES = NAMES = ("words", "labels", "edges")
 
@@ -40,27 +45,47 @@ class Counting:
 
     def fit(self, ensemble: Ensemble, sample: Ids) -> FittedCounting:
         """See `Member`."""
-        del sample
         graph = ensemble.graph
-        classes = np.bincount(graph.y[labelled(graph)], minlength=graph.num_classes)
+        classes = _by_class(graph, labelled_places(graph))
         words = WordCounts.of(graph, classes) if WORDS in self.names else None
         pairs = edges.edge_counts(graph) if EDGES in self.names else None
-        return FittedCounting(self.names, classes, words, pairs)
+        return FittedCounting(self.names, classes, words, pairs, self._judged(ensemble, sample))
 
     def refit(
         self, fitted: FittedMember, ensemble: Ensemble, change: Change, sample: Ids
     ) -> FittedCounting:
         """See `Member`."""
         assert isinstance(fitted, FittedCounting)
-        del sample
         before, graph, changed = change.before.graph, ensemble.graph, change.changed
-        classes = fitted.classes - _by_class(before, changed) + _by_class(graph, changed)
+        classes = fitted.classes - _by_class(before, trained_among(before, changed))
+        classes += _by_class(graph, trained_among(graph, changed))
         words, pairs = fitted.words, fitted.pairs
         if words is not None:
             words = words.changed(before, graph, changed, classes)
         if pairs is not None:
             pairs = edges.changed_edge_counts(pairs, before, graph, changed)
-        return FittedCounting(self.names, classes, words, pairs)
+        judged = self._judged(ensemble, sample, change, fitted.judged)
+        return FittedCounting(self.names, classes, words, pairs, judged)
+
+    def _judged(
+        self,
+        ensemble: Ensemble,
+        sample: Ids,
+        change: Change | None = None,
+        old: Judged | None = None,
+    ) -> Judged | None:
+        """What judging the sampled nodes takes; from what it took before the change, if given."""
+        if self.names == (WORDS,):
+            return None
+        graph, seed = ensemble.graph, ensemble.seed
+        if change is None or old is None:
+            return Judged(sample, Around.of(graph, graph.places(sample), seed))
+        touched = change.touched
+        moved = np.union1d(touched, around(graph, relabelled(change.before.graph, graph, touched)))
+        rows = np.searchsorted(old.sample, sample)
+        rows[~np.isin(sample, old.sample) | np.isin(sample, around(graph, moved))] = -1
+        fresh = Around.of(graph, graph.places(sample[rows < 0]), seed)
+        return Judged(sample, old.around.replaced(rows, fresh))
 
     def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedCounting:
         """See `Member`."""
@@ -77,11 +102,33 @@ class Counting:
                 None if sums is None else np.asarray(sums, dtype=np.int64),
             ),
             None if pairs is None else np.asarray(pairs, dtype=np.int64),
+            None,
         )
 
 
-def _by_class(graph: Graph, nodes: Ids) -> NDArray[np.int64]:
-    return np.bincount(graph.y[trained_among(graph, nodes)], minlength=graph.num_classes)
+def _own(graph: Graph, places: Places, *, held_out: bool) -> NDArray[np.int64]:
+    """The class that each node is held out of, or -1."""
+    if held_out:
+        own: NDArray[np.int64] = labels_at(graph.table, places)
+        return own
+    return np.full(len(places), UNLABELLED)
+
+
+def _by_class(graph: Graph, places: Places) -> NDArray[np.int64]:
+    return np.bincount(labels_at(graph.table, places), minlength=graph.num_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What judging the sampled nodes takes; it saves time and follows from the graph.
+
+    Attributes:
+        sample: sorted ids.
+        around: the labels around them.
+    """
+
+    sample: Ids
+    around: Around
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +140,14 @@ class FittedCounting:
         classes: int64 ``[num_classes]``, training nodes of each class.
         words: how many of them have each feature; None without `WORDS`.
         pairs: edges between classes; None without `EDGES`.
+        judged: None after loading, and where `WORDS` are alone.
     """
 
     names: tuple[str, ...]
     classes: NDArray[np.int64]
     words: WordCounts | None
     pairs: NDArray[np.int64] | None
+    judged: Judged | None = field(repr=False)
 
     @property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
@@ -111,20 +160,28 @@ class FittedCounting:
 
     def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
         """See `FittedMember`."""
-        return self._evidence(ensemble, positions, held_out=False)
+        return self._evidence(ensemble, ensemble.graph.places_at(positions), None, held_out=False)
 
     def held_out(self, ensemble: Ensemble, sample: Ids) -> Evidence:
         """See `FittedMember`: without what the node itself was counted with."""
-        return self._evidence(ensemble, ensemble.graph.positions(sample), held_out=True)
+        around = None if self.judged is None else self.judged.around
+        return self._evidence(ensemble, ensemble.graph.places(sample), around, held_out=True)
 
-    def _evidence(self, ensemble: Ensemble, positions: Positions, *, held_out: bool) -> Evidence:
-        graph, seed = ensemble.graph, ensemble.seed
-        out = np.empty((len(positions), len(self.names), graph.num_classes))
+    def _evidence(
+        self, ensemble: Ensemble, places: Places, around: Around | None, *, held_out: bool
+    ) -> Evidence:
+        graph = ensemble.graph
+        out = np.empty((len(places), len(self.names), graph.num_classes))
+        if around is None and self.names != (WORDS,):
+            around = Around.of(graph, places, ensemble.seed)
         for i, name in enumerate(self.names):
             if name == WORDS and self.words is not None:
-                out[:, i] = self.words.evidence(graph, positions, held_out=held_out)
-            elif name == EDGES and self.pairs is not None:
-                out[:, i] = edges.evidence(self.pairs, graph, positions, seed, held_out=held_out)
-            else:
-                out[:, i] = labels.evidence(graph, positions, seed, self.classes, self.words)
+                out[:, i] = self.words.evidence(graph, places, held_out=held_out)
+            elif name == EDGES and self.pairs is not None and around is not None:
+                own = (
+                    labels_at(graph.table, places) if held_out else np.full(len(places), UNLABELLED)
+                )
+                out[:, i] = edges.evidence(self.pairs, around, own)
+            elif around is not None:
+                out[:, i] = labels.evidence(graph, around, self.classes, self.words)
         return out

@@ -9,12 +9,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.members.around import NEAR, key_of
-from grapheraser.aggregation.members.base import FLOOR, Evidence, Ids, Positions, labelled
+from grapheraser.aggregation.members.around import Around
+from grapheraser.aggregation.members.base import (
+    Evidence,
+    Ids,
+    floor_rows,
+    labelled_places,
+    trained_among,
+)
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.elementary import log_normalise, logarithm
-from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
+from grapheraser.kernels.elementary import logarithm
+from grapheraser.kernels.neighbourhoods import LABELLED, is_kind
+from grapheraser.kernels.paged import degree_at, first_edge, label_at, locate, neighbour
 
 _SMOOTHING = 0.1
 EdgeCounts = NDArray[np.int64]
@@ -23,7 +30,7 @@ EdgeCounts = NDArray[np.int64]
 def edge_counts(graph: Graph) -> EdgeCounts:
     """Ordered pairs of adjacent training nodes, by their classes ``[num_classes, num_classes]``."""
     counts = np.zeros((graph.num_classes, graph.num_classes), dtype=np.int64)
-    _add(graph, np.flatnonzero(labelled(graph)), 1, counts)
+    _add_pairs(graph.table, labelled_places(graph), True, 1, counts)
     return counts
 
 
@@ -31,66 +38,65 @@ def changed_edge_counts(counts: EdgeCounts, before: Graph, graph: Graph, nodes: 
     """What `edge_counts` gives for a graph that differs from the one before in these nodes."""
     counts = counts.copy()
     for part, sign in ((before, -1), (graph, 1)):
-        at = part.positions(nodes[part.contains(nodes)])
-        _add(part, at[labelled(part)[at]], sign, counts, both=True)
+        _add_pairs(part.table, trained_among(part, nodes), False, sign, counts)
     return counts
 
 
-def evidence(
-    counts: EdgeCounts, graph: Graph, positions: Positions, seed: int, *, held_out: bool
-) -> Evidence:
-    """Log posteriors ``[len(positions), num_classes]`` under even classes, at least `FLOOR`."""
-    parts = (graph.indptr, graph.indices, graph.ids, graph.y, labelled(graph))
-    out: Evidence = _evidence(*parts, counts, positions, held_out, key_of(seed))
+def evidence(counts: EdgeCounts, around: Around, own: NDArray[np.int64]) -> Evidence:
+    """Log posteriors ``[m, num_classes]`` under even classes, at least the floor.
+
+    Args:
+        counts: see `edge_counts`.
+        around: the labels around m nodes.
+        own: the class that each of them is held out of, with its edges; -1 where it is not.
+    """
+    out: Evidence = _evidence(counts, around.pointers, around.near, around.every, own)
     return out
 
 
-def _add(
-    graph: Graph, rows: Positions, sign: int, counts: EdgeCounts, *, both: bool = False
-) -> None:
-    """Add the pairs that start at these rows, and with ``both`` also those that only end there."""
-    among = np.zeros(graph.num_nodes, dtype=bool)
-    among[rows] = True
-    among |= not both
-    _add_pairs(graph.indptr, graph.indices, graph.y, labelled(graph), rows, among, sign, counts)
-
-
 @compiled
-def _add_pairs(indptr, indices, y, known, rows, among, sign, counts):  # type: ignore[no-untyped-def]
-    for row in rows:
-        for e in range(indptr[row], indptr[row + 1]):
-            other = indices[e]
-            if known[other]:
-                counts[y[row], y[other]] += sign
-                if not among[other]:
-                    counts[y[other], y[row]] += sign
+def _add_pairs(table, places, everyone, sign, counts):  # type: ignore[no-untyped-def]
+    """Add the pairs that start at sorted places, and those that only end there.
+
+    ``everyone``: there are no others.
+    """
+    for place in places:
+        first, label = first_edge(table, place), label_at(table, place)
+        for e in range(degree_at(table, place)):
+            other = locate(table, neighbour(first, e))
+            if is_kind(table, other, LABELLED):
+                its = label_at(table, other)
+                counts[label, its] += sign
+                if not everyone:
+                    at = np.searchsorted(places, other)
+                    if at == len(places) or places[at] != other:
+                        counts[its, label] += sign
 
 
-@compiled
-def _evidence(indptr, indices, ids, y, known, counts, rows, held_out, key):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def _evidence(counts, pointers, near, every, owns):  # type: ignore[no-untyped-def]
     c = len(counts)
-    out, totals = np.zeros((len(rows), c)), counts.sum(axis=1)
-    mine = np.zeros(c, dtype=np.int64)
-    hashes, chosen = room_for(NEAR)
-    for r in range(len(rows)):
-        row, own = rows[r], -1
-        mine[:] = 0
-        if held_out:
-            own = y[row]
-            for e in range(indptr[row], indptr[row + 1]):
-                if known[indices[e]]:
-                    mine[y[indices[e]]] += 1
-        for i in range(chosen_neighbours(indptr, indices, ids, row, known, key, hashes, chosen)):
-            label = y[chosen[i]]
+    out, totals = np.zeros((len(every), c)), counts.sum(axis=1)
+    # What a neighbour of a label is worth, worked out for the labels that a node has around it.
+    worth, known = np.empty((c, c)), np.zeros(c, dtype=np.bool_)
+    nothing = np.zeros(c, dtype=np.int64)
+    for r in range(len(every)):
+        own = owns[r]
+        mine = every[r] if own >= 0 else nothing
+        known[:] = False
+        for e in range(pointers[r], pointers[r + 1]):
+            label = near[e]
+            if not known[label]:
+                known[label] = True
+                for k in range(c):
+                    pairs, total = counts[k, label], totals[k] - mine[k]
+                    if label == own:
+                        pairs -= mine[k]
+                    if k == own:
+                        pairs -= mine[label]
+                        total -= mine.sum()
+                    worth[label, k] = logarithm((pairs + _SMOOTHING) / (total + _SMOOTHING * c))
             for k in range(c):
-                pairs, total = counts[k, label], totals[k] - mine[k]
-                if label == own:
-                    pairs -= mine[k]
-                if k == own:
-                    pairs -= mine[label]
-                    total -= mine.sum()
-                out[r, k] += logarithm((pairs + _SMOOTHING) / (total + _SMOOTHING * c))
-        log_normalise(out[r])
-        for k in range(c):
-            out[r, k] = max(out[r, k], FLOOR)
+                out[r, k] += worth[label, k]
+    floor_rows(out)
     return out

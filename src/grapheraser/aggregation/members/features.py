@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from grapheraser.aggregation.base import Change
-from grapheraser.aggregation.members.base import Ids, Positions
+from grapheraser.aggregation.members.base import Ids, Places
 from grapheraser.aggregation.members.ridge import RidgeMember, Rows
 from grapheraser.aggregation.members.sketch import MOST_COLUMNS, Sketch
-from grapheraser.aggregation.members.smoothing import block_rows, sees_any, smoothed_rows
+from grapheraser.aggregation.members.smoothing import (
+    FIRST,
+    SECOND,
+    block_rows,
+    key_of,
+    smoothed_rows,
+    smoothed_rows_twice,
+)
+from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
 from grapheraser.checks import real, whole
-from grapheraser.graph import TRAIN, Graph, changed_feature_rows
+from grapheraser.graph import Graph
+from grapheraser.kernels.neighbourhoods import ANY, TRAINED
 
 # Rows of at most so many columns need no hashing.
 _UNHASHED = 512
@@ -47,34 +54,28 @@ class FeatureRegression(RidgeMember):
             return 3 * graph.num_features + 1
         return self._sketch(graph, 0).width
 
-    def rows(self, graph: Graph, positions: Positions, seed: int, *, learning: bool) -> Rows:
+    def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
         """See `RidgeMember`; only what is learned from keeps to training nodes."""
-        seen = _seen(graph, learning=learning)
         if _in_blocks(graph):
-            return block_rows(graph, positions, seen, seed)
-        return smoothed_rows(self._sketch(graph, seed), graph, positions, seen, seed)
+            return block_rows(graph, places, _seen(learning), seed)
+        return smoothed_rows(self._sketch(graph, seed), graph, places, _seen(learning), seed)
+
+    def rows_before_and_after(
+        self, before: Graph, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
+    ) -> tuple[Rows, Rows]:
+        """See `RidgeMember`."""
+        if _in_blocks(graph):
+            return super().rows_before_and_after(before, old, graph, new, moved, seed)
+        sketch = self._sketch(graph, seed)
+        return smoothed_rows_twice(sketch, before, old, graph, new, moved, _seen(True), seed)
 
     def stale(
-        self, before: Graph, graph: Graph, change: Change, seed: int, *, learning: bool
-    ) -> Ids:
-        """See `RidgeMember`.
-
-        A row is made of the first steps of the node and of neighbours that count; the first step
-        of a node moves with its neighbours, and with their features.
-        """
-        touched = change.touched
-        rewritten = touched[changed_feature_rows(before, graph, touched)]
-        around = graph.within_hops(graph.positions(rewritten), 1)
-        moved = np.union1d(graph.positions(touched), around)
-        near = graph.within_hops(moved, 1)
-        if learning:
-            near = near[graph.role[near] == TRAIN]
-        if not _in_blocks(graph):
-            marked = np.zeros(graph.num_nodes, dtype=bool)
-            marked[moved] = True
-            seen = _seen(graph, learning=learning)
-            near = near[sees_any(graph, near, seen, seed, marked)]
-        return graph.ids[near]
+        self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
+    ) -> Stale:
+        """See `RidgeMember`."""
+        kind = _seen(learning)
+        walk = Walk(Reach(kind, SECOND), Reach(kind, FIRST), key_of(seed), features=True)
+        return stale_nodes(change, graph, walk, among)
 
     def _sketch(self, graph: Graph, seed: int) -> Sketch:
         features = graph.num_features
@@ -89,8 +90,6 @@ def _in_blocks(graph: Graph) -> bool:
     return 3 * graph.num_features <= _UNHASHED
 
 
-def _seen(graph: Graph, *, learning: bool) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Nodes whose features may be read: like the shards, a regression learns from no test node."""
-    if learning:
-        return graph.role == TRAIN
-    return np.ones(graph.num_nodes, dtype=bool)
+def _seen(learning: bool) -> int:
+    """The neighbours that count: like the shards, a regression learns from no test node."""
+    return TRAINED if learning else ANY

@@ -9,79 +9,74 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.members.around import FAR, key_of, one_hop
-from grapheraser.aggregation.members.base import Evidence, Positions, labelled
+from grapheraser.aggregation.members.around import Around
+from grapheraser.aggregation.members.base import Evidence
 from grapheraser.aggregation.members.words import WordCounts, log_prior
 from grapheraser.graph import Graph
-from grapheraser.graph.csr import slices_of
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.elementary import exponential, log_normalise, logarithm
-from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
+from grapheraser.kernels.elementary import exponential, log_normalise_rows, logarithms
 
-# Unlabelled neighbours that are guessed, and how much their words count in the guess.
-_GUESSED, _WORDS = 16, 0.3
+# How much the words of an unlabelled neighbour count in the guess.
+_WORDS = 0.3
 
 
 def evidence(
-    graph: Graph,
-    positions: Positions,
-    seed: int,
-    classes: NDArray[np.int64],
-    words: WordCounts | None,
+    graph: Graph, around: Around, classes: NDArray[np.int64], words: WordCounts | None
 ) -> Evidence:
-    """Log shares of the classes around each node ``[len(positions), num_classes]``.
+    """Log shares of the classes around each of m nodes ``[m, num_classes]``.
 
     A node's own label never counts, so this is the same whether the node is held out or not.
 
     Args:
         graph: the current graph.
-        positions: rows of it.
-        seed: of the run; decides which neighbours count.
+        around: the labels around the nodes.
         classes: training nodes of each class; one neighbour more is spread like them.
         words: for the guesses; None leaves words out of them.
     """
-    known = labelled(graph)
-    around = np.unique(graph.indices[slices_of(graph.indptr, positions)]).astype(np.int64)
-    unknown = around[~known[around]]
-    place = np.zeros(graph.num_nodes, dtype=np.int64)
-    place[unknown] = np.arange(len(unknown))
     if words is None:
-        hints = np.zeros((len(unknown), graph.num_classes))
+        hints = np.zeros((len(around.guessed), len(classes)))
     else:
-        hints = words.evidence(graph, unknown, held_out=False)
-    counts = one_hop(graph, positions, seed).astype(np.float64)
-    parts = (graph.indptr, graph.indices, graph.ids, graph.y, known)
-    prior = log_prior(classes)
-    return _evidence(*parts, positions, counts, hints, place, prior, key_of(seed))
+        hints = words.evidence(graph, graph.places(around.guessed), held_out=False)
+    out: Evidence = _evidence(*around, hints, log_prior(classes))
+    return out
 
 
-@compiled
-def _evidence(indptr, indices, ids, y, known, rows, counts, hints, place, prior, key):  # type: ignore[no-untyped-def]
-    c, unknown = len(prior), ~known
-    shares, guess = np.empty(c), np.empty(c)
-    hashes, chosen = room_for(_GUESSED)
-    far_hashes, far = room_for(FAR)
+@compiled(error_model="numpy")
+def _evidence(pointers, near, every, others, guessed, beyond, hints, prior):  # type: ignore[no-untyped-def]
+    c, m = len(prior), len(every)
+    out, shares = np.zeros((m, c)), np.empty(c)
     for k in range(c):
         shares[k] = exponential(prior[k])
-    for r in range(len(rows)):
-        row, count = counts[r], 0.0
-        for i in range(
-            chosen_neighbours(indptr, indices, ids, rows[r], unknown, key, hashes, chosen)
-        ):
-            other = chosen[i]
-            guess[:] = shares
-            for j in range(
-                chosen_neighbours(indptr, indices, ids, other, known, key, far_hashes, far)
-            ):
-                if far[j] != rows[r]:
-                    guess[y[far[j]]] += 1.0
+    guesses = _guesses(beyond, hints, shares)
+    for r in range(m):
+        row, count = out[r], 0.0
+        for e in range(pointers[r], pointers[r + 1]):
+            row[near[e]] += 1.0
+        for g in range(others[r], others[r + 1]):
             for k in range(c):
-                guess[k] = _WORDS * hints[place[other], k] + logarithm(guess[k])
-            log_normalise(guess)
-            for k in range(c):
-                row[k] += exponential(guess[k])
+                row[k] += guesses[g, k]
         for k in range(c):
             count += row[k]
         for k in range(c):
-            row[k] = logarithm((row[k] + shares[k]) / (count + 1.0))
-    return counts
+            row[k] = (row[k] + shares[k]) / (count + 1.0)
+    return logarithms(out)
+
+
+@compiled(error_model="numpy")
+def _guesses(beyond, hints, shares):  # type: ignore[no-untyped-def]
+    """The classes of neighbours without a label: from the labels around them and their words."""
+    out = np.empty(hints.shape)
+    for g in range(len(beyond)):
+        for k in range(len(shares)):
+            out[g, k] = shares[k]
+            for _ in range(beyond[g, k]):  # one by one: a sum is rounded at each step
+                out[g, k] += 1.0
+    out = logarithms(out)
+    for g in range(len(beyond)):
+        for k in range(len(shares)):
+            out[g, k] = _WORDS * hints[g, k] + out[g, k]
+    log_normalise_rows(out)
+    flat = out.reshape(-1)
+    for i in range(len(flat)):
+        flat[i] = exponential(flat[i])
+    return out

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
-from grapheraser.aggregation.members.around import one_hop, two_hops
-from grapheraser.aggregation.members.base import Ids, Positions
+from grapheraser.aggregation.members.around import FAR, key_of, one_hop, two_hops
+from grapheraser.aggregation.members.base import Ids, Places
 from grapheraser.aggregation.members.ridge import SCALE, RidgeMember, Rows
+from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
 from grapheraser.graph import Graph
+from grapheraser.kernels.neighbourhoods import ANY, LABELLED
 
 
 @dataclass(frozen=True)
@@ -31,21 +33,22 @@ class PatternRegression(RidgeMember):
         """See `RidgeMember`."""
         return 4 * graph.num_classes + 1
 
-    def rows(self, graph: Graph, positions: Positions, seed: int, *, learning: bool) -> Rows:
+    def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
         """See `RidgeMember`; the same to be learned from and to be asked about."""
         del learning
-        one = _shares(one_hop(graph, positions, seed))
-        two = _shares(two_hops(graph, positions, seed))
-        constant = np.ones((len(positions), 1))
+        one = _shares(one_hop(graph, places, seed))
+        two = _shares(two_hops(graph, places, seed))
+        constant = np.ones((len(places), 1))
         parts = [one, two, np.sqrt(one), np.sqrt(two), constant]
         return np.rint(np.concatenate(parts, axis=1) * SCALE)
 
     def stale(
-        self, before: Graph, graph: Graph, change: Change, seed: int, *, learning: bool
-    ) -> Ids:
-        """See `RidgeMember`: a walk of two steps that changed starts at most one step away."""
-        del before, seed, learning
-        return graph.ids[graph.within_hops(graph.positions(change.touched), 1)]
+        self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
+    ) -> Stale:
+        """See `RidgeMember`."""
+        del learning
+        walk = Walk(Reach(ANY, FAR), Reach(LABELLED, FAR + 1), key_of(seed), features=False)
+        return stale_nodes(change, graph, walk, among)
 
 
 def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +22,32 @@ from grapheraser.aggregation.members.base import (
     Evidence,
     FittedMember,
     Ids,
+    Places,
     Positions,
-    labelled,
+    labelled_places,
     trained_among,
 )
+from grapheraser.aggregation.members.stale import Stale
 from grapheraser.graph import UNLABELLED, Graph
-from grapheraser.kernels.cholesky import solve_positive
+from grapheraser.kernels.cholesky import solve_in_place
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.paged import labels_at, nodes_at
+from grapheraser.kernels.sets import ranks
+from grapheraser.kernels.vectors import (
+    HALF,
+    HALF_LANES,
+    LANES,
+    ONE,
+    fma,
+    load,
+    padded,
+    store,
+    zeros,
+)
 
 SCALE = 2.0**16
-# Products are at most 2**34; so many of them add up exactly in float64, which is what a BLAS is
-# fast at. Beyond that, in int64.
+# Products are at most 2**32; so many of them add up exactly in float64, which is what vector units
+# and a BLAS are fast at. Beyond that, in int64.
 _BLOCK = 2**18
 # Rows are made and used in blocks of so many numbers, half a gigabyte.
 _MOST_NUMBERS = 2**26
@@ -42,6 +56,7 @@ _SHARPNESS = 8.0
 
 Rows = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Learned = tuple[Rows, NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +64,7 @@ class Sums:
     """H'H and H'Y.
 
     Attributes:
-        gram: int64 ``[width, width]``; only its lower half counts.
+        gram: int64 ``[width * (width + 1) / 2]``, the lower half of H'H, row after row.
         cross: int64 ``[width, num_classes]``.
     """
 
@@ -59,12 +74,12 @@ class Sums:
     @classmethod
     def zeros(cls, width: int, num_classes: int) -> Sums:
         """Over no rows at all."""
-        gram = np.zeros((width, width), dtype=np.int64)
+        gram = np.zeros(width * (width + 1) // 2, dtype=np.int64)
         return cls(gram, np.zeros((width, num_classes), dtype=np.int64))
 
     def plus(self, rows: Rows, labels: NDArray[np.int64]) -> Sums:
         """With these rows."""
-        gram = self.gram + (rows.T @ rows).astype(np.int64)
+        gram = _plus_lower(self.gram, rows.T @ rows)
         return Sums(gram, self.cross + _by_class(rows, labels, self.cross.shape[1]))
 
     def replaced(
@@ -74,14 +89,11 @@ class Sums:
         classes = self.cross.shape[1]
         cross = self.cross - _by_class(old, old_labels, classes)
         cross += _by_class(new, new_labels, classes)
-        difference, total = new - old, new + old
-        moved = np.flatnonzero(difference.any(axis=1))
-        difference, total = difference[moved], total[moved]
+        moved = np.flatnonzero((old != new).any(axis=1))
         gram = self.gram
         for start in range(0, len(moved), _BLOCK):
-            # (n'n - o'o) from one product: d's + s'd with d = n - o and s = n + o is twice that.
-            half = difference[start : start + _BLOCK].T @ total[start : start + _BLOCK]
-            gram = _plus_symmetric(gram, half)
+            block = moved[start : start + _BLOCK]
+            gram = _exchanged(gram, _in_vectors(old[block]), _in_vectors(new[block]))
         return Sums(gram, cross)
 
     def without(self, other: Sums) -> Sums:
@@ -90,9 +102,8 @@ class Sums:
 
     def solve(self, ridge: float) -> NDArray[np.float32]:
         """The regression's weights ``[width, num_classes]``."""
-        left = self.gram / SCALE**2
-        left[np.diag_indices(len(left))] += ridge
-        return solve_positive(left, self.cross / SCALE).astype(np.float32)
+        left = _unpacked(self.gram, len(self.cross), SCALE**2, ridge)
+        return solve_in_place(left, self.cross / SCALE).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -115,88 +126,121 @@ class RidgeMember(ABC):
         """Number of columns; follows from the graph's schema alone."""
 
     @abstractmethod
-    def rows(self, graph: Graph, positions: Positions, seed: int, *, learning: bool) -> Rows:
-        """Rows ``[len(positions), width]`` of whole numbers of at most `SCALE`.
+    def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
+        """Rows ``[len(places), width]`` of whole numbers of at most `SCALE`.
 
         Args:
             graph: the current graph.
-            positions: rows of it.
+            places: of the nodes in it.
             seed: of the run.
             learning: whether the rows are to be learned from, or to be asked about.
         """
 
     @abstractmethod
     def stale(
-        self, before: Graph, graph: Graph, change: Change, seed: int, *, learning: bool
-    ) -> Ids:
-        """Sorted ids of the nodes left whose row may not be what it was."""
+        self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
+    ) -> Stale:
+        """Whose row may not be what it was.
+
+        Args:
+            change: what happened.
+            graph: after it.
+            seed: of the run.
+            learning: as for `rows`.
+            among: sorted ids; no other rows are asked for.
+        """
+
+    def rows_before_and_after(
+        self, before: Graph, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
+    ) -> tuple[Rows, Rows]:
+        """Rows to be learned from, of places in a graph before a change and in the one after.
+
+        Args:
+            before: the graph before.
+            old: places in it.
+            graph: the graph after.
+            new: places in it.
+            moved: see `Stale`.
+            seed: of the run.
+        """
+        del moved
+        rows = self.rows(before, old, seed, learning=True)
+        return rows, self.rows(graph, new, seed, learning=True)
 
     def fit(self, ensemble: Ensemble, sample: Ids) -> FittedRidge:
         """See `Member`."""
-        graph = ensemble.graph
-        sums = self._summed(ensemble, np.flatnonzero(labelled(graph)))
-        return self._fitted(sums, ensemble, self._judged(ensemble, sample))
+        sums = self._summed(ensemble, labelled_places(ensemble.graph))
+        return self._fitted(sums, self._judged(ensemble, sample))
 
     def refit(
         self, fitted: FittedMember, ensemble: Ensemble, change: Change, sample: Ids
     ) -> FittedRidge:
         """See `Member`."""
         assert isinstance(fitted, FittedRidge)
-        before, graph, seed = change.before.graph, ensemble.graph, ensemble.seed
-        judged = fitted.judged
+        graph, seed, judged = ensemble.graph, ensemble.seed, fitted.judged
         others = np.zeros(0, dtype=np.int64) if judged is None else judged.sample
-        stale = self.stale(before, graph, change, seed, learning=True)
-        nodes = np.union1d(change.gone, stale)
-        nodes = np.union1d(nodes, np.setxor1d(others, sample, assume_unique=True))
-        old, old_labels = self._at(before, nodes, seed)
-        new, new_labels = self._at(graph, nodes, seed)
-        sums = fitted.sums.replaced(old, old_labels, new, new_labels)
+        stale = self.stale(change, graph, seed, learning=True)
+        parts = [change.gone, stale.nodes, np.setxor1d(others, sample, assume_unique=True)]
+        nodes = np.unique(np.concatenate(parts))
+        old, new = self._before_and_after(change.before.graph, graph, nodes, stale.moved, seed)
+        sums = fitted.sums.replaced(*old, *new)
         if judged is None:
-            return self._fitted(sums, ensemble, self._judged(ensemble, sample))
-        was, now = np.isin(nodes, others)[:, None], np.isin(nodes, sample)[:, None]
-        sampled = judged.sums.replaced(old * was, old_labels, new * now, new_labels)
-        stale = self.stale(before, graph, change, seed, learning=False)
-        again = ~np.isin(sample, others) | np.isin(sample, stale)
-        rows = np.empty((len(sample), self.width(graph)))
-        rows[~again] = judged.rows[np.searchsorted(others, sample[~again])]
-        positions = graph.positions(sample[again])
-        rows[again] = self.rows(graph, positions, seed, learning=False)
-        return self._fitted(sums, ensemble, Judged(sample, sampled, rows))
+            return self._fitted(sums, self._judged(ensemble, sample))
+        was, now = ranks(nodes, others) >= 0, ranks(nodes, sample) >= 0
+        either = np.flatnonzero(was | now)
+        was, now = was[either, None], now[either, None]
+        (old_rows, old_labels), (new_rows, new_labels) = old, new
+        sampled = judged.sums.replaced(
+            old_rows[either] * was, old_labels[either], new_rows[either] * now, new_labels[either]
+        )
+        known = ranks(sample, others)
+        asked = self.stale(change, graph, seed, learning=False, among=sample)
+        known[ranks(asked.nodes, sample)] = -1
+        again = known < 0
+        rows = judged.rows[known]
+        rows[again] = self.rows(graph, graph.places(sample[again]), seed, learning=False)
+        return self._fitted(sums, Judged(sample, sampled, rows))
 
     def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedRidge:
         """See `Member`."""
-        lower = np.asarray(tensors["gram"], dtype=np.int64)
+        gram = np.asarray(tensors["gram"], dtype=np.int64)
         cross = np.asarray(tensors["cross"], dtype=np.int64)
         weights = np.asarray(tensors["weights"], dtype=np.float32)
-        gram = np.zeros((len(weights), len(weights)), dtype=np.int64)
-        gram[np.tril_indices(len(weights))] = lower
         return FittedRidge(self, Sums(gram, cross), weights, None)
 
-    def _fitted(self, sums: Sums, ensemble: Ensemble, judged: Judged) -> FittedRidge:
+    def _fitted(self, sums: Sums, judged: Judged) -> FittedRidge:
         return FittedRidge(self, sums, sums.solve(self.ridge), judged)
 
     def _judged(self, ensemble: Ensemble, sample: Ids) -> Judged:
         graph = ensemble.graph
-        positions = graph.positions(sample)
-        rows = self.rows(graph, positions, ensemble.seed, learning=False)
-        return Judged(sample, self._summed(ensemble, positions), rows)
+        places = graph.places(sample)
+        rows = self.rows(graph, places, ensemble.seed, learning=False)
+        return Judged(sample, self._summed(ensemble, places), rows.astype(np.float32))
 
-    def _summed(self, ensemble: Ensemble, positions: Positions) -> Sums:
+    def _summed(self, ensemble: Ensemble, places: Places) -> Sums:
         graph, seed = ensemble.graph, ensemble.seed
         sums = Sums.zeros(self.width(graph), graph.num_classes)
-        for block in blocks(positions, self.width(graph)):
-            sums = sums.plus(self.rows(graph, block, seed, learning=True), graph.y[block])
+        for block in blocks(places, self.width(graph)):
+            rows = self.rows(graph, block, seed, learning=True)
+            sums = sums.plus(rows, labels_at(graph.table, block))
         return sums
 
-    def _at(self, graph: Graph, nodes: Ids, seed: int) -> tuple[Rows, NDArray[np.int64]]:
-        """Rows and labels of these nodes; 0 and unlabelled where the graph doesn't train on one."""
-        rows = np.zeros((len(nodes), self.width(graph)))
-        labels = np.full(len(nodes), UNLABELLED)
-        trained = trained_among(graph, nodes)
-        at = np.searchsorted(nodes, graph.ids[trained])
-        rows[at] = self.rows(graph, trained, seed, learning=True)
-        labels[at] = graph.y[trained]
-        return rows, labels
+    def _before_and_after(
+        self, before: Graph, graph: Graph, nodes: Ids, moved: Ids, seed: int
+    ) -> tuple[Learned, Learned]:
+        """Rows and labels of these nodes; 0 and unlabelled where a graph doesn't train on one."""
+        old, new = trained_among(before, nodes), trained_among(graph, nodes)
+        rows = self.rows_before_and_after(before, old, graph, new, moved, seed)
+        parts = ((before, old, rows[0]), (graph, new, rows[1]))
+        first, second = (_spread(part, places, some, nodes) for part, places, some in parts)
+        return first, second
+
+
+def _spread(graph: Graph, places: Places, some: Rows, nodes: Ids) -> tuple[Rows, NDArray[np.int64]]:
+    at = ranks(nodes_at(graph.table, places), nodes)
+    rows, labels = np.zeros((len(nodes), some.shape[1])), np.full(len(nodes), UNLABELLED)
+    rows[at], labels[at] = some, labels_at(graph.table, places)
+    return rows, labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +250,12 @@ class Judged:
     Attributes:
         sample: sorted ids.
         sums: over their rows, as learned from.
-        rows: of the same nodes, as asked about.
+        rows: of the same nodes, as asked about; float32 holds these whole numbers exactly.
     """
 
     sample: Ids
     sums: Sums
-    rows: Rows
+    rows: NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,17 +278,16 @@ class FittedRidge:
     def names(self) -> tuple[str, ...]:
         return (self.rule.name,)
 
-    @cached_property
+    @property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
-        lower = self.sums.gram[np.tril_indices(len(self.weights))]
-        return {"gram": lower, "cross": self.sums.cross, "weights": self.weights}
+        return {"gram": self.sums.gram, "cross": self.sums.cross, "weights": self.weights}
 
     def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
         """See `FittedMember`."""
         graph = ensemble.graph
         out = np.empty((len(positions), 1, graph.num_classes))
         start = 0
-        for block in blocks(positions, len(self.weights)):
+        for block in blocks(graph.places_at(positions), len(self.weights)):
             rows = self.rule.rows(graph, block, ensemble.seed, learning=False)
             out[start : start + len(block), 0] = _scores(rows, self.weights)
             start += len(block)
@@ -257,11 +300,11 @@ class FittedRidge:
         return _scores(judged.rows, weights)[:, None]
 
 
-def blocks(positions: Positions, width: int) -> Iterator[Positions]:
-    """Positions whose rows are held at once; each row is the same in any block."""
+def blocks(places: Places, width: int) -> Iterator[Places]:
+    """Places whose rows are held at once; each row is the same in any block."""
     size = min(_BLOCK, max(1, _MOST_NUMBERS // width))
-    for start in range(0, len(positions), size):
-        yield positions[start : start + size]
+    for start in range(0, len(places), size):
+        yield places[start : start + size]
 
 
 def _by_class(rows: Rows, labels: NDArray[np.int64], num_classes: int) -> Integers:
@@ -280,27 +323,91 @@ def _add_by_class(rows, labels, sums):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _plus_symmetric(gram: Integers, half: NDArray[np.float64]) -> Integers:
-    """The lower half of ``gram + (half + half') / 2``, tile by tile for the cache's sake."""
-    n, tile = len(gram), 32
-    out = np.zeros_like(gram)
-    for top in range(0, n, tile):
-        for left in range(0, top + 1, tile):
-            for i in range(top, min(top + tile, n)):
-                for j in range(left, min(left + tile, i + 1)):
-                    out[i, j] = gram[i, j] + np.int64((half[i, j] + half[j, i]) * 0.5)
+def _plus_lower(gram: Integers, product: NDArray[np.float64]) -> Integers:
+    """The gram with the lower half of a product added."""
+    out = np.empty_like(gram)
+    for i in range(len(product)):
+        start = i * (i + 1) // 2
+        for j in range(i + 1):
+            out[start + j] = gram[start + j] + np.int64(product[i, j])
+    return out
+
+
+def _in_vectors(rows: Rows) -> Rows:
+    """Rows with zeros up to whole vectors."""
+    out = np.zeros((len(rows), padded(rows.shape[1])))
+    out[:, : rows.shape[1]] = rows
     return out
 
 
 @compiled
-def _scores(rows, weights):  # type: ignore[no-untyped-def]
+def _exchanged(gram: Integers, old: Rows, new: Rows) -> Integers:
+    """The gram with the products of new rows in the place of those of old ones.
+
+    Tile by tile of four rows, in registers; the sums are exact, so their order doesn't matter.
+    """
+    width, top = new.shape[1], 0
+    out, lines = np.empty_like(gram), np.empty((4, width))
+    while top * (top + 1) // 2 < len(gram):
+        for left in range(0, top + 4, LANES):
+            a = b = c = d = zeros(lines, ONE)
+            for r in range(len(new)):
+                p, q = load(new, r * width + left, ONE), load(old, r * width + left, ONE)
+                a = fma(p, new[r, top], fma(q, -old[r, top], a))
+                b = fma(p, new[r, top + 1], fma(q, -old[r, top + 1], b))
+                c = fma(p, new[r, top + 2], fma(q, -old[r, top + 2], c))
+                d = fma(p, new[r, top + 3], fma(q, -old[r, top + 3], d))
+            store(lines, left, a)
+            store(lines, width + left, b)
+            store(lines, 2 * width + left, c)
+            store(lines, 3 * width + left, d)
+        for i in range(top, top + 4):
+            start = i * (i + 1) // 2
+            for j in range(i + 1 if start < len(gram) else 0):
+                out[start + j] = gram[start + j] + np.int64(lines[i - top, j])
+        top += 4
+    return out
+
+
+@compiled(error_model="numpy")
+def _unpacked(gram: Integers, n: int, scale: float, ridge: float) -> NDArray[np.float64]:
+    """The lower half of ``gram / scale`` with ``ridge`` added to the diagonal."""
+    out = np.zeros((n, -(-n // LANES) * LANES))
+    for i in range(n):
+        start = i * (i + 1) // 2
+        for j in range(i + 1):
+            out[i, j] = gram[start + j] / scale
+        out[i, i] += ridge
+    return out
+
+
+def _scores(rows: NDArray[np.floating], weights: NDArray[np.float32]) -> Evidence:
     """The sharpened regression, each row by itself in a fixed order."""
-    out = np.zeros((rows.shape[0], weights.shape[1]))
-    for r in range(rows.shape[0]):
-        scores = out[r]
-        for u in range(rows.shape[1]):
-            value = _SHARPNESS * rows[r, u] / SCALE
-            if value != 0.0:
-                for c in range(weights.shape[1]):
-                    scores[c] += value * weights[u, c]
+    width, c = weights.shape
+    wide = np.zeros((width, -(-c // HALF_LANES) * HALF_LANES))
+    wide[:, :c] = weights * (_SHARPNESS / SCALE)  # a power of two: products have the same bits
+    scores: Evidence = _weighted(rows, wide)
+    return scores[:, :c]
+
+
+@compiled(error_model="numpy")
+def _weighted(rows, weights):  # type: ignore[no-untyped-def]
+    """Four rows side by side; the last ones again, where they are fewer."""
+    m, (width, c) = len(rows), weights.shape
+    out = np.empty((m, c))
+    for start in range(0, m, 4):
+        i, j = start, min(start + 1, m - 1)
+        k, h = min(start + 2, m - 1), min(start + 3, m - 1)
+        for at in range(0, c, HALF_LANES):
+            p = q = s = t = zeros(out, HALF)
+            for u in range(width):
+                weight = load(weights, u * c + at, HALF)
+                p = p + weight * np.float64(rows[i, u])
+                q = q + weight * np.float64(rows[j, u])
+                s = s + weight * np.float64(rows[k, u])
+                t = t + weight * np.float64(rows[h, u])
+            store(out, i * c + at, p)
+            store(out, j * c + at, q)
+            store(out, k * c + at, s)
+            store(out, h * c + at, t)
     return out

@@ -4,7 +4,7 @@ The row of a node is its own features plus the mean over two steps of its neighb
 included in each step), both as the sketch projects them, at length 1, times `SCALE` and rounded.
 Means by rows, not GCN's symmetric weights: a node's degree then has no part in the rows of others,
 so that a deletion changes the rows within two hops instead of three. In each step a bounded number
-of neighbours counts (see `thinning`): a hub is described well enough by some of them.
+of neighbours counts (see `kernels.neighbourhoods`): a hub is described well enough by some of them.
 
 Whole numbers make sums over nodes exact, whatever their order.
 """
@@ -12,6 +12,7 @@ Whole numbers make sums over nodes exact, whatever their order.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,9 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.members.sketch import Sketch
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
+from grapheraser.kernels.neighbourhoods import chosen_around, places_for
+from grapheraser.kernels.paged import Table, copy_features, dense_features, nodes_at
+from grapheraser.kernels.sets import find, put, room_for_set
 from grapheraser.seeding import derive
 
 SCALE = 2.0**16
@@ -31,160 +34,184 @@ OWN, OWN_APART = 0.5, 0.7
 FIRST, SECOND = 8, 16
 
 Rows = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+Places = NDArray[np.int64]
 
 
 def smoothed_rows(
-    sketch: Sketch, graph: Graph, positions: NDArray[np.int64], allowed: Mask, seed: int
+    sketch: Sketch, graph: Graph, places: Places, kind: int, seed: int
 ) -> NDArray[np.float64]:
-    """Rows ``[len(positions), sketch.width]`` of whole numbers of at most `SCALE`.
+    """Rows ``[len(places), sketch.width]`` of whole numbers of at most `SCALE`.
 
     Args:
         sketch: projects the features.
         graph: where to walk.
-        positions: rows of the graph.
-        allowed: ``[num_nodes]``, the neighbours that walks may visit.
+        places: of the nodes in it.
+        kind: of the neighbours that walks may visit.
         seed: the run's seed; decides which neighbours count.
     """
-    x, key = graph.x, _key(seed)
-    near, indptr, places = _ring(graph.indptr, graph.indices, graph.ids, positions, allowed, key)
-    adjacency = graph.indptr, graph.indices, graph.ids
-    features = x.indptr, x.indices, x.data
-    size = graph.num_features, sketch.width
-    around = sketch.around.targets, sketch.around.signs, *size
-    steps = _first_steps(*adjacency, *features, near, allowed, key, *around)
-    own = _features(*features, positions, sketch.own.targets, sketch.own.signs, *size)
+    table, key = graph.table, key_of(seed)
+    near, indptr, entries = _ring(table, places, kind, key, graph.num_nodes)
+    steps = _steps(sketch, graph, near, kind, key)
+    return _finished(sketch, graph, places, _means(indptr, entries, steps))
+
+
+def smoothed_rows_twice(
+    sketch: Sketch,
+    before: Graph,
+    old: Places,
+    graph: Graph,
+    new: Places,
+    moved: NDArray[np.int64],
+    kind: int,
+    seed: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`smoothed_rows` of places in a graph before a change and of places in the one after.
+
+    First steps are made once where both have them: of all nodes but those that are gone or have
+    moved (sorted ids).
+    """
+    key = key_of(seed)
+    was, old_indptr, old_entries = _ring(before.table, old, kind, key, before.num_nodes)
+    near, indptr, entries = _ring(graph.table, new, kind, key, graph.num_nodes)
+    source = _same(nodes_at(before.table, was), nodes_at(graph.table, near), moved)
+    alone = source < 0
+    source[alone] = len(near) + np.arange(int(alone.sum()))
+    steps = np.concatenate(
+        [
+            _steps(sketch, graph, near, kind, key),
+            _steps(sketch, before, was[alone], kind, key),
+        ]
+    )
+    return (
+        _finished(sketch, before, old, _means(old_indptr, source[old_entries], steps)),
+        _finished(sketch, graph, new, _means(indptr, entries, steps)),
+    )
+
+
+def _steps(sketch: Sketch, graph: Graph, places: Places, kind: int, key: np.uint64) -> Rows:
+    around = sketch.around.targets, sketch.around.signs, graph.num_features, sketch.width
+    steps: Rows = _first_steps(graph.table, places, kind, key, *around)
+    return steps
+
+
+def _finished(sketch: Sketch, graph: Graph, places: Places, means: Rows) -> NDArray[np.float64]:
+    """Rows from the means over two steps, and from the nodes' own features."""
+    own = sketch.own.targets, sketch.own.signs, graph.num_features, sketch.width
     weight = OWN_APART if sketch.apart else OWN
-    return _whole_numbers(own, weight, _means(indptr, places, steps))
+    return _whole_numbers(_features(graph.table, places, *own), weight, means)
 
 
-def block_rows(
-    graph: Graph, positions: NDArray[np.int64], allowed: Mask, seed: int
-) -> NDArray[np.float64]:
-    """Rows ``[len(positions), 3 * num_features + 1]`` of whole numbers of at most `SCALE`.
+def block_rows(graph: Graph, places: Places, kind: int, seed: int) -> NDArray[np.float64]:
+    """Rows ``[len(places), 3 * num_features + 1]`` of whole numbers of at most `SCALE`.
 
     Own features, the mean of the neighbours', and the mean of their neighbours' means, each at
     length 1, and a constant; arguments as for `smoothed_rows`.
     """
-    x = graph.x
-    parts = (graph.indptr, graph.indices, graph.ids, x.indptr, x.indices, x.data)
-    return _blocks(*parts, positions, allowed, _key(seed), graph.num_features)
+    rows: NDArray[np.float64] = _blocks(graph.table, places, kind, key_of(seed), graph.num_features)
+    return rows
 
 
-def sees_any(
-    graph: Graph, positions: NDArray[np.int64], allowed: Mask, seed: int, marked: Mask
-) -> NDArray[np.bool_]:
-    """Whether each row is made of the first step of some marked node."""
-    near, indptr, places = _ring(
-        graph.indptr, graph.indices, graph.ids, positions, allowed, _key(seed)
-    )
-    return _any(indptr, places, marked[near])
-
-
-def _key(seed: int) -> np.uint64:
+@lru_cache(maxsize=8)
+def key_of(seed: int) -> np.uint64:
+    """What decides which neighbours count."""
     return np.uint64(derive(seed, "smoothing"))
 
 
 @compiled
 def _ring(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    ids: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    allowed: Mask,
-    key: np.uint64,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """The nodes that count within one step, and for each position where they are among those.
+    table: Table, places: Places, kind: int, key: np.uint64, num_nodes: int
+) -> tuple[Places, NDArray[np.int64], NDArray[np.int32]]:
+    """The nodes that count within one step, and for each place where they are among those.
 
-    Returns: their positions; row pointers; places, each row's own node first and then its
+    Returns: their places; row pointers; entries, each row's own node first and then its
     neighbours in order.
     """
-    hashes, chosen = room_for(SECOND)
-    place = np.full(len(ids), -1, dtype=np.int32)
-    rows = np.zeros(len(positions) + 1, dtype=np.int64)
-    found = np.empty(min(len(ids), len(positions) * (SECOND + 1)), dtype=np.int64)
-    places = np.empty(len(positions) * (SECOND + 1), dtype=np.int32)
-    count, entries = 0, 0
-    for r in range(len(positions)):
-        node = positions[r]
-        nearby = chosen_neighbours(indptr, indices, ids, node, allowed, key, hashes, chosen)
-        for e in range(-1, nearby):
-            other = node if e < 0 else np.int64(chosen[e])
-            if place[other] < 0:
-                place[other] = count
-                found[count] = other
-                count += 1
-            places[entries] = place[other]
-            entries += 1
-        rows[r + 1] = entries
-    return found[:count].copy(), rows, places[:entries].copy()
+    slots, found = room_for_set(min(num_nodes, len(places) * (SECOND + 1)))
+    hashes, chosen = places_for(SECOND)
+    rows = np.zeros(len(places) + 1, dtype=np.int64)
+    entries = np.empty(len(places) * (SECOND + 1), dtype=np.int32)
+    count, end = 0, 0
+    for r in range(len(places)):
+        for e in range(-1, chosen_around(table, places[r], kind, key, hashes, chosen)):
+            entries[end] = put(slots, found, count, places[r] if e < 0 else chosen[e])
+            count = max(count, entries[end] + 1)
+            end += 1
+        rows[r + 1] = end
+    return found[:count].copy(), rows, entries[:end].copy()
 
 
 @compiled
-def _any(indptr: NDArray[np.int64], places: NDArray[np.int32], marked: Mask) -> NDArray[np.bool_]:
-    out = np.zeros(len(indptr) - 1, dtype=np.bool_)
-    for r in range(len(out)):
-        for e in range(indptr[r], indptr[r + 1]):
-            out[r] |= marked[places[e]]
+def _same(
+    old: NDArray[np.int64], new: NDArray[np.int64], moved: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Where the old ids that have not moved are among the new ones; -1 for all others."""
+    slots, nodes = room_for_set(len(new) + len(moved))
+    count, out = 0, np.empty(len(old), dtype=np.int32)
+    for node in new:
+        count = max(count, put(slots, nodes, count, node) + 1)
+    gone = np.zeros(len(new) + len(moved), dtype=np.bool_)
+    for node in moved:
+        rank = put(slots, nodes, count, node)
+        count, gone[rank] = max(count, rank + 1), True
+    for i in range(len(old)):
+        rank = find(slots, nodes, old[i])
+        out[i] = -1 if rank < 0 or gone[rank] else rank
     return out
+
+
+@compiled
+def _room(num_features: int) -> tuple[NDArray[np.int32], Rows]:
+    """Room for the columns and values of any node."""
+    return np.empty(num_features, dtype=np.int32), np.empty(num_features, dtype=np.float32)
 
 
 @compiled
 def _add_features(
     row: Rows,
-    node: int,
-    x_indptr: NDArray[np.int32],
-    x_indices: NDArray[np.int32],
-    x_data: Rows,
+    table: Table,
+    place: int,
+    columns: NDArray[np.int32],
+    values: Rows,
     targets: NDArray[np.uint16],
     signs: Rows,
-    num_features: int,
 ) -> None:
     """Add a node's features, at length 1 and projected; a node without any adds nothing."""
-    spread = np.int64(len(targets) // num_features)
-    start, end = x_indptr[node], x_indptr[node + 1]
+    spread = np.int64(len(targets) // len(columns))
+    count = copy_features(table, place, columns, values, 0)
     square = np.float32(0.0)
-    for e in range(start, end):
-        square += x_data[e] * x_data[e]
+    for e in range(count):
+        square += values[e] * values[e]
     if square == 0.0:
         return
     scale = np.float32(1.0) / np.sqrt(square)
-    for e in range(start, end):
-        value = x_data[e] * scale
-        first = np.int64(x_indices[e]) * spread
+    for e in range(count):
+        value = values[e] * scale
+        first = np.int64(columns[e]) * spread
         for t in range(first, first + spread):
             row[targets[t]] += signs[t] * value
 
 
 @compiled
 def _features(
-    x_indptr: NDArray[np.int32],
-    x_indices: NDArray[np.int32],
-    x_data: Rows,
-    positions: NDArray[np.int64],
+    table: Table,
+    places: Places,
     targets: NDArray[np.uint16],
     signs: Rows,
     num_features: int,
     width: int,
 ) -> Rows:
-    out = np.zeros((len(positions), width), dtype=np.float32)
-    for r in range(len(positions)):
-        _add_features(
-            out[r], positions[r], x_indptr, x_indices, x_data, targets, signs, num_features
-        )
+    out = np.zeros((len(places), width), dtype=np.float32)
+    columns, values = _room(num_features)
+    for r in range(len(places)):
+        _add_features(out[r], table, places[r], columns, values, targets, signs)
     return out
 
 
 @compiled
 def _first_steps(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    ids: NDArray[np.int64],
-    x_indptr: NDArray[np.int32],
-    x_indices: NDArray[np.int32],
-    x_data: Rows,
-    positions: NDArray[np.int64],
-    allowed: Mask,
+    table: Table,
+    places: Places,
+    kind: int,
     key: np.uint64,
     targets: NDArray[np.uint16],
     signs: Rows,
@@ -192,14 +219,15 @@ def _first_steps(
     width: int,
 ) -> Rows:
     """Mean features of each node and its neighbours that count, itself first, then in order."""
-    out = np.zeros((len(positions), width), dtype=np.float32)
-    hashes, chosen = room_for(FIRST)
-    for r in range(len(positions)):
-        node, row = positions[r], out[r]
-        count = chosen_neighbours(indptr, indices, ids, node, allowed, key, hashes, chosen)
-        _add_features(row, node, x_indptr, x_indices, x_data, targets, signs, num_features)
+    out = np.zeros((len(places), width), dtype=np.float32)
+    columns, values = _room(num_features)
+    hashes, chosen = places_for(FIRST)
+    for r in range(len(places)):
+        row = out[r]
+        count = chosen_around(table, places[r], kind, key, hashes, chosen)
+        _add_features(row, table, places[r], columns, values, targets, signs)
         for other in chosen[:count]:
-            _add_features(row, other, x_indptr, x_indices, x_data, targets, signs, num_features)
+            _add_features(row, table, other, columns, values, targets, signs)
         share = np.float32(1.0 / (count + 1))
         for u in range(width):
             row[u] *= share
@@ -247,19 +275,21 @@ def _inverse_length(row: Rows) -> float:
 
 
 @compiled
-def _blocks(indptr, indices, ids, x_indptr, x_indices, x_data, rows, allowed, key, features):  # type: ignore[no-untyped-def]
-    out = np.zeros((len(rows), 3 * features + 1))
-    hashes, near = room_for(SECOND)
-    far_hashes, far = room_for(FIRST)
-    for r in range(len(rows)):
+def _blocks(table, places, kind, key, features):  # type: ignore[no-untyped-def]
+    out = np.zeros((len(places), 3 * features + 1))
+    columns, values = _room(features)
+    hashes, near = places_for(SECOND)
+    far_hashes, far = places_for(FIRST)
+    for r in range(len(places)):
         row = out[r]
-        _add_row(row, 0, x_indptr, x_indices, x_data, rows[r], 1.0)
-        n = chosen_neighbours(indptr, indices, ids, rows[r], allowed, key, hashes, near)
+        _add_row(row[:features], table, places[r], columns, values, 1.0)
+        n = chosen_around(table, places[r], kind, key, hashes, near)
         for i in range(n):
-            _add_row(row, features, x_indptr, x_indices, x_data, near[i], 1.0 / n)
-            k = chosen_neighbours(indptr, indices, ids, near[i], allowed, key, far_hashes, far)
+            _add_row(row[features : 2 * features], table, near[i], columns, values, 1.0 / n)
+            k = chosen_around(table, near[i], kind, key, far_hashes, far)
             for j in range(k):
-                _add_row(row, 2 * features, x_indptr, x_indices, x_data, far[j], 1.0 / (n * k))
+                weight = 1.0 / (n * k)
+                _add_row(row[2 * features : 3 * features], table, far[j], columns, values, weight)
         for start in range(0, 3 * features, features):
             scale = _inverse_length(row[start : start + features])
             for u in range(start, start + features):
@@ -269,6 +299,11 @@ def _blocks(indptr, indices, ids, x_indptr, x_indices, x_data, rows, allowed, ke
 
 
 @compiled
-def _add_row(row, start, x_indptr, x_indices, x_data, node, weight):  # type: ignore[no-untyped-def]
-    for e in range(x_indptr[node], x_indptr[node + 1]):
-        row[start + x_indices[e]] += weight * x_data[e]
+def _add_row(row, table, place, columns, values, weight):  # type: ignore[no-untyped-def]
+    if table.width >= 0:
+        dense = dense_features(table, place)
+        for u in range(len(dense)):
+            row[u] += weight * dense[u]
+    else:
+        for e in range(copy_features(table, place, columns, values, 0)):
+            row[columns[e]] += weight * values[e]

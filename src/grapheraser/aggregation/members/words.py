@@ -15,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.members.base import (
-    FLOOR,
     Evidence,
     Ids,
-    Positions,
-    labelled,
+    Places,
+    floor_rows,
+    labelled_places,
     trained_among,
 )
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.elementary import log_normalise, logarithm, logarithms
+from grapheraser.kernels.elementary import logarithm, logarithms
+from grapheraser.kernels.paged import copy_columns, copy_features, label_at, labels_at, size_at
+from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store
 
 SMOOTHING = 0.1
 # A Gaussian's variance counts as if so many nodes more had the variance of all.
@@ -52,7 +54,7 @@ class WordCounts:
     def of(cls, graph: Graph, classes: NDArray[np.int64]) -> WordCounts:
         """Count over all training nodes of a graph; ``classes`` are those of each class."""
         counts = np.zeros((graph.num_classes, graph.num_features), dtype=np.int32)
-        _add(graph.x.indptr, graph.x.indices, graph.y, np.flatnonzero(labelled(graph)), 1, counts)
+        _add(graph.table, labelled_places(graph), 1, counts)
         return cls._of_counts(graph, classes, counts)
 
     @classmethod
@@ -62,10 +64,7 @@ class WordCounts:
         if not is_dense(classes, counts):
             return cls(classes, counts, None)
         sums = np.zeros((2, *counts.shape), dtype=np.int64)
-        rows = np.flatnonzero(labelled(graph))
-        _add_values(
-            graph.x.indptr, graph.x.indices, _fixed_rows(graph, rows), graph.y, rows, 1, sums
-        )
+        _add_values(graph.table, labelled_places(graph), 1, sums)
         return cls(classes, counts, sums)
 
     def changed(
@@ -74,43 +73,51 @@ class WordCounts:
         """What `of` gives for a graph that differs from the one before in these nodes."""
         counts = self.counts.copy()
         old, new = trained_among(before, nodes), trained_among(graph, nodes)
-        _add(before.x.indptr, before.x.indices, before.y, old, -1, counts)
-        _add(graph.x.indptr, graph.x.indices, graph.y, new, 1, counts)
-        if self.sums is None or not is_dense(classes, counts):
+        _add(before.table, old, -1, counts)
+        _add(graph.table, new, 1, counts)
+        if not is_dense(classes, counts):
+            made = WordCounts(classes, counts, None)
+            if "_logs" in self.__dict__:
+                made.__dict__["_logs"] = _changed_logs(self._logs, self.counts, counts)
+            return made
+        if self.sums is None:
             return self._of_counts(graph, classes, counts)
         sums = self.sums.copy()
-        for part, rows, sign in ((before, old, -1), (graph, new, 1)):
-            values = _fixed_rows(part, rows)
-            _add_values(part.x.indptr, part.x.indices, values, part.y, rows, sign, sums)
+        _add_values(before.table, old, -1, sums)
+        _add_values(graph.table, new, 1, sums)
         return WordCounts(classes, counts, sums)
 
-    def evidence(self, graph: Graph, positions: Positions, *, held_out: bool) -> Evidence:
-        """Log posteriors ``[len(positions), num_classes]``, at least `FLOOR`.
+    def evidence(self, graph: Graph, places: Places, *, held_out: bool) -> Evidence:
+        """Log posteriors ``[len(places), num_classes]``, at least the floor.
 
         Args:
             graph: the current graph.
-            positions: rows of it.
+            places: of the nodes in it.
             held_out: leave out what each node itself was counted with.
         """
-        own = graph.y[positions] if held_out else np.full(len(positions), UNLABELLED)
-        x, prior = graph.x, log_prior(self.classes)
+        own = labels_at(graph.table, places) if held_out else np.full(len(places), UNLABELLED)
+        prior = log_prior(self.classes)
         if self.sums is None:
-            parts = (self.counts, self._totals, *self._tables, prior)
-            return _presence(x.indptr, x.indices, *parts, positions, own)
-        values = _fixed_rows(graph, positions)
-        return _gaussian(
-            x.indptr, x.indices, values, self.classes, self.sums, prior, positions, own
-        )
+            parts = (self.counts, self._totals, self._logs, self._log_totals, prior)
+            return _presence(graph.table, places, own, *parts)
+        return _gaussian(graph.table, places, own, self.classes, self.sums, prior)
 
     @cached_property
     def _totals(self) -> NDArray[np.int64]:
         return self.counts.sum(axis=1, dtype=np.int64)
 
     @cached_property
-    def _tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Logarithms of the smoothed counts ``[num_features, num_classes]`` and of their totals."""
-        table = np.ascontiguousarray(logarithms(self.counts + SMOOTHING).T)
-        return table, logarithms(self._totals + SMOOTHING * self.counts.shape[1])
+    def _logs(self) -> NDArray[np.float64]:
+        """Logarithms of the smoothed counts ``[num_features, num_classes]``, in whole vectors."""
+        num_classes, num_features = self.counts.shape
+        logs = np.zeros((num_features, -(-num_classes // HALF_LANES) * HALF_LANES))
+        logs[:, :num_classes] = logarithms(self.counts + SMOOTHING).T
+        return logs
+
+    @property
+    def _log_totals(self) -> NDArray[np.float64]:
+        logs: NDArray[np.float64] = logarithms(self._totals + SMOOTHING * self.counts.shape[1])
+        return logs
 
 
 def log_prior(classes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -124,101 +131,157 @@ def is_dense(classes: NDArray[np.int64], counts: NDArray[np.int32]) -> bool:
     return 2 * int(counts.sum(dtype=np.int64)) > int(classes.sum()) * counts.shape[1]
 
 
-def _fixed_rows(graph: Graph, rows: Positions) -> NDArray[np.int64]:
-    """Values of these rows in fixed point, row after row.
+@compiled
+def _changed_logs(logs, old, new):  # type: ignore[no-untyped-def]
+    """The logarithms of new counts, from those of old ones."""
+    out = logs.copy()
+    for k in range(new.shape[0]):
+        for f in range(new.shape[1]):
+            if new[k, f] != old[k, f]:
+                out[f, k] = logarithm(new[k, f] + SMOOTHING)
+    return out
 
-    Their inverse hyperbolic sine: linear near 0 and logarithmic far away, so no scale has to be
-    known.
+
+@compiled
+def _room(table, places):  # type: ignore[no-untyped-def]
+    """Room for the columns and values of any of these nodes."""
+    most = 0
+    for place in places:
+        most = max(most, size_at(table, place))
+    return np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
+
+
+@compiled
+def _fixed(value):  # type: ignore[no-untyped-def]
+    """A value in fixed point: its inverse hyperbolic sine.
+
+    Linear near 0 and logarithmic far away, so no scale has to be known.
     """
-    values: NDArray[np.int64] = _fixed(graph.x.indptr, graph.x.data, rows)
-    return values
+    x = abs(np.float64(value))
+    size = np.rint(min(logarithm(x + np.sqrt(x * x + 1.0)), _BOUND) * _SCALE)
+    return size if value > 0 else -size
 
 
 @compiled
-def _fixed(indptr, data, rows):  # type: ignore[no-untyped-def]
-    total = 0
-    for row in rows:
-        total += indptr[row + 1] - indptr[row]
-    out = np.empty(total, dtype=np.int64)
-    at = 0
-    for row in rows:
-        for e in range(indptr[row], indptr[row + 1]):
-            x = abs(np.float64(data[e]))
-            value = min(logarithm(x + np.sqrt(x * x + 1.0)), _BOUND)
-            out[at] = np.int64(np.rint(value * _SCALE)) * (1 if data[e] > 0 else -1)
-            at += 1
-    return out
+def _add(table, places, sign, counts):  # type: ignore[no-untyped-def]
+    columns, _ = _room(table, places)
+    for place in places:
+        label = label_at(table, place)
+        for e in range(copy_columns(table, place, columns)):
+            counts[label, columns[e]] += sign
 
 
 @compiled
-def _add(indptr, indices, y, rows, sign, counts):  # type: ignore[no-untyped-def]
-    for row in rows:
-        for e in range(indptr[row], indptr[row + 1]):
-            counts[y[row], indices[e]] += sign
+def _add_values(table, places, sign, sums):  # type: ignore[no-untyped-def]
+    columns, values = _room(table, places)
+    for place in places:
+        label = label_at(table, place)
+        for e in range(copy_features(table, place, columns, values, 0)):
+            value = np.int64(_fixed(values[e]))
+            sums[0, label, columns[e]] += sign * value
+            sums[1, label, columns[e]] += sign * value * value
 
 
-@compiled
-def _add_values(indptr, indices, values, y, rows, sign, sums):  # type: ignore[no-untyped-def]
-    at = 0
-    for row in rows:
-        for e in range(indptr[row], indptr[row + 1]):
-            sums[0, y[row], indices[e]] += sign * values[at]
-            sums[1, y[row], indices[e]] += sign * values[at] * values[at]
-            at += 1
-
-
-@compiled
-def _presence(indptr, indices, counts, totals, table, log_totals, prior, rows, own):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # type: ignore[no-untyped-def]
     """Log posteriors; ``own[r]`` is the class that row r itself was counted in, or -1."""
-    c, features = len(totals), len(table)
-    out = np.empty((len(rows), c))
-    for r in range(len(rows)):
-        row, mine, scores = rows[r], own[r], out[r]
-        size = indptr[row + 1] - indptr[row]
+    c, (features, width) = len(totals), logs.shape
+    columns, _ = _room(table, places)
+    out, line, left = np.empty((len(places), c)), np.zeros(width), np.empty(len(columns))
+    for r in range(len(places)):
+        mine, scores = own[r], out[r]
+        size = copy_columns(table, places[r], columns)
         for k in range(c):
-            scores[k] = prior[k] - size * log_totals[k]
+            line[k] = prior[k] - size * log_totals[k]
+        for start in range(0, width, HALF_LANES):
+            sums = load(line, start, HALF)
+            for e in range(size):
+                sums = sums + load(logs, columns[e] * width + start, HALF)
+            store(line, start, sums)
+        scores[:] = line[:c]
         if mine >= 0:
-            left = totals[mine] - size + SMOOTHING * features
-            scores[mine] = prior[mine] - size * logarithm(left)
-        for e in range(indptr[row], indptr[row + 1]):
-            line = table[indices[e]]
-            for k in range(c):
-                scores[k] += line[k]
-            if mine >= 0:
-                scores[mine] += logarithm(counts[mine, indices[e]] - 1 + SMOOTHING) - line[mine]
-        log_normalise(scores)
-        for k in range(c):
-            scores[k] = max(scores[k], FLOOR)
+            for e in range(size):
+                left[e] = logarithm(counts[mine, columns[e]] - 1 + SMOOTHING)
+            others = totals[mine] - size + SMOOTHING * features
+            score = prior[mine] - size * logarithm(others)
+            for e in range(size):
+                whole = logs[columns[e], mine]
+                score += whole
+                score += left[e] - whole
+            scores[mine] = score
+    floor_rows(out)
     return out
 
 
-@compiled
-def _gaussian(indptr, indices, values, classes, sums, prior, rows, own):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-untyped-def]
     """The same with a Gaussian per class and column."""
     c, features = sums.shape[1:]
-    first, second, nodes = sums[0].sum(axis=0), sums[1].sum(axis=0), classes.sum()
+    everyone = classes.sum()
     mean_all, var_all = np.empty(features), np.empty(features)
     for f in range(features):
-        mean_all[f] = first[f] / nodes
-        var_all[f] = max(second[f] / nodes - mean_all[f] * mean_all[f], 1.0)
-    out, x, at = np.empty((len(rows), c)), np.zeros(features), 0
-    for r in range(len(rows)):
-        x[:] = 0.0
-        for e in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            x[indices[e]] = values[at]
-            at += 1
-        for k in range(c):
-            gone = 1.0 if k == own[r] else 0.0
-            n, score = classes[k] - gone, prior[k]
+        mean_all[f] = sums[0, :, f].sum() / everyone
+        var_all[f] = max(sums[1, :, f].sum() / everyone - mean_all[f] * mean_all[f], 1.0)
+    means, variances, logs = _gaussians(classes, sums, mean_all, var_all)
+    width = means.shape[1]
+    out, line = np.empty((len(places), c)), np.zeros(width)
+    x, terms = np.zeros(features), np.empty(features)
+    columns, values = _room(table, places)
+    for r in range(len(places)):
+        mine, scores = own[r], out[r]
+        _fill(table, places[r], columns, values, terms, x)
+        line[:c] = prior
+        for start in range(0, width, HALF_LANES):
+            total = load(line, start, HALF)
             for f in range(features):
-                a, b = sums[0, k, f] - gone * x[f], sums[1, k, f] - gone * x[f] * x[f]
-                mean = (a + mean_all[f]) / (n + 1.0)
-                spread = max(b - a * a / max(n, 1.0), 0.0)
-                var = (spread + _SHRINKAGE * var_all[f]) / (n + _SHRINKAGE)
+                away = x[f] - load(means, f * width + start, HALF)
+                square = away * away / load(variances, f * width + start, HALF)
+                total = total - (square + load(logs, f * width + start, HALF)) * 0.5
+            store(line, start, total)
+        scores[:] = line[:c]
+        if mine >= 0:
+            for f in range(features):
+                a, b = sums[0, mine, f] - x[f], sums[1, mine, f] - x[f] * x[f]
+                mean, var = _moments(a, b, classes[mine] - 1.0, mean_all[f], var_all[f])
                 away = x[f] - mean
-                score -= 0.5 * (away * away / var + logarithm(var))
-            out[r, k] = score
-        log_normalise(out[r])
-        for k in range(c):
-            out[r, k] = max(out[r, k], FLOOR)
+                terms[f] = 0.5 * (away * away / var + logarithm(var))
+            scores[mine] = prior[mine]
+            for f in range(features):
+                scores[mine] -= terms[f]
+    floor_rows(out)
     return out
+
+
+@compiled(error_model="numpy")
+def _gaussians(classes, sums, mean_all, var_all):  # type: ignore[no-untyped-def]
+    """Means, variances and their logarithms ``[num_features, num_classes]``, in whole vectors."""
+    c, features = sums.shape[1:]
+    width = -(-c // HALF_LANES) * HALF_LANES
+    means, variances = np.zeros((features, width)), np.ones((features, width))
+    logs = np.zeros((features, width))
+    for f in range(features):
+        for k in range(c):
+            first, second = np.float64(sums[0, k, f]), np.float64(sums[1, k, f])
+            n = np.float64(classes[k])
+            means[f, k], variances[f, k] = _moments(first, second, n, mean_all[f], var_all[f])
+            logs[f, k] = logarithm(variances[f, k])
+    return means, variances, logs
+
+
+@compiled
+def _fill(table, place, columns, values, fixed, x):  # type: ignore[no-untyped-def]
+    """Write a node's values in fixed point to x."""
+    size = copy_features(table, place, columns, values, 0)
+    for e in range(size):
+        fixed[e] = _fixed(values[e])
+    x[:] = 0.0
+    for e in range(size):
+        x[columns[e]] = fixed[e]
+
+
+@compiled(error_model="numpy")
+def _moments(a, b, n, mean_all, var_all):  # type: ignore[no-untyped-def]
+    """Mean and variance of a Gaussian, from n values with these sums."""
+    mean = (a + mean_all) / (n + 1.0)
+    spread = max(b - a * a / max(n, 1.0), 0.0)
+    return mean, (spread + _SHRINKAGE * var_all) / (n + _SHRINKAGE)

@@ -10,13 +10,18 @@ count would not be: it would still know how many nodes there were.)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError
-from grapheraser.graph import TRAIN, UNLABELLED, Graph
+from grapheraser.graph import Graph
+from grapheraser.kernels.neighbourhoods import LABELLED, places_among, places_of
+from grapheraser.kernels.paged import nodes_at
+from grapheraser.kernels.sets import ranks
 from grapheraser.seeding import derive, keyed_hash
 
 Sample: TypeAlias = float | int | str
@@ -24,6 +29,8 @@ Sample: TypeAlias = float | int | str
 DEFAULT = "auto"
 ALL = "all"
 DEFAULT_SHARE, DEFAULT_COUNT = 0.1, 1000
+# So many times as many candidates as are sampled.
+_SPARE = 2
 
 
 def sampled_nodes(graph: Graph, limit: tuple[float, int | None], seed: int) -> NDArray[np.int64]:
@@ -34,16 +41,75 @@ def sampled_nodes(graph: Graph, limit: tuple[float, int | None], seed: int) -> N
         limit: the share of the nodes, and how many at the most; see `limits`.
         seed: the run's seed.
     """
-    share, count = limit
-    nodes = graph.ids[(graph.role == TRAIN) & (graph.y != UNLABELLED)]
-    hashes = keyed_hash(nodes, derive(seed, "sample"))
-    if share < 1:
-        below = hashes < np.uint64(int(share * 2.0**64))
-        nodes, hashes = nodes[below], hashes[below]
-    if count is not None and count < len(nodes):
+    return Candidates.of(graph, limit, seed).sampled
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The nodes that are sampled, and those that are let in next: what follows a sample cheaply.
+
+    Attributes:
+        limit: see `limits`.
+        key: of the hash.
+        bound: all labelled training nodes with a hash below it are candidates; 2**64 means all.
+        nodes: their ids, by ascending hash; equal hashes by id.
+        hashes: of them.
+    """
+
+    limit: tuple[float, int | None]
+    key: int
+    bound: int
+    nodes: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, graph: Graph, limit: tuple[float, int | None], seed: int) -> Candidates:
+        """Look at all nodes of a graph."""
+        share, count = limit
+        key, bound = derive(seed, "sample"), int(share * 2.0**64)
+        trained: NDArray[np.int64] = nodes_at(graph.table, places_of(graph.table, LABELLED))
+        if count is not None:
+            bound = min(bound, 2**64 * _SPARE * count // max(1, len(trained)))
+        found = cls._sorted(limit, key, bound, trained)
+        if found._run_out:  # few, or by chance
+            found = cls._sorted(limit, key, int(share * 2.0**64), trained)
+        return found
+
+    @classmethod
+    def _sorted(
+        cls, limit: tuple[float, int | None], key: int, bound: int, nodes: NDArray[np.int64]
+    ) -> Candidates:
+        hashes = keyed_hash(nodes, key)
+        if bound < 2**64:
+            below = hashes < np.uint64(bound)
+            nodes, hashes = nodes[below], hashes[below]
         # The hash of an id is unique for 64-bit ids up to chance; a stable sort settles the rest.
-        nodes = nodes[np.argsort(hashes, kind="stable")[:count]]
-    return np.sort(nodes)
+        order = np.argsort(hashes, kind="stable")
+        return cls(limit, key, bound, nodes[order], hashes[order])
+
+    @property
+    def _run_out(self) -> bool:
+        """Whether a node that is no candidate may have to be let in."""
+        share, count = self.limit
+        short = count is not None and len(self.nodes) < count
+        return short and self.bound < int(share * 2.0**64)
+
+    @cached_property
+    def sampled(self) -> NDArray[np.int64]:
+        """Sorted ids of the sampled nodes."""
+        return np.sort(self.nodes[: self.limit[1]])
+
+    def changed(self, graph: Graph, nodes: NDArray[np.int64], seed: int) -> Candidates:
+        """Those of a graph that differs from the one before in these (sorted) nodes alone."""
+        table = graph.table
+        trained: NDArray[np.int64] = nodes_at(table, places_among(table, nodes, LABELLED))
+        now = self._sorted(self.limit, self.key, self.bound, trained)
+        was = ranks(self.nodes, nodes) >= 0
+        if np.array_equal(self.nodes[was], now.nodes):
+            return self
+        left = np.union1d(self.nodes[~was], now.nodes)
+        found = self._sorted(self.limit, self.key, self.bound, left)
+        return Candidates.of(graph, self.limit, seed) if found._run_out else found
 
 
 def limits(sample: Sample) -> tuple[float, int | None]:

@@ -29,6 +29,8 @@ PULL, OFFSET_PULL = 10.0, 3.0
 _TOLERANCE, _PASSES, _HALVINGS = 1e-5, 30, 20
 # Smaller probabilities are left out of the Hessian, which only sets the step.
 _FAINT = 1e-4
+# Nodes that are looked at side by side.
+_ABREAST = 64
 
 
 class PoolWeights(NamedTuple):
@@ -56,14 +58,14 @@ def pool_weights(
     num_members, num_classes = evidence.shape[1:]
     if len(labels) == 0:
         return PoolWeights(start.copy(), np.zeros(num_classes))
-    x = _solve(np.ascontiguousarray(evidence), labels, start)
+    x = _solve(np.ascontiguousarray(evidence.transpose(1, 2, 0)), labels, start)
     return PoolWeights(x[:num_members].copy(), x[num_members:].copy())
 
 
 @compiled(error_model="numpy")
 def _solve(L, labels, start):  # type: ignore[no-untyped-def]
-    num_members = L.shape[1]
-    x = np.zeros(num_members + L.shape[2])
+    num_members, num_classes, _ = L.shape
+    x = np.zeros(num_members + num_classes)
     x[:num_members] = start
     value, gradient, hessian = _look(L, labels, x, start)
     for _ in range(_PASSES):
@@ -88,49 +90,123 @@ def _solve(L, labels, start):  # type: ignore[no-untyped-def]
 
 @compiled(error_model="numpy")
 def _look(L, labels, x, start):  # type: ignore[no-untyped-def]
-    """Value, gradient and the lower half of the Hessian at ``x = (w, b)``."""
-    m, num_members, num_classes = L.shape
-    gradient = np.zeros(len(x))
-    hessian = np.zeros((len(x), len(x)))
-    mass, p = np.zeros(num_classes), np.empty(num_classes)
-    z, tilted = np.empty(num_classes), np.empty(num_classes)
-    value = 0.0
-    for v in range(m):
-        label = labels[v]
-        for c in range(num_classes):
-            z[c] = x[num_members + c]
-        for i in range(num_members):
-            for c in range(num_classes):
-                z[c] += x[i] * L[v, i, c]
-        value += _softmax(z, p) - z[label]
-        for c in range(num_classes):
-            mass[c] += p[c]
-        for i in range(num_members):
-            row = L[v, i]
-            mean = 0.0
-            for c in range(num_classes):
-                mean += p[c] * row[c]
-            gradient[i] += mean - row[label]
-            for c in range(num_classes):
-                tilted[c] = p[c] * (row[c] - mean)
-                hessian[i, num_members + c] += tilted[c]  # above the diagonal until the end
-            for j in range(i + 1):
-                total = 0.0
-                for c in range(num_classes):
-                    total += tilted[c] * L[v, j, c]
-                hessian[i, j] += total
-        gradient[num_members + label] -= 1.0
-        for c in range(num_classes):
-            if p[c] > _FAINT:
-                line = hessian[num_members + c]
-                for d in range(c + 1):
-                    line[num_members + d] -= p[c] * p[d]
+    """Value, gradient and the lower half of the Hessian at ``x = (w, b)``.
+
+    What nodes add to these numbers is worked out for some nodes side by side, then added up node
+    after node.
+    """
+    num_members, num_classes, m = L.shape
+    size = 1 + num_classes + num_members * (1 + num_classes)
+    size += num_members * (num_members + 1) // 2 + num_classes * (num_classes + 1) // 2
+    terms, totals = np.empty((size, _ABREAST)), np.zeros(size)
+    z, p = np.empty((num_classes, _ABREAST)), np.empty((num_classes, _ABREAST))
+    for first in range(0, m, _ABREAST):
+        count = min(_ABREAST, m - first)
+        _posteriors(L, labels, x, first, count, z, p, terms)
+        _slopes(L, labels, first, count, p, terms[1 + num_classes :])
+        _add_up(terms, count, totals)
+    counts = np.zeros(num_classes)
+    for label in labels:
+        counts[label] += 1.0
+    return _unpacked(totals, counts, x, start)
+
+
+@compiled(error_model="numpy")
+def _posteriors(L, labels, x, first, count, z, p, terms):  # type: ignore[no-untyped-def]
+    """Posteriors of some nodes; the terms of the value, and of each class's mass."""
+    num_members, num_classes = L.shape[:2]
+    top, total = np.empty(_ABREAST), np.zeros(_ABREAST)
     for c in range(num_classes):
-        at = num_members + c
-        for i in range(num_members):
-            hessian[at, i] = hessian[i, at]
-        gradient[at] += mass[c] + OFFSET_PULL * x[at]
-        hessian[at, at] += mass[c] + OFFSET_PULL
+        z[c] = x[num_members + c]
+    for i in range(num_members):
+        for c in range(num_classes):
+            for v in range(count):
+                z[c, v] += x[i] * L[i, c, first + v]
+    top[:] = z[0]
+    for c in range(1, num_classes):
+        for v in range(count):
+            top[v] = max(top[v], z[c, v])
+    for c in range(num_classes):
+        for v in range(count):
+            p[c, v] = exponential(z[c, v] - top[v])
+            total[v] += p[c, v]
+    for c in range(num_classes):
+        for v in range(count):
+            p[c, v] /= total[v]
+            terms[1 + c, v] = p[c, v]
+    for v in range(count):
+        terms[0, v] = top[v] + logarithm(total[v])
+    for v in range(count):
+        terms[0, v] -= z[labels[first + v], v]
+
+
+@compiled(error_model="numpy")
+def _slopes(L, labels, first, count, p, terms):  # type: ignore[no-untyped-def]
+    """Terms of the gradient and the Hessian, in the order in which `_unpacked` reads them."""
+    num_members, num_classes = L.shape[:2]
+    tilted, mean, q = np.empty(p.shape), np.empty(_ABREAST), 0
+    for i in range(num_members):
+        mean[:] = 0.0
+        for c in range(num_classes):
+            for v in range(count):
+                mean[v] += p[c, v] * L[i, c, first + v]
+        for v in range(count):
+            terms[q, v] = mean[v] - L[i, labels[first + v], first + v]
+        q += 1
+        for c in range(num_classes):
+            for v in range(count):
+                tilted[c, v] = p[c, v] * (L[i, c, first + v] - mean[v])
+                terms[q, v] = tilted[c, v]
+            q += 1
+        for j in range(i + 1):
+            terms[q] = 0.0
+            for c in range(num_classes):
+                for v in range(count):
+                    terms[q, v] += tilted[c, v] * L[j, c, first + v]
+            q += 1
+    for c in range(num_classes):
+        for d in range(c + 1):
+            for v in range(count):
+                terms[q, v] = -p[c, v] * p[d, v] if p[c, v] > _FAINT else 0.0
+            q += 1
+
+
+@compiled
+def _add_up(terms, count, totals):  # type: ignore[no-untyped-def]
+    """Add the terms of some nodes, in their order; four sums side by side."""
+    q = 0
+    while q + 4 <= len(terms):
+        a, b, c, d = totals[q], totals[q + 1], totals[q + 2], totals[q + 3]
+        for v in range(count):
+            a += terms[q, v]
+            b += terms[q + 1, v]
+            c += terms[q + 2, v]
+            d += terms[q + 3, v]
+        totals[q], totals[q + 1], totals[q + 2], totals[q + 3] = a, b, c, d
+        q += 4
+    while q < len(terms):
+        for v in range(count):
+            totals[q] += terms[q, v]
+        q += 1
+
+
+@compiled(error_model="numpy")
+def _unpacked(totals, counts, x, start):  # type: ignore[no-untyped-def]
+    """Value, gradient and Hessian from the sums over all nodes, with the pulls."""
+    num_members, num_classes = len(start), len(counts)
+    gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
+    value, q = totals[0], 1 + num_classes
+    for i in range(num_members):
+        gradient[i] = totals[q]
+        hessian[num_members:, i] = totals[q + 1 : q + 1 + num_classes]
+        hessian[i, : i + 1] = totals[q + 1 + num_classes : q + 2 + num_classes + i]
+        q += 2 + num_classes + i
+    for c in range(num_classes):
+        at, mass = num_members + c, totals[1 + c]
+        hessian[at, num_members : at + 1] = totals[q : q + c + 1]
+        q += c + 1
+        gradient[at] = -counts[c] + (mass + OFFSET_PULL * x[at])
+        hessian[at, at] += mass + OFFSET_PULL
         value += 0.5 * OFFSET_PULL * x[at] * x[at]
     for i in range(num_members):
         away = x[i] - start[i]
@@ -138,21 +214,6 @@ def _look(L, labels, x, start):  # type: ignore[no-untyped-def]
         hessian[i, i] += PULL
         value += 0.5 * PULL * away * away
     return value, gradient, hessian
-
-
-@compiled(error_model="numpy")
-def _softmax(z, p):  # type: ignore[no-untyped-def]
-    """Write the softmax of z into p; returns the logarithm of the summed exponentials."""
-    top = z[0]
-    for c in range(1, len(z)):
-        top = max(top, z[c])
-    total = 0.0
-    for c in range(len(z)):
-        p[c] = exponential(z[c] - top)
-        total += p[c]
-    for c in range(len(z)):
-        p[c] /= total
-    return top + logarithm(total)
 
 
 @compiled(error_model="numpy")

@@ -1,0 +1,196 @@
+"""Whose row a change may have moved, where rows are made in two steps.
+
+The row of a node is made of its neighbours that count, and each of those of its own neighbours that
+count. One that doesn't count has no part in the row: a node that goes leaves most rows around it as
+they are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from grapheraser.aggregation.base import Change
+from grapheraser.aggregation.members.base import Ids
+from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.neighbourhoods import chosen_around, places_for
+from grapheraser.kernels.paged import (
+    NOWHERE,
+    copy_features,
+    degree_at,
+    first_edge,
+    label_at,
+    locate,
+    neighbour,
+    node_at,
+    role_at,
+    size_at,
+)
+from grapheraser.kernels.sets import find, put, room_for_set
+
+
+class Reach(NamedTuple):
+    """Which neighbours count in a step.
+
+    Attributes:
+        kind: see `kernels.neighbourhoods`.
+        most: how many.
+    """
+
+    kind: int
+    most: int
+
+
+class Walk(NamedTuple):
+    """How a row is made.
+
+    Attributes:
+        first: the step from the node.
+        second: the step from there.
+        key: decides which neighbours count.
+        features: whether features have a part in it.
+    """
+
+    first: Reach
+    second: Reach
+    key: np.uint64
+    features: bool
+
+
+class Stale(NamedTuple):
+    """What a change moved.
+
+    Attributes:
+        nodes: sorted ids of the nodes left whose row may not be what it was.
+        moved: sorted ids of the nodes left whose second step may not be what it was.
+    """
+
+    nodes: Ids
+    moved: Ids
+
+
+def stale_nodes(change: Change, graph: Graph, walk: Walk, among: Ids | None = None) -> Stale:
+    """Walk out from a change to the rows that it may have moved.
+
+    Args:
+        change: what happened.
+        graph: after it.
+        walk: how rows are made.
+        among: sorted ids; no other rows are asked for.
+    """
+    tables = change.before.graph.table, graph.table
+    everyone = among is None
+    some = np.zeros(0, dtype=np.int64) if among is None else among
+    nodes, moved = _stale(*tables, change.touched, walk, everyone, some)
+    nodes.sort()
+    moved.sort()
+    return Stale(nodes, moved)
+
+
+@compiled
+def _stale(before, after, touched, walk, everyone, among):  # type: ignore[no-untyped-def]
+    near, slots, rewritten = _near(before, after, touched, walk.features)
+    hashes, old = places_for(walk.second.most)
+    hashes, new = places_for(walk.second.most)
+    moved_slots, moved = room_for_set(len(near))
+    count, most = 0, len(near)
+    for node in near:
+        place, was = locate(after, node), locate(before, node)
+        rank = find(slots, near, node)
+        differs = was == NOWHERE or (rank < len(touched) and rewritten[rank])
+        if not differs:
+            kind, key = walk.second.kind, walk.key
+            chosen = chosen_around(after, place, kind, key, hashes, new)
+            differs = chosen_around(before, was, kind, key, hashes, old) != chosen
+            for j in range(0 if differs else chosen):
+                other = node_at(after, new[j])
+                rank = find(slots, near, other)
+                differs |= node_at(before, old[j]) != other
+                differs |= 0 <= rank < len(touched) and rewritten[rank]
+        if differs:
+            put(moved_slots, moved, count, node)
+            count += 1
+            most += degree_at(after, place)
+    moved = moved[:count].copy()
+    found = _seeing(after, near, slots, moved, moved_slots, walk.first, walk.key, most)
+    if everyone:
+        return found, moved
+    kept = 0
+    for node in found:
+        at = np.searchsorted(among, node)
+        if at < len(among) and among[at] == node:
+            found[kept] = node
+            kept += 1
+    return found[:kept].copy(), moved
+
+
+@compiled
+def _near(before, after, touched, features):  # type: ignore[no-untyped-def]
+    """The touched nodes first, then the neighbours of those that mean something else than before.
+
+    Returns: their ids; their slots; of each touched node, whether it means something else.
+    """
+    most = len(touched)
+    rewritten, other = np.zeros(most, dtype=np.bool_), np.zeros(most, dtype=np.bool_)
+    for i in range(len(touched)):
+        place, was = locate(after, touched[i]), locate(before, touched[i])
+        relabelled = was != NOWHERE and (
+            label_at(before, was) != label_at(after, place)
+            or role_at(before, was) != role_at(after, place)
+        )
+        if features:
+            rewritten[i] = was == NOWHERE or _features_differ(before, was, after, place)
+        else:
+            rewritten[i] = relabelled
+        other[i] = rewritten[i] or relabelled
+        if other[i]:
+            most += degree_at(after, place)
+    slots, nodes = room_for_set(most)
+    count = 0
+    for node in touched:
+        count = max(count, put(slots, nodes, count, node) + 1)
+    for i in range(len(touched)):
+        if other[i]:
+            place = locate(after, touched[i])
+            first = first_edge(after, place)
+            for e in range(degree_at(after, place)):
+                count = max(count, put(slots, nodes, count, neighbour(first, e)) + 1)
+    return nodes[:count].copy(), slots, rewritten
+
+
+@compiled
+def _seeing(table, near, slots, moved, moved_slots, step, key, most):  # type: ignore[no-untyped-def]
+    """The near nodes, and those next to a moved one in whose first step a moved one counts."""
+    asked_slots, asked = room_for_set(most)
+    found = np.empty(most, dtype=np.int64)
+    hashes, chosen = places_for(step.most)
+    found[: len(near)] = near
+    count, tried = len(near), 0
+    for node in moved:
+        place = locate(table, node)
+        first = first_edge(table, place)
+        for e in range(degree_at(table, place)):
+            other = neighbour(first, e)
+            if find(slots, near, other) >= 0 or put(asked_slots, asked, tried, other) < tried:
+                continue
+            tried += 1
+            its = locate(table, other)
+            for j in range(chosen_around(table, its, step.kind, key, hashes, chosen)):
+                if find(moved_slots, moved, node_at(table, chosen[j])) >= 0:
+                    found[count] = other
+                    count += 1
+                    break
+    return found[:count].copy()
+
+
+@compiled
+def _features_differ(before, was, after, place):  # type: ignore[no-untyped-def]
+    most = max(size_at(before, was), size_at(after, place))
+    columns, values = np.empty(2 * most, dtype=np.int32), np.empty(2 * most, dtype=np.float32)
+    count = copy_features(before, was, columns, values, 0)
+    differs = copy_features(after, place, columns, values, most) - most != count
+    for e in range(count):
+        differs |= columns[e] != columns[most + e] or values[e] != values[most + e]
+    return differs
