@@ -15,6 +15,7 @@ without showing the leaf of any other.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -46,15 +47,25 @@ class Leaves(NamedTuple):
 
     Attributes:
         leaves: ``[m, 32]``, the digests of its nodes.
-        levels: int8 ``[m]``, the highest level at which each node is alone.
-        tops: ``[m, 32]``, the digests of their branches there.
         root: the digest of the page's block.
+        levels: int8 ``[m]``, the highest level at which each node is alone.
+        tops: ``[m, 32]``, the digests of their branches there. Both are None in a tree that was
+            restored, and worked out for the pages that a change or a proof touches.
     """
 
     leaves: Digests
+    root: bytes
+    levels: NDArray[np.int8] | None = None
+    tops: Digests | None = None
+
+
+class _Branches(NamedTuple):
+    """The nodes of a page, or of several, with the branches that each is alone in; see `Leaves`."""
+
+    ids: Ids
+    leaves: Digests
     levels: NDArray[np.int8]
     tops: Digests
-    root: bytes
 
 
 @dataclass(frozen=True)
@@ -134,6 +145,12 @@ class MerkleTree:
         )
         return cls(pages, leaves, _inner(pages, leaves))
 
+    @classmethod
+    def restored(cls, pages: Pages, leaves: Iterable[Leaves]) -> MerkleTree:
+        """From leaves that were computed before and kept; digests no node."""
+        known = tuple(leaves)
+        return cls(pages, known, _inner(pages, known))
+
     @property
     def root(self) -> bytes:
         return self.inner.get((LEVELS, 0), EMPTY)
@@ -193,11 +210,11 @@ class MerkleTree:
                 if digest is not None:
                     found[branch] = digest
             return found
-        leaves = self.leaves[inside]
-        ids = _ids(self.pages, inside)
+        nodes = _branches_of(self, inside)
+        ids = nodes.ids
         low, high = np.searchsorted(ids, [start, min(start + 16**level, 2**63 - 1)])
         high = int(high) + int(high < len(ids) and start + 16**level > 2**63 - 1)
-        return _split(ids, leaves, int(low), int(high), level)
+        return _split(nodes, int(low), int(high), level)
 
     def _page_around(self, level: int, start: int) -> int | None:
         """The page whose block holds this block or is it."""
@@ -260,48 +277,62 @@ def _alone(ids: Ids, size: int) -> NDArray[np.int8]:
 
 
 def _page_leaves(
-    pages: Pages, number: int, leaves: Digests, known: tuple[Ids, Leaves] | None = None
+    pages: Pages, number: int, leaves: Digests, known: _Branches | None = None
 ) -> Leaves:
     """The leaves of a page with the digests of its block; tops that are known are taken over."""
     size, ids = int(pages.directory.sizes[number]), _ids(pages, number)
+    nodes = _alone_in(ids, leaves, size, known)
+    root = _block(nodes, 0, len(ids), size)
+    return Leaves(leaves, root, nodes.levels, nodes.tops)
+
+
+def _alone_in(ids: Ids, leaves: Digests, size: int, known: _Branches | None = None) -> _Branches:
+    """The branches that the nodes of a block are alone in."""
     levels, tops = _alone(ids, size), np.empty_like(leaves)
     again = np.ones(len(ids), dtype=bool)
-    if known is not None and len(known[0]):
-        before, old = known
-        at = np.minimum(np.searchsorted(before, ids), len(before) - 1)
-        same = (before[at] == ids) & (old.levels[at] == levels)
-        same &= (old.leaves[at] == leaves).all(axis=1)
-        tops[same] = old.tops[at[same]]
+    if known is not None and len(known.ids):
+        at = np.minimum(np.searchsorted(known.ids, ids), len(known.ids) - 1)
+        same = (known.ids[at] == ids) & (known.levels[at] == levels)
+        same &= (known.leaves[at] == leaves).all(axis=1)
+        tops[same] = known.tops[at[same]]
         again = ~same
     for row in np.flatnonzero(again).tolist():
         digest = _chain(leaves[row].tobytes(), int(ids[row]), 0, int(levels[row]))
         tops[row] = np.frombuffer(digest, dtype=np.uint8)
-    made = Leaves(leaves, levels, tops, b"")
-    return made._replace(root=_block(ids, made, 0, len(ids), size))
+    return _Branches(ids, leaves, levels, tops)
 
 
-def _block(ids: Ids, page: Leaves, low: int, high: int, level: int) -> bytes:
+def _branches_of(tree: MerkleTree, number: int) -> _Branches:
+    """The branches that the nodes of a page are alone in."""
+    page, ids = tree.leaves[number], _ids(tree.pages, number)
+    if page.levels is None or page.tops is None:
+        return _alone_in(ids, page.leaves, int(tree.pages.directory.sizes[number]))
+    return _Branches(ids, page.leaves, page.levels, page.tops)
+
+
+def _block(nodes: _Branches, low: int, high: int, level: int) -> bytes:
     """The digest of a block of ids, all of one page."""
     if high - low == 1:
-        start = int(page.levels[low])
-        return _chain(page.tops[low].tobytes(), int(ids[low]), start, level)
-    found = _split(ids, page, low, high, level)
+        start = int(nodes.levels[low])
+        return _chain(nodes.tops[low].tobytes(), int(nodes.ids[low]), start, level)
+    found = _split(nodes, low, high, level)
     return _joined(sum(1 << branch for branch in found), list(found.values()))
 
 
-def _split(ids: Ids, page: Leaves, low: int, high: int, level: int) -> dict[int, bytes]:
+def _split(nodes: _Branches, low: int, high: int, level: int) -> dict[int, bytes]:
     """The digests of the branches of a block of ids, all of one page, by number."""
+    ids = nodes.ids
     if level == 1:
         rows = range(low, high)
-        return {int(ids[row]) & 15: page.leaves[row].tobytes() for row in rows}
-    if high - low == 1 and int(page.levels[low]) >= level:
+        return {int(ids[row]) & 15: nodes.leaves[row].tobytes() for row in rows}
+    if high - low == 1 and int(nodes.levels[low]) >= level:
         node = int(ids[low])
-        digest = _chain(page.leaves[low].tobytes(), node, 0, level - 1)
+        digest = _chain(nodes.leaves[low].tobytes(), node, 0, level - 1)
         return {node >> 4 * (level - 1) & 15: digest}
     numbers = ids[low:high] >> np.int64(4 * (level - 1)) & 15
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), high - low]
     return {
-        int(numbers[a]): _block(ids, page, low + a, low + b, level - 1)
+        int(numbers[a]): _block(nodes, low + a, low + b, level - 1)
         for a, b in pairwise(cuts)
         if b > a
     }
@@ -311,22 +342,15 @@ def _again(tree: MerkleTree, pages: Pages, number: int, before: int | None, touc
     """The leaves of a page after a change; digests only the touched nodes."""
     ids = _ids(pages, number)
     numbers = [before] if before is not None else _pages_over(tree.pages, ids)
-    old_ids = np.concatenate([_ids(tree.pages, old) for old in numbers]) if numbers else ids[:0]
-    olds = [tree.leaves[old] for old in numbers]
     leaves = np.empty((len(ids), 32), dtype=np.uint8)
     fresh = np.isin(ids, touched)
     known = None
-    if len(old_ids):
-        joined = Leaves(
-            np.concatenate([old.leaves for old in olds]),
-            np.concatenate([old.levels for old in olds]),
-            np.concatenate([old.tops for old in olds]),
-            b"",
-        )
-        known = old_ids, joined
-        at = np.minimum(np.searchsorted(old_ids, ids), len(old_ids) - 1)
-        fresh |= old_ids[at] != ids
-        leaves[~fresh] = joined.leaves[at[~fresh]]
+    if numbers:
+        olds = [_branches_of(tree, old) for old in numbers]
+        known = _Branches(*(np.concatenate(parts) for parts in zip(*olds, strict=True)))
+        at = np.minimum(np.searchsorted(known.ids, ids), len(known.ids) - 1)
+        fresh |= known.ids[at] != ids
+        leaves[~fresh] = known.leaves[at[~fresh]]
     else:
         fresh[:] = True
     rows = np.flatnonzero(fresh)
