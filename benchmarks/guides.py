@@ -15,6 +15,7 @@ from grapheraser.bench import (
     engines,
     fidelity,
     leaks,
+    modules,
     partition,
     relearning,
     unlearn,
@@ -34,6 +35,7 @@ def main() -> None:
     write("partitioning.md", "partition-scale", partition.markdown(stored("partition-scale")))
     write("engines.md", "engines", engines.markdown(stored("engines")))
     write("engines.md", "unlearn", unlearn.markdown(stored("unlearn")))
+    write("engines.md", "modules", modules.markdown(stored("modules")))
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))
     write("aggregation.md", "relearning", relearning.markdown(stored("relearning")))

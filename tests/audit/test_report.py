@@ -15,6 +15,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.audit.attacks.partition_leak import partition_leak
+from grapheraser.audit.attacks.posterior_features import FEATURES, INFORMED
 from grapheraser.audit.budget import Budget
 from grapheraser.audit.findings import findings
 from grapheraser.audit.report import _Work, audit_run
@@ -48,6 +49,14 @@ def test_every_question_is_answered(report: dict[str, Any]) -> None:
     assert report["passed"]
     assert report["run"]["statement"] == "exact given partition"
     assert report["run"]["forgotten"] == {"nodes": 2, "edges": 0, "features": 0}
+
+
+def test_the_run_is_attacked_by_whoever_knows_most(report: dict[str, Any]) -> None:
+    """The default configuration, forgetting one node at a time."""
+    kept = report["sections"]["membership"]["scenarios"]["kept"]
+    assert set(INFORMED) | set(FEATURES) == set(kept["table"])
+    assert kept["features"] in INFORMED
+    assert kept["rates"]["auc"]["low"] > 0.95
 
 
 def test_the_report_is_json_and_changes_nothing(path: Path, report: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -86,6 +87,17 @@ def test_a_bad_field_is_told_by_name(field: str, value: Any) -> None:
 def test_a_custom_model_checks_its_optimiser() -> None:
     with pytest.raises(ParameterError, match=r"'lr' of CustomModel must be .* Got 0"):
         CustomModel(TwoHops, lr=0)
+
+
+@pytest.mark.parametrize("hops", [-1, 1.5, True, "two", None])
+def test_a_custom_model_checks_its_hops(hops: Any) -> None:
+    with pytest.raises(ParameterError, match=r"'hops' of CustomModel must be .* Got"):
+        CustomModel(TwoHops, hops=hops)
+
+
+def test_hops_are_a_number_or_a_word() -> None:
+    assert [CustomModel(TwoHops, hops=h).hops for h in ("auto", "all", 0)] == ["auto", "all", 0]
+    assert type(CustomModel(TwoHops, hops=np.int64(2)).hops) is int  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -49,14 +49,15 @@ def forge(folder: Path, file: Path, content: bytes) -> None:
     """Put other content into a file, and adjust every digest on the way to it."""
     before, after = (hashlib.sha256(it).digest() for it in (file.read_bytes(), content))
     if file.suffix == ".page":
-        (listed,) = folder.glob("graph-*.npy")
-        index = np.load(listed)
-        for kind in ("topology", "features"):
-            named = np.array([digest.tobytes() == before for digest in index[kind]])
-            index[kind][named] = np.frombuffer(after, dtype="V32")
-            index[f"{kind}_bytes"][named] = len(content)
         file.rename(file.with_name(f"{after.hex()}.page")).write_bytes(content)
-        forge(folder, listed, index_content(index))
+        for listed in folder.glob("*.npy"):
+            index = np.load(listed)
+            for kind in {"topology", "features", "shards"} & set(index.dtype.names):
+                named = np.array([digest.tobytes() == before for digest in index[kind]])
+                index[kind][named] = np.frombuffer(after, dtype="V32")
+                if kind != "shards":
+                    index[f"{kind}_bytes"][named] = len(content)
+            forge(folder, listed, index_content(index))
         return
     file.write_bytes(content)
     manifest = (folder / "run.json").read_text()

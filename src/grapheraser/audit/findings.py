@@ -164,7 +164,7 @@ def _membership(section: Mapping[str, Any]) -> Finding:
         meaning = (
             "Yes, better than chance. Retraining from the same seed makes the proof possible, and "
             "makes the two versions differ by the deleted record alone. Whoever can ask both "
-            "versions in detail can see that. Say less (see below), or publish changes in batches."
+            "versions in detail can see that. Say less: what that gains is measured below."
         )
         return Finding(_QUESTIONS["membership"], LEAK, measured, meaning)
     meaning = "Not better than chance, as far as this many requests can tell."

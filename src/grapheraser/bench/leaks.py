@@ -77,7 +77,7 @@ def run(
                     "dataset": name,
                     "configuration": label,
                     "f1": eraser.score(graph.test_nodes),
-                    "membership": attack(*seen, seed=seed).rates.auc.to_dict(),
+                    "membership": attack(*seen, informed=True, seed=seed).rates.auc.to_dict(),
                     "label": label_attack(eraser, graph, requests=requests, seed=seed).to_dict(),
                     "edges": edges.to_dict(),
                 }

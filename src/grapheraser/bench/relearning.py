@@ -104,7 +104,7 @@ def _forget(settings: Any, state: State, node: int) -> tuple[State, Change]:
     removal = coalesce(state.graph, Nodes([node]))
     plan = plan_removal(state.graph, state.partition, removal)
     graph = state.graph.without(removal)
-    cut = state.partition.restricted_to(graph.train_nodes)
+    cut = state.partition.without(plan.trained)
     after, _ = change_state(
         settings,
         state,

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "fidelity": "F1 of the CPU engine and of the PyG loop, over ten seeds",
     "unlearn": "a request, up to its receipt, against PyG from scratch",
     "relearning": "relearning the aggregation after a request",
+    "modules": "predictions of a user's own module against one pass through PyG",
     "cuda": "the CUDA engine against the PyG loop on one GPU",
     "leaks": "what each part of the ensemble gives away to four attacks",
     "utility": "F1 of the defaults and their parts against training from scratch, ten graphs",

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import EmptyEnsembleError
 from grapheraser.graph import TRAIN, Graph, Removal
-from grapheraser.graph.csr import slices_of
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import halo_edges, halo_edges_to
 from grapheraser.reports.wording import plural
@@ -60,6 +59,7 @@ class Plan:
         cut_edges: requested edges that are in no shard's training graph (they cross shards, or
             touch a node that is not trained on): deleting them retrains nothing.
         untrained_nodes: requested nodes and feature rows that no shard was trained on.
+        trained: sorted ids of the requested nodes that leave a shard.
         touched: sorted ids of the nodes left behind whose neighbours or features change.
         notes: what the operator should know.
     """
@@ -68,6 +68,7 @@ class Plan:
     shards: tuple[ShardPlan, ...]
     cut_edges: int
     untrained_nodes: int
+    trained: NDArray[np.int64]
     touched: NDArray[np.int64]
     notes: tuple[str, ...] = ()
 
@@ -150,6 +151,7 @@ def plan_removal(
         shards=shards,
         cut_edges=int((~seen).sum()),
         untrained_nodes=len(removal.nodes) + len(removal.features) - len(trained) - len(cleared),
+        trained=trained,
         touched=_touched(graph, removal),
     )
 
@@ -160,7 +162,7 @@ def _shards_of_edges(
     """The shards of both ends of each edge ``[m, 2]``; -1 for nodes that are not trained on."""
     flat = edges.ravel()
     shards = np.full(len(flat), -1, dtype=np.int64)
-    trained = graph.role[graph.positions(flat)] == TRAIN
+    trained = graph.roles(flat) == TRAIN
     shards[trained] = partition.shard_of(flat[trained])
     return shards.reshape(-1, 2)
 
@@ -187,11 +189,10 @@ def _halo_edges_named(
 
 
 def _trained(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    return nodes[graph.role[graph.positions(nodes)] == TRAIN]
+    return nodes[graph.roles(nodes) == TRAIN]
 
 
 def _touched(graph: Graph, removal: Removal) -> NDArray[np.int64]:
-    gone = graph.positions(removal.nodes)
-    around = graph.ids[graph.indices[slices_of(graph.indptr, gone)]]
+    around = graph.around(removal.nodes)
     touched = np.union1d(np.union1d(around, removal.edges.ravel()), removal.features)
     return np.setdiff1d(touched, removal.nodes)

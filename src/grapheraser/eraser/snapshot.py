@@ -70,7 +70,7 @@ class Snapshot:
     def score(self, nodes: ArrayLike) -> float:
         """Micro F1 on labelled nodes, by id."""
         graph = self.state.graph
-        labels = graph.y[graph.positions(nodes)]
+        labels = graph.labels(nodes)
         if len(labels) == 0:
             raise GraphError("there are no nodes to score.")
         if (labels == UNLABELLED).any():
@@ -92,7 +92,7 @@ class Snapshot:
                     ) from error
             raise
         plan = plan_removal(self.state.graph, self.state.partition, removal, self.settings.halo_key)
-        nodes = len(self.state.partition.nodes) - sum(shard.nodes for shard in plan.shards)
+        nodes = self.state.partition.num_nodes - sum(shard.nodes for shard in plan.shards)
         return replace(plan, notes=self.shrunk(nodes))
 
     def shrunk(self, nodes: int) -> tuple[str, ...]:

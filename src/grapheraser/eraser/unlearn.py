@@ -17,7 +17,7 @@ def unlearn(now: Snapshot, request: Request | Sequence[Request]) -> Snapshot:
     plan = now.plan(request)
     planned = time.perf_counter()
     graph = now.state.graph.without(plan.removal)
-    partition = now.state.partition.restricted_to(graph.train_nodes)
+    partition = now.state.partition.without(plan.trained)
     removed = time.perf_counter()
     after, seconds = change_state(
         now.settings,

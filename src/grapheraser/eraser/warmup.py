@@ -44,7 +44,7 @@ def _rehearse(tiny: Settings) -> None:
         removal = coalesce(state.graph, request)
         plan = plan_removal(state.graph, state.partition, removal, tiny.halo_key)
         rest = state.graph.without(removal)
-        partition = state.partition.restricted_to(rest.train_nodes)
+        partition = state.partition.without(plan.trained)
         state, _seconds = change_state(
             tiny,
             state,

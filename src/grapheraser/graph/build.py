@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.checks import whole
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array, as_ids, as_int64, fresh
-from grapheraser.graph.csr import csr_from_pairs
+from grapheraser.graph.csr import symmetric_csr
 from grapheraser.graph.roles import NO_ROLE, TEST, TRAIN, UNLABELLED
 
 _MOST = 2**31 - 1
@@ -32,8 +32,9 @@ def checked_fields(
     n = features.shape[0]
     node_ids = np.arange(n, dtype=np.int64) if ids is None else _check_ids(ids, n)
     labels, classes = _check_labels(y, n, num_classes)
-    order = np.argsort(node_ids, kind="stable")
-    node_ids, features, labels = node_ids[order], sp.csr_array(features[order]), labels[order]
+    if n and (np.diff(node_ids) < 0).any():
+        order = np.argsort(node_ids, kind="stable")
+        node_ids, features, labels = node_ids[order], features[order], labels[order]
     indptr, indices, notes = _check_edges(edge_index, node_ids, each_edge_once)
     role = _check_roles(node_ids, labels, train, test)
     return fresh(
@@ -55,8 +56,8 @@ def check_new_row(
     (node_id,) = as_ids([node])
     if node_id < 0:
         raise GraphError(f"node ids must be non-negative (found {node_id}).")
-    row = _check_features(
-        features if sp.issparse(features) else as_array(features, "features")[None]
+    row = sp.csr_array(
+        _check_features(features if sp.issparse(features) else as_array(features, "features")[None])
     )
     if row.shape != (1, num_features):
         raise GraphError(f"a new node needs {num_features} features (found shape {row.shape}).")
@@ -66,7 +67,8 @@ def check_new_row(
     return row
 
 
-def _check_features(x: Any) -> sp.csr_array:
+def _check_features(x: Any) -> sp.csr_array | NDArray[np.float32]:
+    """Float32 features that nobody else holds: dense where most entries are not 0, else CSR."""
     x = x if sp.issparse(x) else as_array(x, "features")
     if x.ndim != 2 or x.dtype.kind not in "fiub":
         raise GraphError(f"features must be a numeric matrix (found {x.ndim}-d, dtype {x.dtype}).")
@@ -74,23 +76,31 @@ def _check_features(x: Any) -> sp.csr_array:
         raise GraphError(f"a graph has at most {_MOST} feature columns (found {x.shape[1]}).")
     # A value too large for float32 becomes infinite and is refused below.
     with np.errstate(over="ignore"):
+        if not sp.issparse(x) and 2 * np.count_nonzero(x) > x.size:
+            dense: NDArray[np.float32] = np.array(x, dtype=np.float32, order="C")
+            _refuse_infinite(dense.ravel(), np.arange(0, dense.size + 1, dense.shape[1]))
+            return dense
         features = sp.csr_array(x, dtype=np.float32, copy=True)
     try:
         features.check_format(full_check=True)
     except ValueError as error:
         raise GraphError(f"the feature matrix is malformed ({error}).") from error
-    bad = ~np.isfinite(features.data)
-    if bad.any():
-        row = int(np.searchsorted(features.indptr, np.flatnonzero(bad)[0], side="right")) - 1
-        raise GraphError(
-            f"features must be finite (found {features.data[bad][0]} in row {row}; "
-            f"{int(bad.sum())} such values)."
-        )
+    _refuse_infinite(features.data, features.indptr)
     features.sum_duplicates()
     features.eliminate_zeros()
     features.indices = features.indices.astype(np.int32)
     features.indptr = features.indptr.astype(np.int32 if features.nnz < 2**31 else np.int64)
     return features
+
+
+def _refuse_infinite(values: NDArray[np.float32], indptr: NDArray[Any]) -> None:
+    finite = np.isfinite(values)
+    if not finite.all():
+        row = int(np.searchsorted(indptr, np.flatnonzero(~finite)[0], side="right")) - 1
+        raise GraphError(
+            f"features must be finite (found {values[~finite][0]} in row {row}; "
+            f"{int((~finite).sum())} such values)."
+        )
 
 
 def _check_ids(ids: ArrayLike, n: int) -> NDArray[np.int64]:
@@ -138,32 +148,32 @@ def _check_edges(
             f"edge_index must be an integer array of shape [2, m] "
             f"(found {list(pairs.shape)}, dtype {pairs.dtype})."
         )
-    n = len(ids)
-    flat = as_int64(pairs, "edge end points")
-    at = np.minimum(np.searchsorted(ids, flat), max(n - 1, 0))
-    unknown = ids[at] != flat if n else np.ones(flat.shape, dtype=bool)
-    if unknown.any():
-        raise GraphError(
-            f"edge end points must be among the {n} node ids (found {flat[unknown][0]})."
-        )
-
+    at = _ranks(as_int64(pairs, "edge end points"), ids)
+    indptr, indices, loops, repeated, one_way = symmetric_csr(at[0], at[1], len(ids))
     notes = []
-    loops = at[0] == at[1]
-    if loops.any():
-        notes.append(f"{int(loops.sum())} self-loops dropped")
-    at = at[:, ~loops]
-    keys = at[0] * max(n, 1) + at[1]
-    distinct = np.unique(keys)
-    if len(distinct) < len(keys):
-        notes.append(f"{len(keys) - len(distinct)} duplicate edges dropped")
-    reverse = (distinct % max(n, 1)) * max(n, 1) + distinct // max(n, 1)
-    one_way = int((~np.isin(reverse, distinct)).sum())
+    if loops:
+        notes.append(f"{loops} self-loops dropped")
+    if repeated:
+        notes.append(f"{repeated} duplicate edges dropped")
     if one_way and not each_edge_once:
         notes.append(f"the input was directed: the reverse of {one_way} edges was added")
-    indptr, indices = csr_from_pairs(
-        np.concatenate([at[0], at[1]]), np.concatenate([at[1], at[0]]), n
-    )
     return indptr, indices, tuple(notes)
+
+
+def _ranks(ends: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Where each id is among the sorted ones; raises on an id that is not."""
+    n = len(ids)
+    if n and ids[0] == 0 and ids[-1] == n - 1:
+        unknown = (ends < 0) | (ends >= n)
+        at = ends
+    else:
+        at = np.minimum(np.searchsorted(ids, ends), max(n - 1, 0))
+        unknown = ids[at] != ends if n else np.ones(ends.shape, dtype=bool)
+    if unknown.any():
+        raise GraphError(
+            f"edge end points must be among the {n} node ids (found {ends[unknown][0]})."
+        )
+    return at.astype(np.int32)
 
 
 def _check_roles(

@@ -1,4 +1,4 @@
-"""How node ids are cut into pages: a function of the ids that are there, and of nothing else.
+"""How node ids are divided into pages: a function of the ids that are there, and of nothing else.
 
 A page is a block of ``16**j`` ids, aligned to its size, that holds at most `ROOM` nodes while the
 block around it, sixteen times as large, holds more. Whatever was added and removed on the way, the
@@ -68,6 +68,12 @@ class Directory:
         blocks = np.arange((top >> shift) + 1, dtype=np.int64) << shift
         first = np.searchsorted(self.starts, blocks, side="right") - 1
         return np.maximum(first, 0).astype(np.int32), shift
+
+    def same_blocks(self, other: Directory) -> bool:
+        """Whether two directories have the same blocks, whatever they hold."""
+        return (self.starts is other.starts and self.sizes is other.sizes) or (
+            np.array_equal(self.starts, other.starts) and np.array_equal(self.sizes, other.sizes)
+        )
 
     def around(self, page: int, size: int) -> tuple[int, int, int]:
         """The block of ``16**size`` around a page: its smallest id, and its range of pages."""

@@ -407,7 +407,7 @@ class Graph:
             row.toarray() if self.pages.dense else row,
         )
         pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
-        return self._changed(self.pages.with_rows(rows, pairs), np.append(others, node))
+        return self._changed(self.pages.with_rows(rows, pairs), np.union1d(others, [node]))
 
     def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
         """The same graph with a random train/test split of its labelled nodes."""

@@ -15,7 +15,7 @@ without showing the leaf of any other.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -37,6 +37,7 @@ from grapheraser.kernels.paged import (
 LEVELS = 16
 EMPTY = hashlib.sha256(b"\x01\x00\x00").digest()
 _LEAF, _NODE = b"\x00", b"\x01"
+_SIXTEENS = 16 ** np.arange(1, LEVELS, dtype=np.int64)
 
 Ids = NDArray[np.int64]
 Digests = NDArray[np.uint8]
@@ -47,25 +48,25 @@ class Leaves(NamedTuple):
 
     Attributes:
         leaves: ``[m, 32]``, the digests of its nodes.
-        root: the digest of the page's block.
         levels: int8 ``[m]``, the highest level at which each node is alone.
-        tops: ``[m, 32]``, the digests of their branches there. Both are None in a tree that was
-            restored, and worked out for the pages that a change or a proof touches.
+        tops: ``[m, 32]``, the digests of their branches there.
+        blocks: the digests of the blocks within the page that hold several nodes, by level and
+            smallest id.
+        root: the digest of the page's block.
     """
 
     leaves: Digests
-    root: bytes
-    levels: NDArray[np.int8] | None = None
-    tops: Digests | None = None
-
-
-class _Branches(NamedTuple):
-    """The nodes of a page, or of several, with the branches that each is alone in; see `Leaves`."""
-
-    ids: Ids
-    leaves: Digests
     levels: NDArray[np.int8]
     tops: Digests
+    blocks: dict[tuple[int, int], bytes]
+    root: bytes
+
+
+class KeptLeaves(NamedTuple):
+    """The same from where they were kept; the rest is worked out once a change touches the page."""
+
+    leaves: Digests
+    root: bytes
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class MerkleTree:
     """
 
     pages: Pages
-    leaves: tuple[Leaves, ...]
+    leaves: tuple[Leaves | KeptLeaves, ...]
     inner: dict[tuple[int, int], bytes]
 
     @classmethod
@@ -146,40 +147,43 @@ class MerkleTree:
         return cls(pages, leaves, _inner(pages, leaves))
 
     @classmethod
-    def restored(cls, pages: Pages, leaves: Iterable[Leaves]) -> MerkleTree:
-        """From leaves that were computed before and kept; digests no node."""
-        known = tuple(leaves)
-        return cls(pages, known, _inner(pages, known))
+    def restored(cls, pages: Pages, leaves: Iterable[KeptLeaves]) -> MerkleTree:
+        """From leaves that were computed before; digests no node."""
+        kept = tuple(leaves)
+        return cls(pages, kept, _inner(pages, kept))
 
     @property
     def root(self) -> bytes:
         return self.inner.get((LEVELS, 0), EMPTY)
 
     def changed(self, pages: Pages, touched: Ids) -> MerkleTree:
-        """The tree of pages that differ from these in the touched ids, and in ids that are gone."""
+        """The tree of pages that differ in some touched ids (sorted), and in ids that are gone."""
         old, new = self.pages.table, pages.table
-        if old.starts is not new.starts and not np.array_equal(old.starts, new.starts):
+        if not self.pages.directory.same_blocks(pages.directory):
             return self._recut(pages, touched)
         moved = (old.nodes != new.nodes) | (old.edges != new.edges) | (old.features != new.features)
         leaves, inner = list(self.leaves), dict(self.inner)
-        dirty: set[int] = set()
-        for number in np.flatnonzero(moved).tolist():
-            leaves[number] = _again(self, pages, number, number, touched)
+        places = located(new, touched)
+        digests = leaf_digests(pages, places)
+        dirty = np.flatnonzero(moved).tolist()
+        for number in dirty:
+            low, high = np.searchsorted(places, [number * ROOM, (number + 1) * ROOM])
+            rows, part = places[low:high] % ROOM, digests[low:high]
+            leaves[number] = _updated(self, pages, number, rows, part)
             inner[_key(pages, number)] = leaves[number].root
-            dirty.add(number)
         _climb(pages, inner, dirty)
         return MerkleTree(pages, tuple(leaves), inner)
 
     def _recut(self, pages: Pages, touched: Ids) -> MerkleTree:
         """The same where blocks were joined or split; leaves that are not touched are kept."""
         before = {_key(self.pages, number): number for number in range(len(self.leaves))}
-        leaves = []
+        leaves: list[Leaves | KeptLeaves] = []
         for number in range(len(pages.pages)):
             same = before.get(_key(pages, number))
             if same is not None and self.pages.pages[same] is pages.pages[number]:
                 leaves.append(self.leaves[same])
             else:
-                leaves.append(_again(self, pages, number, None, touched))
+                leaves.append(_again(self, pages, number, touched))
         return MerkleTree(pages, tuple(leaves), _inner(pages, leaves))
 
     def leaf(self, node: int) -> bytes | None:
@@ -210,11 +214,11 @@ class MerkleTree:
                 if digest is not None:
                     found[branch] = digest
             return found
-        nodes = _branches_of(self, inside)
-        ids = nodes.ids
+        leaves = _whole(self, inside)
+        ids = _ids(self.pages, inside)
         low, high = np.searchsorted(ids, [start, min(start + 16**level, 2**63 - 1)])
         high = int(high) + int(high < len(ids) and start + 16**level > 2**63 - 1)
-        return _split(nodes, int(low), int(high), level)
+        return _split(ids, leaves, int(low), int(high), level)
 
     def _page_around(self, level: int, start: int) -> int | None:
         """The page whose block holds this block or is it."""
@@ -269,90 +273,123 @@ def _alone(ids: Ids, size: int) -> NDArray[np.int8]:
     """The highest level, up to that of the block, at which each of the sorted ids is alone."""
     if len(ids) == 1:
         return np.array([size], dtype=np.int8)
-    differ = (ids[1:] ^ ids[:-1]).astype(np.uint64)
-    shared = np.zeros(len(differ), dtype=np.int8)
-    for level in range(1, LEVELS):
-        shared += (differ >> np.uint64(4 * level)) != 0
+    shared = np.searchsorted(_SIXTEENS, ids[1:] ^ ids[:-1], side="right")
     return np.minimum(np.append(shared, LEVELS), np.append(LEVELS, shared)).astype(np.int8)
 
 
 def _page_leaves(
-    pages: Pages, number: int, leaves: Digests, known: _Branches | None = None
+    pages: Pages, number: int, leaves: Digests, known: tuple[Ids, Leaves] | None = None
 ) -> Leaves:
     """The leaves of a page with the digests of its block; tops that are known are taken over."""
     size, ids = int(pages.directory.sizes[number]), _ids(pages, number)
-    nodes = _alone_in(ids, leaves, size, known)
-    root = _block(nodes, 0, len(ids), size)
-    return Leaves(leaves, root, nodes.levels, nodes.tops)
-
-
-def _alone_in(ids: Ids, leaves: Digests, size: int, known: _Branches | None = None) -> _Branches:
-    """The branches that the nodes of a block are alone in."""
     levels, tops = _alone(ids, size), np.empty_like(leaves)
     again = np.ones(len(ids), dtype=bool)
-    if known is not None and len(known.ids):
-        at = np.minimum(np.searchsorted(known.ids, ids), len(known.ids) - 1)
-        same = (known.ids[at] == ids) & (known.levels[at] == levels)
-        same &= (known.leaves[at] == leaves).all(axis=1)
-        tops[same] = known.tops[at[same]]
+    blocks: dict[tuple[int, int], bytes] = {}
+    if known is not None and len(known[0]):
+        before, old = known
+        at = np.minimum(np.searchsorted(before, ids), len(before) - 1)
+        same = (before[at] == ids) & (old.levels[at] == levels)
+        same &= (old.leaves[at] == leaves).all(axis=1)
+        tops[same] = old.tops[at[same]]
         again = ~same
+        if old.blocks:
+            gone = before[~np.isin(before, ids)]
+            blocks = _clean(old.blocks, np.concatenate([gone, ids[again]]), size)
     for row in np.flatnonzero(again).tolist():
         digest = _chain(leaves[row].tobytes(), int(ids[row]), 0, int(levels[row]))
         tops[row] = np.frombuffer(digest, dtype=np.uint8)
-    return _Branches(ids, leaves, levels, tops)
+    made = Leaves(leaves, levels, tops, blocks, b"")
+    return made._replace(root=_block(ids, made, 0, len(ids), size))
 
 
-def _branches_of(tree: MerkleTree, number: int) -> _Branches:
-    """The branches that the nodes of a page are alone in."""
-    page, ids = tree.leaves[number], _ids(tree.pages, number)
-    if page.levels is None or page.tops is None:
-        return _alone_in(ids, page.leaves, int(tree.pages.directory.sizes[number]))
-    return _Branches(ids, page.leaves, page.levels, page.tops)
+def _whole(tree: MerkleTree, number: int) -> Leaves:
+    """The leaves of a page with all that belongs to them."""
+    page = tree.leaves[number]
+    return page if isinstance(page, Leaves) else _page_leaves(tree.pages, number, page.leaves)
 
 
-def _block(nodes: _Branches, low: int, high: int, level: int) -> bytes:
+def _clean(
+    blocks: dict[tuple[int, int], bytes], nodes: Ids, size: int
+) -> dict[tuple[int, int], bytes]:
+    """The digests of the blocks that hold none of these nodes."""
+    left = dict(blocks)
+    for node in nodes.tolist():
+        for level in range(1, size + 1):
+            left.pop((level, node >> 4 * level << 4 * level), None)
+    return left
+
+
+def _block(ids: Ids, page: Leaves, low: int, high: int, level: int) -> bytes:
     """The digest of a block of ids, all of one page."""
+    first = int(ids[low])
     if high - low == 1:
-        start = int(nodes.levels[low])
-        return _chain(nodes.tops[low].tobytes(), int(nodes.ids[low]), start, level)
-    found = _split(nodes, low, high, level)
-    return _joined(sum(1 << branch for branch in found), list(found.values()))
+        return _chain(page.tops[low].tobytes(), first, int(page.levels[low]), level)
+    key = level, first >> 4 * level << 4 * level
+    if key not in page.blocks:
+        found = _split(ids, page, low, high, level)
+        page.blocks[key] = _joined(sum(1 << branch for branch in found), list(found.values()))
+    return page.blocks[key]
 
 
-def _split(nodes: _Branches, low: int, high: int, level: int) -> dict[int, bytes]:
+def _split(ids: Ids, page: Leaves, low: int, high: int, level: int) -> dict[int, bytes]:
     """The digests of the branches of a block of ids, all of one page, by number."""
-    ids = nodes.ids
     if level == 1:
-        rows = range(low, high)
-        return {int(ids[row]) & 15: nodes.leaves[row].tobytes() for row in rows}
-    if high - low == 1 and int(nodes.levels[low]) >= level:
+        content = page.leaves[low:high].tobytes()
+        branches = (ids[low:high] & 15).tolist()
+        return {b: content[32 * i : 32 * i + 32] for i, b in enumerate(branches)}
+    if high - low == 1 and int(page.levels[low]) >= level:
         node = int(ids[low])
-        digest = _chain(nodes.leaves[low].tobytes(), node, 0, level - 1)
+        digest = _chain(page.leaves[low].tobytes(), node, 0, level - 1)
         return {node >> 4 * (level - 1) & 15: digest}
     numbers = ids[low:high] >> np.int64(4 * (level - 1)) & 15
-    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), high - low]
+    cuts = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), high - low]
+    branches = numbers[cuts[:-1]].tolist()
     return {
-        int(numbers[a]): _block(nodes, low + a, low + b, level - 1)
-        for a, b in pairwise(cuts)
-        if b > a
+        branch: _block(ids, page, low + a, low + b, level - 1)
+        for branch, (a, b) in zip(branches, pairwise(cuts), strict=True)
     }
 
 
-def _again(tree: MerkleTree, pages: Pages, number: int, before: int | None, touched: Ids) -> Leaves:
-    """The leaves of a page after a change; digests only the touched nodes."""
-    ids = _ids(pages, number)
-    numbers = [before] if before is not None else _pages_over(tree.pages, ids)
+def _updated(tree: MerkleTree, pages: Pages, number: int, rows: Ids, digests: Digests) -> Leaves:
+    """The leaves of a page of the same block, with other digests in some rows."""
+    old, ids = _whole(tree, number), _ids(pages, number)
+    before = _ids(tree.pages, number)
+    if tree.pages.table.nodes[number] == pages.table.nodes[number]:
+        leaves, tops = old.leaves.copy(), old.tops.copy()
+        leaves[rows] = digests
+        size = int(pages.directory.sizes[number])
+        for row in rows.tolist():
+            digest = _chain(leaves[row].tobytes(), int(ids[row]), 0, int(old.levels[row]))
+            tops[row] = np.frombuffer(digest, dtype=np.uint8)
+        made = Leaves(leaves, old.levels, tops, _clean(old.blocks, ids[rows], size), b"")
+        return made._replace(root=_block(ids, made, 0, len(ids), size))
     leaves = np.empty((len(ids), 32), dtype=np.uint8)
-    fresh = np.isin(ids, touched)
-    known = None
-    if numbers:
-        olds = [_branches_of(tree, old) for old in numbers]
-        known = _Branches(*(np.concatenate(parts) for parts in zip(*olds, strict=True)))
-        at = np.minimum(np.searchsorted(known.ids, ids), len(known.ids) - 1)
-        fresh |= known.ids[at] != ids
-        leaves[~fresh] = known.leaves[at[~fresh]]
-    else:
-        fresh[:] = True
+    stays = np.isin(ids, before)
+    leaves[stays] = old.leaves[np.searchsorted(before, ids[stays])]
+    leaves[rows] = digests
+    return _page_leaves(pages, number, leaves, (before, old))
+
+
+def _again(tree: MerkleTree, pages: Pages, number: int, touched: Ids) -> Leaves:
+    """The leaves of a page of another block; digests only nodes that are touched or new."""
+    ids = _ids(pages, number)
+    numbers = _pages_over(tree.pages, ids)
+    old_ids = np.concatenate([ids[:0], *(_ids(tree.pages, old) for old in numbers)])
+    leaves = np.empty((len(ids), 32), dtype=np.uint8)
+    fresh, known = np.isin(ids, touched) | ~np.isin(ids, old_ids), None
+    if len(old_ids):
+        olds = [_whole(tree, old) for old in numbers]
+        known = (
+            old_ids,
+            Leaves(
+                np.concatenate([old.leaves for old in olds]),
+                np.concatenate([old.levels for old in olds]),
+                np.concatenate([old.tops for old in olds]),
+                {},
+                b"",
+            ),
+        )
+        leaves[~fresh] = known[1].leaves[np.searchsorted(old_ids, ids[~fresh])]
     rows = np.flatnonzero(fresh)
     leaves[rows] = leaf_digests(pages, number * ROOM + rows)
     return _page_leaves(pages, number, leaves, known)
@@ -367,13 +404,13 @@ def _pages_over(pages: Pages, ids: Ids) -> list[int]:
     return list(range(low, int(np.searchsorted(starts, ids[-1], side="right"))))
 
 
-def _inner(pages: Pages, leaves: tuple[Leaves, ...] | list[Leaves]) -> dict[tuple[int, int], bytes]:
+def _inner(pages: Pages, leaves: Sequence[Leaves | KeptLeaves]) -> dict[tuple[int, int], bytes]:
     inner = {_key(pages, number): page.root for number, page in enumerate(leaves)}
-    _climb(pages, inner, set(range(len(leaves))))
+    _climb(pages, inner, range(len(leaves)))
     return inner
 
 
-def _climb(pages: Pages, inner: dict[tuple[int, int], bytes], dirty: set[int]) -> None:
+def _climb(pages: Pages, inner: dict[tuple[int, int], bytes], dirty: Iterable[int]) -> None:
     """Compute the digests of all blocks around these pages, from small to large."""
     waiting: dict[int, set[int]] = {level: set() for level in range(1, LEVELS + 1)}
     for number in dirty:

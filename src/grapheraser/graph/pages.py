@@ -2,7 +2,7 @@
 
 Pages are never changed. A graph after a change holds new pages for the blocks of ids that differ
 and the same ones for all others; an old page leaves memory with the last graph that holds it. See
-`kernels.paged` for what a page looks like, and `directory` for how ids are cut into pages.
+`kernels.paged` for what a page looks like, and `directory` for which ids share one.
 """
 
 from __future__ import annotations

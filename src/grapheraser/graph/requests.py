@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.canonical import digest_of
 from grapheraser.errors import NothingToForgetError, ParameterError, UnknownEdgeError
+from grapheraser.kernels.paged import feature_rows
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
@@ -140,7 +141,7 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
     features = np.array(form["features"], dtype=np.int64)
 
     for named in (nodes, edges.ravel(), features):
-        graph.positions(named)
+        graph.places(named)
     missing = ~graph.has_edges(edges)
     if missing.any():
         u, v = edges[missing][0]
@@ -152,7 +153,7 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
     # Removing a node removes its edges and features: drop what else the request says of them.
     edges = edges[~np.isin(edges, nodes).any(axis=1)]
     features = features[~np.isin(features, nodes)]
-    empty = np.diff(graph.x.indptr)[graph.positions(features)] == 0
+    empty = np.diff(feature_rows(graph.table, graph.places(features))[0]) == 0
     if empty.any():
         raise NothingToForgetError(
             f"node {features[empty][0]} has no features to forget "

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from grapheraser.checks import real
+from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import ParameterError
 from grapheraser.models.presets import PRESETS
 from grapheraser.models.spec import CLOSED_FORM, ModelSpec
@@ -24,15 +24,23 @@ class CustomModel:
     Attributes:
         factory: a class or function; importable by name if the run is to be saved and loaded.
         lr, weight_decay: of Adam.
+        hops: how far the module looks, which is what a prediction has to compute: a number of
+            hops, ``"all"`` if it takes the whole graph, or ``"auto"`` to find out by trying. Has
+            no part in training.
     """
 
     factory: ModuleFactory
     lr: float = 0.01
     weight_decay: float = 0.001
+    hops: int | str = "auto"
 
     def __post_init__(self) -> None:
         real("lr", "CustomModel", self.lr, above=0)
         real("weight_decay", "CustomModel", self.weight_decay, 0)
+        if isinstance(self.hops, str):
+            one_of("hops", "CustomModel", self.hops, ("auto", "all"))
+        else:
+            object.__setattr__(self, "hops", whole("hops", "CustomModel", self.hops, 0))
 
     closed_form: ClassVar[bool] = False
     members: ClassVar[None] = None
@@ -48,6 +56,7 @@ class CustomModel:
             "factory": self.name,
             "lr": self.lr,
             "weight_decay": self.weight_decay,
+            "hops": self.hops,
         }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import as_ids, fresh, owned, read_only
+from grapheraser.graph.pages import Pages, Rows
+from grapheraser.kernels.paged import NOWHERE, labels_at, located
 from grapheraser.partition.quality import PartitionQuality
 
 NODES, EDGES, FEATURES, LABELS = "nodes", "edges", "features", "labels"
@@ -74,6 +78,9 @@ class Partitioner(Protocol):
 class Partition:
     """The shard of each training node, and how it was chosen.
 
+    Like a graph it is held in pages (of ids and shards), which one that came out of a change shares
+    with the one before; it puts ``nodes`` and ``labels`` together when it is first asked for them.
+
     Attributes:
         nodes: sorted ids of the training nodes.
         labels: int32, the shard of each.
@@ -104,12 +111,48 @@ class Partition:
         object.__setattr__(self, "nodes", owned(self.nodes))
         object.__setattr__(self, "labels", owned(self.labels))
 
+    @classmethod
+    def of_pages(cls, pages: Pages, **fields: Any) -> Partition:
+        """A partition that is held in pages, with all fields but ``nodes`` and ``labels``."""
+        made = object.__new__(cls)
+        made.__dict__.update(fields, pages=pages)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """Put together the arrays of a partition that is held in pages."""
+        if name in ("nodes", "labels") and "pages" in self.__dict__:
+            nodes, labels, _ = self.pages.nodes()
+            self.__dict__.update(fresh(nodes=nodes, labels=labels.astype(np.int32)))
+            return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __repr__(self) -> str:
         sizes = self.sizes[self.sizes > 0]
         return (
-            f"Partition({self.method!r}, num_shards={self.num_shards}, nodes={len(self.nodes):,}, "
+            f"Partition({self.method!r}, num_shards={self.num_shards}, nodes={self.num_nodes:,}, "
             f"sizes {sizes.min()}-{sizes.max()})"
         )
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes in all shards."""
+        return int(self.sizes.sum())
+
+    @cached_property
+    def pages(self) -> Pages:
+        """The pages that hold the partition: of a graph without edges, its labels the shards."""
+        n = len(self.nodes)
+        none = np.zeros(0, dtype=np.int64)
+        pointers, x = np.zeros(n + 1, dtype=np.int64), np.zeros((n, 0), dtype=np.float32)
+        role = np.zeros(n, dtype=np.int8)
+        return Pages.of(Rows(self.nodes, self.labels.astype(np.int64), role, pointers, none, x))
+
+    @cached_property
+    def _members(self) -> tuple[NDArray[np.int64], ...]:
+        """Sorted ids of the nodes of each shard."""
+        order = np.argsort(self.labels, kind="stable")
+        parts = np.split(self.nodes[order], np.cumsum(self.sizes)[:-1])
+        return tuple(read_only(part.copy()) for part in parts)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -142,7 +185,7 @@ class Partition:
         return {
             "method": self.method,
             "num_shards": self.num_shards,
-            "nodes": len(self.nodes),
+            "nodes": self.num_nodes,
             "capacity": self.capacity,
             "seed": self.seed,
             "sizes": self.sizes.tolist(),
@@ -160,34 +203,67 @@ class Partition:
     def shard_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
         """The shard of each of these training nodes."""
         ids = as_ids(nodes)
-        at = np.minimum(np.searchsorted(self.nodes, ids), max(len(self.nodes) - 1, 0))
-        known = self.nodes[at] == ids if len(self.nodes) else np.zeros(len(ids), dtype=bool)
-        if not known.all():
-            raise UnknownNodeError(f"node {ids[~known][0]} is in no shard.")
-        return self.labels[at]
+        return labels_at(self.pages.table, self._places(ids)).astype(np.int32)
+
+    def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each node is in a shard."""
+        found: NDArray[np.bool_] = located(self.pages.table, as_ids(nodes)) != NOWHERE
+        return found
 
     def members(self, shard: int) -> NDArray[np.int64]:
         """Sorted ids of the nodes of one shard."""
-        return self.nodes[self.labels == shard]
+        return self._members[shard] if 0 <= shard < self.num_shards else as_ids(())
 
     def restricted_to(self, nodes: ArrayLike) -> Partition:
         """The same partition on those of its nodes that are among ``nodes``.
 
         Its quality is unknown: even where all nodes are left, edges between them may be gone.
         """
-        keep = np.isin(self.nodes, as_ids(nodes))
-        if keep.all():
-            return replace(self, quality=None)
-        rest = fresh(nodes=self.nodes[keep], labels=self.labels[keep])
-        return replace(self, **rest, quality=None)
+        return self.without(self.nodes[~np.isin(self.nodes, as_ids(nodes))])
+
+    def without(self, nodes: ArrayLike) -> Partition:
+        """The same partition without some of its nodes, in the time that they take.
+
+        Its quality is unknown: the edges of the nodes are gone too.
+        """
+        ids = np.unique(as_ids(nodes))
+        lost = self.shard_of(ids)
+        members = list(self._members)
+        for shard in np.unique(lost).tolist():
+            gone = np.isin(members[shard], ids[lost == shard], assume_unique=True)
+            members[shard] = read_only(members[shard][~gone])
+        none = np.zeros((0, 2), dtype=np.int64)
+        pages = self.pages.without(self._places(ids), none, as_ids(()))
+        return self._changed(pages, members)
 
     def with_node(self, node: int, shard: int, *, inputs: frozenset[str]) -> Partition:
         """The same partition with one more node, placed by reading ``inputs``."""
-        at = int(np.searchsorted(self.nodes, node))
-        return replace(
-            self,
-            nodes=np.insert(self.nodes, at, node),
-            labels=np.insert(self.labels, at, shard).astype(np.int32),
-            inputs=self.inputs | inputs,
-            quality=None,
-        )
+        ids = np.array([node], dtype=np.int64)
+        pointers, x = np.zeros(2, dtype=np.int64), np.zeros((1, 0), dtype=np.float32)
+        labels, role = np.array([shard], dtype=np.int64), np.zeros(1, dtype=np.int8)
+        row = Rows(ids, labels, role, pointers, as_ids(()), x)
+        members = list(self._members)
+        at = int(np.searchsorted(members[shard], node))
+        members[shard] = read_only(np.insert(members[shard], at, node))
+        pages = self.pages.with_rows(row, np.zeros((0, 2), dtype=np.int64))
+        return self._changed(pages, members, inputs=self.inputs | inputs)
+
+    def _places(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        places: NDArray[np.int64] = located(self.pages.table, ids)
+        if (places == NOWHERE).any():
+            raise UnknownNodeError(f"node {ids[places == NOWHERE][0]} is in no shard.")
+        return places
+
+    def _changed(
+        self, pages: Pages, members: Sequence[NDArray[np.int64]], **fields: Any
+    ) -> Partition:
+        """This partition in other pages."""
+        sizes = np.array([len(part) for part in members], dtype=np.int64)
+        made = object.__new__(Partition)
+        kept = (field.name for field in dataclasses.fields(self))
+        made.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
+        for name in ("nodes", "labels"):
+            made.__dict__.pop(name, None)
+        made.__dict__.update(fields, pages=pages, _members=tuple(members), quality=None)
+        made.__dict__["sizes"] = read_only(sizes)
+        return made

@@ -33,11 +33,11 @@ def place_node(
     if partition.data_free:
         return _place_by_id(partition, graph, node, partitioner), frozenset()
     neighbours = graph.neighbours(node)
-    trained = neighbours[np.isin(neighbours, partition.nodes)]
+    trained = neighbours[partition.contains(neighbours)]
     if len(trained):
         counts = np.bincount(partition.shard_of(trained), minlength=partition.num_shards)
         shard = int(counts.argmax())
-        full = max(partition.capacity, math.ceil((len(partition.nodes) + 1) / partition.num_shards))
+        full = max(partition.capacity, math.ceil((partition.num_nodes + 1) / partition.num_shards))
         if partition.sizes[shard] < full:
             return shard, frozenset({NODES, EDGES})
     return int(partition.sizes.argmin()), frozenset({NODES, EDGES})

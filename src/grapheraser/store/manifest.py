@@ -1,9 +1,9 @@
 """The manifest of a run, and the files that belong to the run by it.
 
     run.json                         the manifest
-    pages/<digest>.page              what a page of the graph holds; see `store.pages`
-    graph-<digest>.npy               the index of the pages
-    partition-<digest>.npz           the shard of every training node
+    pages/<digest>.page              what a page of the graph or the partition holds
+    graph-<digest>.npy               the index of the graph's pages; see `store.pages`
+    partition-<digest>.npy           the index of the partition's pages
     aggregator-<digest>.safetensors  what the aggregator holds
     shards/<digest>.safetensors      one file per shard model
     receipts/000001-<digest>.json    one file per change, canonical JSON
@@ -29,7 +29,7 @@ from grapheraser.errors import (
 )
 from grapheraser.receipts import Receipt, Receipts, Stored
 from grapheraser.store.files import TEMPORARY, read_checked
-from grapheraser.store.pages import page_digests, page_file, read_index
+from grapheraser.store.pages import GRAPH, SHARDS, page_digests, page_file, read_index
 
 MANIFEST, LOCK = "run.json", ".lock"
 # There while a save changes the folder, and after one that did not finish.
@@ -40,9 +40,9 @@ FORMAT, VERSION = "grapheraser-run", 5
 OVERWRITE = "overwrite it with `grapheraser fit --replace`, or save(..., replace=True)."
 
 _HEX = "[0-9a-f]{20}"
-# Graphs in one npz file were those of earlier versions.
+# Earlier versions had graph and partition in one npz file each.
 _PART = re.compile(
-    rf"graph-{_HEX}\.np[yz]|partition-{_HEX}\.npz|(aggregator-|shards/){_HEX}\.safetensors"
+    rf"(graph|partition)-{_HEX}\.np[yz]|(aggregator-|shards/){_HEX}\.safetensors"
     rf"|pages/[0-9a-f]{{64}}\.page|receipts/\d{{6,}}-{_HEX}\.json"
 )
 _LEFTOVER = re.compile(
@@ -176,11 +176,14 @@ def known_names(path: Path, manifest: dict[str, Any], found: Collection[str]) ->
 
 def named_pages(path: Path, manifest: dict[str, Any]) -> set[bytes]:
     """The digests of all files of pages."""
-    try:
-        entry = manifest["graph"]
-        return set(page_digests(read_index(read_part(path, entry["file"], entry["sha256"]))))
-    except (KeyError, TypeError) as error:
-        raise CorruptRunError(f"{path / MANIFEST}: does not name a graph ({error!r}).") from error
+    found: set[bytes] = set()
+    for part, kind in (("graph", GRAPH), ("partition", SHARDS)):
+        try:
+            content = read_part(path, manifest[part]["file"], manifest[part]["sha256"])
+        except (KeyError, TypeError) as error:
+            raise CorruptRunError(f"{path / MANIFEST}: names no {part} ({error!r}).") from error
+        found.update(page_digests(read_index(content, kind)))
+    return found
 
 
 def direct_files(part: Any) -> dict[str, str]:

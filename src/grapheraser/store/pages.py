@@ -1,37 +1,39 @@
-"""The pages of a graph as files, and the index that names them.
+"""The pages of a graph and a partition as files, and the indexes that name them.
 
-A page of a graph is two files, each a header of four numbers and then its blocks (see
-`kernels.paged`), every one of them padded to eight bytes; all numbers are little-endian.
+A page of a graph is two files and a page of a partition is one, each a header of four numbers and
+then its blocks (see `kernels.paged`), padded to eight bytes; all numbers are little-endian.
 
-    topology   TOPOLOGY, nodes m, entries e, 0       nodes, edges, and m leaves of the Merkle tree
-    features   FEATURES, nodes m, columns, values     features; values is -1 where they are dense
+    topology    TOPOLOGY, nodes m, entries e, 0      nodes, edges, and m leaves of the Merkle tree
+    features    FEATURES, nodes m, columns, values   features; values is -1 where they are dense
+    partition   PARTITION, nodes m, 0, 0             nodes, their labels the shards
 
-Neither holds anything of another page, so a change of the graph writes the pages that it touches.
-The index is an array of `ENTRY`, one per page in the order of the ids.
+No file holds anything of another page, so a change writes the pages that it touches. An index is an
+array of `GRAPH` or `SHARDS`, one entry per page in the order of the ids.
 """
 
 from __future__ import annotations
 
 import io
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
+from grapheraser.graph.directory import Directory
 from grapheraser.graph.pages import Page
 
 Block = NDArray[np.uint8]
 
 TOPOLOGY = int.from_bytes(b"GE-topo1", "little")
 FEATURES = int.from_bytes(b"GE-feat1", "little")
+PARTITION = int.from_bytes(b"GE-part1", "little")
 HEADER = 32
-# Where a page begins and how many ids and nodes it spans, its files and its part of the tree.
-ENTRY = np.dtype(
+_BLOCK = [("start", "<i8"), ("size", "<i8"), ("count", "<i8")]
+# The block of ids of a page (see `Directory`), its files, and its root in the Merkle tree.
+GRAPH = np.dtype(
     [
-        ("start", "<i8"),
-        ("size", "<i8"),
-        ("count", "<i8"),
+        *_BLOCK,
         ("topology_bytes", "<i8"),
         ("features_bytes", "<i8"),
         ("topology", "V32"),
@@ -39,6 +41,8 @@ ENTRY = np.dtype(
         ("root", "V32"),
     ]
 )
+SHARDS = np.dtype([*_BLOCK, ("shards", "V32")])
+_FILES = ("topology", "features", "shards")
 
 
 class Topology(NamedTuple):
@@ -62,6 +66,11 @@ def topology_content(page: Page, leaves: NDArray[np.uint8]) -> bytes:
     padding = bytes(-13 * count % 8)
     head = header.tobytes() + page.nodes.tobytes() + padding
     return b"".join((head, page.edges.data, np.ascontiguousarray(leaves).data))
+
+
+def shards_content(block: Block, count: int) -> bytes:
+    """The file of a page of a partition."""
+    return np.array([PARTITION, count, 0, 0], dtype="<i8").tobytes() + block.tobytes()
 
 
 def features_content(block: Block, count: int, columns: int, *, dense: bool) -> bytes:
@@ -95,6 +104,14 @@ def read_features(content: bytes) -> tuple[Block, int, int, bool]:
     return np.frombuffer(content, dtype=np.uint8)[HEADER:], count, columns, values < 0
 
 
+def read_shards_of(content: bytes) -> Block:
+    """The block of nodes of a page of a partition."""
+    magic, count, *none = _header(content)
+    if magic != PARTITION or none != [0, 0] or len(content) != HEADER + 13 * count:
+        raise CorruptRunError("not a page of a partition.")
+    return np.frombuffer(content, dtype=np.uint8)[HEADER:]
+
+
 def _header(content: bytes) -> tuple[int, int, int, int]:
     if len(content) < HEADER:
         raise CorruptRunError("not a page.")
@@ -111,26 +128,46 @@ def index_content(index: NDArray[np.void]) -> bytes:
     return buffer.getvalue()
 
 
-def read_index(content: bytes) -> NDArray[np.void]:
-    """An index from its file."""
+def read_index(content: bytes, kind: np.dtype[np.void]) -> NDArray[np.void]:
+    """An index of this kind from its file."""
     buffer = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(buffer)
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer)
     except ValueError as error:
-        raise CorruptRunError(f"not the index of a graph ({error}).") from error
+        raise CorruptRunError(f"not an index of pages ({error}).") from error
     rest = content[buffer.tell() :]
-    if version != (1, 0) or fortran or dtype != ENTRY or len(rest) != ENTRY.itemsize * shape[0]:
-        raise CorruptRunError("not the index of a graph.")
-    return np.frombuffer(rest, dtype=ENTRY)
+    if version != (1, 0) or fortran or dtype != kind or len(rest) != kind.itemsize * shape[0]:
+        raise CorruptRunError("not an index of pages.")
+    return np.frombuffer(rest, dtype=kind)
 
 
 def page_digests(index: NDArray[np.void]) -> list[bytes]:
-    """The digests of all files that an index names, topology before features."""
-    return [*digests(index, "topology"), *digests(index, "features")]
+    """The digests of all files that an index names."""
+    names = index.dtype.names or ()
+    return [digest for name in names if name in _FILES for digest in digests(index, name)]
 
 
 def digests(index: NDArray[np.void], field: str) -> list[bytes]:
     """One column of digests."""
     raw = np.ascontiguousarray(index[field]).tobytes()
     return [raw[at : at + 32] for at in range(0, len(raw), 32)]
+
+
+def index_of(directory: Directory, kind: np.dtype[np.void], **columns: list[bytes]) -> NDArray[Any]:
+    """An index with the blocks of a directory, and columns of digests."""
+    index = np.zeros(len(directory), dtype=kind)
+    index["start"], index["size"] = directory.starts, directory.sizes
+    index["count"] = directory.counts
+    for name, column in columns.items():
+        index[name] = np.frombuffer(b"".join(column), dtype="V32")
+    return index
+
+
+def directory_of(index: NDArray[np.void]) -> Directory:
+    """The blocks of an index."""
+    return Directory(
+        np.ascontiguousarray(index["start"], dtype=np.int64),
+        np.ascontiguousarray(index["size"], dtype=np.int8),
+        np.ascontiguousarray(index["count"], dtype=np.int64),
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,25 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Graph
-from grapheraser.graph.directory import Directory
-from grapheraser.graph.merkle import Leaves, MerkleTree
+from grapheraser.graph.arrays import read_only
+from grapheraser.graph.merkle import KeptLeaves, MerkleTree
 from grapheraser.graph.pages import Page, Pages
 from grapheraser.partition import Partition
 from grapheraser.store.manifest import read_part
 from grapheraser.store.pages import (
+    GRAPH,
+    HEADER,
+    SHARDS,
     digests,
+    directory_of,
     page_file,
     read_features,
     read_index,
+    read_shards_of,
     read_topology,
 )
-from grapheraser.store.structure import check_structure
-from grapheraser.store.writing import features, partition_files, shard_files, topologies
+from grapheraser.store.structure import check_nodes, check_structure
+from grapheraser.store.writing import page_files, shard_files
 from grapheraser.training import ShardWeights
 
 Entry = Mapping[str, Any]
@@ -34,14 +39,10 @@ Entry = Mapping[str, Any]
 
 def read_graph(path: Path, entry: Entry) -> Graph:
     """The graph of a run, with its Merkle tree."""
-    index = read_index(_read(path, entry))
+    index = read_index(_read(path, entry), GRAPH)
     shape = (int(entry["num_features"]), bool(entry["dense"]))
     pages, leaves = _read_pages(path, index, shape)
-    directory = Directory(
-        np.ascontiguousarray(index["start"], dtype=np.int64),
-        np.ascontiguousarray(index["size"], dtype=np.int8),
-        np.ascontiguousarray(index["count"], dtype=np.int64),
-    )
+    directory = directory_of(index)
     entries = sum(page.edges.nbytes // 8 for page in pages)
     entries -= int(directory.counts.sum()) + len(pages)
     made = Pages.made(directory, pages, *shape, entries)
@@ -58,7 +59,7 @@ def read_graph(path: Path, entry: Entry) -> Graph:
 
 def _read_pages(
     path: Path, index: NDArray[np.void], shape: tuple[int, bool]
-) -> tuple[list[Page], list[Leaves]]:
+) -> tuple[list[Page], list[KeptLeaves]]:
     pages, leaves = [], []
     columns = (
         digests(index, "topology"),
@@ -73,27 +74,42 @@ def _read_pages(
         block, *rest = read_features(read_part(path, page_file(two), two.hex(), other))
         if len(topology.leaves) != count or rest != [count, *shape]:
             raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")
-        topologies.put(topology.leaves, one)
-        features.put(block, two)
+        page_files.put(topology.leaves, one)
+        page_files.put(block, two)
         pages.append(Page(topology.nodes, topology.edges, block))
-        leaves.append(Leaves(topology.leaves, root))
+        leaves.append(KeptLeaves(topology.leaves, root))
     return pages, leaves
 
 
 def read_partition(path: Path, entry: Entry) -> Partition:
     """The partition of a run."""
-    with np.load(io.BytesIO(_read(path, entry)), allow_pickle=False) as z:
-        partition = Partition(
-            nodes=z["nodes"],
-            labels=z["labels"],
-            num_shards=entry["num_shards"],
-            method=entry["method"],
-            capacity=entry["capacity"],
-            inputs=frozenset(entry["inputs"]),
-            seed=entry["seed"],
+    index = read_index(_read(path, entry), SHARDS)
+    directory = directory_of(index)
+    none = np.zeros(0, dtype=np.uint8)
+    pages = []
+    for digest, count in zip(digests(index, "shards"), index["count"].tolist(), strict=True):
+        block = read_shards_of(
+            read_part(path, page_file(digest), digest.hex(), HEADER + 13 * count)
         )
-    partition_files.put(partition, (partition.nodes, partition.labels), entry["sha256"])
-    return partition
+        page_files.put(block, digest)
+        pages.append(Page(block, _no_edges(count), none))
+    made = Pages.made(directory, pages, 0, True, 0)
+    num_shards = int(entry["num_shards"])
+    check_nodes(made, num_shards, "partition")
+    return Partition.of_pages(
+        made,
+        num_shards=num_shards,
+        method=entry["method"],
+        capacity=entry["capacity"],
+        inputs=frozenset(entry["inputs"]),
+        seed=entry["seed"],
+    )
+
+
+@cache
+def _no_edges(count: int) -> NDArray[np.uint8]:
+    """The edges of so many nodes that have none."""
+    return read_only(np.zeros(8 * (count + 1), dtype=np.uint8))
 
 
 def read_shards(path: Path, entries: Mapping[str, Entry]) -> dict[int, ShardWeights]:

@@ -23,7 +23,7 @@ _PROBLEMS = {
 
 def check_structure(pages: Pages, num_classes: int) -> None:
     """Raise an error unless these pages are those of a graph with so many classes."""
-    _check_nodes(pages, num_classes)
+    check_nodes(pages, num_classes, "graph")
     key, balance = np.uint64(secrets.randbits(64)), np.uint64(0)
     for number, page in enumerate(pages.pages):
         count = int(pages.directory.counts[number])
@@ -38,19 +38,23 @@ def check_structure(pages: Pages, num_classes: int) -> None:
         raise CorruptRunError("an edge of the graph is in the row of one of its nodes only.")
 
 
-def _check_nodes(pages: Pages, num_classes: int) -> None:
+def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
+    """Raise an error unless ids, labels and roles are those of a graph, or of a partition."""
     ids, y, role = pages.nodes()
     if (ids < 0).any() or (np.diff(ids) <= 0).any():
-        raise CorruptRunError("the ids of the graph's nodes are not ascending.")
-    if (y < UNLABELLED).any() or (y >= num_classes).any():
-        raise CorruptRunError("the graph has labels out of range.")
-    known = np.isin(role, (NO_ROLE, TRAIN, TEST))
+        raise CorruptRunError(f"the ids of the {what}'s nodes are not ascending.")
+    graph = what == "graph"
+    if (y < (UNLABELLED if graph else 0)).any() or (y >= num_labels).any():
+        raise CorruptRunError(f"the {what} has labels out of range.")
+    known = np.isin(role, (NO_ROLE, TRAIN, TEST) if graph else (NO_ROLE,))
     if not known.all() or (y[role == TRAIN] == UNLABELLED).any():
-        raise CorruptRunError("the graph has roles out of range, or training nodes without label.")
+        raise CorruptRunError(
+            f"the {what} has roles out of range, or training nodes without a label."
+        )
     expected = Directory.of(ids)
     for name in ("starts", "sizes", "counts"):
         if not np.array_equal(getattr(pages.directory, name), getattr(expected, name)):
-            raise CorruptRunError(f"the pages of the graph have other {name} than their ids ask.")
+            raise CorruptRunError(f"the pages of the {what} have other {name} than their ids ask.")
 
 
 @compiled

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +29,23 @@ from grapheraser.store.manifest import (
 )
 from grapheraser.store.memo import Memo, MemoOfArrays
 from grapheraser.store.pages import (
-    ENTRY,
+    GRAPH,
     HEADER,
+    SHARDS,
     features_content,
     index_content,
+    index_of,
     page_file,
+    shards_content,
     topology_content,
     topology_size,
 )
 from grapheraser.training import ShardWeights
 
-# Topology files by the leaves in them, features files by their block.
-topologies, features = Memo(), Memo()
-shard_files, partition_files = MemoOfArrays(), MemoOfArrays()
+# Of a page: topology files by the leaves in them, features files and those of partitions by their
+# block.
+page_files = Memo()
+shard_files = MemoOfArrays()
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,35 +120,20 @@ class Writer:
     def graph(self, graph: Graph) -> dict[str, Any]:
         """Write a graph: its pages that are new, and the index."""
         pages, tree = graph.pages, graph.tree
-        directory = pages.directory
-        counts = directory.counts.tolist()
-        index = np.zeros(len(counts), dtype=ENTRY)
-        index["start"], index["size"], index["count"] = (
-            directory.starts,
-            directory.sizes,
-            directory.counts,
-        )
-        of_topology, of_features, sizes = [], [], []
-        for page, leaves, count in zip(pages.pages, tree.leaves, counts, strict=True):
-            digest = topologies.get(leaves.leaves)
-            if digest is None or digest not in self._kept.pages:
-                content = topology_content(page, leaves.leaves)
-                digest = topologies.put(leaves.leaves, self._page(content))
-            of_topology.append(digest)
-            digest = features.get(page.features)
-            if digest is None or digest not in self._kept.pages:
-                content = features_content(
-                    page.features, count, pages.num_features, dense=pages.dense
-                )
-                digest = features.put(page.features, self._page(content))
-            of_features.append(digest)
-            sizes.append((topology_size(page, count), HEADER + page.features.nbytes))
+        columns: dict[str, list[bytes]] = {"topology": [], "features": [], "root": []}
+        sizes = []
+        parts = zip(pages.pages, tree.leaves, pages.directory.counts.tolist(), strict=True)
+        for page, leaves, count in parts:
+            one = self._page(leaves.leaves, partial(topology_content, page, leaves.leaves))
+            block = page.features
+            content = partial(features_content, block, count, pages.num_features, dense=pages.dense)
+            two = self._page(block, content)
+            columns["topology"].append(one)
+            columns["features"].append(two)
+            columns["root"].append(leaves.root)
+            sizes.append((topology_size(page, count), HEADER + block.nbytes))
+        index = index_of(pages.directory, GRAPH, **columns)
         index["topology_bytes"], index["features_bytes"] = np.array(sizes).reshape(-1, 2).T
-        roots = [leaves.root for leaves in tree.leaves]
-        columns = {"topology": of_topology, "features": of_features, "root": roots}
-        for name, column in columns.items():
-            index[name] = np.frombuffer(b"".join(column), dtype="V32")
-        self.pages = {*of_topology, *of_features}
         return {
             **self.put("graph-{}.npy", index_content(index)),
             "num_features": pages.num_features,
@@ -155,12 +144,15 @@ class Writer:
         }
 
     def partition(self, partition: Partition) -> dict[str, Any]:
-        """Write a partition."""
-        arrays: dict[str, NDArray[Any]] = {"nodes": partition.nodes, "labels": partition.labels}
+        """Write a partition: its pages that are new, and the index."""
+        pages = partition.pages
+        column = [
+            self._page(page.nodes, partial(shards_content, page.nodes, count))
+            for page, count in zip(pages.pages, pages.directory.counts.tolist(), strict=True)
+        ]
+        index = index_of(pages.directory, SHARDS, shards=column)
         return {
-            **self._remembered(
-                partition_files, partition, arrays, "partition-{}.npz", lambda: _npz(arrays)
-            ),
+            **self.put("partition-{}.npy", index_content(index)),
             "num_shards": partition.num_shards,
             "method": partition.method,
             "capacity": partition.capacity,
@@ -169,15 +161,15 @@ class Writer:
         }
 
     def shard(self, weights: ShardWeights) -> dict[str, str]:
-        """Write a shard model."""
+        """Write a shard model, unless it is known to be in the folder."""
         arrays = weights.arrays
-        return self._remembered(
-            shard_files,
-            weights,
-            arrays,
-            "shards/{}.safetensors",
-            lambda: safetensors.numpy.save(arrays),
-        )
+        digest = shard_files.get(weights, arrays.values())
+        pattern = "shards/{}.safetensors"
+        if digest is not None and (name := pattern.format(digest[:20])) in self._kept.names:
+            return {"file": name, "sha256": digest}
+        entry = self.put(pattern, safetensors.numpy.save(arrays))
+        shard_files.put(weights, arrays.values(), entry["sha256"])
+        return entry
 
     def aggregator(self, tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """Write what an aggregator holds."""
@@ -201,26 +193,15 @@ class Writer:
             self._write(name, content)
         return {"file": name, "sha256": digest}
 
-    def _remembered(
-        self,
-        memo: MemoOfArrays,
-        value: object,
-        arrays: Mapping[str, NDArray[Any]],
-        pattern: str,
-        content: Callable[[], bytes],
-    ) -> dict[str, str]:
-        """The same for a value whose file may be known."""
-        digest = memo.get(value, arrays.values())
-        if digest is not None and (name := pattern.format(digest[:20])) in self._kept.names:
-            return {"file": name, "sha256": digest}
-        entry = self.put(pattern, content())
-        memo.put(value, arrays.values(), entry["sha256"])
-        return entry
-
-    def _page(self, content: bytes) -> bytes:
-        digest = hashlib.sha256(content).digest()
-        if digest not in self._kept.pages:
-            self._write(page_file(digest), content)
+    def _page(self, array: NDArray[np.uint8], content: Callable[[], bytes]) -> bytes:
+        """Write the file that holds an array, unless it is known to be in the folder."""
+        digest = page_files.get(array)
+        if digest is None or digest not in self._kept.pages:
+            written = content()
+            digest = page_files.put(array, hashlib.sha256(written).digest())
+            if digest not in self._kept.pages:
+                self._write(page_file(digest), written)
+        self.pages.add(digest)
         return digest
 
     def _write(self, name: str, content: bytes) -> None:
@@ -231,9 +212,3 @@ class Writer:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _npz(arrays: dict[str, NDArray[Any]]) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()

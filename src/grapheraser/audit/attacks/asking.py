@@ -24,6 +24,12 @@ def state_of(eraser: GraphEraser) -> State:
     return State(eraser.aggregator_.ensemble, eraser.aggregator_.fitted)
 
 
+def without_edges(graph: Graph) -> Graph:
+    """The same nodes, each by itself: what an attacker shows who hands over features alone."""
+    nothing = np.zeros(graph.num_nodes + 1, dtype=np.int64)
+    return replace(graph, indptr=nothing, indices=np.zeros(0, dtype=np.int32))
+
+
 def ask(
     state: State, graph: Graph, candidates: ArrayLike, known: Answers | None = None
 ) -> NDArray[np.float32]:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.attacks.lira import ShadowRuns, left_out_scores, likelihood_ratio, log_odds
+from grapheraser.audit.attacks.lira import ShadowRuns, left_out_scores, likelihood_ratio
+from grapheraser.audit.attacks.posterior_features import calibrated, logarithms
 from grapheraser.audit.attacks.shadow import fitted, parameters
 from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.audit.statistics import Rates, rates
@@ -130,7 +131,7 @@ def edge_runs(
         rest = graph.without(Edges(map(tuple, edges[~present].tolist())))
         run = fitted(params, rest, derive(seed, "edges", "run", number) >> 1)
         member.append(np.tile(present, 2))
-        statistic.append(log_odds(run.predict_proba(ends), labels))
+        statistic.append(calibrated(run.predict_proba(ends), labels))
         if number < targets:
             kept.append(run)
     return ShadowRuns(ends, np.array(member), np.array(statistic)), kept
@@ -152,7 +153,7 @@ def _forgotten(
         judged = np.flatnonzero(gone | ~present)
         labels = run.graph_.y[run.graph_.positions(shadow.nodes)]
         for version, found in zip((run, after), scores, strict=True):
-            seen = log_odds(version.predict_proba(shadow.nodes), labels)
+            seen = calibrated(version.predict_proba(shadow.nodes), labels)
             ratio = likelihood_ratio(shadow, seen, left_out=number)
             found.append((ratio[:m] + ratio[m:])[judged])
         truth.append(gone[judged])
@@ -176,7 +177,7 @@ def confidence_drop(
     """Delete edges one at a time, and guess which went from the confidence at both ends.
 
     Every request is compared with ``others`` edges that stay. The score of an edge is how far the
-    posteriors of its two ends moved, seen by id in both versions.
+    log posteriors of its two ends moved, seen by id in both versions.
 
     Returns: rates over all requests, and the AUC for edges within and between shards.
     """
@@ -189,7 +190,7 @@ def confidence_drop(
         after = copy.copy(eraser)
         after.unlearn(Edges([tuple(groups[number, 0].tolist())]))
         ends = groups[number].ravel()
-        moved = eraser.predict_proba(ends) - after.predict_proba(ends)
+        moved = logarithms(eraser.predict_proba(ends)) - logarithms(after.predict_proba(ends))
         scores.append(np.abs(moved).sum(axis=1).reshape(-1, 2).sum(axis=1))
         done.append(number)
     scored = np.array(scores)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.attacks.asking import ask, state_of
+from grapheraser.audit.attacks.asking import ask, state_of, without_edges
+from grapheraser.audit.attacks.posterior_features import calibrated
 from grapheraser.audit.attacks.shadow import (
     KEPT,
     PLANTED,
@@ -36,7 +37,6 @@ from grapheraser.seeding import derive, generator
 
 # Candidates' own variances are pulled towards that of all, as if seen in this many more runs.
 _PRIOR_RUNS = 8.0
-_FLOOR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class ShadowRuns:
     Attributes:
         nodes: ids of the candidates ``[n]``.
         member: whether each run was trained on each candidate ``[runs, n]``.
-        statistic: how sure each run is of each candidate's class, as log odds ``[runs, n]``.
+        statistic: how sure each run is of each candidate's class, see `surety` ``[runs, n]``.
     """
 
     nodes: NDArray[np.int64]
@@ -57,12 +57,28 @@ class ShadowRuns:
         return len(self.member)
 
 
-def log_odds(posteriors: NDArray[np.floating], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Log odds of the true class ``[n]``; bounded, so that rounded answers stay finite."""
-    p = np.asarray(posteriors, dtype=np.float64)
-    true = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
-    rest = p.sum(axis=1) - true
-    return np.log(np.maximum(true, _FLOOR)) - np.log(np.maximum(rest, _FLOOR))
+def surety(
+    state: State, graph: Graph, nodes: NDArray[np.int64], mitigation: Mitigation | None = None
+) -> NDArray[np.float64]:
+    """How sure a state is of the class of each candidate, beside all others of the class ``[n]``.
+
+    The candidates are handed over twice, with their edges and without: neighbours hide what a
+    model knows of a node by itself.
+
+    Args:
+        state: whose answers to get.
+        graph: the graph to ask on.
+        nodes: the candidates.
+        mitigation: applied to every answer.
+    """
+    guard = mitigation or Mitigation()
+    labels = graph.y[graph.positions(nodes)]
+    looks = [
+        calibrated(guard(ask(state, shown, nodes)), labels)
+        for shown in (graph, without_edges(graph))
+    ]
+    sure: NDArray[np.float64] = np.mean(looks, axis=0)
+    return sure
 
 
 def shadow_runs(
@@ -90,14 +106,12 @@ def shadow_runs(
     test, train = labelled(graph, TEST), labelled(graph, TRAIN)
     some = rng.permutation(train)[: max(most_nodes - len(test), most_nodes // 2)]
     nodes = np.union1d(rng.permutation(test)[: most_nodes // 2], some)
-    labels = graph.y[graph.positions(nodes)]
-    guard = mitigation or Mitigation()
     member, statistic = [], []
     for number in budget.rounds(runs, least=8):
         split = resplit(graph, derive(seed, "lira", number))
         run = fitted(params, split, derive(seed, "lira", "run", number) >> 1)
         member.append(split.role[split.positions(nodes)] == TRAIN)
-        statistic.append(log_odds(guard(ask(state_of(run), graph, nodes)), labels))
+        statistic.append(surety(state_of(run), graph, nodes, mitigation))
     return ShadowRuns(nodes, np.array(member), np.array(statistic))
 
 
@@ -108,7 +122,7 @@ def likelihood_ratio(
 
     Args:
         runs: the attacker's own.
-        observed: log odds that the model under attack gave ``[n]``.
+        observed: how sure the model under attack is ``[n]``.
         left_out: a run that is the one under attack, and so none of the attacker's.
     """
     others = np.arange(len(runs)) != (-1 if left_out is None else left_out)
@@ -190,8 +204,7 @@ def lira(
     truth = np.isin(chosen.nodes, gone)
 
     def judged(state: State) -> Rates:
-        labels = graph.y[graph.positions(chosen.nodes)]
-        seen = log_odds(ask(state, graph, chosen.nodes), labels)
+        seen = surety(state, graph, shadow.nodes)[keep]
         return rates(likelihood_ratio(chosen, seen), truth, seed=seed)
 
     before = judged(state_of(eraser))

@@ -3,6 +3,9 @@
 An attack model is trained on the attacker's own runs, where the truth is known, and used on the
 run under attack. Which of the attack models and features to use is decided on the attacker's runs
 alone (by cross-validation), so that the figure reported for the run is no best-of-twenty.
+
+An informed attacker uses more than Chen et al.'s does: the candidate's label, logarithms, and the
+answers to the candidate's features alone.
 """
 
 from __future__ import annotations
@@ -15,7 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.attacks.posterior_features import FEATURES, Matrix, classical
+from grapheraser.audit.attacks.posterior_features import (
+    FEATURES,
+    INFORMED,
+    Matrix,
+    classical,
+    log_odds,
+)
 from grapheraser.audit.attacks.shadow import Observations
 from grapheraser.audit.mitigations import Mitigation
 from grapheraser.audit.statistics import Rates, auc, rates
@@ -65,6 +74,7 @@ def attack(
     *,
     models: tuple[str, ...] = ATTACK_MODELS,
     mitigation: Mitigation | None = None,
+    informed: bool = False,
     seed: int = 0,
 ) -> MembershipResult:
     """Train the attack on ``shadow`` and carry it out on ``target``.
@@ -74,15 +84,18 @@ def attack(
         target: what they see of the run under attack, with the truth to judge them by.
         models: attack models to choose from.
         mitigation: applied to every posterior that the attacker sees, in both.
+        informed: whether the attacker uses `INFORMED` too.
         seed: of the attack models.
     """
     mitigation = mitigation or Mitigation()
-    own, seen = _posteriors(shadow, mitigation), _posteriors(target, mitigation)
+    (own, own_first), (seen, seen_first) = (
+        _shown(every, mitigation, informed) for every in (shadow, target)
+    )
     table: dict[str, dict[str, float]] = {}
     shadow_table: dict[str, dict[str, float]] = {}
     beliefs: dict[tuple[str, str], NDArray[np.float64]] = {}
-    for name, feature in FEATURES.items():
-        train, test = feature(*own), feature(*seen)
+    for name, train in own.items():
+        test = seen[name]
         table[name], shadow_table[name] = {}, {}
         for model in models:
             belief = _trained(model, train, shadow.member, test, seed)
@@ -90,7 +103,7 @@ def attack(
             table[name][model] = auc(belief, target.member)
             shadow_table[name][model] = _cross_validated(model, train, shadow, seed)
     chosen = max(beliefs, key=lambda pair: shadow_table[pair[0]][pair[1]])
-    before = _trained(chosen[1], classical(own[0]), shadow.member, classical(seen[0]), seed)
+    before = _trained(chosen[1], own_first, shadow.member, seen_first, seed)
     gain = np.where(target.member, 1, -1) * (beliefs[chosen] - before)
     # A handful of clusters says nothing about how much clusters differ.
     clusters = target.request if len(np.unique(target.request)) >= _FEWEST_CLUSTERS else None
@@ -106,9 +119,25 @@ def attack(
     )
 
 
-def _posteriors(seen: Observations, mitigation: Mitigation) -> tuple[Matrix, Matrix]:
-    before, after = mitigation(seen.before), mitigation(seen.after)
-    return before.astype(np.float64), after.astype(np.float64)
+def _shown(
+    seen: Observations, mitigation: Mitigation, informed: bool
+) -> tuple[dict[str, Matrix], Matrix]:
+    """What attack models are shown: of both versions, by features; of the earlier one alone."""
+    posteriors = (seen.before, seen.after, seen.alone_before, seen.alone_after)
+    before, after, *alone = (mitigation(p).astype(np.float64) for p in posteriors)
+    looks = [(before, after), (alone[0], alone[1])]
+    both = {name: feature(before, after) for name, feature in FEATURES.items()}
+    first = classical(before)
+    if informed:
+        # They come first, so that they are chosen where the attacker's own runs show no difference.
+        more = {
+            name: np.hstack([feature(*look, seen.labels) for look in looks])
+            for name, feature in INFORMED.items()
+        }
+        both = more | both
+        sure = [log_odds(look[0], seen.labels)[:, None] for look in looks]
+        first = np.hstack([first, *sure])
+    return both, first
 
 
 def _cross_validated(model: str, features: Matrix, shadow: Observations, seed: int) -> float:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.attacks.asking import Answers, ask, state_of
+from grapheraser.audit.attacks.asking import Answers, ask, state_of, without_edges
 from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.eraser import GraphEraser
 from grapheraser.eraser.state import State, train
@@ -52,6 +52,7 @@ class Observations:
         member: which candidates were trained on before and are forgotten after ``[n]``.
         labels: their true classes ``[n]``.
         request: which request each candidate was looked at around ``[n]``.
+        alone_before, alone_after: the same posteriors where no edges were handed over.
     """
 
     before: NDArray[np.float32]
@@ -59,6 +60,8 @@ class Observations:
     member: NDArray[np.bool_]
     labels: NDArray[np.int64]
     request: NDArray[np.int64]
+    alone_before: NDArray[np.float32]
+    alone_after: NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.member)
@@ -67,13 +70,15 @@ class Observations:
     def joined(cls, parts: Sequence[Observations]) -> Observations:
         """Several runs' observations as one; requests stay apart."""
         offsets = np.cumsum([0] + [int(part.request.max(initial=-1)) + 1 for part in parts[:-1]])
-        request = [part.request + offset for part, offset in zip(parts, offsets, strict=True)]
+        parts = [
+            replace(part, request=part.request + offset)
+            for part, offset in zip(parts, offsets, strict=True)
+        ]
         return cls(
-            before=np.concatenate([part.before for part in parts]),
-            after=np.concatenate([part.after for part in parts]),
-            member=np.concatenate([part.member for part in parts]),
-            labels=np.concatenate([part.labels for part in parts]),
-            request=np.concatenate(request),
+            **{
+                name: np.concatenate([getattr(part, name) for part in parts])
+                for name in cls.__dataclass_fields__
+            }
         )
 
 
@@ -152,19 +157,27 @@ def observe(
     taken = rng.permutation(train)[: requests * nodes_per_request].reshape(requests, -1)
     others = np.resize(rng.permutation(test), taken.shape)
     now = state_of(eraser) if known is None else known.state
-    parts = []
     known = Answers(now, graph) if known is None else known
-    known.expect(np.concatenate([taken, others], axis=None))
+    looks = known, Answers(now, without_edges(graph))
+    for answers in looks:
+        answers.expect(np.concatenate([taken, others], axis=None))
+    parts = []
     for number in budget.rounds(requests, least=min(least, requests)):
         after = unlearned(eraser, graph, np.sort(taken[number]), how)
         asked = np.concatenate([taken[number], others[number]])
+        (old, alone_old), (new, alone_new) = (
+            [ask(state, answers.graph, asked, answers) for answers in looks]
+            for state in (now, after)
+        )
         parts.append(
             Observations(
-                before=ask(now, graph, asked, known),
-                after=ask(after, graph, asked, known),
+                before=old,
+                after=new,
                 member=np.arange(len(asked)) < nodes_per_request,
                 labels=graph.y[graph.positions(asked)],
                 request=np.zeros(len(asked), dtype=np.int64),
+                alone_before=alone_old,
+                alone_after=alone_new,
             )
         )
     return Observations.joined(parts)

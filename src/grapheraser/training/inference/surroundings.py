@@ -1,0 +1,103 @@
+"""What a user's module gets to see of a graph, as tensors: all of it, or some nodes' surroundings.
+
+A module that looks h hops far needs the features of the nodes within h hops. Some (GCN) also divide
+by the degrees of all of these, which takes the neighbours one hop further on. The features of what
+is further away than h hops must not matter: they are NaN, so that a module that does look at them
+gives itself away.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from weakref import finalize
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grapheraser.graph import Graph
+from grapheraser.training import reference
+
+Positions = NDArray[np.int64]
+
+# Of the nodes and edges of a graph: surroundings of more than this share cost as much as all of it.
+_LARGE_SHARE = 0.7
+# Dense features of a whole graph are kept up to this many bytes; larger ones are made anew.
+_KEPT_BYTES = 2**28
+_KEPT: dict[int, Surroundings] = {}
+
+
+class Surroundings(NamedTuple):
+    """A part of a graph, as a module takes it.
+
+    Attributes:
+        x: float32 ``[num_nodes, num_features]``, nodes in the order of their positions.
+        edge_index: int64 ``[2, num_edges]``, in PyG's order.
+        places: int64, the rows of ``x`` that are asked for.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    places: Tensor
+
+
+def whole_graph(graph: Graph, positions: Positions) -> Surroundings:
+    """All nodes and edges; the tensors are kept as long as the graph lives, unless too large."""
+    kept = _KEPT.get(id(graph))
+    if kept is None:
+        columns = np.arange(graph.num_features, dtype=np.int32)
+        kept = Surroundings(*reference.shard_tensors(graph, columns), torch.empty(0))
+        if kept.x.nbytes <= _KEPT_BYTES:
+            _KEPT[id(graph)] = kept
+            finalize(graph, _KEPT.pop, id(graph), None)
+    return kept._replace(places=torch.from_numpy(positions))
+
+
+def surroundings_of(
+    graph: Graph, positions: Positions, hops: int, *, degrees: bool = True
+) -> Surroundings:
+    """What is within the hops of the positions, or the whole graph where that costs no more.
+
+    Args:
+        graph: the whole graph.
+        positions: the nodes asked for.
+        hops: how far the module looks.
+        degrees: whether the outermost nodes that it looks at need all of their neighbours.
+    """
+    inner = _within(graph, positions, hops if degrees else hops - 1)
+    sources, targets = _edges_of(graph, inner)
+    nodes = np.union1d(np.union1d(inner, targets), positions)
+    if len(nodes) + len(sources) > _LARGE_SHARE * (graph.num_nodes + 2 * graph.num_edges):
+        return whole_graph(graph, positions)
+    known = inner if degrees else nodes
+    sources, targets = np.searchsorted(nodes, sources), np.searchsorted(nodes, targets)
+    count = len(nodes)
+    if not degrees:
+        # One more node stands for all that is further away.
+        rim = np.flatnonzero(~np.isin(nodes, inner, assume_unique=True))
+        sources, targets = np.append(sources, rim), np.append(targets, np.full(len(rim), count))
+        count += 1
+    x = torch.full((count, graph.num_features), torch.nan)
+    x.numpy()[np.searchsorted(nodes, known)] = graph.x[known].toarray()
+    places = torch.from_numpy(np.searchsorted(nodes, positions))
+    return Surroundings(x, _both_ways(sources, targets, count), places)
+
+
+def _within(graph: Graph, positions: Positions, hops: int) -> Positions:
+    """Sorted positions at most so many hops away; nobody is less than none away."""
+    return graph.within_hops(positions, hops) if hops >= 0 else positions[:0]
+
+
+def _edges_of(graph: Graph, rows: Positions) -> tuple[Positions, Positions]:
+    """Sources and targets of all edges from these rows, row after row."""
+    counts = graph.indptr[rows + 1] - graph.indptr[rows]
+    skipped = graph.indptr[rows] - (np.cumsum(counts) - counts)
+    targets = graph.indices[np.repeat(skipped, counts) + np.arange(counts.sum())]
+    return np.repeat(rows, counts), targets.astype(np.int64)
+
+
+def _both_ways(sources: Positions, targets: Positions, count: int) -> Tensor:
+    """These edges and their reverses, each once, sorted by source and target."""
+    keys = np.unique(np.concatenate([sources * count + targets, targets * count + sources]))
+    return torch.from_numpy(np.stack(np.divmod(keys, count)))
