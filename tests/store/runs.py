@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import grapheraser as ge
 from grapheraser.store.pages import index_content
@@ -62,3 +64,21 @@ def forge(folder: Path, file: Path, content: bytes) -> None:
     file.write_bytes(content)
     manifest = (folder / "run.json").read_text()
     (folder / "run.json").write_text(manifest.replace(before.hex(), after.hex()))
+
+
+def paged_graph(*, dense: bool = True, apart: int = 1) -> ge.Graph:
+    """A graph of several pages; ``apart`` is the distance from one id to the next."""
+    rng = np.random.default_rng(3)
+    n = 900
+    ids = np.arange(n) * apart
+    x = rng.standard_normal((n, 6)) if dense else sp.random_array((n, 30), density=0.1, rng=rng)
+    edges = ids[rng.integers(0, n, (2, 2 * n))]
+    return ge.Graph.from_arrays(x, edges, rng.integers(0, 3, n), ids=ids, test=ids[::5])
+
+
+def paged(**options: Any) -> ge.GraphEraser:
+    """An eraser on a graph of several pages, with one receipt."""
+    graph = paged_graph(**options)
+    eraser = ge.GraphEraser(num_shards=3, epochs=1, partition="hash").fit(graph)
+    eraser.unlearn(ge.Nodes(graph.train_nodes[-1:]))
+    return eraser

@@ -10,6 +10,7 @@ from grapheraser.store.folder import (
     stray_files,
 )
 from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
+from grapheraser.store.pages import page_arrays
 from grapheraser.store.run import StoredRun, load_run, save_run
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "load_run",
     "locked",
     "named_files",
+    "page_arrays",
     "read_manifest",
     "read_text",
     "save_run",

@@ -112,6 +112,27 @@ def read_shards_of(content: bytes) -> Block:
     return np.frombuffer(content, dtype=np.uint8)[HEADER:]
 
 
+def page_arrays(content: bytes) -> dict[str, NDArray[np.int64]]:
+    """The ids and edges that a page names; empty for what is no page."""
+    try:
+        _, count, *_ = _header(content)
+        if content.startswith(_magic(PARTITION)):
+            return {"ids": read_shards_of(content)[: 8 * count].view(np.int64)}
+        topology = read_topology(content)
+    except CorruptRunError:
+        return {}
+    ids, words = topology.nodes[: 8 * count].view(np.int64), topology.edges.view(np.int64)
+    lengths = np.diff(words[: count + 1])
+    if words[0] != 0 or (lengths < 0).any() or words[count] != len(words) - count - 1:
+        return {"ids": ids}
+    pairs = np.stack([np.repeat(ids, lengths), words[count + 1 :]], axis=1)
+    return {"ids": ids, "edges": pairs}
+
+
+def _magic(kind: int) -> bytes:
+    return kind.to_bytes(8, "little")
+
+
 def _header(content: bytes) -> tuple[int, int, int, int]:
     if len(content) < HEADER:
         raise CorruptRunError("not a page.")

@@ -46,6 +46,7 @@ from grapheraser.store.manifest import (
 )
 from grapheraser.store.pages import page_file
 from grapheraser.store.reading import read_aggregator, read_graph, read_partition, read_shards
+from grapheraser.store.structure import check_coverage
 from grapheraser.store.writing import Kept, Writer
 from grapheraser.training import ShardWeights
 
@@ -155,14 +156,7 @@ def load_run(path: Path) -> StoredRun:
     manifest = read_manifest(path)
     for _ in range(_TRIES):
         try:
-            return StoredRun(
-                configuration=manifest["configuration"],
-                graph=read_graph(path, manifest["graph"]),
-                partition=read_partition(path, manifest["partition"]),
-                shards=read_shards(path, manifest["shards"]),
-                aggregator=read_aggregator(path, manifest["aggregator"]),
-                receipts=stored_receipts(path, manifest),
-            )
+            return _read(path, manifest)
         except _UNREADABLE as error:
             known, manifest = manifest, read_manifest(path)
             if manifest != known:
@@ -171,3 +165,17 @@ def load_run(path: Path) -> StoredRun:
                 raise
             raise CorruptRunError(f"{path}: not a readable run ({error!r}).") from error
     raise RunBusyError(f"{path}: changes faster than it can be read.", hint="try again later.")
+
+
+def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
+    graph = read_graph(path, manifest["graph"])
+    partition = read_partition(path, manifest["partition"])
+    check_coverage(graph.pages, partition.pages)
+    return StoredRun(
+        configuration=manifest["configuration"],
+        graph=graph,
+        partition=partition,
+        shards=read_shards(path, manifest["shards"]),
+        aggregator=read_aggregator(path, manifest["aggregator"]),
+        receipts=stored_receipts(path, manifest),
+    )

@@ -57,6 +57,13 @@ def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
             raise CorruptRunError(f"the pages of the {what} have other {name} than their ids ask.")
 
 
+def check_coverage(graph: Pages, partition: Pages) -> None:
+    """Raise an error unless a partition has a shard for every training node, and for no other."""
+    ids, _, role = graph.nodes()
+    if not np.array_equal(ids[role == TRAIN], partition.nodes()[0]):
+        raise CorruptRunError("the nodes of the partition are not the training nodes of the graph.")
+
+
 @compiled
 def _check_edges(
     ids: NDArray[np.int64], words: NDArray[np.int64], key: np.uint64
