@@ -305,11 +305,12 @@ def test_receipts_that_the_manifest_lost_are_missed(tmp_path: Path, small: ge.Gr
     settings = manifest["configuration"]
     without = {key: value for key, value in settings.items() if key != "history"}
     reset = {**settings, "history": {**settings["history"], "receipts": 0, "head": None}}
+    none = {"count": 0, "head": None}
     tampered: list[dict[str, Any]] = [
-        {"receipts": []},
-        {"receipts": manifest["receipts"][:1]},
-        {"receipts": [], "configuration": without},
-        {"receipts": [], "configuration": reset},
+        {"receipts": none},
+        {"receipts": {"count": 1, "head": eraser.receipts_[0].digest}},
+        {"receipts": none, "configuration": without},
+        {"receipts": none, "configuration": reset},
     ]
     for changes in tampered:
         assert not verified({**manifest, **changes}).identical

@@ -51,6 +51,7 @@ def watched(act: Callable[[int], None]) -> Iterator[None]:
         patch.setattr(files, "open", opened, raising=False)
         acquired = around(FileLock.acquire, lambda held: held.lock.release())
         patch.setattr(FileLock, "acquire", acquired)
+        patch.setattr(files, "FLUSHERS", 1)  # one after the other, so that steps have an order
         yield
 
 

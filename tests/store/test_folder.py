@@ -28,7 +28,7 @@ from grapheraser.store import (
     stray_files,
     write_file,
 )
-from grapheraser.store.folder import VERSION
+from grapheraser.store.manifest import VERSION
 from tests.store.runs import bits, contents
 
 HEX = "0123456789abcdef0123"
@@ -40,9 +40,16 @@ NOT_OURS = [
     "aggregator-v2.safetensors",
     f"backup/graph-{HEX}.npz",
     f"shards/{HEX}.safetensors.bak",
+    f"pages/{HEX}.page",
+    "pages/notes.txt",
+    "saving.txt",
 ]
 OURS = [
     f"graph-{HEX}.npz",
+    f"graph-{HEX}.npy",
+    f"pages/{HEX * 3}0123.page",
+    f"pages/{HEX * 3}0123.page.0a1b2c3d.partial",
+    "saving.partial",
     f"partition-{HEX}.npz",
     f"aggregator-{HEX}.safetensors",
     f"shards/{HEX}.safetensors",
@@ -95,7 +102,7 @@ def test_nothing_is_cleared_away_where_the_manifest_names_a_missing_file(saved: 
     """A flipped letter in a name must not cost the file that it named."""
     manifest = (saved / "run.json").read_text()
     name = json.loads(manifest)["graph"]["file"]
-    (saved / "run.json").write_text(manifest.replace(name, f"graph-{HEX}.npz"))
+    (saved / "run.json").write_text(manifest.replace(name, f"graph-{HEX}.npy"))
     with locked(saved):
         pass
     assert (saved / name).exists()
@@ -118,7 +125,9 @@ def test_a_manifest_leads_to_no_file_but_the_runs(saved: Path, name: str) -> Non
         ge.GraphEraser.load(saved)
 
 
-@pytest.mark.parametrize("part", ["graph-*", "partition-*", "aggregator-*", "shards/*", "rec*/*"])
+@pytest.mark.parametrize(
+    "part", ["graph-*", "pages/*", "partition-*", "aggregator-*", "shards/*", "receipts/*"]
+)
 @pytest.mark.parametrize("damage", [lambda f: f.unlink(), lambda f: f.write_bytes(b"?")])
 def test_saving_heals_a_damaged_file(
     eraser: ge.GraphEraser, saved: Path, part: str, damage: Any

@@ -20,8 +20,9 @@ from grapheraser.errors import (
     RunVersionError,
     StoreError,
 )
-from grapheraser.store.folder import VERSION
-from tests.store.runs import MARK, bits, contents
+from grapheraser.store import named_files
+from grapheraser.store.manifest import VERSION
+from tests.store.runs import MARK, bits, contents, forge
 from tests.strategies import TwoHops
 
 
@@ -72,26 +73,34 @@ def test_a_users_own_module_comes_back_with_its_factory(tmp_path: Path, small: g
     assert "model=factory" in str(caught.value.hint)
 
 
-def test_the_folder_holds_json_npz_and_safetensors_and_no_pickle(saved: Path) -> None:
-    assert {Path(name).suffix for name in contents(saved)} == {".json", ".npz", ".safetensors"}
+def test_the_folder_holds_json_arrays_pages_and_safetensors_and_no_pickle(saved: Path) -> None:
+    kinds = {".json", ".npy", ".page", ".safetensors"}
+    assert {Path(name).suffix for name in contents(saved)} == kinds
     for name, content in contents(saved).items():
-        if name.endswith(".npz"):
-            with np.load(saved / name, allow_pickle=False) as z:
-                assert all(z[key].dtype != object for key in z.files)
+        if name.endswith(".npy"):
+            assert not np.load(saved / name, allow_pickle=False).dtype.hasobject
+        elif name.endswith(".page"):
+            assert content.startswith((b"GE-topo1", b"GE-feat1", b"GE-part1"))
         elif name.endswith(".json"):
             json.loads(content)
         else:
             safetensors.numpy.load(content)
 
 
-def test_the_manifest_names_every_file_with_its_digest(saved: Path) -> None:
+def test_the_manifest_leads_to_every_file_and_its_digest(saved: Path) -> None:
     found = contents(saved)
     manifest = json.loads(found.pop("run.json"))
     entries = [manifest["graph"], manifest["partition"], manifest["aggregator"]]
-    entries += [*manifest["shards"].values(), *manifest["receipts"]]
-    assert {entry["file"] for entry in entries} == set(found)
-    for entry in entries:
-        assert hashlib.sha256(found[entry["file"]]).hexdigest() == entry["sha256"]
+    named = {entry["file"]: entry["sha256"] for entry in [*entries, *manifest["shards"].values()]}
+    pages = {"topology": "graph", "features": "graph", "shards": "partition"}
+    for kind, part in pages.items():
+        for digest in np.load(saved / manifest[part]["file"])[kind]:
+            named[f"pages/{digest.tobytes().hex()}.page"] = digest.tobytes().hex()
+    head = manifest["receipts"]["head"]
+    named[f"receipts/000001-{head[:20]}.json"] = head
+    assert manifest["receipts"]["count"] == 1
+    assert {name: hashlib.sha256(content).hexdigest() for name, content in found.items()} == named
+    assert named_files(saved, manifest) == named
 
 
 def test_what_was_forgotten_leaves_the_disk(eraser: ge.GraphEraser, saved: Path) -> None:
@@ -104,6 +113,7 @@ def test_what_was_forgotten_leaves_the_disk(eraser: ge.GraphEraser, saved: Path)
     after = contents(saved)
     assert not any(MARK.tobytes() in content for content in after.values())
     gone = before.keys() - after.keys()
+    assert {name for name in before if name.startswith("pages/")} <= gone, "there is one page"
     old = json.loads(before["run.json"])
     assert {old["graph"]["file"], old["shards"][str(shard)]["file"]} <= gone
     kept = {entry["file"] for key, entry in old["shards"].items() if key != str(shard)}
@@ -131,7 +141,7 @@ def foreign(_: bytes) -> bytes:
     return b"this is no part of any run"
 
 
-PARTS = ["graph-*.npz", "partition-*.npz", "aggregator-*.safetensors", "shards/*", "receipts/*"]
+PARTS = ["graph-*", "pages/*", "partition-*", "aggregator-*", "shards/*", "receipts/*"]
 
 
 @pytest.mark.parametrize("damage", [empty, truncated, altered, foreign])
@@ -157,12 +167,7 @@ def test_a_foreign_file_with_a_forged_digest_is_refused_too(
     saved: Path, part: str, damage: Callable[[bytes], bytes]
 ) -> None:
     file = sorted(saved.glob(part))[0]
-    old = file.read_bytes()
-    new = damage(old)
-    file.write_bytes(new)
-    manifest = (saved / "run.json").read_text()
-    before, after = (hashlib.sha256(content).hexdigest() for content in (old, new))
-    (saved / "run.json").write_text(manifest.replace(before, after))
+    forge(saved, file, damage(file.read_bytes()))
     with pytest.raises(CorruptRunError):
         ge.GraphEraser.load(saved)
 

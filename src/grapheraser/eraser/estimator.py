@@ -139,7 +139,7 @@ class GraphEraser(Estimator):
         return self._now.aggregator
 
     @property
-    def receipts_(self) -> tuple[Receipt, ...]:
+    def receipts_(self) -> Sequence[Receipt]:
         return self._now.receipts
 
     @property

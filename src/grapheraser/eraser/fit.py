@@ -17,7 +17,7 @@ from grapheraser.models import resolve_model
 from grapheraser.partition import Partition, partition_graph
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.placing import accept_partition
-from grapheraser.receipts import Ends, digest_of
+from grapheraser.receipts import Ends, Receipts, digest_of
 
 
 def fit(
@@ -45,7 +45,7 @@ def fit(
     state = fit_state(settings, graph, partition)
     # Computed now, so that the first request does not wait for the fingerprint.
     ends = Ends(graph.fingerprint, digest_of(configuration))
-    return Snapshot(arguments, settings, state, configuration, (), ends)
+    return Snapshot(arguments, settings, state, configuration, Receipts(), ends)
 
 
 def make_partition(arguments: Mapping[str, Any], graph: Graph) -> Partition:

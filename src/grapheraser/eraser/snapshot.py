@@ -16,7 +16,7 @@ from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import State
 from grapheraser.errors import AlreadyForgottenError, GraphError, InputError
 from grapheraser.graph import UNLABELLED, Request, as_requests, coalesce, request_digest
-from grapheraser.receipts import Ends, Receipt
+from grapheraser.receipts import Ends, Receipt, Receipts
 
 # The largest block of posteriors held at once while predicting, in numbers.
 _PREDICT_BLOCK = 32_000_000
@@ -41,7 +41,7 @@ class Snapshot:
     settings: Settings
     state: State
     configuration: dict[str, Any]
-    receipts: tuple[Receipt, ...]
+    receipts: Sequence[Receipt]
     ends: Ends | None
 
     @cached_property
@@ -52,7 +52,8 @@ class Snapshot:
     def then(self, state: State, receipt: Receipt) -> Snapshot:
         """The snapshot after one more change."""
         ends = None if self.ends is None else self.ends.then(receipt)
-        return replace(self, state=state, receipts=(*self.receipts, receipt), ends=ends)
+        receipts = Receipts.of(self.receipts).then(receipt)
+        return replace(self, state=state, receipts=receipts, ends=ends)
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
         """Posteriors ``[len(nodes), num_classes]`` by node id."""

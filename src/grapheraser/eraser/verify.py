@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from grapheraser.environment import versions
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import fit_state
-from grapheraser.errors import VerificationError
+from grapheraser.errors import CorruptRunError, VerificationError
 from grapheraser.partition.placing import partition_afresh
 from grapheraser.receipts import Receipt, check_chain, digest_of, last_records
 from grapheraser.receipts.claim import exactness
@@ -122,8 +122,8 @@ def _wrong_receipts(snapshot: Snapshot) -> Iterator[str]:
         yield "configuration: not the settings that the run was fitted with"
     try:
         check_chain(receipts, graph=graph.fingerprint, ends=snapshot.ends)
-    except VerificationError as error:
-        yield error.message
+    except (VerificationError, CorruptRunError) as error:
+        yield f"receipts: {error.message}" if isinstance(error, CorruptRunError) else error.message
         return  # what a receipt says that does not belong here is of no interest
     for shard in stale_shards(receipts, state.shards):
         yield f"receipts: shard {shard} is not what its last receipt left"

@@ -15,7 +15,7 @@ without showing the leaf of any other.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -59,6 +59,13 @@ class Leaves(NamedTuple):
     levels: NDArray[np.int8]
     tops: Digests
     blocks: dict[tuple[int, int], bytes]
+    root: bytes
+
+
+class KeptLeaves(NamedTuple):
+    """The same from where they were kept; the rest is worked out once a change touches the page."""
+
+    leaves: Digests
     root: bytes
 
 
@@ -123,7 +130,7 @@ class MerkleTree:
     """
 
     pages: Pages
-    leaves: tuple[Leaves, ...]
+    leaves: tuple[Leaves | KeptLeaves, ...]
     inner: dict[tuple[int, int], bytes]
 
     @classmethod
@@ -138,6 +145,12 @@ class MerkleTree:
             for number, part in enumerate(places)
         )
         return cls(pages, leaves, _inner(pages, leaves))
+
+    @classmethod
+    def restored(cls, pages: Pages, leaves: Iterable[KeptLeaves]) -> MerkleTree:
+        """From leaves that were computed before; digests no node."""
+        kept = tuple(leaves)
+        return cls(pages, kept, _inner(pages, kept))
 
     @property
     def root(self) -> bytes:
@@ -164,7 +177,7 @@ class MerkleTree:
     def _recut(self, pages: Pages, touched: Ids) -> MerkleTree:
         """The same where blocks were joined or split; leaves that are not touched are kept."""
         before = {_key(self.pages, number): number for number in range(len(self.leaves))}
-        leaves = []
+        leaves: list[Leaves | KeptLeaves] = []
         for number in range(len(pages.pages)):
             same = before.get(_key(pages, number))
             if same is not None and self.pages.pages[same] is pages.pages[number]:
@@ -201,7 +214,7 @@ class MerkleTree:
                 if digest is not None:
                     found[branch] = digest
             return found
-        leaves = self.leaves[inside]
+        leaves = _whole(self, inside)
         ids = _ids(self.pages, inside)
         low, high = np.searchsorted(ids, [start, min(start + 16**level, 2**63 - 1)])
         high = int(high) + int(high < len(ids) and start + 16**level > 2**63 - 1)
@@ -289,6 +302,12 @@ def _page_leaves(
     return made._replace(root=_block(ids, made, 0, len(ids), size))
 
 
+def _whole(tree: MerkleTree, number: int) -> Leaves:
+    """The leaves of a page with all that belongs to them."""
+    page = tree.leaves[number]
+    return page if isinstance(page, Leaves) else _page_leaves(tree.pages, number, page.leaves)
+
+
 def _clean(
     blocks: dict[tuple[int, int], bytes], nodes: Ids, size: int
 ) -> dict[tuple[int, int], bytes]:
@@ -333,7 +352,7 @@ def _split(ids: Ids, page: Leaves, low: int, high: int, level: int) -> dict[int,
 
 def _updated(tree: MerkleTree, pages: Pages, number: int, rows: Ids, digests: Digests) -> Leaves:
     """The leaves of a page of the same block, with other digests in some rows."""
-    old, ids = tree.leaves[number], _ids(pages, number)
+    old, ids = _whole(tree, number), _ids(pages, number)
     before = _ids(tree.pages, number)
     if tree.pages.table.nodes[number] == pages.table.nodes[number]:
         leaves, tops = old.leaves.copy(), old.tops.copy()
@@ -359,7 +378,7 @@ def _again(tree: MerkleTree, pages: Pages, number: int, touched: Ids) -> Leaves:
     leaves = np.empty((len(ids), 32), dtype=np.uint8)
     fresh, known = np.isin(ids, touched) | ~np.isin(ids, old_ids), None
     if len(old_ids):
-        olds = [tree.leaves[old] for old in numbers]
+        olds = [_whole(tree, old) for old in numbers]
         known = (
             old_ids,
             Leaves(
@@ -385,7 +404,7 @@ def _pages_over(pages: Pages, ids: Ids) -> list[int]:
     return list(range(low, int(np.searchsorted(starts, ids[-1], side="right"))))
 
 
-def _inner(pages: Pages, leaves: tuple[Leaves, ...] | list[Leaves]) -> dict[tuple[int, int], bytes]:
+def _inner(pages: Pages, leaves: Sequence[Leaves | KeptLeaves]) -> dict[tuple[int, int], bytes]:
     inner = {_key(pages, number): page.root for number, page in enumerate(leaves)}
     _climb(pages, inner, range(len(leaves)))
     return inner

@@ -112,6 +112,13 @@ class Partition:
         object.__setattr__(self, "nodes", owned(self.nodes))
         object.__setattr__(self, "labels", owned(self.labels))
 
+    @classmethod
+    def of_pages(cls, pages: Pages, **fields: Any) -> Partition:
+        """A partition that is held in pages, with all fields but ``nodes`` and ``labels``."""
+        made = object.__new__(cls)
+        made.__dict__.update(fields, pages=pages)
+        return made
+
     def __getattr__(self, name: str) -> Any:
         """Put together the arrays of a partition that is held in pages."""
         if name in ("nodes", "labels") and "pages" in self.__dict__:

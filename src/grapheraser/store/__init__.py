@@ -2,17 +2,15 @@
 
 from grapheraser.store.files import TEMPORARY, read_text, write_file, write_text
 from grapheraser.store.folder import (
-    LOCK,
-    MANIFEST,
     FoundFile,
     RunLock,
     check_target,
     found_files,
     locked,
-    named_files,
-    read_manifest,
     stray_files,
 )
+from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
+from grapheraser.store.pages import page_arrays
 from grapheraser.store.run import StoredRun, load_run, save_run
 
 __all__ = [
@@ -27,6 +25,7 @@ __all__ = [
     "load_run",
     "locked",
     "named_files",
+    "page_arrays",
     "read_manifest",
     "read_text",
     "save_run",

@@ -4,54 +4,141 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 import secrets
+import stat
+import sys
+from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from grapheraser.errors import CorruptRunError, ParameterError, StorageFullError, StoreError
 
 TEMPORARY = ".partial"
+FLUSHERS = 16  # the system combines flushes that wait side by side
+_MANY = 512  # from here on flushing the whole system is quicker
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# A link or a pipe in the place of a file is refused, not followed or waited for.
+_PLAIN = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+    _PLAIN |= getattr(os, _flag, 0)
+
+
+class Batch:
+    """New files: written under temporary names, flushed to the disk together, then renamed.
+
+    Leaves nothing behind of the files that were not renamed when its ``with`` block ends.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Path, Path]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for partial, _ in self._waiting:
+            with suppress(OSError):
+                partial.unlink()
+        self._waiting.clear()
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Write one file; it has its name after `commit`."""
+        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+        self._waiting.append((partial, path))
+        try:
+            with open(partial, "wb") as file:
+                file.write(content)
+        except OSError as error:
+            raise _failure(path, error) from error
+
+    def commit(self, *others: Path) -> None:
+        """Flush all files, and others beside them, then give them their names."""
+        path = self._waiting[0][1]
+        try:
+            flush([partial for partial, _ in self._waiting] + list(others))
+            while self._waiting:
+                partial, path = self._waiting[-1]
+                os.replace(partial, path)
+                self._waiting.pop()
+        except OSError as error:
+            raise _failure(path, error) from error
 
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Write under a temporary name, flush to the disk, then rename."""
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+    with Batch() as batch:
+        batch.write(path, content)
+        batch.commit()
+
+
+def flush(paths: Collection[Path]) -> None:
+    """Make the content of files, and the names in folders, durable."""
+    if len(paths) > _MANY and sys.platform == "linux":
+        os.sync()  # waits, on this system, until everything is on the disk
+    elif min(len(paths), FLUSHERS) <= 1:
+        for path in paths:
+            _flush(path)
+    else:
+        with ThreadPoolExecutor(min(len(paths), FLUSHERS)) as pool:
+            list(pool.map(_flush, paths))
+
+
+def _flush(path: Path) -> None:
+    folder = path.is_dir()
+    if folder and not (os.name == "posix" and os.access(path, os.R_OK)):
+        return
+    handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
     try:
-        with open(partial, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException as error:
-        with suppress(OSError):
-            partial.unlink()
-        if not isinstance(error, OSError):
-            raise
-        if error.errno in _FULL:
-            raise StorageFullError(
-                f"the disk is full: {path.name} could not be written; the run is as it was.",
-                hint="free some space and try again.",
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _failure(path: Path, error: OSError) -> StoreError:
+    if error.errno in _FULL:
+        return StorageFullError(
+            f"the disk is full: {path.name} could not be written; the run is as it was.",
+            hint="free some space and try again.",
+        )
+    return StoreError(f"can't write {path}: {error.strerror}.")
+
+
+def remove(files: Iterable[Path]) -> None:
+    """Remove files that may hold forgotten data, for good."""
+    folders = set()
+    for file in files:
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"can't remove {file}, which may hold forgotten data: {error.strerror}."
             ) from error
-        raise StoreError(f"can't write {path}: {error.strerror}.") from error
+        folders.add(file.parent)
+    flush(sorted(folders))
 
 
-def holds(path: Path, content: bytes) -> bool:
-    """Whether the file exists with exactly these bytes."""
+def read_checked(path: Path, sha256: str, size: int | None = None) -> bytes:
+    """Read a plain file and check its bytes against their digest, and first their number."""
     try:
-        return path.read_bytes() == content
-    except OSError:
-        return False
-
-
-def read_checked(path: Path, sha256: str) -> bytes:
-    """Read a file and check its bytes against their digest."""
-    try:
-        content = path.read_bytes()
+        with io.FileIO(os.open(path, _PLAIN)) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise CorruptRunError(f"{path}: not a plain file.")
+            whole = size is None or found.st_size == size
+            content = file.readall() if whole else b""
     except OSError as error:
         raise CorruptRunError(f"{path}: can't be read ({error.strerror}).") from error
-    if hashlib.sha256(content).hexdigest() != sha256:
+    if not whole or hashlib.sha256(content).hexdigest() != sha256:
         raise CorruptRunError(f"{path}: truncated or altered since it was written.")
     return content
 
@@ -62,16 +149,6 @@ def read_text(path: Path) -> str:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise ParameterError(f"can't read {path}: {error}.") from error
-
-
-def sync_folder(path: Path) -> None:
-    """Make renames and removals in a folder durable, where the system can."""
-    if os.name == "posix" and os.access(path, os.R_OK):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:

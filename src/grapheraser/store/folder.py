@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,78 +13,20 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from grapheraser.errors import (
-    CorruptRunError,
-    ReceiptLossError,
-    RunBusyError,
-    RunNotFoundError,
-    RunVersionError,
-    StoreError,
+from grapheraser.errors import ReceiptLossError, RunBusyError, StoreError
+from grapheraser.receipts import Receipt, Receipts
+from grapheraser.store.files import flush, remove
+from grapheraser.store.manifest import (
+    FORMAT,
+    LOCK,
+    MANIFEST,
+    MARKER,
+    OVERWRITE,
+    chain_ends,
+    is_ours,
+    known_names,
+    read_manifest,
 )
-from grapheraser.receipts import Receipt
-from grapheraser.store.files import TEMPORARY, sync_folder
-
-MANIFEST, LOCK = "run.json", ".lock"
-FOLDERS = ("shards", "receipts")
-# Raise the version when the content changes its meaning, not only its shape.
-FORMAT, VERSION = "grapheraser-run", 4
-
-_HEX = "[0-9a-f]{20}"
-_PART = re.compile(
-    rf"(graph|partition)-{_HEX}\.npz|(aggregator-|shards/){_HEX}\.safetensors"
-    rf"|receipts/\d{{6,}}-{_HEX}\.json"
-)
-_LEFTOVER = re.compile(rf"(run\.json|{_PART.pattern})(\.[0-9a-f]{{8}})?{re.escape(TEMPORARY)}")
-_OVERWRITE = "overwrite it with `grapheraser fit --replace`, or save(..., replace=True)."
-
-
-# -- the manifest -------------------------------------------------------------------------------
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a run in this version of the format."""
-    manifest = _any_manifest(path)
-    if manifest.get("version") != VERSION:
-        raise RunVersionError(
-            f"{path}: written in version {manifest.get('version')} of the format; this is version "
-            f"{VERSION}.",
-            hint=f"use the release of grapheraser that wrote it, or {_OVERWRITE}",
-        )
-    return manifest
-
-
-def _any_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((path / MANIFEST).read_text())
-    except (FileNotFoundError, NotADirectoryError):
-        raise RunNotFoundError(
-            f"{path}: there is no run here ({MANIFEST} is missing).",
-            hint="grapheraser fit DATASET --out RUN makes one.",
-        ) from None
-    except (OSError, ValueError) as error:
-        raise CorruptRunError(
-            f"{path / MANIFEST}: not readable ({error}).", hint=f"restore it, or {_OVERWRITE}"
-        ) from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise CorruptRunError(f"{path / MANIFEST}: not the manifest of a run.")
-    return manifest
-
-
-def named_files(manifest: Any) -> dict[str, str]:
-    """Every file that a manifest names, at any depth, with its digest."""
-    if isinstance(manifest, list):
-        return {name: digest for part in manifest for name, digest in named_files(part).items()}
-    if not isinstance(manifest, dict):
-        return {}
-    file, digest = manifest.get("file"), manifest.get("sha256")
-    own = {file: digest} if isinstance(file, str) and isinstance(digest, str) else {}
-    return own | named_files(list(manifest.values()))
-
-
-def is_part(name: str) -> bool:
-    """Whether a run can have a file of this name, relative to its folder."""
-    return _PART.fullmatch(name) is not None
-
 
 # -- the files in it ----------------------------------------------------------------------------
 
@@ -121,52 +62,71 @@ def found_files(path: Path) -> Iterator[FoundFile]:
 
 
 def stray_files(path: Path) -> list[str]:
-    """Files in a run's folder that its manifest doesn't name; they may hold forgotten data."""
-    found = set(_files(path)) - _known(path)
+    """Files in a run's folder that are not the run's; they may hold forgotten data."""
+    found = _strays(path)
     if found and os.access(path, os.W_OK):
         with hold(path):  # a save in progress has such files too
-            found = set(_files(path)) - _known(path)
+            found = _strays(path)
     return sorted(found)
 
 
 def sweep(path: Path) -> None:
-    """Remove what a save wrote and the manifest doesn't name: forgotten data, a crash's leftovers.
+    """Remove what a save wrote and the run doesn't name: forgotten data, a crash's leftovers.
 
     Keeps files whose names no save would choose. Keeps everything when the manifest can't be read
     or names a missing file, since then it can't say which files belong to the run.
     """
+    found = set(_files(path))
     try:
-        known = _known(path)
-    except CorruptRunError:
+        known = _known(path, found)
+    except StoreError:
         return
-    gone = [path / name for name in sorted(set(_files(path)) - known) if _is_ours(name)]
-    if not gone or not all((path / name).exists() for name in known - {MANIFEST, LOCK}):
+    if not known <= found:
         return
-    sync_folder(path)  # a power cut must not bring back the manifest that names them
-    for file in gone:
-        try:
-            file.unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"can't remove {file}, which may hold forgotten data: {error.strerror}."
-            ) from error
-    for folder in sorted({file.parent for file in gone}):
-        sync_folder(folder)
+    gone = sorted(name for name in found - known if is_ours(name) and name != MARKER)
+    if gone:
+        flush([path])  # a power cut must not bring back the manifest that names them
+        remove(path / name for name in gone)
+    unmark(path)
 
 
-def _known(path: Path) -> set[str]:
-    manifest = _any_manifest(path) if (path / MANIFEST).exists() else {}
-    return {MANIFEST, LOCK, *named_files(manifest)}
+def mark(path: Path) -> None:
+    """Say in a folder that a save is under way; unless `unmark` follows, the next writer sweeps."""
+    try:
+        os.close(os.open(path / MARKER, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)))
+    except OSError as error:
+        raise StoreError(f"can't write {path / MARKER}: {error.strerror}.") from error
 
 
-def _files(path: Path) -> Iterator[str]:
-    for file in path.rglob("*"):
-        if file.is_symlink() or not file.is_dir():
-            yield file.relative_to(path).as_posix()
+def unmark(path: Path) -> None:
+    """Say that the save is done, and that nothing is left of it."""
+    (path / MARKER).unlink(missing_ok=True)
 
 
-def _is_ours(name: str) -> bool:
-    return is_part(name) or _LEFTOVER.fullmatch(name) is not None
+def is_marked(path: Path) -> bool:
+    """Whether a save did not finish."""
+    return os.path.lexists(path / MARKER)
+
+
+def _strays(path: Path) -> set[str]:
+    found = set(_files(path))
+    return found - _known(path, found) - {LOCK}
+
+
+def _known(path: Path, found: set[str]) -> set[str]:
+    """The names of the files of the run; none where there is no run."""
+    if MANIFEST not in found:
+        return set()
+    return {MANIFEST, *known_names(path, read_manifest(path), found)}
+
+
+def _files(path: Path, above: str = "") -> Iterator[str]:
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(path / entry.name, f"{above}{entry.name}/")
+            else:
+                yield above + entry.name
 
 
 # -- who may write ------------------------------------------------------------------------------
@@ -230,14 +190,21 @@ def check_target(path: Path, receipts: Sequence[Receipt] = (), *, replace: bool 
         raise StoreError(f"{path} holds something that is not a run; choose another folder.")
     if replace or not (path / MANIFEST).exists():
         return
-    files = named_files(read_manifest(path))
-    kept = [digest for name, digest in files.items() if name.startswith("receipts/")]
-    if kept != [receipt.digest for receipt in receipts[: len(kept)]]:
+    manifest = read_manifest(path)
+    count, _ = chain_ends(path, manifest)
+    if not continues(path, manifest, receipts):
         raise ReceiptLossError(
-            f"{path}: the run there has receipts ({len(kept)} in all) that would be lost, and what "
+            f"{path}: the run there has receipts ({count} in all) that would be lost, and what "
             "they forgot could come back.",
-            hint=f"load the run again and repeat the request on it, or {_OVERWRITE}",
+            hint=f"load the run again and repeat the request on it, or {OVERWRITE}",
         )
+
+
+def continues(path: Path, manifest: dict[str, Any], receipts: Sequence[Receipt]) -> bool:
+    """Whether the receipts of the run in a folder are the first of these."""
+    count, head = chain_ends(path, manifest)
+    ours = Receipts.of(receipts)
+    return count == 0 or (count <= len(ours) and ours.digest(count) == head)
 
 
 def _holds_something_else(path: Path) -> bool:
@@ -245,5 +212,5 @@ def _holds_something_else(path: Path) -> bool:
     try:
         manifest = json.loads((path / MANIFEST).read_text())
     except (OSError, ValueError):
-        return any(name not in (MANIFEST, LOCK) and not _is_ours(name) for name in _files(path))
+        return any(name not in (MANIFEST, LOCK) and not is_ours(name) for name in _files(path))
     return not isinstance(manifest, dict) or manifest.get("format") != FORMAT

@@ -1,53 +1,53 @@
-"""A run as a folder.
-
-    run.json                         the manifest: names and digests of everything below
-    graph-<digest>.npz               the current graph
-    partition-<digest>.npz           the shard of every training node
-    aggregator-<digest>.safetensors  what the aggregator holds
-    shards/<digest>.safetensors      one file per shard model
-    receipts/000001-<digest>.json    one file per change, canonical JSON
+"""A run as a folder; see `store.manifest` for the files in it.
 
 Files are named by their content and never change. A save writes the new ones, then replaces the
 manifest in one step, then removes what the manifest no longer names: at any moment the folder is
-either the old run or the new one, and forgotten data leaves it.
+either the old run or the new one, and forgotten data leaves it. What the folder holds already is
+neither written nor read nor listed, so a save costs what has changed since the last.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-import numpy as np
-import safetensors.numpy
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from grapheraser.environment import versions
-from grapheraser.errors import CorruptRunError, RunBusyError, StoreError, VerificationError
+from grapheraser.errors import CorruptRunError, RunBusyError, StoreError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt
-from grapheraser.store.files import holds, make_folder, read_checked, sync_folder, write_atomic
+from grapheraser.store.files import Batch, flush, make_folder, remove, write_atomic
 from grapheraser.store.folder import (
+    RunLock,
+    check_target,
+    hold,
+    is_marked,
+    mark,
+    sweep,
+    unmark,
+)
+from grapheraser.store.manifest import (
     FOLDERS,
     FORMAT,
     MANIFEST,
     VERSION,
-    RunLock,
-    check_target,
-    hold,
+    direct_files,
     is_part,
+    manifest_content,
     read_manifest,
-    sweep,
+    stored_receipts,
 )
+from grapheraser.store.pages import page_file
+from grapheraser.store.reading import read_aggregator, read_graph, read_partition, read_shards
+from grapheraser.store.structure import check_coverage
+from grapheraser.store.writing import Kept, Writer
 from grapheraser.training import ShardWeights
 
 _TRIES = 10
@@ -56,6 +56,7 @@ _UNREADABLE = (
     KeyError,
     TypeError,
     ValueError,
+    AttributeError,
     EOFError,
     SafetensorError,
     BadZipFile,
@@ -64,14 +65,14 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """Everything that a run folder holds, as values."""
+    """Everything that a run folder holds, as values; receipts are read when they are asked for."""
 
     configuration: dict[str, Any]
     graph: Graph
     partition: Partition
     shards: Mapping[int, ShardWeights]
     aggregator: Mapping[str, NDArray[Any]]
-    receipts: tuple[Receipt, ...]
+    receipts: Sequence[Receipt]
 
 
 def save_run(
@@ -79,37 +80,83 @@ def save_run(
 ) -> None:
     """Write a run, where `check_target` allows it.
 
-    Pass ``lock`` when the caller has held the run since it read it.
+    Pass ``lock`` when the caller has held the run since it read it. Where the folder should hold
+    exactly this run already, every file is checked, and written again if it is damaged.
     """
     if lock is not None:
         lock.check(path)
     check_target(path, run.receipts, replace=replace)
-    folders = [path / name for name in FOLDERS]
-    for folder in folders:
+    missing = [folder for name in FOLDERS if not (folder := path / name).is_dir()]
+    for folder in missing:
         make_folder(folder)
-    sync_folder(path.parent)
+    if missing:
+        flush([path.parent, path, *missing])
     with hold(path) if lock is None else nullcontext():
         check_target(
             path, run.receipts, replace=replace
         )  # again, now that nobody else can change it
-        sweep(path)
+        if is_marked(path) or not (path / MANIFEST).exists():
+            sweep(path)
+        kept = Kept.by_manifest(path, run.receipts)
         try:
-            manifest = _write_parts(path, run)
-            for folder in (*folders, path):
-                sync_folder(folder)
-            content = json.dumps(manifest, indent=1, sort_keys=True).encode()
-            write_atomic(path / MANIFEST, content)
-            sync_folder(path)
-        finally:
+            mark(path)
+            named = _write(path, run, kept)
+            if kept.manifest:
+                gone = sorted(name for name in _names(kept) - named if is_part(name))
+                remove(path / name for name in gone)
+                unmark(path)
+            else:
+                sweep(path)
+        except BaseException:
             sweep(path)  # by whichever manifest is in place
+            raise
+
+
+def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
+    """Write what the folder lacks, then the manifest; returns the names of files and pages."""
+    with Batch() as batch:
+        writer = Writer(path, batch, kept)
+        manifest = _put(writer, run)
+        content = manifest_content(manifest)
+        if content == kept.manifest:
+            named = direct_files(manifest)
+            writer = Writer(path, batch, kept.intact(path, named, run.receipts))
+            _put(writer, run)
+        if writer.folders:
+            batch.commit(path)
+            flush({path, *writer.folders})
+    if content != kept.manifest:
+        write_atomic(path / MANIFEST, content)
+        flush([path])
+    return {*direct_files(manifest), *map(page_file, writer.pages)}
+
+
+def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:
+    """Put all parts of a run; returns the manifest that names them."""
+    shards = {str(shard): writer.shard(weights) for shard, weights in sorted(run.shards.items())}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": versions(),
+        "configuration": run.configuration,
+        "graph": writer.graph(run.graph),
+        "partition": writer.partition(run.partition),
+        "aggregator": writer.aggregator(run.aggregator),
+        "receipts": writer.receipts(run.receipts),
+        "shards": shards,
+    }
+
+
+def _names(kept: Kept) -> set[str]:
+    return {*kept.names, *map(page_file, kept.pages)}
 
 
 def load_run(path: Path) -> StoredRun:
-    """Read a run back, checking every byte of it."""
+    """Read a run back, checking every byte of it but those of receipts before the last."""
     manifest = read_manifest(path)
     for _ in range(_TRIES):
         try:
-            return _read_parts(path, manifest)
+            return _read(path, manifest)
         except _UNREADABLE as error:
             known, manifest = manifest, read_manifest(path)
             if manifest != known:
@@ -120,126 +167,15 @@ def load_run(path: Path) -> StoredRun:
     raise RunBusyError(f"{path}: changes faster than it can be read.", hint="try again later.")
 
 
-def _write_parts(path: Path, run: StoredRun) -> dict[str, Any]:
-    """Write every file that is missing or damaged; returns the manifest that names them all."""
-
-    def put(pattern: str, content: bytes) -> dict[str, str]:
-        digest = hashlib.sha256(content).hexdigest()
-        name = pattern.format(digest[:20])
-        if not holds(path / name, content):
-            write_atomic(path / name, content)
-        return {"file": name, "sha256": digest}
-
-    shards = {
-        str(shard): put("shards/{}.safetensors", safetensors.numpy.save(weights.arrays))
-        for shard, weights in run.shards.items()
-    }
-    receipts = [
-        put(f"receipts/{receipt.sequence:06}-{{}}.json", receipt.to_json().encode())
-        for receipt in run.receipts
-    ]
-    partition, graph = run.partition, run.graph
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "written_by": versions(),
-        "configuration": run.configuration,
-        "graph": {
-            **put("graph-{}.npz", _npz(graph_arrays(graph))),
-            "name": graph.name,
-            "notes": list(graph.notes),
-        },
-        "partition": {
-            **put("partition-{}.npz", _npz(_partition_arrays(partition))),
-            "num_shards": partition.num_shards,
-            "method": partition.method,
-            "capacity": partition.capacity,
-            "inputs": sorted(partition.inputs),
-            "seed": partition.seed,
-        },
-        "shards": shards,
-        "aggregator": put("aggregator-{}.safetensors", _tensors(run.aggregator)),
-        "receipts": receipts,
-    }
-
-
-def _read_parts(path: Path, manifest: dict[str, Any]) -> StoredRun:
-    def get(entry: dict[str, Any]) -> bytes:
-        if not is_part(entry["file"]):
-            raise CorruptRunError(f"{path / MANIFEST}: {entry['file']!r} is no file of a run.")
-        return read_checked(path / entry["file"], entry["sha256"])
-
-    made = manifest["partition"]
-    with np.load(io.BytesIO(get(made)), allow_pickle=False) as z:
-        partition = Partition(
-            nodes=z["nodes"],
-            labels=z["labels"],
-            num_shards=made["num_shards"],
-            method=made["method"],
-            capacity=made["capacity"],
-            inputs=frozenset(made["inputs"]),
-            seed=made["seed"],
-        )
-    shards = {}
-    for shard, entry in sorted(manifest["shards"].items(), key=lambda item: int(item[0])):
-        tensors = safetensors.numpy.load(get(entry))
-        shards[int(shard)] = ShardWeights(tensors.pop("columns"), tensors)
-    try:
-        receipts = tuple(Receipt.from_json(get(e).decode()) for e in manifest["receipts"])
-    except VerificationError as error:
-        raise CorruptRunError(f"{path}: {error.message}") from error
+def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
+    graph = read_graph(path, manifest["graph"])
+    partition = read_partition(path, manifest["partition"])
+    check_coverage(graph.pages, partition.pages)
     return StoredRun(
         configuration=manifest["configuration"],
-        graph=_graph_from(get(manifest["graph"]), manifest["graph"]),
+        graph=graph,
         partition=partition,
-        shards=shards,
-        aggregator=safetensors.numpy.load(get(manifest["aggregator"])),
-        receipts=receipts,
+        shards=read_shards(path, manifest["shards"]),
+        aggregator=read_aggregator(path, manifest["aggregator"]),
+        receipts=stored_receipts(path, manifest),
     )
-
-
-def graph_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
-    """A graph as plain arrays."""
-    return {
-        "ids": graph.ids,
-        "indptr": graph.indptr,
-        "indices": graph.indices,
-        "x_data": graph.x.data,
-        "x_indices": graph.x.indices,
-        "x_indptr": graph.x.indptr,
-        "x_shape": np.array(graph.x.shape),
-        "y": graph.y,
-        "role": graph.role,
-        "num_classes": np.array(graph.num_classes),
-    }
-
-
-def _graph_from(content: bytes, entry: dict[str, Any]) -> Graph:
-    with np.load(io.BytesIO(content), allow_pickle=False) as z:
-        rows, columns = (int(size) for size in z["x_shape"])
-        x = sp.csr_array((z["x_data"], z["x_indices"], z["x_indptr"]), shape=(rows, columns))
-        return Graph(
-            ids=z["ids"],
-            indptr=z["indptr"],
-            indices=z["indices"],
-            x=x,
-            y=z["y"],
-            role=z["role"],
-            num_classes=int(z["num_classes"]),
-            name=entry["name"],
-            notes=tuple(entry["notes"]),
-        )
-
-
-def _partition_arrays(partition: Partition) -> dict[str, NDArray[Any]]:
-    return {"nodes": partition.nodes, "labels": partition.labels}
-
-
-def _npz(arrays: dict[str, NDArray[Any]]) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
-def _tensors(tensors: Mapping[str, NDArray[Any]]) -> bytes:
-    return safetensors.numpy.save({name: np.ascontiguousarray(t) for name, t in tensors.items()})

@@ -140,6 +140,21 @@ def test_a_feature_row_in_a_leftover_file_is_found(
     assert any(str(node) in r.what for r in search.residues if r.kind == "feature row")
 
 
+def test_old_pages_of_the_graph_are_searched(
+    before: Path, run: Path, forgotten: Forgotten, node: int
+) -> None:
+    """Also under another name, and packed."""
+    with zipfile.ZipFile(run / "notes.dat", "w") as archive:
+        for file in (before / "pages").iterdir():
+            if not (run / "pages" / file.name).exists():
+                archive.write(file, f"{file.name}.txt")
+    found = search_run(run, forgotten).residues
+    assert {residue.kind for residue in found} == {"stray file", "id", "edge", "feature row"}
+    assert {f"node {node} in an array 'ids'", f"of node {node}"} <= {r.what for r in found}
+    edges = {f"{u}-{v}" for u, v in forgotten.edges}
+    assert edges == {residue.what for residue in found if residue.kind == "edge"}
+
+
 def test_a_leftover_temporary_file_is_found_without_knowing_what_was_forgotten(run: Path) -> None:
     (run / "run.json.partial").write_bytes(b"")
     (run / "shards" / "x.safetensors.partial").write_bytes(b"\0\0")

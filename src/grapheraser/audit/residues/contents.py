@@ -20,6 +20,8 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from grapheraser.store import page_arrays
+
 _DEPTH = 3
 _UNPACK = {
     b"\x1f\x8b": gzip.decompress,
@@ -71,7 +73,7 @@ def _packed(raw: bytes) -> Iterator[tuple[str, bytes]]:
             return
 
 
-def _tensors(raw: bytes) -> dict[str, NDArray[Any]]:
+def _tensors(raw: bytes) -> Mapping[str, NDArray[Any]]:
     if raw.startswith(b"\x93NUMPY"):
         try:
             return {"": np.load(io.BytesIO(raw), allow_pickle=False)}
@@ -82,7 +84,7 @@ def _tensors(raw: bytes) -> dict[str, NDArray[Any]]:
             return dict(safetensors.numpy.load(raw))
         except (SafetensorError, ValueError, KeyError, TypeError):
             return {}
-    return {}
+    return page_arrays(raw)
 
 
 def _text(raw: bytes) -> str | None:

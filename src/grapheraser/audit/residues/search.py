@@ -103,7 +103,7 @@ def search_run(path: Path, forgotten: Forgotten | None = None) -> Search:
     """
     started = time.perf_counter()
     run = load_run(path)
-    named = named_files(read_manifest(path))
+    named = named_files(path, read_manifest(path))
     sought = forgotten or Forgotten()
     known = _Known.of(run, sought)
     residues = [*_in_graph(run.graph, sought, run), *_in_state(run)]
@@ -192,7 +192,7 @@ def _in_piece(piece: Piece, own: bool, name: str, known: _Known) -> Iterator[Tra
         yield from traces_of_edges(piece, known.sought)
     # The run's own graph and partition are compared by id, row and edge instead; and a shard's
     # list of columns is long enough to hold those of a short row by chance.
-    if not (own and name.startswith(("graph-", "partition-", "receipts/"))):
+    if not (own and name.startswith(("graph-", "pages/", "partition-", "receipts/"))):
         yield from traces_of_rows(piece, known.graph, known.sought, integers=not own)
 
 

@@ -1,0 +1,197 @@
+"""The manifest of a run, and the files that belong to the run by it.
+
+    run.json                         the manifest
+    pages/<digest>.page              what a page of the graph or the partition holds
+    graph-<digest>.npy               the index of the graph's pages; see `store.pages`
+    partition-<digest>.npy           the index of the partition's pages
+    aggregator-<digest>.safetensors  what the aggregator holds
+    shards/<digest>.safetensors      one file per shard model
+    receipts/000001-<digest>.json    one file per change, canonical JSON
+
+The manifest names files with their digests. It names pages through their index, and receipts by
+their number and the digest of the last, since each receipt names the digest of the one before.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grapheraser.errors import (
+    CorruptRunError,
+    RunNotFoundError,
+    RunVersionError,
+    VerificationError,
+)
+from grapheraser.receipts import Receipt, Receipts, Stored
+from grapheraser.store.files import TEMPORARY, read_checked
+from grapheraser.store.pages import GRAPH, SHARDS, page_digests, page_file, read_index
+
+MANIFEST, LOCK = "run.json", ".lock"
+# There while a save changes the folder, and after one that did not finish.
+MARKER = f"saving{TEMPORARY}"
+FOLDERS = ("pages", "shards", "receipts")
+# Raise the version when the content changes its meaning, not only its shape.
+FORMAT, VERSION = "grapheraser-run", 5
+OVERWRITE = "overwrite it with `grapheraser fit --replace`, or save(..., replace=True)."
+
+_HEX = "[0-9a-f]{20}"
+# Earlier versions had graph and partition in one npz file each.
+_PART = re.compile(
+    rf"(graph|partition)-{_HEX}\.np[yz]|(aggregator-|shards/){_HEX}\.safetensors"
+    rf"|pages/[0-9a-f]{{64}}\.page|receipts/\d{{6,}}-{_HEX}\.json"
+)
+_LEFTOVER = re.compile(
+    rf"(run\.json|{_PART.pattern})(\.[0-9a-f]{{8}})?{re.escape(TEMPORARY)}|{re.escape(MARKER)}"
+)
+_NUMBER = re.compile(rf"receipts/(\d{{6,}})-{_HEX}\.json")
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest of a run in this version of the format."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunNotFoundError(
+            f"{path}: there is no run here ({MANIFEST} is missing).",
+            hint="grapheraser fit DATASET --out RUN makes one.",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise CorruptRunError(
+            f"{path / MANIFEST}: not readable ({error}).", hint=f"restore it, or {OVERWRITE}"
+        ) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise CorruptRunError(f"{path / MANIFEST}: not the manifest of a run.")
+    if manifest.get("version") != VERSION:
+        raise RunVersionError(
+            f"{path}: written in version {manifest.get('version')} of the format; this is version "
+            f"{VERSION}.",
+            hint=f"use the release of grapheraser that wrote it, or {OVERWRITE}",
+        )
+    return manifest
+
+
+def manifest_content(manifest: dict[str, Any]) -> bytes:
+    """The file of a manifest, a line for each part of it."""
+    lines = (f"{json.dumps(key)}: {json.dumps(manifest[key], sort_keys=True)}" for key in manifest)
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def is_part(name: str) -> bool:
+    """Whether a run can have a file of this name, relative to its folder."""
+    return _PART.fullmatch(name) is not None
+
+
+def is_ours(name: str) -> bool:
+    """Whether a save could have written a file of this name."""
+    return is_part(name) or _LEFTOVER.fullmatch(name) is not None
+
+
+def read_part(path: Path, name: str, sha256: str, size: int | None = None) -> bytes:
+    """A file of the run in a folder."""
+    if not is_part(name):
+        raise CorruptRunError(f"{path / MANIFEST}: {name!r} is no file of a run.")
+    return read_checked(path / name, sha256, size)
+
+
+# -- receipts -----------------------------------------------------------------------------------
+
+
+def receipt_file(number: int, digest: str) -> str:
+    """The name of a receipt's file."""
+    return f"receipts/{number:06}-{digest[:20]}.json"
+
+
+@dataclass(frozen=True)
+class ReceiptReader:
+    """Reads the receipts of the run in a folder."""
+
+    path: Path
+
+    def __call__(self, number: int, digest: str) -> Receipt:
+        name = receipt_file(number, digest)
+        try:
+            return Receipt.from_json(read_part(self.path, name, digest).decode())
+        except (VerificationError, UnicodeDecodeError) as error:
+            raise CorruptRunError(f"{self.path / name}: not a readable receipt.") from error
+
+
+def stored_receipts(path: Path, manifest: dict[str, Any]) -> Receipts:
+    """The receipts of a run, of which only the last is read now."""
+    count, head = chain_ends(path, manifest)
+    return Receipts(stored=Stored(count, head, ReceiptReader(path))) if head else Receipts()
+
+
+def chain_ends(path: Path, manifest: dict[str, Any]) -> tuple[int, str | None]:
+    """How many receipts there are, and the digest of the last."""
+    entry = manifest.get("receipts")
+    match entry:
+        case {"count": 0, "head": None}:
+            return 0, None
+        case {"count": int(count), "head": str(head)} if count > 0:
+            return count, head
+        case _:
+            raise CorruptRunError(f"{path / MANIFEST}: does not say which receipts there are.")
+
+
+def _receipt_names(path: Path, manifest: dict[str, Any], found: Collection[str]) -> set[str]:
+    """The names of the receipts; reads them only where the files that are there leave a doubt."""
+    count, _ = chain_ends(path, manifest)
+    names = {name: int(match[1]) for name in found if (match := _NUMBER.fullmatch(name))}
+    if sorted(names.values()) == list(range(1, count + 1)):
+        return set(names)
+    return set(_receipt_digests(path, manifest))
+
+
+def _receipt_digests(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
+    receipts = stored_receipts(path, manifest)
+    numbers = range(1, len(receipts) + 1)
+    try:
+        return {receipt_file(at, receipts.digest(at)): receipts.digest(at) for at in numbers}
+    except VerificationError as error:
+        raise CorruptRunError(f"{path}: {error.message}") from error
+
+
+# -- all files ----------------------------------------------------------------------------------
+
+
+def named_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
+    """Every file of the run in a folder, but the manifest, with its digest."""
+    return {
+        **direct_files(manifest),
+        **{page_file(digest): digest.hex() for digest in named_pages(path, manifest)},
+        **_receipt_digests(path, manifest),
+    }
+
+
+def known_names(path: Path, manifest: dict[str, Any], found: Collection[str]) -> set[str]:
+    """The same without digests, where the folder holds these files."""
+    pages = (page_file(digest) for digest in named_pages(path, manifest))
+    return {*direct_files(manifest), *pages, *_receipt_names(path, manifest, found)}
+
+
+def named_pages(path: Path, manifest: dict[str, Any]) -> set[bytes]:
+    """The digests of all files of pages."""
+    found: set[bytes] = set()
+    for part, kind in (("graph", GRAPH), ("partition", SHARDS)):
+        try:
+            content = read_part(path, manifest[part]["file"], manifest[part]["sha256"])
+        except (KeyError, TypeError) as error:
+            raise CorruptRunError(f"{path / MANIFEST}: names no {part} ({error!r}).") from error
+        found.update(page_digests(read_index(content, kind)))
+    return found
+
+
+def direct_files(part: Any) -> dict[str, str]:
+    """The files that a manifest names itself, at any depth, with their digests."""
+    if isinstance(part, list):
+        return {name: digest for each in part for name, digest in direct_files(each).items()}
+    if not isinstance(part, dict):
+        return {}
+    file, digest = part.get("file"), part.get("sha256")
+    own = {file: digest} if isinstance(file, str) and isinstance(digest, str) else {}
+    return own | direct_files(list(part.values()))

@@ -1,0 +1,59 @@
+"""Digests of what is in files already, remembered for as long as the values live.
+
+Values that a run is made of never change, so one that was written or read once need not be
+serialised or digested again. Nothing here keeps a value alive.
+"""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+class Memo:
+    """The digest of the file that holds each value."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Any], bytes]] = {}
+
+    def get(self, value: object) -> bytes | None:
+        """The digest of the value's file, where it is known."""
+        found = self._known.get(id(value))
+        return found[1] if found is not None and found[0]() is value else None
+
+    def put(self, value: object, digest: bytes) -> bytes:
+        """Remember the digest of a value's file."""
+        key = id(value)
+
+        def forget(gone: weakref.ref[Any]) -> None:
+            if self._known.get(key, (None,))[0] is gone:
+                del self._known[key]
+
+        self._known[key] = (weakref.ref(value, forget), digest)
+        return digest
+
+
+class MemoOfArrays:
+    """The same for a value that is made of arrays; another array makes it another value."""
+
+    def __init__(self) -> None:
+        self._known: weakref.WeakKeyDictionary[Any, tuple[list[NDArray[Any]], str]]
+        self._known = weakref.WeakKeyDictionary()
+
+    def get(self, value: object, arrays: Iterable[NDArray[Any]]) -> str | None:
+        """The digest of the value's file, where it is known and its arrays are still the same."""
+        found = self._known.get(value)
+        if found is None:
+            return None
+        now = list(arrays)
+        same = len(now) == len(found[0]) and all(map(operator.is_, now, found[0]))
+        return found[1] if same else None
+
+    def put(self, value: object, arrays: Iterable[NDArray[Any]], digest: str) -> str:
+        """Remember the digest of a value's file."""
+        self._known[value] = (list(arrays), digest)
+        return digest

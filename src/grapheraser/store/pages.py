@@ -1,0 +1,194 @@
+"""The pages of a graph and a partition as files, and the indexes that name them.
+
+A page of a graph is two files and a page of a partition is one, each a header of four numbers and
+then its blocks (see `kernels.paged`), padded to eight bytes; all numbers are little-endian.
+
+    topology    TOPOLOGY, nodes m, entries e, 0      nodes, edges, and m leaves of the Merkle tree
+    features    FEATURES, nodes m, columns, values   features; values is -1 where they are dense
+    partition   PARTITION, nodes m, 0, 0             nodes, their labels the shards
+
+No file holds anything of another page, so a change writes the pages that it touches. An index is an
+array of `GRAPH` or `SHARDS`, one entry per page in the order of the ids.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import CorruptRunError
+from grapheraser.graph.directory import Directory
+from grapheraser.graph.pages import Page
+
+Block = NDArray[np.uint8]
+
+TOPOLOGY = int.from_bytes(b"GE-topo1", "little")
+FEATURES = int.from_bytes(b"GE-feat1", "little")
+PARTITION = int.from_bytes(b"GE-part1", "little")
+HEADER = 32
+_BLOCK = [("start", "<i8"), ("size", "<i8"), ("count", "<i8")]
+# The block of ids of a page (see `Directory`), its files, and its root in the Merkle tree.
+GRAPH = np.dtype(
+    [
+        *_BLOCK,
+        ("topology_bytes", "<i8"),
+        ("features_bytes", "<i8"),
+        ("topology", "V32"),
+        ("features", "V32"),
+        ("root", "V32"),
+    ]
+)
+SHARDS = np.dtype([*_BLOCK, ("shards", "V32")])
+_FILES = ("topology", "features", "shards")
+
+
+class Topology(NamedTuple):
+    """What a topology file holds."""
+
+    nodes: Block
+    edges: Block
+    leaves: NDArray[np.uint8]
+
+
+def page_file(digest: bytes) -> str:
+    """The name of the file with this digest."""
+    return f"pages/{digest.hex()}.page"
+
+
+def topology_content(page: Page, leaves: NDArray[np.uint8]) -> bytes:
+    """The topology file of a page."""
+    count = len(leaves)
+    entries = page.edges.nbytes // 8 - count - 1
+    header = np.array([TOPOLOGY, count, entries, 0], dtype="<i8")
+    padding = bytes(-13 * count % 8)
+    head = header.tobytes() + page.nodes.tobytes() + padding
+    return b"".join((head, page.edges.data, np.ascontiguousarray(leaves).data))
+
+
+def shards_content(block: Block, count: int) -> bytes:
+    """The file of a page of a partition."""
+    return np.array([PARTITION, count, 0, 0], dtype="<i8").tobytes() + block.tobytes()
+
+
+def features_content(block: Block, count: int, columns: int, *, dense: bool) -> bytes:
+    """The features file of a page."""
+    values = -1 if dense else (block.nbytes - 8 * (count + 1)) // 8
+    return np.array([FEATURES, count, columns, values], dtype="<i8").tobytes() + block.tobytes()
+
+
+def topology_size(page: Page, count: int) -> int:
+    """The bytes of a page's topology file."""
+    return HEADER + 13 * count + -13 * count % 8 + page.edges.nbytes + 32 * count
+
+
+def read_topology(content: bytes) -> Topology:
+    """The parts of a topology file."""
+    magic, count, entries, none = _header(content)
+    at = np.cumsum([HEADER, 13 * count, -13 * count % 8, 8 * (count + 1 + entries), 32 * count])
+    if (magic, none) != (TOPOLOGY, 0) or at[-1] != len(content):
+        raise CorruptRunError("not the topology of a page.")
+    raw = np.frombuffer(content, dtype=np.uint8)
+    leaves = raw[at[3] :].reshape(count, 32)
+    return Topology(raw[at[0] : at[1]], raw[at[2] : at[3]], leaves)
+
+
+def read_features(content: bytes) -> tuple[Block, int, int, bool]:
+    """The block of a features file, its nodes, its columns, and whether it is dense."""
+    magic, count, columns, values = _header(content)
+    size = 4 * count * columns if values < 0 else 8 * (count + 1 + values)
+    if magic != FEATURES or values < -1 or size != len(content) - HEADER:
+        raise CorruptRunError("not the features of a page.")
+    return np.frombuffer(content, dtype=np.uint8)[HEADER:], count, columns, values < 0
+
+
+def read_shards_of(content: bytes) -> Block:
+    """The block of nodes of a page of a partition."""
+    magic, count, *none = _header(content)
+    if magic != PARTITION or none != [0, 0] or len(content) != HEADER + 13 * count:
+        raise CorruptRunError("not a page of a partition.")
+    return np.frombuffer(content, dtype=np.uint8)[HEADER:]
+
+
+def page_arrays(content: bytes) -> dict[str, NDArray[np.int64]]:
+    """The ids and edges that a page names; empty for what is no page."""
+    try:
+        _, count, *_ = _header(content)
+        if content.startswith(_magic(PARTITION)):
+            return {"ids": read_shards_of(content)[: 8 * count].view(np.int64)}
+        topology = read_topology(content)
+    except CorruptRunError:
+        return {}
+    ids, words = topology.nodes[: 8 * count].view(np.int64), topology.edges.view(np.int64)
+    lengths = np.diff(words[: count + 1])
+    if words[0] != 0 or (lengths < 0).any() or words[count] != len(words) - count - 1:
+        return {"ids": ids}
+    pairs = np.stack([np.repeat(ids, lengths), words[count + 1 :]], axis=1)
+    return {"ids": ids, "edges": pairs}
+
+
+def _magic(kind: int) -> bytes:
+    return kind.to_bytes(8, "little")
+
+
+def _header(content: bytes) -> tuple[int, int, int, int]:
+    if len(content) < HEADER:
+        raise CorruptRunError("not a page.")
+    magic, count, third, fourth = np.frombuffer(content[:HEADER], dtype="<i8").tolist()
+    if not (0 < count <= len(content) and 0 <= third < 2**31 and fourth < 2**40):
+        raise CorruptRunError("not a page.")
+    return magic, count, third, fourth
+
+
+def index_content(index: NDArray[np.void]) -> bytes:
+    """The file of an index."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, index, version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def read_index(content: bytes, kind: np.dtype[np.void]) -> NDArray[np.void]:
+    """An index of this kind from its file."""
+    buffer = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(buffer)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer)
+    except ValueError as error:
+        raise CorruptRunError(f"not an index of pages ({error}).") from error
+    rest = content[buffer.tell() :]
+    if version != (1, 0) or fortran or dtype != kind or len(rest) != kind.itemsize * shape[0]:
+        raise CorruptRunError("not an index of pages.")
+    return np.frombuffer(rest, dtype=kind)
+
+
+def page_digests(index: NDArray[np.void]) -> list[bytes]:
+    """The digests of all files that an index names."""
+    names = index.dtype.names or ()
+    return [digest for name in names if name in _FILES for digest in digests(index, name)]
+
+
+def digests(index: NDArray[np.void], field: str) -> list[bytes]:
+    """One column of digests."""
+    raw = np.ascontiguousarray(index[field]).tobytes()
+    return [raw[at : at + 32] for at in range(0, len(raw), 32)]
+
+
+def index_of(directory: Directory, kind: np.dtype[np.void], **columns: list[bytes]) -> NDArray[Any]:
+    """An index with the blocks of a directory, and columns of digests."""
+    index = np.zeros(len(directory), dtype=kind)
+    index["start"], index["size"] = directory.starts, directory.sizes
+    index["count"] = directory.counts
+    for name, column in columns.items():
+        index[name] = np.frombuffer(b"".join(column), dtype="V32")
+    return index
+
+
+def directory_of(index: NDArray[np.void]) -> Directory:
+    """The blocks of an index."""
+    return Directory(
+        np.ascontiguousarray(index["start"], dtype=np.int64),
+        np.ascontiguousarray(index["size"], dtype=np.int8),
+        np.ascontiguousarray(index["count"], dtype=np.int64),
+    )

@@ -1,0 +1,132 @@
+"""The files of a run as they are read: every byte checked, and all that is indexed by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from grapheraser.errors import CorruptRunError
+from grapheraser.graph import Graph
+from grapheraser.graph.arrays import read_only
+from grapheraser.graph.merkle import KeptLeaves, MerkleTree
+from grapheraser.graph.pages import Page, Pages
+from grapheraser.partition import Partition
+from grapheraser.store.manifest import read_part
+from grapheraser.store.pages import (
+    GRAPH,
+    HEADER,
+    SHARDS,
+    digests,
+    directory_of,
+    page_file,
+    read_features,
+    read_index,
+    read_shards_of,
+    read_topology,
+)
+from grapheraser.store.structure import check_nodes, check_structure
+from grapheraser.store.writing import page_files, shard_files
+from grapheraser.training import ShardWeights
+
+Entry = Mapping[str, Any]
+
+
+def read_graph(path: Path, entry: Entry) -> Graph:
+    """The graph of a run, with its Merkle tree."""
+    index = read_index(_read(path, entry), GRAPH)
+    shape = (int(entry["num_features"]), bool(entry["dense"]))
+    pages, leaves = _read_pages(path, index, shape)
+    directory = directory_of(index)
+    entries = sum(page.edges.nbytes // 8 for page in pages)
+    entries -= int(directory.counts.sum()) + len(pages)
+    made = Pages.made(directory, pages, *shape, entries)
+    num_classes = int(entry["num_classes"])
+    check_structure(made, num_classes)
+    return Graph.of_pages(
+        made,
+        num_classes,
+        name=str(entry["name"]),
+        notes=tuple(map(str, entry["notes"])),
+        tree=MerkleTree.restored(made, leaves),
+    )
+
+
+def _read_pages(
+    path: Path, index: NDArray[np.void], shape: tuple[int, bool]
+) -> tuple[list[Page], list[KeptLeaves]]:
+    pages, leaves = [], []
+    columns = (
+        digests(index, "topology"),
+        digests(index, "features"),
+        digests(index, "root"),
+        index["topology_bytes"].tolist(),
+        index["features_bytes"].tolist(),
+        index["count"].tolist(),
+    )
+    for one, two, root, size, other, count in zip(*columns, strict=True):
+        topology = read_topology(read_part(path, page_file(one), one.hex(), size))
+        block, *rest = read_features(read_part(path, page_file(two), two.hex(), other))
+        if len(topology.leaves) != count or rest != [count, *shape]:
+            raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")
+        page_files.put(topology.leaves, one)
+        page_files.put(block, two)
+        pages.append(Page(topology.nodes, topology.edges, block))
+        leaves.append(KeptLeaves(topology.leaves, root))
+    return pages, leaves
+
+
+def read_partition(path: Path, entry: Entry) -> Partition:
+    """The partition of a run."""
+    index = read_index(_read(path, entry), SHARDS)
+    directory = directory_of(index)
+    none = np.zeros(0, dtype=np.uint8)
+    pages = []
+    for digest, count in zip(digests(index, "shards"), index["count"].tolist(), strict=True):
+        block = read_shards_of(
+            read_part(path, page_file(digest), digest.hex(), HEADER + 13 * count)
+        )
+        page_files.put(block, digest)
+        pages.append(Page(block, _no_edges(count), none))
+    made = Pages.made(directory, pages, 0, True, 0)
+    num_shards = int(entry["num_shards"])
+    check_nodes(made, num_shards, "partition")
+    return Partition.of_pages(
+        made,
+        num_shards=num_shards,
+        method=entry["method"],
+        capacity=entry["capacity"],
+        inputs=frozenset(entry["inputs"]),
+        seed=entry["seed"],
+    )
+
+
+@cache
+def _no_edges(count: int) -> NDArray[np.uint8]:
+    """The edges of so many nodes that have none."""
+    return read_only(np.zeros(8 * (count + 1), dtype=np.uint8))
+
+
+def read_shards(path: Path, entries: Mapping[str, Entry]) -> dict[int, ShardWeights]:
+    """The shard models of a run, by id."""
+    shards = {}
+    for shard, entry in sorted(entries.items(), key=lambda item: int(item[0])):
+        tensors = safetensors.numpy.load(_read(path, entry))
+        weights = ShardWeights(tensors.pop("columns"), tensors)
+        shard_files.put(weights, weights.arrays.values(), entry["sha256"])
+        shards[int(shard)] = weights
+    return shards
+
+
+def read_aggregator(path: Path, entry: Entry) -> dict[str, NDArray[Any]]:
+    """What the aggregator of a run holds."""
+    return safetensors.numpy.load(_read(path, entry))
+
+
+def _read(path: Path, entry: Entry) -> bytes:
+    return read_part(path, entry["file"], entry["sha256"])
