@@ -50,13 +50,9 @@ class Ensemble:
     def shard_ids(self) -> tuple[int, ...]:
         return tuple(self.shards)
 
-    def shards_of(self, positions: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The shard that each of these nodes was trained in; -1 where it was in none."""
-        nodes, ids = self.partition.nodes, self.graph.ids[positions]
-        if len(nodes) == 0:
-            return np.full(len(ids), -1, dtype=np.int32)
-        at = np.minimum(np.searchsorted(nodes, ids), len(nodes) - 1)
-        return np.where(nodes[at] == ids, self.partition.labels[at], np.int32(-1))
+    def shards_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The shard that each of these nodes (ids) was trained in; -1 where it was in none."""
+        return self.partition.shard_or_none(nodes)
 
     def posteriors(
         self, positions: NDArray[np.int64], shards: Sequence[int] | None = None
@@ -96,7 +92,7 @@ class Ensemble:
         if not isinstance(self.model, CustomModel):
             return asked_posteriors(self.model, self.shards, gathered, asked, classes)
         shards = np.unique(asked[asked >= 0])
-        rows = gathered.rows[: gathered.wanted]
+        rows = self.graph.positions(gathered.nodes[: gathered.wanted])
         found = self.posteriors(rows, shards.tolist())
         out = found[np.searchsorted(shards, np.maximum(asked, 0)), np.arange(len(rows))[:, None]]
         return np.where(asked[:, :, None] >= 0, out, np.float32(0.0))

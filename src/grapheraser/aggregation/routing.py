@@ -61,9 +61,8 @@ def routes(
     _route(
         gathered.indptr,
         gathered.indices,
-        gathered.rows,
-        ensemble.shards_of(gathered.rows),
-        ensemble.graph.ids[gathered.rows[: gathered.wanted]],
+        gathered.nodes,
+        ensemble.shards_of(gathered.nodes),
         np.uint64(derive(ensemble.seed, "routing")),
         present,
         ensemble.partition.num_shards,
@@ -80,9 +79,8 @@ def routes(
 def _route(
     indptr: NDArray[np.int64],
     indices: Labels,
-    rows: NDArray[np.int64],
+    nodes: NDArray[np.int64],
     labels: Labels,
-    ids: NDArray[np.int64],
     key: np.uint64,
     present: Labels,
     num_shards: int,
@@ -95,10 +93,10 @@ def _route(
     one, two = np.empty(num_shards + 1), np.empty(num_shards + 1)
     for r in range(len(asked)):
         own = labels[r] if without_own else -1
-        _walk(indptr, indices, rows, labels, r, one, two)
+        _walk(indptr, indices, nodes, labels, r, one, two)
         chosen = _heaviest(one, two, own, count, floor, asked[r], weights[r])
         if chosen == 0:
-            chosen = _hashed(present, own, paired(key, np.uint64(ids[r])), asked[r, :count])
+            chosen = _hashed(present, own, paired(key, np.uint64(nodes[r])), asked[r, :count])
             weights[r, :chosen] = 1.0
         elif floor > 0.0:
             chosen = _filled(one, two, present, own, chosen, count, floor, asked[r], weights[r])
@@ -109,7 +107,7 @@ def _route(
 def _walk(
     indptr: NDArray[np.int64],
     indices: Labels,
-    rows: NDArray[np.int64],
+    nodes: NDArray[np.int64],
     labels: Labels,
     r: int,
     one: NDArray[np.float64],
@@ -130,7 +128,7 @@ def _walk(
         for f in range(indptr[near], indptr[near + 1]):
             far = indices[f]
             # The walk back to where it came from says nothing about the neighbourhood.
-            two[labels[far] + 1] += second if rows[far] != rows[r] else 0.0
+            two[labels[far] + 1] += second if nodes[far] != nodes[r] else 0.0
 
 
 @compiled

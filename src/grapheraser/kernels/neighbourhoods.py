@@ -7,6 +7,8 @@ fit on the remaining graph chooses the same.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,6 +39,12 @@ def room_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
 
 
 @compiled
+def places_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Room for the hashes and the places of ``count`` neighbours."""
+    return np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.int64)
+
+
+@compiled
 def chosen_neighbours(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -64,7 +72,7 @@ def admit(
     value: np.uint64,
     item: int,
     hashes: NDArray[np.uint64],
-    chosen: NDArray[np.int32],
+    chosen: NDArray[Any],
     count: int,
 ) -> int:
     """Let an item in among the smallest hashes if it is one of them; returns how many there are."""
@@ -80,7 +88,7 @@ def admit(
 
 
 @compiled
-def put_in_order(chosen: NDArray[np.int32], count: int) -> None:
+def put_in_order(chosen: NDArray[Any], count: int) -> None:
     """Sort the first ``count`` items, in place."""
     for i in range(1, count):
         item, at = chosen[i], i

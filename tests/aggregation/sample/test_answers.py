@@ -74,7 +74,7 @@ def test_only_stale_answers_are_asked_for_again(monkeypatch: pytest.MonkeyPatch)
     ask = Ensemble.asked_posteriors
 
     def asking(self: Ensemble, gathered: Gathered, asked: NDArray[np.int32]) -> NDArray[np.float32]:
-        ids = self.graph.ids[gathered.rows[: gathered.wanted]]
+        ids = gathered.nodes
         for row, slot in zip(*np.nonzero(asked >= 0), strict=True):
             asked_again.add((int(ids[row]), int(asked[row, slot])))
         return ask(self, gathered, asked)

@@ -31,7 +31,7 @@ def seen(graph: ge.Graph, node: int, seed: int) -> tuple[object, ...]:
 
 def ids_seen(graph: ge.Graph, nodes: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     at = graph.positions(nodes)
-    return seen_ids(graph, gather_field(graph, at, thinning(seed), features=NO_FEATURES))
+    return seen_ids(gather_field(graph, at, thinning(seed), features=NO_FEATURES))
 
 
 def test_a_node_sees_no_more_than_allowed_and_all_of_it_is_real() -> None:

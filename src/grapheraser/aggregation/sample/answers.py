@@ -19,7 +19,6 @@ from grapheraser.aggregation.routing import Routes, mixed, routes
 from grapheraser.aggregation.sample.view import moved, seen_before, seen_ids, sees, thinning
 from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec
-from grapheraser.training.inference.gather import NO_FEATURES, gather_field
 
 Ids = NDArray[np.int64]
 
@@ -69,7 +68,7 @@ def collect(ensemble: Ensemble, nodes: Ids, most: int) -> SampledAnswers:
     found = _routes(ensemble, positions, most)
     gathered = ensemble.gather(positions, thinning(ensemble.seed))
     values = ensemble.asked_posteriors(gathered, found.asked)
-    return SampledAnswers(nodes, found, values, seen_ids(ensemble.graph, gathered))
+    return SampledAnswers(nodes, found, values, seen_ids(gathered))
 
 
 def refresh(
@@ -85,7 +84,7 @@ def refresh(
     positions = ensemble.graph.positions(nodes)
     (asked, weights), values, seen, new = _aligned(old, change.before, nodes)
     due = np.isin(asked, list(change.retrained))
-    rows = _rerouted(ensemble, change, positions, new)
+    rows = _rerouted(ensemble, change, nodes, new)
     if len(rows):
         heard_from, heard = asked[rows], values[rows]
         asked[rows], weights[rows] = _routes(ensemble, positions[rows], most)
@@ -102,7 +101,7 @@ def refresh(
         again = due[rows]
         found = ensemble.asked_posteriors(gathered, np.where(again, asked[rows], np.int32(-1)))
         values[rows] = np.where(again[:, :, None], found, values[rows])
-        seen[rows] = seen_ids(ensemble.graph, gathered)
+        seen[rows] = seen_ids(gathered)
     return SampledAnswers(nodes, Routes(asked, weights), values, seen)
 
 
@@ -129,7 +128,7 @@ def _aligned(
 
 
 def _rerouted(
-    ensemble: Ensemble, change: Change, positions: NDArray[np.int64], new: NDArray[np.bool_]
+    ensemble: Ensemble, change: Change, nodes: Ids, new: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """The sampled nodes that may ask other shards than before.
 
@@ -137,14 +136,9 @@ def _rerouted(
     or begin there.
     """
     if ensemble.shard_ids != change.before.shard_ids:
-        return np.arange(len(positions))  # a node that knows nobody asks among those present
-    graph, maybe = ensemble.graph, new.copy()
-    touched = graph.positions(change.touched)
-    near = gather_field(graph, touched, hops=1, features=NO_FEATURES).rows
-    if len(positions):
-        at = np.minimum(np.searchsorted(positions, near), len(positions) - 1)
-        maybe[at[positions[at] == near]] = True
-    return np.flatnonzero(maybe)
+        return np.arange(len(nodes))  # a node that knows nobody asks among those present
+    near = np.union1d(change.touched, ensemble.graph.around(change.touched))
+    return np.flatnonzero(new | np.isin(nodes, near, assume_unique=True))
 
 
 @compiled

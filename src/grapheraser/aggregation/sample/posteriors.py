@@ -49,7 +49,7 @@ class SampledPosteriors:
 
     def true_class(self, ensemble: Ensemble) -> NDArray[np.float64]:
         """What each shard gives to each node's true class, ``[k, m]``."""
-        labels = ensemble.graph.y[ensemble.graph.positions(self.nodes)]
+        labels = ensemble.graph.labels(self.nodes)
         return _picked(self.values, labels)
 
 

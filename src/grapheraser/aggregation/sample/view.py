@@ -38,16 +38,15 @@ def seen_before(ensemble: Ensemble, nodes: Ids) -> Ids:
     """Ids of the nodes in the thinned neighbourhoods of some nodes; see `seen_ids`."""
     graph = ensemble.graph
     positions, bound = graph.positions(nodes), thinning(ensemble.seed)
-    return seen_ids(graph, gather_field(graph, positions, bound, features=NO_FEATURES))
+    return seen_ids(gather_field(graph, positions, bound, features=NO_FEATURES))
 
 
-def seen_ids(graph: Graph, gathered: Gathered) -> Ids:
+def seen_ids(gathered: Gathered) -> Ids:
     """Ids of the nodes in thinned neighbourhoods ``[gathered.wanted, SEEN]``.
 
     A node's own id comes first, and is repeated where there are fewer.
     """
-    ids = graph.ids[gathered.rows]
-    seen: Ids = _seen(gathered.indptr, gathered.indices, ids, gathered.wanted, SEEN)
+    seen: Ids = _seen(gathered.indptr, gathered.indices, gathered.nodes, gathered.wanted, SEEN)
     return seen
 
 
@@ -96,7 +95,7 @@ def _counted(graph: Graph, nodes: Ids, bound: Bound) -> Ids:
     starts = near.indptr[:-1]
     for i in range(FANOUT):
         has = np.flatnonzero(near.indptr[1:] - starts > i)
-        lists[has, i] = graph.ids[near.rows[near.indices[starts[has] + i]]]
+        lists[has, i] = near.nodes[near.indices[starts[has] + i]]
     return lists
 
 

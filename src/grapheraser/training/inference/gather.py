@@ -5,7 +5,7 @@ What comes after works on these small arrays alone. Nothing here is as long as t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
-from grapheraser.kernels.neighbourhoods import admit, put_in_order, room_for
+from grapheraser.kernels.neighbourhoods import admit, places_for, put_in_order
+from grapheraser.kernels.paged import (
+    Table,
+    degree_at,
+    feature_rows,
+    first_edge,
+    locate,
+    neighbour,
+    node_at,
+)
 from grapheraser.seeding import GOLDEN
 
 Pointers = NDArray[np.int64]
@@ -42,7 +51,7 @@ class Gathered(NamedTuple):
     """Nodes and their surroundings, numbered in rings: first the nodes, then their neighbours.
 
     Attributes:
-        rows: int64 ``[n]``, the position in the graph of each number.
+        nodes: int64 ``[n]``, the node id of each number.
         wanted: how many of them were asked for; these come first, in the order asked for.
         indptr, indices: CSR over numbers; the neighbours that count, of all but the last ring.
         degree: float32 ``[n]``, how many neighbours count, also of the last ring.
@@ -51,7 +60,7 @@ class Gathered(NamedTuple):
         num_features: columns of the graph.
     """
 
-    rows: NDArray[np.int64]
+    nodes: NDArray[np.int64]
     wanted: int
     indptr: Pointers
     indices: Numbers
@@ -79,15 +88,14 @@ def gather_field(
         hops: how many rings to gather around them.
         features: of which numbers: `NO_FEATURES`, `OWN_FEATURES` or `ALL_FEATURES`.
     """
-    wanted = np.array(positions, dtype=np.int64)
+    wanted = graph.places_at(np.asarray(positions, dtype=np.int64))
     most, key = min(bound.most, graph.num_nodes), np.uint64(bound.key)
-    rows, indptr, indices, degree = _rings(
-        graph.indptr, graph.indices, graph.ids, wanted, most, key, hops
-    )
-    read = rows[: (0, len(wanted), len(rows))[features]]
-    x_indptr, x_indices, x_data = _features(graph.x.indptr, graph.x.indices, graph.x.data, read)
+    table = graph.table
+    nodes, places, indptr, indices, degree = _rings(table, wanted, graph.num_nodes, most, key, hops)
+    read = places[: (0, len(wanted), len(places))[features]]
+    x_indptr, x_indices, x_data = feature_rows(table, read)
     return Gathered(
-        rows,
+        nodes,
         len(wanted),
         indptr,
         indices,
@@ -101,45 +109,43 @@ def gather_field(
 
 @compiled
 def _rings(
-    indptr: Pointers,
-    indices: Numbers,
-    ids: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    most: int,
-    key: np.uint64,
-    hops: int,
-) -> tuple[NDArray[np.int64], Pointers, Numbers, Matrix]:
-    hashes, chosen = room_for(most if most < len(ids) else 1)
-    rows, count, done = wanted, len(wanted), 0
+    table: Table, wanted: NDArray[np.int64], num_nodes: int, most: int, key: np.uint64, hops: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Pointers, Numbers, Matrix]:
+    hashes, chosen = places_for(most if most < num_nodes else 1)
+    count, done = len(wanted), 0
+    nodes, places = np.empty(count, dtype=np.int64), wanted.copy()
+    for r in range(count):
+        nodes[r] = node_at(table, wanted[r])
     pointers, numbers = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
     for _ in range(hops):
         last = count
         pointers = _longer(pointers, last + 1)
         for r in range(done, last):
-            degree = indptr[rows[r] + 1] - indptr[rows[r]]
-            pointers[r + 1] = pointers[r] + min(degree, most)
+            pointers[r + 1] = pointers[r] + min(degree_at(table, places[r]), most)
         numbers = _longer(numbers, pointers[last])
-        rows = _longer(rows, last + pointers[last] - pointers[done])
-        table = _table(rows, count, min(len(rows), len(ids)))
+        room = last + pointers[last] - pointers[done]
+        nodes, places = _longer(nodes, room), _longer(places, room)
+        slots = _table(nodes, count, min(room, num_nodes))
         for r in range(done, last):
-            start, end = indptr[rows[r]], indptr[rows[r] + 1]
-            few = end - start <= most
+            first, degree = first_edge(table, places[r]), degree_at(table, places[r])
+            few = degree <= most
             if not few:
-                _choose(indices[start:end], ids, ids[rows[r]], key, hashes, chosen)
+                _choose(first, degree, nodes[r], key, hashes, chosen)
             for e in range(pointers[r], pointers[r + 1]):
                 i = e - pointers[r]
-                other = indices[start + i] if few else chosen[i]
-                at = _slot(table, rows, other)
-                if table[at] < 0:
-                    table[at] = count
-                    rows[count] = other
+                other = neighbour(first, i) if few else chosen[i]
+                at = _slot(slots, nodes, other)
+                if slots[at] < 0:
+                    slots[at] = count
+                    nodes[count] = other
+                    places[count] = locate(table, other)
                     count += 1
-                numbers[e] = table[at]
+                numbers[e] = slots[at]
         done = last
-    degree = np.empty(count, dtype=np.float32)
+    degrees = np.empty(count, dtype=np.float32)
     for r in range(count):
-        degree[r] = min(indptr[rows[r] + 1] - indptr[rows[r]], most)
-    return rows[:count].copy(), pointers, numbers, degree
+        degrees[r] = min(degree_at(table, places[r]), most)
+    return nodes[:count].copy(), places[:count].copy(), pointers, numbers, degrees
 
 
 @compiled
@@ -151,60 +157,45 @@ def _longer(array, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _table(rows: NDArray[np.int64], count: int, most: int) -> Numbers:
-    """An open-addressing table from position to number, with room for ``most`` of them."""
+def _table(nodes: NDArray[np.int64], count: int, most: int) -> Numbers:
+    """An open-addressing table from node to number, with room for ``most`` of them."""
     size = 16
     while size < 2 * most:
         size *= 2
     table = np.full(size, -1, dtype=np.int32)
     for r in range(count):
-        at = _slot(table, rows, rows[r])
+        at = _slot(table, nodes, nodes[r])
         if table[at] < 0:
             table[at] = r
     return table
 
 
 @compiled
-def _slot(table: Numbers, rows: NDArray[np.int64], position: int) -> np.int64:
-    """Where a position is in the table, or where it belongs."""
+def _slot(table: Numbers, nodes: NDArray[np.int64], node: int) -> np.int64:
+    """Where a node is in the table, or where it belongs."""
     mask = len(table) - 1
-    at = np.int64((np.uint64(position) * GOLDEN) >> np.uint64(32)) & mask
-    while table[at] >= 0 and rows[table[at]] != position:
+    at = np.int64((np.uint64(node) * GOLDEN) >> np.uint64(32)) & mask
+    while table[at] >= 0 and nodes[table[at]] != node:
         at = (at + 1) & mask
     return at
 
 
 @compiled
 def _choose(
-    others: Numbers,
-    ids: NDArray[np.int64],
+    first: int,
+    degree: int,
     node: int,
     key: np.uint64,
     hashes: NDArray[np.uint64],
-    chosen: Numbers,
+    chosen: NDArray[np.int64],
 ) -> None:
+    """Write the ids of the neighbours that count, ascending."""
     own = paired(key, np.uint64(node))
     count = 0
-    for other in others:
-        count = admit(paired(own, np.uint64(ids[other])), other, hashes, chosen, count)
+    for i in range(degree):
+        other = neighbour(first, i)
+        count = admit(paired(own, np.uint64(other)), other, hashes, chosen, count)
     put_in_order(chosen, count)
-
-
-@compiled
-def _features(
-    indptr: NDArray[Any], indices: Numbers, data: Matrix, rows: NDArray[np.int64]
-) -> tuple[Pointers, Numbers, Matrix]:
-    pointers = np.zeros(len(rows) + 1, dtype=np.int64)
-    for r in range(len(rows)):
-        pointers[r + 1] = pointers[r] + indptr[rows[r] + 1] - indptr[rows[r]]
-    columns = np.empty(pointers[-1], dtype=np.int32)
-    values = np.empty(pointers[-1], dtype=np.float32)
-    for r in range(len(rows)):
-        start = indptr[rows[r]]
-        for e in range(pointers[r], pointers[r + 1]):
-            columns[e] = indices[start + e - pointers[r]]
-            values[e] = data[start + e - pointers[r]]
-    return pointers, columns, values
 
 
 class Part(NamedTuple):
@@ -225,7 +216,7 @@ class Part(NamedTuple):
 
 def whole_part(gathered: Gathered) -> Part:
     """All that was gathered."""
-    numbers = np.arange(len(gathered.rows), dtype=np.int32)
+    numbers = np.arange(len(gathered.nodes), dtype=np.int32)
     return Part(numbers, gathered.wanted, gathered.indptr, gathered.indices, gathered.degree)
 
 

@@ -151,7 +151,7 @@ def _answered(
 ) -> list[NDArray[np.float32]]:
     hops = declaration_of(spec.kind).hops
     place = np.zeros(gathered.num_features, dtype=np.int32)
-    room = np.full(len(gathered.rows), -1, dtype=np.int32)
+    room = np.full(len(gathered.nodes), -1, dtype=np.int32)
     passed, whole = getattr(forward, spec.kind), None
     out = []
     for weights, rows in questions:
