@@ -135,12 +135,6 @@ def places_among(table: Table, nodes: NDArray[np.int64], kind: int) -> NDArray[n
 
 
 @compiled
-def places_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Room for the hashes and the places of ``count`` neighbours."""
-    return np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.int64)
-
-
-@compiled
 def chosen_around(
     table: Table,
     place: int,
