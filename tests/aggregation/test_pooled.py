@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from scipy.special import softmax
 import grapheraser as ge
 from grapheraser.aggregation import (
     MEMBERS,
+    Change,
     MeanAggregator,
     PooledAggregator,
     RoutedAggregator,
@@ -23,7 +25,7 @@ from grapheraser.aggregation.pooled import EMPTY_SAMPLE, FittedPool
 from grapheraser.aggregation.sample.membership import sampled_nodes
 from grapheraser.aggregation.solvers.log_linear import pool_weights
 from grapheraser.errors import GraphEraserError, ParameterError
-from tests.aggregation.members.oracle import GRAPHS
+from tests.aggregation.members.oracle import GRAPHS, ensemble_of
 from tests.strategies import small_graph
 
 SUBSETS = [("words",), ("labels", "features"), ("edges", "pattern"), MEMBERS]
@@ -276,3 +278,34 @@ def test_a_member_that_misleads_is_not_listened_to() -> None:
     both = fitted(graph, model="closed-form", members=["labels", "edges"])
     assert pool_of(both).weights["edges"] > 0
     assert both.score(graph.test_nodes) == 1.0
+
+
+# -- what a request costs ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense", "hub", "far ids"])
+def test_relearning_and_asking_read_pages_and_no_array_of_all_nodes(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = PooledAggregator(MEMBERS, shards=False, sample=6)
+    graph = GRAPHS[kind]
+    ensemble = ensemble_of(graph)
+    fitted = rule.fit(ensemble)
+    steps = []
+    for node in (*fitted.sample[:2].tolist(), *graph.test_nodes[:2].tolist()):
+        touched, before = graph.neighbours(node), ensemble
+        graph = graph.without(ge.Nodes([node]))
+        ensemble = replace(before, graph=graph)
+        steps.append((ensemble, Change(before, frozenset(), touched, np.array([node]))))
+
+    def refuse(self: ge.Graph, name: str) -> None:
+        raise AssertionError(f"{name} of all nodes was put together")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ge.Graph, "_arrays", refuse)
+        for now, change in steps:
+            fitted = rule.refit(fitted, now, change)
+            fitted.predict_proba(now, np.arange(3))
+    afresh = rule.fit(ensemble)
+    for name, tensor in afresh.tensors.items():
+        assert fitted.tensors[name].tobytes() == tensor.tobytes()

@@ -10,7 +10,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from grapheraser.kernels.elementary import exponential, log_normalise, logarithm, logarithms
+from grapheraser.kernels.elementary import (
+    exponential,
+    log_normalise,
+    log_normalise_rows,
+    logarithm,
+    logarithms,
+)
 
 many = settings(max_examples=500)
 
@@ -94,3 +100,15 @@ def row_by_numpy(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     above: NDArray[np.float64] = scores - scores.max()
     found: NDArray[np.float64] = above - np.log(np.exp(above).sum())
     return found
+
+
+@pytest.mark.parametrize("classes", [1, 2, 5, 17])
+def test_rows_are_normalised_as_each_would_be_alone(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    rows = rng.normal(size=(50, classes)) * 10.0 ** rng.integers(-3, 4, size=(50, 1))
+    rows[3] = rows[3, 0] - 1000.0 * np.arange(classes)  # all but one vanish
+    together = rows.copy()
+    log_normalise_rows(together)
+    for row in rows:
+        log_normalise(row)
+    assert together.tobytes() == rows.tobytes()

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grapheraser.graph import TRAIN, UNLABELLED
 from grapheraser.kernels.hashing import paired
-from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
+from grapheraser.kernels.neighbourhoods import (
+    ANY,
+    LABELLED,
+    OTHERS,
+    TRAINED,
+    chosen_around,
+    chosen_neighbours,
+    places_among,
+    places_for,
+    places_of,
+    room_for,
+)
+from grapheraser.kernels.paged import nodes_at
+from tests.aggregation.members.oracle import GRAPHS
+from tests.aggregation.members.oracle import chosen as chosen_of
 
 
 def chosen(ids: list[int], allowed: list[bool], most: int, key: int) -> list[int]:
@@ -39,3 +55,28 @@ def test_whoever_is_not_chosen_changes_nothing_by_leaving() -> None:
     for gone in set(range(20)) - set(before):
         allowed = [node != gone for node in ids]
         assert chosen(ids, allowed, 5, 7) == before
+
+
+def kinds(kind: str) -> dict[int, set[int]]:
+    """The ids of each kind in one of the graphs."""
+    graph = GRAPHS[kind]
+    every, trained = set(graph.ids.tolist()), set(graph.ids[graph.role == TRAIN].tolist())
+    labelled = trained - set(graph.ids[graph.y == UNLABELLED].tolist())
+    return {ANY: every, TRAINED: trained, LABELLED: labelled, OTHERS: every - labelled}
+
+
+@pytest.mark.parametrize("kind", ["sparse", "hub", "far ids", "no edges"])
+def test_in_pages_the_same_are_chosen_among_each_kind(kind: str) -> None:
+    graph = GRAPHS[kind]
+    table, key = graph.table, np.uint64(99)
+    for allowed, nodes in kinds(kind).items():
+        assert nodes_at(table, places_of(table, allowed)).tolist() == sorted(nodes)
+        asked = np.append(graph.ids[::3], graph.ids.max() + 1)
+        among = nodes_at(table, places_among(table, asked, allowed)).tolist()
+        assert among == [node for node in asked.tolist() if node in nodes]
+        for most in (1, 3, 8, 64):
+            hashes, places = places_for(most)
+            for node, place in zip(graph.ids.tolist(), graph.places(graph.ids), strict=True):
+                count = chosen_around(table, place, allowed, key, hashes, places)
+                found = nodes_at(table, places[:count]).tolist()
+                assert found == chosen_of(graph, node, nodes, most, 99)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
@@ -67,6 +68,25 @@ def _reader(kind: Any) -> Callable[..., Any]:
         return kind(types.int64), build
 
     return intrinsic(read)
+
+
+def _prefetch(typing_context: Any, address: Any) -> Any:
+    """Ask for the cache line at an address; changes nothing."""
+    del typing_context, address
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        name = "llvm.prefetch.p0i8"
+        known = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        where = builder.inttoptr(arguments[0], byte)
+        builder.call(known, [where, number(0), number(3), number(1)])  # read, keep close, data
+        return context.get_dummy_value()
+
+    return types.void(types.int64), build
+
+
+_ask_for: Callable[..., Any] = intrinsic(_prefetch)
 
 
 def _pointer_to(kind: Any) -> Callable[..., Any]:
@@ -207,6 +227,24 @@ def copy_features(
         values[at] = _float32(block + 4 * (entries + e))
         at += 1
     return at
+
+
+@compiled
+def prefetch_features(table: Table, place: int) -> None:
+    """Ask for the features of a node that is about to be read."""
+    page, row = place // ROOM, place % ROOM
+    block = table.features[page]
+    if table.width >= 0:
+        start = block + 4 * table.width * row
+        for line in range(start, start + 4 * table.width, 64):
+            _ask_for(line)
+        return
+    count = table.counts[page]
+    start, end = _int64(block + 8 * row), _int64(block + 8 * row + 8)
+    columns, entries = block + 8 * (count + 1), _int64(block + 8 * count)
+    for line in range(columns + 4 * start, columns + 4 * end, 64):
+        _ask_for(line)
+        _ask_for(line + 4 * entries)
 
 
 @compiled

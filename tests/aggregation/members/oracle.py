@@ -30,13 +30,14 @@ def random_graph(
     edges: int = 80,
     classes: int = 3,
     hub: bool = False,
+    apart: int = 1,
 ) -> ge.Graph:
     """With test nodes, an isolated node, a node without features and a training node unlabelled.
 
-    A hub is next to every node but the isolated one.
+    A hub is next to every node but the isolated one. Ids are multiples of ``apart``.
     """
     rng = np.random.default_rng(seed)
-    ids = np.sort(rng.choice(3 * n, size=n, replace=False))
+    ids = np.sort(rng.choice(3 * n, size=n, replace=False)) * apart
     x = rng.normal(size=(n, num_features)) * 10.0 ** rng.integers(-1, 3, size=num_features)
     x *= rng.random((n, num_features)) < density
     x[n // 2] = 0
@@ -79,6 +80,8 @@ GRAPHS: dict[str, ge.Graph] = {
     "many edges": random_graph(5, edges=400),
     "no edges": random_graph(6, edges=0),
     "one class": random_graph(7, classes=1),
+    "far ids": random_graph(10, n=300, edges=500, apart=10**10),
+    "tiny": random_graph(11, n=5, num_features=3, edges=6),
 }
 
 

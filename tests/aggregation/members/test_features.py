@@ -84,7 +84,7 @@ def test_rows_are_what_dense_matrices_give(
     assert (graph.degree.max() > SECOND) == (edges > 80)
     rule = FeatureRegression(columns=50)
     assert rule.width(graph) == width
-    rows = rule.rows(graph, np.arange(graph.num_nodes), 3, learning=learning)
+    rows = rule.rows(graph, graph.places(graph.ids), 3, learning=learning)
     allowed = graph.train_nodes if learning else graph.ids
     np.testing.assert_allclose(rows / SCALE, expected_rows(graph, 50, 3, allowed), atol=CLOSE)
     assert np.array_equal(rows, np.rint(rows))
@@ -93,7 +93,7 @@ def test_rows_are_what_dense_matrices_give(
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_so_they_are_on_every_kind_of_graph(kind: str) -> None:
     graph = GRAPHS[kind]
-    rows = FeatureRegression().rows(graph, np.arange(graph.num_nodes), 0, learning=False)
+    rows = FeatureRegression().rows(graph, graph.places(graph.ids), 0, learning=False)
     np.testing.assert_allclose(rows / SCALE, in_blocks(graph, 0, graph.ids), atol=CLOSE)
 
 

@@ -38,7 +38,7 @@ def row_of(graph: ge.Graph, node: int, seed: int) -> list[float]:
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_rows_are_shares_at_one_and_two_steps_and_their_roots(kind: str, learning: bool) -> None:
     graph = GRAPHS[kind]
-    rows = PatternRegression().rows(graph, np.arange(graph.num_nodes), 4, learning=learning)
+    rows = PatternRegression().rows(graph, graph.places(graph.ids), 4, learning=learning)
     assert rows.shape == (graph.num_nodes, 4 * graph.num_classes + 1)
     expected = [row_of(graph, node, 4) for node in graph.ids.tolist()]
     np.testing.assert_allclose(rows, expected, atol=0.5 + 1e-6)
@@ -47,7 +47,7 @@ def test_rows_are_shares_at_one_and_two_steps_and_their_roots(kind: str, learnin
 
 def test_the_size_of_classes_has_no_part_in_a_row() -> None:
     graph = GRAPHS["sparse"]
-    isolated = np.flatnonzero(graph.degree == 0)
+    isolated = graph.places(graph.ids[graph.degree == 0])
     row = PatternRegression().rows(graph, isolated, 0, learning=True)[0]
     third, root = np.rint(SCALE / 3), np.rint(SCALE / np.sqrt(3))
     assert row.tolist() == [third] * 6 + [root] * 6 + [SCALE]

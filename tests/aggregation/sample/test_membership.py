@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import grapheraser as ge
 from grapheraser.aggregation import LearnedAggregator, resolve_aggregator
-from grapheraser.aggregation.sample.membership import limits, sampled_nodes
+from grapheraser.aggregation.sample.membership import Candidates, limits, sampled_nodes
 from grapheraser.errors import ParameterError
+from grapheraser.seeding import derive, keyed_hash
 from tests.strategies import small_graph
 
 
@@ -68,3 +69,35 @@ def test_anything_else_is_refused(sample: Any) -> None:
     if sample is not None:
         with pytest.raises(ParameterError, match="'sample'"):
             resolve_aggregator("mean", num_shards=2, sample=sample)
+
+
+@given(st.data())
+def test_a_sample_that_is_carried_along_is_the_one_drawn_afresh(data: st.DataObject) -> None:
+    """Until the candidates run out, and beyond."""
+    graph = small_graph(data.draw(st.integers(0, 9)), n=60)
+    limit = data.draw(st.sampled_from([(1.0, 4), (0.5, 6), (0.3, None), (1.0, None), (1.0, 44)]))
+    found = Candidates.of(graph, limit, 1)
+    for step in range(8):
+        nodes = data.draw(st.lists(st.sampled_from(graph.ids.tolist()), min_size=1, max_size=6))
+        gone = np.unique(nodes)
+        touched = np.setdiff1d(graph.around(gone), gone)
+        graph = graph.without(ge.Nodes(gone))
+        if data.draw(st.booleans()):
+            node = 10**12 + step
+            graph = graph.with_node(node, np.ones(graph.num_features), 1, [])
+            touched = np.append(touched, node)
+        if not len(graph.train_nodes):
+            return
+        found = found.changed(graph, np.union1d(touched, gone), 1)
+        assert found.sampled.tolist() == sampled_nodes(graph, limit, 1).tolist()
+        assert not np.isin(gone, found.nodes).any()
+
+
+def test_the_sample_is_that_of_the_smallest_hashes() -> None:
+    graph = small_graph(n=60)
+    nodes = graph.train_nodes
+    hashes = keyed_hash(nodes, derive(5, "sample"))
+    expected = sorted(nodes[np.argsort(hashes)][:7].tolist())
+    assert sampled_nodes(graph, (1.0, 7), 5).tolist() == expected
+    below = hashes < np.uint64(2**63)
+    assert sampled_nodes(graph, (0.5, None), 5).tolist() == nodes[below].tolist()

@@ -21,7 +21,13 @@ from grapheraser.aggregation.members.sketch import Sketch
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_around, places_for
-from grapheraser.kernels.paged import Table, copy_features, dense_features, nodes_at
+from grapheraser.kernels.paged import (
+    Table,
+    copy_features,
+    dense_features,
+    nodes_at,
+    prefetch_features,
+)
 from grapheraser.kernels.sets import find, put, room_for_set
 from grapheraser.seeding import derive
 
@@ -225,6 +231,8 @@ def _first_steps(
     for r in range(len(places)):
         row = out[r]
         count = chosen_around(table, places[r], kind, key, hashes, chosen)
+        for other in chosen[:count]:
+            prefetch_features(table, other)
         _add_features(row, table, places[r], columns, values, targets, signs)
         for other in chosen[:count]:
             _add_features(row, table, other, columns, values, targets, signs)
@@ -287,6 +295,8 @@ def _blocks(table, places, kind, key, features):  # type: ignore[no-untyped-def]
         for i in range(n):
             _add_row(row[features : 2 * features], table, near[i], columns, values, 1.0 / n)
             k = chosen_around(table, near[i], kind, key, far_hashes, far)
+            for j in range(k):
+                prefetch_features(table, far[j])
             for j in range(k):
                 weight = 1.0 / (n * k)
                 _add_row(row[2 * features : 3 * features], table, far[j], columns, values, weight)
