@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from grapheraser.bench import (
+    cost,
     cuda,
     cuda_checks,
     engines,
@@ -44,6 +45,7 @@ BENCHMARKS: dict[str, tuple[ModuleType, Measure]] = {
     "partition-scale": (partition, partition.scale),
     "engines": (engines, engines.run),
     "unlearn": (unlearn, unlearn.run),
+    "cost": (cost, cost.run),
     "relearning": (relearning, relearning.run),
     "modules": (modules, modules.run),
     "fidelity": (fidelity, fidelity.run),

@@ -33,6 +33,16 @@ def test_fit_finds_out_about_its_folder_before_it_trains(
     assert ge.GraphEraser.load(own_run).receipts_ == ()
 
 
+def test_shards_asked_is_handed_on_and_has_the_default_of_the_library(tmp_path: Path) -> None:
+    options = ("--shards", 3, "--epochs", 1)
+    for given, expected in (((), ge.GraphEraser().shards_asked), (("--shards-asked", 2), 2)):
+        run_path = tmp_path / str(expected)
+        data("fit", "demo", *options, *given, "--out", run_path)
+        assert ge.GraphEraser.load(run_path).shards_asked == expected
+    refused = run("fit", "demo", *options, "--shards-asked", 0, "--out", tmp_path / "no", "--json")
+    assert json.loads(refused.stdout)["error"]["type"] == "ParameterError"
+
+
 def test_members_are_named_and_come_back(tmp_path: Path) -> None:
     options = ("--shards", 2, "--epochs", 1)
     data("fit", "demo", *options, "--members", "features,words", "--out", tmp_path / "two")

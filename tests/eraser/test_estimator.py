@@ -495,5 +495,5 @@ def test_verify_counts_what_it_compared(eraser: ge.GraphEraser, small: ge.Graph)
     assert found.receipts == 1
     # The partition; columns, two weights and two biases per shard; counts, two regressions and
     # posteriors of sampled nodes; the pool's sample, weights and offsets.
-    assert found.tensors == 2 + 3 * 5 + (3 + 2 * 3 + 3) + 3
+    assert found.tensors == 2 + 3 * 5 + (3 + 2 * 3 + 4) + 3
     assert found.to_dict()["identical"] is True

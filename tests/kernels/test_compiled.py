@@ -23,6 +23,22 @@ arrays = np.array([0, 3]), np.array([0, 1, 2], dtype=np.int32), np.arange(3)
 chosen_neighbours(*arrays, 0, np.ones(3, dtype=bool), np.uint64(1), hashes, chosen)
 print(*hashes)
 """
+USE_ALL = """
+from grapheraser.cli import main
+from grapheraser.kernels.compiled import compilations
+for words in (
+    ("warmup", "--models", "mlp"),
+    ("fit", "demo", "--model", "mlp", "--shards", "3", "--out", RUN),
+    ("predict", RUN, "--nodes", "1,2"),
+    ("unlearn", RUN, "--nodes", "10"),
+    ("fit", "demo", "--model", "mlp", "--shards", "3", "--partition", "blpa", "--out", RUN + "-2"),
+):
+    try:
+        main(words)
+    except SystemExit as stop:
+        assert not stop.code
+    print(len(compilations()))
+"""
 
 
 @pytest.fixture
@@ -137,6 +153,23 @@ def test_recompiling_removes_what_was_kept(package: Path) -> None:
     assert not kept(package)
 
 
+@pytest.mark.slow
+def test_after_a_warm_up_no_verb_compiles_in_a_package_that_nobody_can_write_to(
+    package: Path,
+) -> None:
+    (package / "__pycache__").write_text("a file is in the way")
+    chosen, run = package.parent / "chosen", package.parent / "run"
+    variables = {"NUMBA_CACHE_DIR": str(chosen), "HOME": "/nonexistent"}
+    counts = [
+        int(line)
+        for line in printed(package, f"RUN = {str(run)!r}{USE_ALL}", **variables).splitlines()
+        if line.isdigit()
+    ]
+    assert len(counts) == 5
+    assert counts[0] == len(kept(chosen)) > 20
+    assert set(counts) == {counts[0]}
+
+
 def test_every_kernel_of_the_package_is_declared_with_compiled() -> None:
     for file in SOURCES.rglob("*.py"):
         if file.name != "compiled.py":
@@ -150,3 +183,19 @@ def test_the_digest_of_a_module_covers_what_it_imports() -> None:
 
 def test_a_module_without_a_source_has_no_digest() -> None:
     assert source_digest("grapheraser.kernels.nowhere") == ""
+
+
+@pytest.mark.slow
+def test_what_is_compiled_is_announced_and_recorded_and_what_is_read_is_not(package: Path) -> None:
+    code = (
+        "from grapheraser.kernels.compiled import compilations, watched\n"
+        "from grapheraser.kernels.hashing import mixed\n"
+        "seen = []\n"
+        "with watched(seen.append):\n"
+        "    mixed(5)\n"
+        "mixed(5.0 > 4)\n"
+        "print(seen, [(c.kernel, c.folder.name, c.seconds > 0) for c in compilations()])"
+    )
+    done = ("kernels.hashing.mixed", "kernels", True)
+    assert printed(package, code) == f"{['kernels.hashing.mixed']} {[done, done]}\n"
+    assert printed(package, code) == "[] []\n"

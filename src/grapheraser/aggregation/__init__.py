@@ -18,15 +18,16 @@ from grapheraser.aggregation.learned import LearnedAggregator
 from grapheraser.aggregation.mean_majority import MajorityAggregator, MeanAggregator
 from grapheraser.aggregation.members import MEMBERS, named
 from grapheraser.aggregation.pooled import PooledAggregator
-from grapheraser.aggregation.routed import RoutedAggregator
+from grapheraser.aggregation.routed import SHARDS_ASKED, RoutedAggregator
 from grapheraser.aggregation.sample.membership import Sample, limits
-from grapheraser.checks import one_of
+from grapheraser.checks import one_of, whole
 from grapheraser.errors import ParameterError
 from grapheraser.registry import Registry
 
 __all__ = [
     "AGGREGATORS",
     "MEMBERS",
+    "SHARDS_ASKED",
     "Aggregator",
     "BoundAggregator",
     "Change",
@@ -60,6 +61,7 @@ def resolve_aggregator(
     sample: Sample = "auto",
     global_expert: bool | None = None,
     members: Sequence[str] | None = None,
+    shards_asked: int = SHARDS_ASKED,
 ) -> Aggregator:
     """The aggregator that arguments of `GraphEraser` stand for.
 
@@ -70,18 +72,20 @@ def resolve_aggregator(
         sample: which training nodes an aggregator given by name learns from, where it learns.
         global_expert: whether the closed-form members join; None: where several shards are routed.
         members: which of them; None: all.
+        shards_asked: how many shards an aggregation that routes asks about a node.
     """
     limits(sample)
+    shards_asked = whole("shards_asked", "GraphEraser", shards_asked, 1)
     one_of("global_expert", "GraphEraser", global_expert, (None, True, False))
     chosen = named(members)
     if not isinstance(aggregation, str):
         if not isinstance(aggregation, Aggregator) or isinstance(aggregation, type):
             constraint = "a name or an Aggregator"
             raise ParameterError.of("aggregation", "GraphEraser", constraint, aggregation)
-        if global_expert or members:
+        if global_expert or members or shards_asked != SHARDS_ASKED:
             raise ParameterError(
-                "an Aggregator is taken as it is, so 'global_expert' and 'members' of GraphEraser "
-                "must be left out.",
+                "an Aggregator is taken as it is, so 'global_expert', 'members' and 'shards_asked' "
+                "of GraphEraser must be left out.",
                 hint="name the aggregation: aggregation='routed'.",
             )
         return aggregation
@@ -95,9 +99,17 @@ def resolve_aggregator(
             f"GraphEraser is {aggregation!r}.",
             hint="use aggregation='routed', or leave out global_expert and members.",
         )
+    if shards_asked != SHARDS_ASKED and aggregation not in POOLED:
+        raise ParameterError(
+            f"'shards_asked' of GraphEraser is for aggregation {POOLED[0]!r} only. 'aggregation' "
+            f"is {aggregation!r}, which asks all shards.",
+            hint="use aggregation='routed', or leave out shards_asked.",
+        )
     joins = asked or (global_expert is None and num_shards > 1 and aggregation in POOLED)
     if joins and chosen:
-        return PooledAggregator(chosen, sample=sample)
+        return PooledAggregator(chosen, sample=sample, shards_asked=shards_asked)
+    if isinstance(resolved, RoutedAggregator):
+        return replace(resolved, shards_asked=shards_asked)
     if isinstance(resolved, LearnedAggregator):
         return replace(resolved, sample=sample)
     return resolved

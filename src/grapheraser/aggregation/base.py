@@ -10,10 +10,22 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.graph import TRAIN, Graph
-from grapheraser.models import Model
+from grapheraser.graph import Graph
+from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
+from grapheraser.seeding import derive
 from grapheraser.training import ShardWeights, shard_posteriors
+from grapheraser.training.inference.gather import (
+    NO_FEATURES,
+    WHOLE,
+    Bound,
+    Gathered,
+    gather_field,
+)
+from grapheraser.training.inference.posteriors import asked_posteriors, features_read
+
+# Of a hub so many neighbours count where shards are routed; see docs/aggregation.md.
+MOST_NEIGHBOURS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +50,9 @@ class Ensemble:
     def shard_ids(self) -> tuple[int, ...]:
         return tuple(self.shards)
 
-    @cached_property
-    def shard_at(self) -> NDArray[np.int32]:
-        """By position, the place in `shards` of the shard that a node was trained in; else -1."""
-        place = np.full(self.partition.num_shards, -1, dtype=np.int32)
-        place[list(self.shard_ids)] = np.arange(len(self.shards))
-        at = np.full(self.graph.num_nodes, -1, dtype=np.int32)
-        trained = np.flatnonzero(self.graph.role == TRAIN)
-        if not np.array_equal(self.graph.ids[trained], self.partition.nodes):
-            trained = self.graph.positions(self.partition.nodes)
-        at[trained] = place[self.partition.labels]
-        return at
+    def shards_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The shard that each of these nodes (ids) was trained in; -1 where it was in none."""
+        return self.partition.shard_or_none(nodes)
 
     def posteriors(
         self, positions: NDArray[np.int64], shards: Sequence[int] | None = None
@@ -57,6 +61,41 @@ class Ensemble:
         wanted = self.shard_ids if shards is None else shards
         weights = [self.shards[shard] for shard in wanted]
         return shard_posteriors(self.model, weights, self.graph, positions)
+
+    def gather(
+        self, positions: NDArray[np.int64], bound: Bound | None = None, *, features: bool = True
+    ) -> Gathered:
+        """Some nodes with their neighbourhoods, to be asked about.
+
+        Args:
+            positions: rows of the graph.
+            bound: how many neighbours of a node count; None: those that count for predictions.
+            features: whether posteriors will be asked for.
+        """
+        if bound is None:
+            key = derive(self.seed, "hubs")
+            bound = Bound(MOST_NEIGHBOURS, key) if len(self.shards) > 1 else WHOLE
+        read = features_read(self.model) if features else NO_FEATURES
+        return gather_field(self.graph, positions, bound, features=read)
+
+    def asked_posteriors(self, gathered: Gathered, asked: NDArray[np.int32]) -> NDArray[np.float32]:
+        """What each gathered node's own few shards say about it.
+
+        Args:
+            gathered: what `gather` gave.
+            asked: int32 ``[gathered.wanted, m]``, ids of shards; -1 for nobody.
+
+        Returns: float32 ``[gathered.wanted, m, num_classes]``; zeros where nobody was asked. A
+        user's own module sees the whole graph.
+        """
+        classes = self.graph.num_classes
+        if not isinstance(self.model, CustomModel):
+            return asked_posteriors(self.model, self.shards, gathered, asked, classes)
+        shards = np.unique(asked[asked >= 0])
+        rows = self.graph.positions(gathered.nodes[: gathered.wanted])
+        found = self.posteriors(rows, shards.tolist())
+        out = found[np.searchsorted(shards, np.maximum(asked, 0)), np.arange(len(rows))[:, None]]
+        return np.where(asked[:, :, None] >= 0, out, np.float32(0.0))
 
 
 @dataclass(frozen=True, eq=False)

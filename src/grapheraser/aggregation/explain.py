@@ -40,4 +40,5 @@ def explanation(
 ) -> Explanation:
     """The heaviest first; equals in the order given."""
     ordered = sorted(says, key=lambda item: -item.weight)
-    return Explanation(int(ensemble.graph.ids[position]), label, tuple(ordered), why)
+    (node,) = ensemble.graph.ids_at(np.array([position])).tolist()
+    return Explanation(node, label, tuple(ordered), why)

@@ -18,8 +18,10 @@ from grapheraser.aggregation.explain import explanation, say
 from grapheraser.aggregation.members import START, FittedMember, Member, RoutedShards, closed_form
 from grapheraser.aggregation.members.base import Evidence, Ids, Positions
 from grapheraser.aggregation.members.shards import FittedShards
+from grapheraser.aggregation.routed import SHARDS_ASKED, RoutedAggregator
 from grapheraser.aggregation.sample.membership import DEFAULT, Sample, limits, sampled_nodes
 from grapheraser.aggregation.solvers.log_linear import PoolWeights, pool_weights
+from grapheraser.checks import whole
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, log_normalise
 
@@ -38,14 +40,18 @@ class PooledAggregator:
         shards: whether the routed shards are a member.
         sample: which training nodes to learn the weights from: a share in (0, 1], a count,
             ``"all"``, or ``"auto"``: a quarter, but 1000 at the most.
+        shards_asked: how many shards are asked about a node.
     """
 
     members: tuple[str, ...]
     shards: bool = True
     sample: Sample = DEFAULT
+    shards_asked: int = SHARDS_ASKED
 
     def __post_init__(self) -> None:
         limits(self.sample)
+        asked = whole("shards_asked", "PooledAggregator", self.shards_asked, 1)
+        object.__setattr__(self, "shards_asked", asked)
 
     @property
     def name(self) -> str:
@@ -84,8 +90,11 @@ class PooledAggregator:
         return FittedPool(sample, members, PoolWeights(*learned))
 
     def _parts(self) -> dict[str, Member]:
-        shards: dict[str, Member] = {_SHARDS: RoutedShards()} if self.shards else {}
-        return closed_form(self.members) | shards
+        parts = closed_form(self.members)
+        if self.shards:
+            routing = RoutedAggregator(floor=0.0, shards_asked=self.shards_asked)
+            parts[_SHARDS] = RoutedShards(routing)
+        return parts
 
     def _sampled(self, ensemble: Ensemble) -> Ids:
         limit = (_SHARE, _COUNT) if self.sample == DEFAULT else limits(self.sample)

@@ -1,72 +1,232 @@
-"""Where a node's neighbours live: how many walks of one and two steps end in each shard.
+"""Whom to ask about a node: the shards where its neighbours live.
 
 For a node w, the one-hop share of shard s is the part of w's neighbours that s was trained on. The
 two-hop share is the mean of the one-hop shares of w's neighbours. Both are shares of walks that
-end at a training node; walks that end elsewhere count for no shard. Where no walk of that length
-ends at a training node, all shares are 0.
+end at a training node; walks that end elsewhere count for no shard. A shard weighs the mean of
+both, and a floor. The few shards that weigh most are asked, ties go to the smaller id. About a node
+from which no walk ends at a training node, shards chosen by a keyed hash are asked alike.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Ensemble
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.hashing import paired
+from grapheraser.kernels.neighbourhoods import admit, room_for
+from grapheraser.seeding import derive
+from grapheraser.training.inference.gather import Gathered
 
-Shares = NDArray[np.float64]
+Labels = NDArray[np.int32]
 
 
-def hop_shares(
-    ensemble: Ensemble, positions: NDArray[np.int64], *, without_own: bool = False
-) -> tuple[Shares, Shares]:
-    """One-hop and two-hop shares ``[len(positions), num_shards]``; a row sums to 1 or is 0.
+class Routes(NamedTuple):
+    """Which shards are asked about each of some nodes.
+
+    Attributes:
+        asked: int32 ``[num_nodes, most]``, ids of shards, ascending, then -1 where there are fewer.
+        weights: float64 of the same shape; rows sum to 1.
+    """
+
+    asked: Labels
+    weights: NDArray[np.float64]
+
+
+def routes(
+    ensemble: Ensemble,
+    gathered: Gathered,
+    most: int,
+    *,
+    floor: float = 0.0,
+    without_own: bool = False,
+) -> Routes:
+    """The shards to ask about some nodes.
 
     Args:
-        ensemble: shards are in its order.
-        positions: rows of its graph.
-        without_own: leave out the shard that a training node itself belongs to.
+        ensemble: the shards.
+        gathered: the nodes with their neighbourhoods in its graph, two hops.
+        most: how many shards to ask about a node.
+        floor: added to every shard's weight; with 0, only shards with neighbours are asked.
+        without_own: leave out the shard that a training node itself belongs to, unless there is
+            no other.
     """
-    graph = ensemble.graph
-    shard_at = ensemble.shard_at
-    walk_one, walk_two = _walks(
-        graph.indptr, graph.indices, np.asarray(positions), shard_at, len(ensemble.shards)
+    present = np.array(ensemble.shard_ids, dtype=np.int32)
+    count = min(most, len(present))
+    asked = np.full((gathered.wanted, most), -1, dtype=np.int32)
+    weights = np.zeros((gathered.wanted, most))
+    _route(
+        gathered.indptr,
+        gathered.indices,
+        gathered.nodes,
+        ensemble.shards_of(gathered.nodes),
+        np.uint64(derive(ensemble.seed, "routing")),
+        present,
+        ensemble.partition.num_shards,
+        count,
+        floor,
+        without_own and len(present) > 1,
+        asked,
+        weights,
     )
-    if without_own:
-        own = shard_at[positions]
-        trained = np.flatnonzero(own >= 0)
-        for shares in (walk_one, walk_two):
-            shares[trained, own[trained]] = 0.0
-    return _normalised(walk_one), _normalised(walk_two)
-
-
-def _normalised(shares: Shares) -> Shares:
-    # Row by row in a fixed order: numpy's pairwise sum depends on the row's length alone.
-    total = shares.sum(axis=1, keepdims=True)
-    return np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
+    return Routes(asked, weights)
 
 
 @compiled
-def _walks(
+def _route(
     indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    positions: NDArray[np.int64],
-    shard_at: NDArray[np.int32],
+    indices: Labels,
+    nodes: NDArray[np.int64],
+    labels: Labels,
+    key: np.uint64,
+    present: Labels,
     num_shards: int,
-) -> tuple[Shares, Shares]:
-    one = np.zeros((len(positions), num_shards))
-    two = np.zeros((len(positions), num_shards))
-    for r in range(len(positions)):
-        start, end = indptr[positions[r]], indptr[positions[r] + 1]
-        for e in range(start, end):
-            near = indices[e]
-            first = 1.0 / (end - start)
-            if shard_at[near] >= 0:
-                one[r, shard_at[near]] += first
-            second = first / (indptr[near + 1] - indptr[near])
-            for f in range(indptr[near], indptr[near + 1]):
-                far = indices[f]
-                # The walk back to where it came from says nothing about the neighbourhood.
-                if far != positions[r] and shard_at[far] >= 0:
-                    two[r, shard_at[far]] += second
-    return one, two
+    count: int,
+    floor: float,
+    without_own: bool,
+    asked: Labels,
+    weights: NDArray[np.float64],
+) -> None:
+    one, two = np.empty(num_shards + 1), np.empty(num_shards + 1)
+    for r in range(len(asked)):
+        own = labels[r] if without_own else -1
+        _walk(indptr, indices, nodes, labels, r, one, two)
+        chosen = _heaviest(one, two, own, count, floor, asked[r], weights[r])
+        if chosen == 0:
+            chosen = _hashed(present, own, paired(key, np.uint64(nodes[r])), asked[r, :count])
+            weights[r, :chosen] = 1.0
+        elif floor > 0.0:
+            chosen = _filled(one, two, present, own, chosen, count, floor, asked[r], weights[r])
+        _finish(asked[r, :chosen], weights[r, :chosen])
+
+
+@compiled
+def _walk(
+    indptr: NDArray[np.int64],
+    indices: Labels,
+    nodes: NDArray[np.int64],
+    labels: Labels,
+    r: int,
+    one: NDArray[np.float64],
+    two: NDArray[np.float64],
+) -> None:
+    """Add up the walks of one and two steps by the shard where they end, at its id + 1.
+
+    Those that end in no shard are at 0.
+    """
+    one[:] = 0.0
+    two[:] = 0.0
+    start, end = indptr[r], indptr[r + 1]
+    for e in range(start, end):
+        near = indices[e]
+        first = 1.0 / (end - start)
+        one[labels[near] + 1] += first
+        second = first / (indptr[near + 1] - indptr[near])
+        for f in range(indptr[near], indptr[near + 1]):
+            far = indices[f]
+            # The walk back to where it came from says nothing about the neighbourhood.
+            two[labels[far] + 1] += second if nodes[far] != nodes[r] else 0.0
+
+
+@compiled
+def _heaviest(
+    one: NDArray[np.float64],
+    two: NDArray[np.float64],
+    own: int,
+    count: int,
+    floor: float,
+    asked: Labels,
+    weights: NDArray[np.float64],
+) -> int:
+    """Write the shards that weigh most, heaviest first; returns how many there are."""
+    num_shards = len(one) - 1
+    one_total, two_total = 0.0, 0.0
+    for shard in range(num_shards):
+        if shard != own:
+            one_total += one[shard + 1]
+            two_total += two[shard + 1]
+    chosen = 0
+    for shard in range(num_shards):
+        if shard == own or (one[shard + 1] == 0.0 and two[shard + 1] == 0.0):
+            continue
+        weight = floor
+        if one_total > 0.0:
+            weight += 0.5 * (one[shard + 1] / one_total)
+        if two_total > 0.0:
+            weight += 0.5 * (two[shard + 1] / two_total)
+        if chosen == count and weights[count - 1] >= weight:
+            continue
+        at = min(chosen, count - 1)
+        while at > 0 and weights[at - 1] < weight:
+            asked[at], weights[at] = asked[at - 1], weights[at - 1]
+            at -= 1
+        asked[at], weights[at] = shard, weight
+        chosen = min(chosen + 1, count)
+    return chosen
+
+
+@compiled
+def _hashed(present: Labels, own: int, key: np.uint64, out: Labels) -> int:
+    """Write the shards with the smallest keyed hashes; returns how many there are."""
+    hashes, chosen = room_for(len(out))
+    count = 0
+    for shard in present:
+        if shard != own:
+            count = admit(paired(key, np.uint64(shard)), shard, hashes, chosen, count)
+    for i in range(count):
+        out[i] = chosen[i]
+    return count
+
+
+@compiled
+def _filled(
+    one: NDArray[np.float64],
+    two: NDArray[np.float64],
+    present: Labels,
+    own: int,
+    chosen: int,
+    count: int,
+    floor: float,
+    asked: Labels,
+    weights: NDArray[np.float64],
+) -> int:
+    """Let in shards without any neighbour, smallest ids first, until there are enough."""
+    for shard in present:
+        if chosen == count:
+            break
+        if shard != own and one[shard + 1] == 0.0 and two[shard + 1] == 0.0:
+            asked[chosen], weights[chosen] = shard, floor
+            chosen += 1
+    return chosen
+
+
+@compiled
+def _finish(asked: Labels, weights: NDArray[np.float64]) -> None:
+    """Put the shards in the order of their ids, and make the weights sum to 1."""
+    for i in range(1, len(asked)):
+        at = i
+        while at > 0 and asked[at - 1] > asked[at]:
+            asked[at - 1], asked[at] = asked[at], asked[at - 1]
+            weights[at - 1], weights[at] = weights[at], weights[at - 1]
+            at -= 1
+    total = 0.0
+    for weight in weights:
+        total += weight
+    for i in range(len(weights)):
+        weights[i] /= total
+
+
+@compiled
+def mixed(weights, values):  # type: ignore[no-untyped-def]
+    """Sum of the asked shards' posteriors by each node's weights, float64 ``[n, num_classes]``."""
+    n, most, c = values.shape
+    out = np.zeros((n, c))
+    for v in range(n):
+        for i in range(most):
+            if weights[v, i] > 0.0:
+                for u in range(c):
+                    out[v, u] += weights[v, i] * values[v, i, u]
+    return out

@@ -23,6 +23,7 @@ from grapheraser.cli import (
     reshard,
     unlearn,
     verify,
+    warmup,
 )
 from grapheraser.cli.output import drop_output, report_error
 from grapheraser.errors import GraphEraserError
@@ -37,7 +38,7 @@ app = typer.Typer(
 )
 _VERBS = (
     *(demo, datasets, recommend, fit, predict, evaluate),
-    *(unlearn, reshard, verify, audit, partition, bench),
+    *(unlearn, reshard, verify, audit, partition, warmup, bench),
 )
 for verb in _VERBS:
     app.command(verb.NAME)(verb.run)

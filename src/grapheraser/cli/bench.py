@@ -18,6 +18,7 @@ BENCHMARKS = {
     "partition-scale": "BLPA and METIS on generated graphs of increasing size",
     "engines": "training a shard: the CPU engine against the PyG loop",
     "fidelity": "F1 of the CPU engine and of the PyG loop, over ten seeds",
+    "cost": "every operation by part, and against the size of generated graphs",
     "unlearn": "a request, up to its receipt, against PyG from scratch",
     "relearning": "relearning the aggregation after a request",
     "modules": "predictions of a user's own module against one pass through PyG",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json, say
-from grapheraser.reports.wording import duration
+from grapheraser.reports.wording import duration, plural
+
+if TYPE_CHECKING:
+    from grapheraser.kernels.compiled import Compilation
 
 NAME = "fit"
 
@@ -36,6 +39,9 @@ def run(
     halo: Annotated[
         bool, typer.Option("--halo", help="Shards see features of neighbours in other shards.")
     ] = False,
+    shards_asked: Annotated[
+        int, typer.Option(help="Shards that are asked about a node, with routed.")
+    ] = 8,
     epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
@@ -53,6 +59,9 @@ def run(
     """Partition a graph, train its shards and save the run."""
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.eraser import GraphEraser
+    from grapheraser.eraser.settings import resolve
+    from grapheraser.eraser.warmup import warm_up
+    from grapheraser.kernels.compiled import compilations
     from grapheraser.store import check_target
 
     check_target(out, replace=replace)
@@ -75,10 +84,15 @@ def run(
         global_expert=global_expert,
         members=members.split(",") if members else None,
         halo=halo,
+        shards_asked=shards_asked,
     )
-    started = time.perf_counter()
+    warm_up(resolve(eraser.get_params()), graph.num_features)
+    warm, started = compilations(), time.perf_counter()
     eraser.fit(graph)
     seconds = time.perf_counter() - started
+    # A method of partitioning may have kernels of its own: neither are they part of training.
+    seconds -= sum(done.seconds for done in compilations()[len(warm) :])
+    _report(compilations())
     f1 = eraser.score(graph.test_nodes) if len(graph.test_nodes) else None
     eraser.save(out, replace=replace)
     sizes = eraser.partition_.sizes
@@ -109,6 +123,15 @@ def run(
     if f1 is not None:
         print(f"test F1   {f1:.4f}")
     print(f"run       {out}")
+
+
+def _report(done: list[Compilation]) -> None:
+    if not done:
+        return
+    took = duration(sum(one.seconds for one in done))
+    say(f"note: compiled {plural(len(done), 'kernel')} in {took}, once per machine")
+    if any(one.folder is None for one in done):
+        say("note: no folder takes the result; set NUMBA_CACHE_DIR to one that can be written to")
 
 
 def _sample(text: str) -> float | int | str:

@@ -10,7 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.aggregation import Aggregator, BoundAggregator, Explanation, Sample
+from grapheraser.aggregation import (
+    SHARDS_ASKED,
+    Aggregator,
+    BoundAggregator,
+    Explanation,
+    Sample,
+)
 from grapheraser.eraser.conventions import Estimator, Turn
 from grapheraser.eraser.fit import fit
 from grapheraser.eraser.plan import Plan
@@ -64,6 +70,8 @@ class GraphEraser(Estimator):
         halo: let every shard see the features of its members' neighbours in other shards, without
             their labels. It often lifts shards that stand alone; a request then retrains each shard
             that sees what it names.
+        shards_asked: how many shards ``routed`` asks about a node: those that hold most of its
+            neighbours.
 
     Attributes:
         graph_: the current graph.
@@ -92,6 +100,7 @@ class GraphEraser(Estimator):
         engine: str = "auto",
         members: Sequence[str] | None = None,
         halo: bool = False,
+        shards_asked: int = SHARDS_ASKED,
     ) -> None:
         self.model = model
         self.partition = partition
@@ -108,6 +117,7 @@ class GraphEraser(Estimator):
         self.engine = engine
         self.members = members
         self.halo = halo
+        self.shards_asked = shards_asked
         self._turn = Turn()  # requests from several threads are carried out one by one
 
     # -- fitted state -------------------------------------------------------------------------

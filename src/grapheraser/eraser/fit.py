@@ -10,7 +10,7 @@ from grapheraser.eraser.guideline import AUTO, recommend_partition
 from grapheraser.eraser.settings import describe, resolve
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import fit_state
-from grapheraser.eraser.warmup import warm_up
+from grapheraser.eraser.warmup import compiling, warm_up
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import resolve_model
@@ -33,7 +33,7 @@ def fit(
     graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
     _check_trainable(graph)
     settings = resolve(arguments)
-    warm_up(settings)
+    warm_up(settings, graph.num_features)
     if partition is None:
         partition = make_partition(arguments, graph)
     else:
@@ -59,7 +59,8 @@ def make_partition(arguments: Mapping[str, Any], graph: Graph) -> Partition:
         # The choice of the method depends on the data, even where the method itself does not.
         method, chosen_by = advice.partition, EVERYTHING
     options = {name: arguments[name] for name in ("num_shards", "seed", "gamma", "delta")}
-    partition = partition_graph(graph, method, **options)
+    with compiling():
+        partition = partition_graph(graph, method, **options)
     return replace(partition, inputs=partition.inputs | chosen_by)
 
 

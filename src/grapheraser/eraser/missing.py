@@ -60,12 +60,7 @@ def same_engine(name: str, fitted_on: str, model: Model, device: str) -> Engine:
         model: the run's.
         device: where it is to train now.
     """
-    import torch
-
-    try:
-        torch.device(device)
-    except RuntimeError:
-        raise ParameterError.of("device", "GraphEraser.load", "a torch device", device) from None
+    _check_device(device)
     if device.partition(":")[0] != fitted_on.partition(":")[0]:
         why = f"the run was trained on device '{fitted_on}', and this is '{device}'."
         return MissingEngine(name, why)
@@ -73,3 +68,14 @@ def same_engine(name: str, fitted_on: str, model: Model, device: str) -> Engine:
         return resolve_engine(name, model, device)
     except ParameterError as error:
         return MissingEngine(name, error.message)
+
+
+def _check_device(device: str) -> None:
+    if device == "cpu":  # whoever only predicts there does not wait for torch
+        return
+    import torch
+
+    try:
+        torch.device(device)
+    except RuntimeError:
+        raise ParameterError.of("device", "GraphEraser.load", "a torch device", device) from None

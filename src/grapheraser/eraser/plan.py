@@ -172,7 +172,7 @@ def _halo_rows(
 ) -> NDArray[np.int64]:
     """How many of these nodes are in the halo of each shard ``[num_shards]``."""
     pairs = halo_edges_to(graph, partition, nodes, key)
-    shards = partition.shard_of(graph.ids[pairs[:, 0]]).astype(np.int64)
+    shards = partition.shard_of(pairs[:, 0]).astype(np.int64)
     once = np.unique(np.stack([shards, pairs[:, 1]]), axis=1)
     return np.bincount(once[0], minlength=partition.num_shards)
 
@@ -181,11 +181,11 @@ def _halo_edges_named(
     graph: Graph, partition: Partition, edges: NDArray[np.int64], key: int
 ) -> NDArray[np.bool_]:
     """Of each edge ``[m, 2]``, whether it is a halo edge of the shard of each of its ends."""
-    ends = graph.positions(edges.ravel()).reshape(-1, 2)
-    rows = np.unique(ends)
-    pairs = halo_edges(graph, partition, rows[graph.role[rows] == TRAIN], key)
-    known = pairs[:, 0] * graph.num_nodes + pairs[:, 1]
-    return np.isin(ends * graph.num_nodes + ends[:, ::-1], known)
+    ends = np.unique(edges)
+    pairs = halo_edges(graph, partition, ends[partition.contains(ends)], key)
+    known = set(map(tuple, pairs.tolist()))
+    named = [[(u, v) in known, (v, u) in known] for u, v in edges.tolist()]
+    return np.array(named, dtype=bool).reshape(-1, 2)
 
 
 def _trained(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.int64]:

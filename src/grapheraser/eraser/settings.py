@@ -17,6 +17,7 @@ import numpy as np
 from grapheraser.aggregation import (
     AGGREGATORS,
     MEMBERS,
+    SHARDS_ASKED,
     Aggregator,
     PooledAggregator,
     named,
@@ -40,6 +41,7 @@ _WITHOUT_SHARDS: dict[str, tuple[Any, ...]] = {
     "partition": ("hash",),
     "global_expert": (None, True),
     "halo": (False,),
+    "shards_asked": (SHARDS_ASKED,),
 }
 _FORM = {"model": "factory", "aggregation": "..."}
 _PLAIN = str | int | float | bool | None
@@ -145,6 +147,7 @@ def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
         sample=sample,
         global_expert=arguments["global_expert"],
         members=members,
+        shards_asked=arguments["shards_asked"],
     )
 
 

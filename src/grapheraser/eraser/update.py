@@ -12,6 +12,7 @@ from grapheraser.eraser.record import write_receipt
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Graph
+from grapheraser.kernels.paged import feature_rows
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import halo_edges_to
 from grapheraser.partition.placing import place_node
@@ -63,7 +64,7 @@ def _shards_that_see(
     seeing = np.array([node])
     if halo is not None:
         members = halo_edges_to(graph, partition, seeing, halo)[:, 0]
-        seeing = np.concatenate([seeing, graph.ids[members]])
+        seeing = np.concatenate([seeing, members])
     return tuple(np.unique(partition.shard_of(seeing)).tolist())
 
 
@@ -72,14 +73,14 @@ def _digest(graph: Graph, node: int) -> str:
 
     It covers all that was handed in: id, label, neighbours, and the features that are not 0.
     """
-    (at,) = graph.positions([node])
-    row = slice(graph.x.indptr[at], graph.x.indptr[at + 1])
+    places = graph.places([node])
+    _, columns, values = feature_rows(graph.table, places)
     return digest_of(
         {
             "insert": int(node),
-            "label": int(graph.y[at]),
+            "label": int(graph.labels([node])[0]),
             "neighbours": graph.neighbours(node).tolist(),
-            "columns": graph.x.indices[row].tolist(),
-            "values": graph.x.data[row].tolist(),
+            "columns": columns.tolist(),
+            "values": values.tolist(),
         }
     )

@@ -2,32 +2,110 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from grapheraser.aggregation import AGGREGATORS
 from grapheraser.eraser.plan import plan_removal
-from grapheraser.eraser.settings import Settings
+from grapheraser.eraser.settings import Settings, resolve
 from grapheraser.eraser.state import change_state, fit_state
+from grapheraser.errors import GraphEraserError, MissingExtraError
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Edges, Features, Graph, Nodes, coalesce
-from grapheraser.models import CustomModel
-from grapheraser.partition import partition_graph
+from grapheraser.kernels.compiled import cache_folders, compilations, watched
+from grapheraser.models import PRESETS, CustomModel
+from grapheraser.models.spec import CLOSED_FORM
+from grapheraser.partition import PARTITIONERS, partition_graph
+from grapheraser.progress import counted
+
+# All built-in models by name.
+BUILT_IN = (*PRESETS, *CLOSED_FORM)
+# Regressions on few features and on many have kernels of their own; see `members.features`.
+_FEW, _MANY = 170, 600
 
 
-def warm_up(settings: Settings) -> None:
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Show what has to be compiled inside, in place of any other progress."""
+    with counted("compiling kernels, once per machine:") as begin, watched(begin):
+        yield
+
+
+def warm_up(settings: Settings, num_features: int) -> None:
     """Make ready what a run with these settings will use, where that is our own code.
 
-    The first time ever this compiles (and numba keeps the result on disk); the first time in a
-    process it loads what was kept; after that it does nothing.
+    The first time ever this compiles, and the result is kept on disk; the first time in a process
+    it loads what was kept; after that it does nothing.
+
+    Args:
+        settings: of the run.
+        num_features: columns of its graph.
     """
     ours = _is_ours(settings.aggregator) and _is_ours(settings.engine)
     if ours and not isinstance(settings.training.model, CustomModel):
         training = replace(settings.training, epochs=1)
         # A user's parts need not be hashable, and these have no part in what is compiled.
         executor = LocalExecutor(workers=1)
-        _rehearse(replace(settings, training=training, executor=executor, partitioner=None))
+        tiny = replace(settings, training=training, executor=executor, partitioner=None)
+        with compiling():
+            _rehearse(tiny, many=num_features > _FEW)
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What `warm_up_models` did.
+
+    Attributes:
+        models: names of the models that are ready now.
+        kernels: how many had to be compiled.
+        seconds: the time that it took.
+        folders: where compiled code is read from, in this order.
+    """
+
+    models: tuple[str, ...]
+    kernels: int
+    seconds: float
+    folders: tuple[Path, ...]
+
+
+def warm_up_models(models: Sequence[str], arguments: Mapping[str, Any]) -> WarmUp:
+    """Compile what runs of these models will use, whatever their graph, partition, aggregation.
+
+    Args:
+        models: names of built-in models.
+        arguments: all others of `GraphEraser`, by name.
+    """
+    started, before = time.perf_counter(), len(compilations())
+    for settings in _settings(models, arguments):
+        for num_features in (_FEW, _MANY):
+            warm_up(settings, num_features)
+    for method in PARTITIONERS:
+        with compiling(), suppress(MissingExtraError):
+            partition_graph(_tiny_graph(_FEW), method, num_shards=3)
+    fresh = compilations()[before:]
+    if any(done.folder is None for done in fresh):
+        raise GraphEraserError(
+            f"{len(fresh)} kernels were compiled, but no folder takes the result.",
+            hint="set NUMBA_CACHE_DIR to a folder that can be written to.",
+        )
+    seconds = time.perf_counter() - started
+    return WarmUp(tuple(models), len(fresh), seconds, tuple(cache_folders()))
+
+
+def _settings(models: Sequence[str], arguments: Mapping[str, Any]) -> list[Settings]:
+    """The settings of each model, and one of each other aggregation."""
+    ways = [{"model": model} for model in models]
+    shards = next((model for model in models if model not in CLOSED_FORM), None)
+    if shards is not None:
+        ways += [{"model": shards, "aggregation": name} for name in AGGREGATORS]
+    return [resolve({**arguments, **way}) for way in ways]
 
 
 def _is_ours(part: object) -> bool:
@@ -35,9 +113,9 @@ def _is_ours(part: object) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _rehearse(tiny: Settings) -> None:
-    """Fit, ask and change a graph of a dozen nodes."""
-    graph = _tiny_graph()
+def _rehearse(tiny: Settings, *, many: bool) -> None:
+    """Fit, ask and change a graph of a dozen nodes, with many features or a dozen."""
+    graph = _tiny_graph(_MANY if many else 12)
     state = fit_state(tiny, graph, partition_graph(graph, "random", num_shards=3))
     _ = graph.fingerprint
     for request in (Nodes([0]), Edges([(4, 5)]), Features([7])):
@@ -58,7 +136,8 @@ def _rehearse(tiny: Settings) -> None:
     state.aggregator.predict_proba(state.ensemble, np.arange(2))
 
 
-def _tiny_graph() -> Graph:
+def _tiny_graph(num_features: int) -> Graph:
     n = 12
     ring = np.stack([np.arange(n), (np.arange(n) + 1) % n])
-    return Graph.from_arrays(np.eye(n), ring, np.arange(n) % 2, test=[n - 1], each_edge_once=True)
+    x = np.eye(n, num_features)
+    return Graph.from_arrays(x, ring, np.arange(n) % 2, test=[n - 1], each_edge_once=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.graph.arrays import as_ids
-from grapheraser.graph.csr import slices_of
+from grapheraser.kernels.paged import NOWHERE, feature_rows, located
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
@@ -20,18 +20,18 @@ def changed_feature_rows(before: Graph, after: Graph, nodes: ArrayLike) -> NDArr
     Reads the rows of ``nodes`` alone, so a handful of nodes costs little on any graph.
     """
     ids = as_ids(nodes)
-    changed = ~(before.contains(ids) & after.contains(ids))
+    old, new = located(before.table, ids), located(after.table, ids)
+    changed = (old == NOWHERE) | (new == NOWHERE)
     at = np.flatnonzero(~changed)
-    old, new = before.positions(ids[at]), after.positions(ids[at])
-    old_x, new_x = before.x, after.x
-    lengths = old_x.indptr[old + 1] - old_x.indptr[old]
-    same = lengths == new_x.indptr[new + 1] - new_x.indptr[new]
+    old_ends, old_columns, old_values = feature_rows(before.table, old[at])
+    new_ends, new_columns, new_values = feature_rows(after.table, new[at])
+    lengths = np.diff(old_ends)
+    same = lengths == np.diff(new_ends)
     changed[at[~same]] = True
 
     # Rows of the same length lie entry by entry beside each other: their columns are sorted.
-    old_entries = slices_of(old_x.indptr, old[same])
-    new_entries = slices_of(new_x.indptr, new[same])
-    differs = old_x.indices[old_entries] != new_x.indices[new_entries]
-    differs |= old_x.data[old_entries] != new_x.data[new_entries]
+    old_entries, new_entries = np.repeat(same, lengths), np.repeat(same, np.diff(new_ends))
+    differs = old_columns[old_entries] != new_columns[new_entries]
+    differs |= old_values[old_entries] != new_values[new_entries]
     changed[np.repeat(at[same], lengths[same])[differs]] = True
     return changed

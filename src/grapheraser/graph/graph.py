@@ -31,6 +31,7 @@ from grapheraser.kernels.paged import (
     labels_at,
     located,
     neighbour_rows,
+    nodes_at,
     roles_at,
 )
 from grapheraser.seeding import generator
@@ -306,6 +307,16 @@ class Graph:
         """Row of each id; unknown ids are an error."""
         places = self.places(nodes)
         return self._before[places // ROOM] + places % ROOM
+
+    def places_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the nodes of these rows lie in the pages."""
+        pages = np.searchsorted(self._before, positions, side="right") - 1
+        return pages * ROOM + positions - self._before[pages]
+
+    def ids_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The ids of the nodes of these rows."""
+        ids: NDArray[np.int64] = nodes_at(self.table, self.places_at(positions))
+        return ids
 
     def labels(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """The class of each id, -1 where it is not known."""

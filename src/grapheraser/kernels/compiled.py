@@ -23,15 +23,20 @@ import pickle
 import re
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
 import numba
 from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
+
+from grapheraser.kernels.linking import link_callees
 
 ErrorModel: TypeAlias = Literal["python", "numpy"]
 
@@ -39,6 +44,40 @@ _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(
     rf"^\s*from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|.*)$", flags=re.MULTILINE
 )
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A kernel that this process has compiled.
+
+    Attributes:
+        kernel: the function, by its module in the package and its name.
+        seconds: the time that it took.
+        folder: where the result is kept; None where nothing could be written.
+    """
+
+    kernel: str
+    seconds: float
+    folder: Path | None
+
+
+_done: list[Compilation] = []
+_watching: list[Callable[[str], None]] = []
+
+
+def compilations() -> list[Compilation]:
+    """All that this process has compiled so far, in order; not what it read from the cache."""
+    return list(_done)
+
+
+@contextlib.contextmanager
+def watched(begin: Callable[[str], None]) -> Iterator[None]:
+    """Call ``begin`` with the name of each kernel that has to be compiled inside."""
+    _watching.append(begin)
+    try:
+        yield
+    finally:
+        _watching.remove(begin)
 
 
 @overload
@@ -56,11 +95,13 @@ def compiled(
     """
     if function is None:
         return partial(compiled, error_model=error_model)
-    dispatcher: Any = numba.njit(nogil=True, error_model=error_model)(function)
-    # NUMBA_DISABLE_JIT leaves the function as it is; without sources nothing would tell stale code.
-    if hasattr(dispatcher, "_cache") and source_digest(function.__module__):
-        dispatcher._cache = KernelCache(function)
-    return dispatcher
+    njit: Any = partial(numba.njit, no_cfunc_wrapper=True, error_model=error_model)
+    kernel = njit(nogil=True)(function)
+    if hasattr(kernel, "py_func"):  # NUMBA_DISABLE_JIT leaves the function as it is
+        link_callees(kernel, callee=njit(no_cpython_wrapper=True)(function))
+        if source_digest(function.__module__):  # without sources nothing would tell stale code
+            kernel._cache = KernelCache(function)
+    return kernel
 
 
 class KernelCache(FunctionCache):
@@ -74,11 +115,15 @@ class KernelCache(FunctionCache):
         self._prefix = f"{function.__module__}.{function.__qualname__}."
         versions = f"{sys.implementation.cache_tag} {numba.__version__}"
         self._state = _digest(f"{versions} {source_digest(function.__module__)}")
+        self._kernel = self._prefix.removeprefix(f"{_PACKAGE.name}.").rstrip(".")
+        self._begun = 0.0
         self.enable()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled code of a signature, or None."""
-        target_context.refresh()
+        """The compiled code of a signature; None where it has to be compiled, which comes next."""
+        # All that loaded code needs. Refreshing the whole context takes longer than to predict, and
+        # numba does it itself before it compiles.
+        rtsys.initialize(target_context)
         name = self._file_name(sig, target_context.codegen())
         for folder in cache_folders():
             try:
@@ -86,12 +131,18 @@ class KernelCache(FunctionCache):
                 return self._impl.rebuild(target_context, pickle.loads(content))
             except Exception:  # not there, not readable, or damaged: compiling always works
                 continue
+        self._begun = time.perf_counter()
+        for begin in _watching:
+            begin(self._kernel)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write compiled code to the first folder that takes it, if any does."""
-        if not self._impl.check_cachable(data):
-            return
+        seconds = time.perf_counter() - self._begun
+        folder = self._save(sig, data) if self._impl.check_cachable(data) else None
+        _done.append(Compilation(self._kernel, seconds, folder))
+
+    def _save(self, sig: Any, data: Any) -> Path | None:
         name, content = self._file_name(sig, data.codegen), dumps(self._impl.reduce(data))
         for folder in cache_folders(create=True):
             part = folder / f"{name}.{uuid.uuid4().hex}.part"
@@ -103,7 +154,8 @@ class KernelCache(FunctionCache):
                     part.unlink()
                 continue
             self._remove(folder, keep=self._state)  # what other states of the sources left
-            return
+            return folder
+        return None
 
     def flush(self) -> None:
         """Remove all compiled code of the function."""

@@ -1,7 +1,7 @@
 """A graph in pages, as compiled code reads it.
 
-Nodes lie in pages of at most `ROOM`, in the order of their ids; `graph.directory` says which
-share one. A *place* is where a node lies: the number of its page times `ROOM`, plus its row there. Places
+Nodes lie in pages of at most `ROOM`, in the order of their ids; `graph.directory` says which share
+one. A *place* is where a node lies: the number of its page times `ROOM`, plus its row there. Places
 are ordered as ids are, and hold for one graph. A page is three blocks of memory:
 
     nodes      ids int64[m], labels int32[m], roles int8[m]

@@ -203,6 +203,23 @@ def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
 
 
 @_intrinsic
+def prefetch(typingctx: Any, array: Any, at: Any) -> Any:
+    """Ask for the cache line of an entry of an array, which may lie outside; changes nothing."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        at_64 = context.cast(builder, args[1], sig.args[1], types.intp)
+        byte = ir.IntType(8).as_pointer()
+        pointer = _pointer(context, builder, sig.args[0], args[0], at_64, ir.IntType(8))
+        kind = ir.FunctionType(ir.VoidType(), [byte, _INT32, _INT32, _INT32])
+        name = "llvm.prefetch.p0i8"
+        known = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        builder.call(known, [pointer, _INT32(0), _INT32(3), _INT32(1)])  # read, keep close, data
+        return context.get_dummy_value()
+
+    return types.void(array, at), codegen
+
+
+@_intrinsic
 def zeros(typingctx: Any, array: Any, tile: Any) -> Any:
     """A vector of zeros of the array's type."""
     lanes = Lanes(array.dtype, LANES * tile.count)

@@ -15,7 +15,8 @@ from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import as_ids, fresh, owned, read_only
 from grapheraser.graph.pages import Pages, Rows
-from grapheraser.kernels.paged import NOWHERE, labels_at, located
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.paged import NOWHERE, Table, label_at, labels_at, locate, located
 from grapheraser.partition.quality import PartitionQuality
 
 NODES, EDGES, FEATURES, LABELS = "nodes", "edges", "features", "labels"
@@ -205,6 +206,11 @@ class Partition:
         ids = as_ids(nodes)
         return labels_at(self.pages.table, self._places(ids)).astype(np.int32)
 
+    def shard_or_none(self, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The shard of each of these nodes, -1 for those that are in none."""
+        shards: NDArray[np.int32] = _shards(self.pages.table, nodes)
+        return shards
+
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
         """Whether each node is in a shard."""
         found: NDArray[np.bool_] = located(self.pages.table, as_ids(nodes)) != NOWHERE
@@ -267,3 +273,12 @@ class Partition:
         made.__dict__.update(fields, pages=pages, _members=tuple(members), quality=None)
         made.__dict__["sizes"] = read_only(sizes)
         return made
+
+
+@compiled
+def _shards(table: Table, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
+    out = np.empty(len(nodes), dtype=np.int32)
+    for i in range(len(nodes)):
+        place = locate(table, nodes[i])
+        out[i] = -1 if place == NOWHERE else label_at(table, place)
+    return out

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
@@ -113,6 +112,8 @@ def best_flows(
         sizes: the shard sizes before the moves.
         capacity: the most nodes that a shard may hold afterwards; the least is one.
     """
+    from scipy.optimize import linprog  # takes long to import
+
     num_groups, k = len(sources), len(sizes)
     columns = np.arange(num_groups)
     entries = np.concatenate([np.ones(num_groups), -np.ones(num_groups)])

@@ -16,14 +16,27 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grapheraser.graph import TRAIN, UNLABELLED, Graph
+from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.graph.arrays import fresh
-from grapheraser.graph.csr import csr_from_pairs, slices_of
+from grapheraser.graph.csr import csr_from_pairs
 from grapheraser.graph.roles import NO_ROLE
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
+from grapheraser.kernels.hashing import paired
+from grapheraser.kernels.neighbourhoods import admit, places_for, put_in_order
+from grapheraser.kernels.paged import (
+    NOWHERE,
+    Table,
+    degree_at,
+    feature_rows,
+    first_edge,
+    label_at,
+    locate,
+    neighbour,
+    node_at,
+)
 from grapheraser.partition.base import Partition
 from grapheraser.seeding import derive
 
@@ -46,67 +59,66 @@ def task_graph(graph: Graph, partition: Partition, shard: int, key: int | None =
     inner = graph.subgraph(members)
     if key is None:
         return inner
-    own = graph.positions(members)
-    across = halo_edges(graph, partition, own, key)
-    rows = np.union1d(own, across[:, 1])
-    new, pairs = np.searchsorted(rows, own), np.searchsorted(rows, across)
+    across = halo_edges(graph, partition, members, key)
+    ids = np.union1d(members, across[:, 1])
+    new, pairs = np.searchsorted(ids, members), np.searchsorted(ids, across)
     indptr, indices = csr_from_pairs(
         np.concatenate([new[inner.sources], pairs[:, 0], pairs[:, 1]]),
         np.concatenate([new[inner.indices], pairs[:, 1], pairs[:, 0]]),
-        len(rows),
+        len(ids),
     )
-    y = np.full(len(rows), UNLABELLED, dtype=np.int64)
-    role = np.full(len(rows), NO_ROLE, dtype=np.int8)
+    y = np.full(len(ids), UNLABELLED, dtype=np.int64)
+    role = np.full(len(ids), NO_ROLE, dtype=np.int8)
     y[new], role[new] = inner.y, inner.role
-    fields = {"ids": graph.ids[rows], "indptr": indptr, "indices": indices, "x": graph.x[rows]}
-    return replace(graph, **fresh(**fields, y=y, role=role))
+    ends, columns, values = feature_rows(graph.table, graph.places(ids))
+    parts = (values, columns, ends.astype(inner.x.indptr.dtype))
+    x = sp.csr_array(parts, shape=(len(ids), graph.num_features))
+    fields = {"ids": ids, "indptr": indptr, "indices": indices, "x": x}
+    return replace(inner, **fresh(**fields, y=y, role=role))
 
 
 def halo_edges(
-    graph: Graph, partition: Partition, rows: NDArray[np.int64], key: int
+    graph: Graph, partition: Partition, nodes: NDArray[np.int64], key: int
 ) -> NDArray[np.int64]:
     """Edges ``[m, 2]`` from these training nodes to those that they choose in other shards.
 
-    All by position. An edge is listed from each end that has chosen the other.
+    All by id. An edge is listed from each end that has chosen the other.
     """
-    shards = np.full(graph.num_nodes, -1, dtype=np.int32)
-    shards[graph.role == TRAIN] = partition.shard_of(graph.train_nodes)
-    counts = np.minimum(graph.degree[rows], MOST)
-    arrays = (graph.indptr, graph.indices, graph.ids, shards, rows.astype(np.int64))
-    return _chosen(*arrays, np.uint64(key), int(counts.sum()))
+    own = partition.shard_of(nodes)
+    return _chosen(graph.table, partition.pages.table, graph.places(nodes), own, np.uint64(key))
 
 
 def halo_edges_to(
     graph: Graph, partition: Partition, nodes: NDArray[np.int64], key: int
 ) -> NDArray[np.int64]:
-    """The halo edges that lead to one of these nodes (ids), from members of any other shard."""
-    wanted = np.zeros(graph.num_nodes, dtype=bool)
-    wanted[graph.positions(nodes)] = True
-    around = np.unique(graph.indices[slices_of(graph.indptr, np.flatnonzero(wanted))])
-    found = halo_edges(graph, partition, around[graph.role[around] == TRAIN], key)
-    return found[wanted[found[:, 1]]]
+    """The halo edges that lead to one of these nodes, from members of any other shard."""
+    around = graph.around(nodes)
+    found = halo_edges(graph, partition, around[partition.contains(around)], key)
+    return found[np.isin(found[:, 1], nodes)]
 
 
 @compiled
 def _chosen(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    ids: NDArray[np.int64],
-    shards: NDArray[np.int32],
-    rows: NDArray[np.int64],
+    graph: Table,
+    shards: Table,
+    places: NDArray[np.int64],
+    own: NDArray[np.int32],
     key: np.uint64,
-    room: int,
 ) -> NDArray[np.int64]:
-    hashes, chosen = room_for(MOST)
-    outside = np.zeros(len(ids), dtype=np.bool_)
-    pairs = np.empty((room, 2), dtype=np.int64)
+    hashes, chosen = places_for(MOST)
+    pairs = np.empty((len(places) * MOST, 2), dtype=np.int64)
     end = 0
-    for row in rows:
-        for e in range(indptr[row], indptr[row + 1]):
-            other = shards[indices[e]]
-            outside[indices[e]] = other >= 0 and other != shards[row]
-        count = chosen_neighbours(indptr, indices, ids, row, outside, key, hashes, chosen)
+    for r in range(len(places)):
+        node = node_at(graph, places[r])
+        mine = paired(key, np.uint64(node))
+        first, count = first_edge(graph, places[r]), 0
+        for e in range(degree_at(graph, places[r])):
+            other = neighbour(first, e)
+            place = locate(shards, other)
+            if place != NOWHERE and label_at(shards, place) != own[r]:
+                count = admit(paired(mine, np.uint64(other)), other, hashes, chosen, count)
+        put_in_order(chosen, count)
         for i in range(count):
-            pairs[end, 0], pairs[end, 1] = row, chosen[i]
+            pairs[end, 0], pairs[end, 1] = node, chosen[i]
             end += 1
     return pairs[:end].copy()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import grapheraser as ge
 from grapheraser.aggregation import Ensemble, RoutedAggregator
 from grapheraser.aggregation.members.shards import RoutedShards
+from grapheraser.aggregation.routing import routes
 from grapheraser.aggregation.sample.membership import sampled_nodes
-from grapheraser.aggregation.sample.view import thinned
+from grapheraser.aggregation.sample.view import thinning
 from tests.strategies import TwoHops, small_graph
+from tests.training.inference.oracle import bounded_edges
 
 LEAST = 1e-6
 
@@ -29,17 +33,24 @@ def test_evidence_is_the_logarithm_of_the_routed_posterior() -> None:
     np.testing.assert_allclose(np.exp(found[:, 0]), np.maximum(routed, LEAST), rtol=1e-12)
 
 
+def view_of(ensemble: Ensemble) -> Ensemble:
+    """The ensemble on a graph in which only the neighbours that count are left."""
+    graph = ensemble.graph
+    sources, targets = bounded_edges(graph, *thinning(ensemble.seed))
+    indptr = np.searchsorted(targets, np.arange(graph.num_nodes + 1)).astype(np.int64)
+    return replace(ensemble, graph=replace(graph, indptr=indptr, indices=sources.astype(np.int32)))
+
+
+@pytest.mark.parametrize("asked", [8, 2, 1])
 @pytest.mark.parametrize("model", ["gcn", TwoHops], ids=["gcn", "own module"])
-def test_a_sampled_node_is_judged_by_the_other_shards(model: object) -> None:
+def test_a_sampled_node_is_judged_by_the_other_shards(model: object, asked: int) -> None:
     ensemble = fitted(model=model)
     graph, k = ensemble.graph, 4
     sample = graph.train_nodes
-    found = RoutedShards().fit(ensemble, sample).held_out(ensemble, sample)
-    view = graph
-    if model == "gcn":
-        view = thinned(graph, graph.positions(sample), ensemble.seed)
-    asked = Ensemble(view, ensemble.partition, ensemble.shards, ensemble.model, ensemble.seed)
-    posteriors = asked.posteriors(graph.positions(sample)).astype(np.float64)
+    rule = RoutedShards(RoutedAggregator(floor=0.0, shards_asked=asked))
+    found = rule.fit(ensemble, sample).held_out(ensemble, sample)
+    view = view_of(ensemble) if model == "gcn" else ensemble
+    posteriors = view.posteriors(graph.positions(sample)).astype(np.float64)
     shard = dict(zip(ensemble.partition.nodes.tolist(), ensemble.partition.labels, strict=True))
     for row, node in enumerate(sample.tolist()):
         walks = np.zeros((2, k))
@@ -53,9 +64,15 @@ def test_a_sampled_node_is_judged_by_the_other_shards(model: object) -> None:
                     walks[1, shard[end]] += 1 / len(near) / len(ends)
         walks[:, shard[node]] = 0
         weights = sum(walk / walk.sum() for walk in walks if walk.sum() > 0)
-        if np.ndim(weights) == 0:
-            weights = np.where(np.arange(k) == shard[node], 0.0, 1.0)
-        weights = np.asarray(weights) / np.sum(weights)
+        if np.ndim(weights) == 0:  # shards by hash: see tests of routing
+            heard = routes(
+                ensemble, ensemble.gather(graph.positions([node])), asked, without_own=True
+            )
+            weights = np.isin(np.arange(k), heard.asked[0]).astype(float)
+        weights = np.round(np.asarray(weights), 12)
+        heaviest = sorted(range(k), key=lambda s, w=weights: (-w[s], s))[:asked]  # type: ignore[misc]
+        weights = np.where(np.isin(np.arange(k), heaviest), weights, 0.0)
+        weights = weights / np.sum(weights)
         expected = np.log(np.maximum(weights @ posteriors[:, row], LEAST))
         np.testing.assert_allclose(found[row, 0], expected, rtol=1e-9, atol=1e-9)
 
@@ -65,7 +82,8 @@ def test_a_single_shard_has_nobody_else_to_ask() -> None:
     sample = ensemble.graph.train_nodes
     member = RoutedShards().fit(ensemble, sample)
     found = member.held_out(ensemble, sample)
-    expected = np.log(np.maximum(member.sampled.values[0].astype(np.float64), LEAST))
+    expected = np.log(np.maximum(member.sampled.values[:, 0].astype(np.float64), LEAST))
+    assert (member.sampled.routes.asked[:, 0] == 0).all()
     np.testing.assert_allclose(found[:, 0], expected, rtol=1e-9, atol=1e-12)
 
 

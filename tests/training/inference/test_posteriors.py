@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from grapheraser.graph import Graph, Nodes
 from grapheraser.models import PRESETS, ModelSpec, declaration_of, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardWeights
-from grapheraser.training.inference.posteriors import posteriors
+from grapheraser.training.inference import posteriors as inference
+from grapheraser.training.inference.gather import WHOLE, Bound, gather_field
+from grapheraser.training.inference.posteriors import asked_posteriors, posteriors
+from tests.training.inference.oracle import bounded_edges
 from tests.training.variants import VARIANTS
 
 
@@ -57,7 +61,12 @@ def all_weights(spec: ModelSpec, graph: Graph) -> list[ShardWeights]:
     ]
 
 
-def module_posteriors(spec: ModelSpec, weights: ShardWeights, graph: Graph) -> NDArray[np.float32]:
+def module_posteriors(
+    spec: ModelSpec,
+    weights: ShardWeights,
+    graph: Graph,
+    edge_index: NDArray[np.int64] | None = None,
+) -> NDArray[np.float32]:
     module = build_module(spec, len(weights.columns), graph.num_classes)
     state = {name: torch.tensor(np.array(value)) for name, value in weights.tensors.items()}
     missing = module.load_state_dict(state, strict=False)
@@ -65,7 +74,8 @@ def module_posteriors(spec: ModelSpec, weights: ShardWeights, graph: Graph) -> N
     assert all(key.endswith(("eps", "num_batches_tracked")) for key in missing.missing_keys)
     x = torch.tensor(graph.x.toarray()[:, weights.columns])
     with torch.no_grad():
-        logits = module.eval()(x, torch.tensor(graph.edge_index))
+        edges = graph.edge_index if edge_index is None else edge_index
+        logits = module.eval()(x, torch.tensor(edges))
     return np.asarray(torch.softmax(logits, dim=1).numpy())
 
 
@@ -105,6 +115,68 @@ def test_a_removal_changes_no_row_beyond_the_declared_reach(name: str) -> None:
     after = posteriors(spec, weights, rest, rest.positions(far))
     assert len(far) > 50
     assert before.tobytes() == after.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize("bound", [WHOLE, Bound(3, 11)], ids=["whole", "bounded"])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_each_node_hears_the_pyg_modules_of_the_shards_it_asks(name: str, bound: Bound) -> None:
+    graph, spec = random_graph(), VARIANTS[name]
+    weights = dict(zip((0, 4, 9), all_weights(spec, graph), strict=True))
+    asked = np.random.default_rng(5).permuted([[0, 4, 9, -1]] * graph.num_nodes, axis=1)
+    asked = asked[:, :3].astype(np.int32)
+    gathered = gather_field(graph, np.arange(graph.num_nodes), bound)
+    found = asked_posteriors(spec, weights, gathered, asked, graph.num_classes)
+    edges = bounded_edges(graph, min(bound.most, graph.num_nodes), bound.key)
+    for shard, shard_weights in weights.items():
+        expected = module_posteriors(spec, shard_weights, graph, edges)
+        rows, slots = np.nonzero(asked == shard)
+        np.testing.assert_allclose(found[rows, slots], expected[rows], atol=1e-5)
+    assert (found[asked < 0] == 0).all()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@settings(max_examples=10, deadline=None)
+@given(rows=st.lists(st.integers(0, 59), max_size=20), seed=st.integers(0, 99))
+def test_an_answer_has_the_same_bits_whatever_else_is_asked(
+    name: str, rows: list[int], seed: int
+) -> None:
+    graph, spec = random_graph(), PRESETS[name]
+    weights = dict(enumerate(all_weights(spec, graph)))
+    every, bound = np.arange(graph.num_nodes), Bound(4, 1)
+    all_asked = np.tile(np.arange(3, dtype=np.int32), (graph.num_nodes, 1))
+    gathered = gather_field(graph, every, bound)
+    everything = asked_posteriors(spec, weights, gathered, all_asked, graph.num_classes)
+    asked = np.random.default_rng(seed).integers(-1, 3, size=(len(rows), 1)).astype(np.int32)
+    gathered = gather_field(graph, np.array(rows, dtype=np.int64), bound)
+    some = asked_posteriors(spec, weights, gathered, asked, graph.num_classes)
+    for row, shard, answer in zip(rows, asked[:, 0], some[:, 0], strict=True):
+        expected = everything[row, shard] if shard >= 0 else np.zeros_like(answer)
+        assert answer.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_several_threads_give_the_same_bits_as_one(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, spec = random_graph(), PRESETS[name]
+    weights = dict(enumerate(all_weights(spec, graph)))
+    asked = np.random.default_rng(2).permuted([[0, 1, 2, -1]] * graph.num_nodes, axis=1)
+    asked = asked[:, :2].astype(np.int32)
+    gathered = gather_field(graph, np.arange(graph.num_nodes))
+    one = asked_posteriors(spec, weights, gathered, asked, graph.num_classes)
+    started: list[int] = []
+
+    def pool(workers: int) -> ThreadPoolExecutor:
+        started.append(workers)
+        return ThreadPoolExecutor(workers)
+
+    monkeypatch.setattr(inference, "_WORTH_THREADS", 1)
+    monkeypatch.setattr(inference, "worker_count", lambda asked: 2)
+    monkeypatch.setattr(inference, "ThreadPoolExecutor", pool)
+    several = asked_posteriors(spec, weights, gathered, asked, graph.num_classes)
+    assert started == [2]
+    assert several.tobytes() == one.tobytes()
 
 
 def test_no_positions_and_no_shards_are_empty() -> None:

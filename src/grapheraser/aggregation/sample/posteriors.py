@@ -7,16 +7,17 @@ all had been computed at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
-from grapheraser.aggregation.sample.view import stale_nodes, thinned
+from grapheraser.aggregation.sample.view import moved, seen_before, sees, thinning
 from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec
+from grapheraser.training.inference.posteriors import posteriors
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class SampledPosteriors:
 
     def true_class(self, ensemble: Ensemble) -> NDArray[np.float64]:
         """What each shard gives to each node's true class, ``[k, m]``."""
-        labels = ensemble.graph.y[ensemble.graph.positions(self.nodes)]
+        labels = ensemble.graph.labels(self.nodes)
         return _picked(self.values, labels)
 
 
@@ -63,9 +64,7 @@ def _picked(values: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[n
 
 def collect(ensemble: Ensemble, nodes: NDArray[np.int64]) -> SampledPosteriors:
     """Compute all of them."""
-    positions = ensemble.graph.positions(nodes)
-    view = _view(ensemble, positions)
-    values = view.posteriors(positions)
+    values = _thinned(ensemble, ensemble.graph.positions(nodes), ensemble.shard_ids)
     return SampledPosteriors(nodes, np.array(ensemble.shard_ids, dtype=np.int64), values)
 
 
@@ -82,22 +81,21 @@ def refresh(
         return collect(ensemble, nodes)
     shards = np.array(ensemble.shard_ids, dtype=np.int64)
     positions = ensemble.graph.positions(nodes)
-    view = _view(ensemble, positions)
     values = np.empty((len(shards), len(nodes), ensemble.graph.num_classes), dtype=np.float32)
 
     fresh = ~np.isin(shards, old.shards) | np.isin(shards, list(change.retrained))
     if fresh.any():
-        values[fresh] = view.posteriors(positions, shards[fresh].tolist())
+        values[fresh] = _thinned(ensemble, positions, shards[fresh].tolist())
     kept = shards[~fresh]
     if len(kept):
-        seed, before = ensemble.seed, change.before.graph
-        stale = stale_nodes(before, ensemble.graph, view.graph, nodes, change.touched, seed)
-        stale |= ~np.isin(nodes, old.nodes)
+        different = moved(change.before.graph, ensemble.graph, change.touched, ensemble.seed)
+        changed = sees(seen_before(change.before, old.nodes), different)
+        stale = ~np.isin(nodes, old.nodes[~changed])
         rows = np.flatnonzero(~fresh)
         _copy(old, shards, nodes, ~fresh, ~stale, values)
         again = np.flatnonzero(stale)
         if len(again):
-            values[np.ix_(rows, again)] = view.posteriors(positions[again], kept.tolist())
+            values[np.ix_(rows, again)] = _thinned(ensemble, positions[again], kept.tolist())
     return SampledPosteriors(nodes, shards, values)
 
 
@@ -119,11 +117,14 @@ def _copy(
         values[row, valid] = old.values[source, columns]
 
 
-def _view(ensemble: Ensemble, positions: NDArray[np.int64]) -> Ensemble:
-    """The ensemble on thinned neighbourhoods; a user's own module sees the graph as it is.
+def _thinned(
+    ensemble: Ensemble, positions: NDArray[np.int64], shards: Sequence[int]
+) -> NDArray[np.float32]:
+    """Posteriors of some shards on thinned neighbourhoods; a user's own module sees the graph.
 
     Thinned edges have a direction, which such a module may read the other way round.
     """
     if not isinstance(ensemble.model, ModelSpec):
-        return ensemble
-    return replace(ensemble, graph=thinned(ensemble.graph, positions, ensemble.seed))
+        return ensemble.posteriors(positions, shards)
+    weights = [ensemble.shards[shard] for shard in shards]
+    return posteriors(ensemble.model, weights, ensemble.graph, positions, thinning(ensemble.seed))

@@ -62,26 +62,33 @@ def attention_of(shard: Shard, num_heads: int, like: Array) -> Attention:
 @compiled
 def take_left(pair: Array, out: Array) -> None:
     """``out`` is what attention mixes; without a skip that is ``pair`` itself."""
-    width = out.shape[1]
+    n, width = out.shape
     if pair.shape[1] > width:
-        out[:] = pair[:, :width]
+        for r in range(n):
+            for i in range(width):
+                out[r, i] = pair[r, i]
 
 
 @compiled
 def add_right(pair: Array, out: Array) -> None:
     """Add a node's own part, if there is one."""
-    width = out.shape[1]
+    n, width = out.shape
     if pair.shape[1] > width:
-        out += pair[:, width:]
+        for r in range(n):
+            for i in range(width):
+                out[r, i] += pair[r, width + i]
 
 
 @compiled
 def put_beside(left: Array, right: Array, pair: Array) -> None:
     """Gradient by ``pair``: by what attention mixes, and by a node's own part if there is one."""
-    width = left.shape[1]
-    pair[:, :width] = left
-    if pair.shape[1] > width:
-        pair[:, width:] = right
+    n, width = left.shape
+    skip = pair.shape[1] > width
+    for r in range(n):
+        for i in range(width):
+            pair[r, i] = left[r, i]
+            if skip:
+                pair[r, width + i] = right[r, i]
 
 
 @compiled

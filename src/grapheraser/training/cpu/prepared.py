@@ -153,11 +153,13 @@ def _transposed(
     num_columns: int,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.float32]]:
     """CSC of a CSR, its columns renumbered by ``place``; rows ascend within a column."""
-    starts = np.zeros(num_columns + 1, dtype=np.int64)
+    starts = np.zeros(num_columns + 1, dtype=np.uint64)
+    free = np.zeros(num_columns + 1, dtype=np.int64)
     for k in range(len(indices)):
-        starts[place[indices[k]] + 1] += 1
-    starts = np.cumsum(starts)
-    free = starts[:-1].copy()
+        free[place[indices[k]] + 1] += 1
+    for c in range(num_columns):
+        free[c + 1] += free[c]
+        starts[c + 1] = free[c + 1]
     rows = np.empty(len(indices), dtype=np.int32)
     values = np.empty(len(indices), dtype=np.float32)
     for r in range(len(indptr) - 1):
@@ -165,4 +167,4 @@ def _transposed(
             at = free[place[indices[k]]]
             free[place[indices[k]]] += 1
             rows[at], values[at] = r, data[k]
-    return starts.astype(np.uint64), rows, values
+    return starts, rows, values

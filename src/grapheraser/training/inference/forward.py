@@ -14,19 +14,16 @@ from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import Tile
 from grapheraser.models import ModelSpec
 from grapheraser.models.constants import RELU
+from grapheraser.training.inference.hops import attend, convolve, mean, with_own
 from grapheraser.training.inference.rows import (
     Field,
     Matrix,
     activate,
     add,
-    attend,
-    convolve,
     matmul,
-    mean,
     normalise,
     project,
     softmax,
-    with_own,
 )
 from grapheraser.training.inference.weights import WeightsByRole
 

@@ -12,14 +12,17 @@ from typing import NamedTuple
 from weakref import finalize
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from grapheraser.graph import Graph
+from grapheraser.kernels.paged import feature_rows, neighbour_rows
 from grapheraser.training import reference
 
 Positions = NDArray[np.int64]
+Ids = NDArray[np.int64]
 
 # Of the nodes and edges of a graph: surroundings of more than this share cost as much as all of it.
 _LARGE_SHARE = 0.7
@@ -65,9 +68,10 @@ def surroundings_of(
         hops: how far the module looks.
         degrees: whether the outermost nodes that it looks at need all of their neighbours.
     """
-    inner = _within(graph, positions, hops if degrees else hops - 1)
+    asked = graph.ids_at(positions)
+    inner = _within(graph, asked, hops if degrees else hops - 1)
     sources, targets = _edges_of(graph, inner)
-    nodes = np.union1d(np.union1d(inner, targets), positions)
+    nodes = np.union1d(np.union1d(inner, targets), asked)
     if len(nodes) + len(sources) > _LARGE_SHARE * (graph.num_nodes + 2 * graph.num_edges):
         return whole_graph(graph, positions)
     known = inner if degrees else nodes
@@ -79,25 +83,31 @@ def surroundings_of(
         sources, targets = np.append(sources, rim), np.append(targets, np.full(len(rim), count))
         count += 1
     x = torch.full((count, graph.num_features), torch.nan)
-    x.numpy()[np.searchsorted(nodes, known)] = graph.x[known].toarray()
-    places = torch.from_numpy(np.searchsorted(nodes, positions))
+    ends, columns, values = feature_rows(graph.table, graph.places(known))
+    rows = sp.csr_array((values, columns, ends), shape=(len(known), graph.num_features))
+    x.numpy()[np.searchsorted(nodes, known)] = rows.toarray()
+    places = torch.from_numpy(np.searchsorted(nodes, asked))
     return Surroundings(x, _both_ways(sources, targets, count), places)
 
 
-def _within(graph: Graph, positions: Positions, hops: int) -> Positions:
-    """Sorted positions at most so many hops away; nobody is less than none away."""
-    return graph.within_hops(positions, hops) if hops >= 0 else positions[:0]
+def _within(graph: Graph, nodes: Ids, hops: int) -> Ids:
+    """Sorted ids at most so many hops away; nobody is less than none away."""
+    if hops < 0:
+        return nodes[:0]
+    reached = frontier = np.unique(nodes)
+    for _ in range(hops):
+        frontier = np.setdiff1d(graph.around(frontier), reached, assume_unique=True)
+        reached = np.union1d(reached, frontier)
+    return reached
 
 
-def _edges_of(graph: Graph, rows: Positions) -> tuple[Positions, Positions]:
-    """Sources and targets of all edges from these rows, row after row."""
-    counts = graph.indptr[rows + 1] - graph.indptr[rows]
-    skipped = graph.indptr[rows] - (np.cumsum(counts) - counts)
-    targets = graph.indices[np.repeat(skipped, counts) + np.arange(counts.sum())]
-    return np.repeat(rows, counts), targets.astype(np.int64)
+def _edges_of(graph: Graph, nodes: Ids) -> tuple[Ids, Ids]:
+    """Sources and targets of all edges from these nodes, node after node."""
+    indptr, targets = neighbour_rows(graph.table, graph.places(nodes))
+    return np.repeat(nodes, np.diff(indptr)), targets
 
 
-def _both_ways(sources: Positions, targets: Positions, count: int) -> Tensor:
+def _both_ways(sources: Ids, targets: Ids, count: int) -> Tensor:
     """These edges and their reverses, each once, sorted by source and target."""
     keys = np.unique(np.concatenate([sources * count + targets, targets * count + sources]))
     return torch.from_numpy(np.stack(np.divmod(keys, count)))

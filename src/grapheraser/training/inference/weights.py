@@ -24,7 +24,8 @@ class WeightsByRole:
 
     Attributes:
         columns: int32, the feature columns that have weights.
-        inputs: the first layer's matrices ``[columns, width]``, a feature's weights side by side.
+        inputs: the first layer's matrices ``[1 + columns, width]``, a feature's weights side by
+            side, below a row of zeros.
         others: all other tensors by their roles, matrices as ``[in, out]``; the running statistics
             of norm i as ``mean<i>`` and ``var<i>``.
         activation: its code.
@@ -64,12 +65,18 @@ def _by_role(spec: ModelSpec, weights: ShardWeights) -> WeightsByRole:
     for number, norm in enumerate(architecture.norms, start=1):
         mean, variance = running_names(norm)
         others |= {f"mean{number}": (tensors[mean],), f"var{number}": (tensors[variance],)}
-    inputs = tuple(tensors[name] for name in architecture.inputs.names)
+    inputs = tuple(_below_zeros(tensors[name]) for name in architecture.inputs.names)
     activation, tile = ACTIVATION_CODES[spec.activation], tile_for(inputs[0].shape[1])
-    return WeightsByRole(weights.columns, inputs, others, activation, tile)
+    columns = np.array(weights.columns, dtype=np.int32)
+    return WeightsByRole(columns, inputs, others, activation, tile)
 
 
 def _readable(tensor: NDArray[np.generic]) -> NDArray[np.float32]:
+    """A copy, so that compiled code meets one kind of array, whether the tensor can be written."""
     if tensor.ndim == 2:
-        return np.ascontiguousarray(np.asarray(tensor, dtype=np.float32).T)
-    return np.ascontiguousarray(tensor, dtype=np.float32).reshape(-1)
+        return np.array(np.asarray(tensor, dtype=np.float32).T, order="C")
+    return np.array(tensor, dtype=np.float32).reshape(-1)
+
+
+def _below_zeros(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.concatenate([np.zeros((1, matrix.shape[1]), dtype=np.float32), matrix])

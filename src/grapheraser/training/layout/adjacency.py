@@ -95,7 +95,7 @@ def _with_loops(
 @compiled
 def _reverse_of(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
     """Place of (j, i) for every entry (i, j) of a symmetric CSR with sorted rows."""
-    free = indptr[:-1].copy()
+    free = indptr.copy()
     reverse = np.empty(len(indices), dtype=np.int32)
     for r in range(len(indptr) - 1):
         for e in range(indptr[r], indptr[r + 1]):

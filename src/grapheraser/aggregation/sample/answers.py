@@ -1,0 +1,159 @@
+"""What each sampled node's own few shards say about it, kept between requests.
+
+Every sampled node is judged by the shards that weigh most for it, without the one that was trained
+on it, on a thinned neighbourhood. After a request only the stale answers are computed again: those
+of shards with new weights, those about nodes whose thinned neighbourhood has changed, and those
+that were not asked for before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.aggregation.base import Change, Ensemble
+from grapheraser.aggregation.routing import Routes, mixed, routes
+from grapheraser.aggregation.sample.view import moved, seen_before, seen_ids, sees, thinning
+from grapheraser.kernels.compiled import compiled
+from grapheraser.models import ModelSpec
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class SampledAnswers:
+    """The sampled nodes, whom they ask, and what they hear.
+
+    Attributes:
+        nodes: int64 ``[s]``, sorted ids.
+        routes: whom each asks, ``[s, m]``.
+        values: float32 ``[s, m, num_classes]``, their posteriors; zeros where nobody is asked.
+        seen: int64 ``[s, 7]``, ids of the nodes in each thinned neighbourhood, repeated where it
+            has fewer; None where that was not kept. It saves time and follows from the graph.
+    """
+
+    nodes: Ids
+    routes: Routes
+    values: NDArray[np.float32]
+    seen: Ids | None = None
+
+    @property
+    def tensors(self) -> Mapping[str, NDArray[np.generic]]:
+        asked, weights = self.routes
+        return {"nodes": self.nodes, "asked": asked, "weights": weights, "posteriors": self.values}
+
+    @classmethod
+    def restore(cls, tensors: Mapping[str, NDArray[np.generic]]) -> SampledAnswers:
+        """From what `tensors` gave."""
+        asked = np.asarray(tensors["asked"], dtype=np.int32)
+        weights = np.asarray(tensors["weights"], dtype=np.float64)
+        return cls(
+            np.asarray(tensors["nodes"], dtype=np.int64),
+            Routes(asked, weights),
+            np.asarray(tensors["posteriors"], dtype=np.float32),
+        )
+
+    def mixed(self) -> NDArray[np.float64]:
+        """The weighted sum of what each node hears, ``[s, num_classes]``."""
+        mean: NDArray[np.float64] = mixed(self.routes.weights, self.values)
+        return mean
+
+
+def collect(ensemble: Ensemble, nodes: Ids, most: int) -> SampledAnswers:
+    """Ask ``most`` shards about every node."""
+    positions = ensemble.graph.positions(nodes)
+    found = _routes(ensemble, positions, most)
+    gathered = ensemble.gather(positions, thinning(ensemble.seed))
+    values = ensemble.asked_posteriors(gathered, found.asked)
+    return SampledAnswers(nodes, found, values, seen_ids(gathered))
+
+
+def refresh(
+    old: SampledAnswers, ensemble: Ensemble, change: Change, nodes: Ids, most: int
+) -> SampledAnswers:
+    """What `collect` gives, computing only what the change made stale.
+
+    A user's own module may give other bits to a node with other nodes beside it, so all of its
+    posteriors are computed again.
+    """
+    if not isinstance(ensemble.model, ModelSpec) or len(old.nodes) == 0:
+        return collect(ensemble, nodes, most)
+    positions = ensemble.graph.positions(nodes)
+    (asked, weights), values, seen, new = _aligned(old, change.before, nodes)
+    due = np.isin(asked, list(change.retrained))
+    rows = _rerouted(ensemble, change, nodes, new)
+    if len(rows):
+        heard_from, heard = asked[rows], values[rows]
+        asked[rows], weights[rows] = _routes(ensemble, positions[rows], most)
+        values[rows], known = _carried(heard_from, heard, asked[rows])
+        due[rows] = ~known | np.isin(asked[rows], list(change.retrained))
+    stale = new | sees(
+        seen, moved(change.before.graph, ensemble.graph, change.touched, ensemble.seed)
+    )
+    due[stale] = True
+    due &= asked >= 0
+    rows = np.flatnonzero(due.any(axis=1) | stale)
+    if len(rows):
+        gathered = ensemble.gather(positions[rows], thinning(ensemble.seed))
+        again = due[rows]
+        found = ensemble.asked_posteriors(gathered, np.where(again, asked[rows], np.int32(-1)))
+        values[rows] = np.where(again[:, :, None], found, values[rows])
+        seen[rows] = seen_ids(gathered)
+    return SampledAnswers(nodes, Routes(asked, weights), values, seen)
+
+
+def _routes(ensemble: Ensemble, positions: NDArray[np.int64], most: int) -> Routes:
+    return routes(ensemble, ensemble.gather(positions, features=False), most, without_own=True)
+
+
+def _aligned(
+    old: SampledAnswers, ensemble: Ensemble, nodes: Ids
+) -> tuple[Routes, NDArray[np.float32], Ids, NDArray[np.bool_]]:
+    """Copies of what was kept in the order of ``nodes``, and which of them are new.
+
+    Args:
+        old: what was kept.
+        ensemble: of that time.
+        nodes: sorted ids of the nodes sampled now.
+    """
+    seen = seen_before(ensemble, old.nodes) if old.seen is None else old.seen
+    at = np.minimum(np.searchsorted(old.nodes, nodes), len(old.nodes) - 1)
+    new = old.nodes[at] != nodes
+    asked, weights, values = old.routes.asked[at], old.routes.weights[at], old.values[at]
+    asked[new], values[new] = -1, 0.0
+    return Routes(asked, weights), values, seen[at], new
+
+
+def _rerouted(
+    ensemble: Ensemble, change: Change, nodes: Ids, new: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """The sampled nodes that may ask other shards than before.
+
+    All walks of two steps that a change makes or ends pass a touched node next to where they begin,
+    or begin there.
+    """
+    if ensemble.shard_ids != change.before.shard_ids:
+        return np.arange(len(nodes))  # a node that knows nobody asks among those present
+    near = np.union1d(change.touched, ensemble.graph.around(change.touched))
+    return np.flatnonzero(new | np.isin(nodes, near, assume_unique=True))
+
+
+@compiled
+def _carried(
+    heard_from: NDArray[np.int32], heard: NDArray[np.float32], asked: NDArray[np.int32]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """What was heard from those who are asked now, and whether it was; nobody says nothing."""
+    values = np.zeros(heard.shape, dtype=np.float32)
+    known = np.zeros(asked.shape, dtype=np.bool_)
+    for r in range(asked.shape[0]):
+        for i in range(asked.shape[1]):
+            known[r, i] = asked[r, i] < 0
+            for j in range(asked.shape[1]):
+                if heard_from[r, j] == asked[r, i] >= 0:
+                    known[r, i] = True
+                    for c in range(heard.shape[2]):
+                        values[r, i, c] = heard[r, j, c]
+    return values, known

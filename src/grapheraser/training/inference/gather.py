@@ -1,0 +1,267 @@
+"""The neighbourhood of some nodes, gathered from the graph once: all that a prediction reads of it.
+
+What comes after works on these small arrays alone. Nothing here is as long as the graph.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.hashing import paired
+from grapheraser.kernels.neighbourhoods import admit, places_for, put_in_order
+from grapheraser.kernels.paged import (
+    Table,
+    degree_at,
+    feature_rows,
+    first_edge,
+    locate,
+    neighbour,
+    node_at,
+)
+from grapheraser.seeding import GOLDEN
+
+Pointers = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+Matrix = NDArray[np.float32]
+
+NO_FEATURES, OWN_FEATURES, ALL_FEATURES = 0, 1, 2
+
+
+class Bound(NamedTuple):
+    """How many neighbours of a node count: those with the smallest keyed hashes.
+
+    Attributes:
+        most: how many.
+        key: of the hashes.
+    """
+
+    most: int
+    key: int
+
+
+WHOLE = Bound(2**62, 0)
+
+
+class Gathered(NamedTuple):
+    """Nodes and their surroundings, numbered in rings: first the nodes, then their neighbours.
+
+    Attributes:
+        nodes: int64 ``[n]``, the node id of each number.
+        wanted: how many of them were asked for; these come first, in the order asked for.
+        indptr, indices: CSR over numbers; the neighbours that count, of all but the last ring.
+        degree: float32 ``[n]``, how many neighbours count, also of the last ring.
+        x_indptr, x_indices, x_data: CSR features, in the columns of the graph; of no number, of
+            those asked for or of all.
+        num_features: columns of the graph.
+    """
+
+    nodes: NDArray[np.int64]
+    wanted: int
+    indptr: Pointers
+    indices: Numbers
+    degree: Matrix
+    x_indptr: Pointers
+    x_indices: Numbers
+    x_data: Matrix
+    num_features: int
+
+
+def gather_field(
+    graph: Graph,
+    positions: NDArray[np.int64],
+    bound: Bound = WHOLE,
+    *,
+    hops: int = 2,
+    features: int = ALL_FEATURES,
+) -> Gathered:
+    """The neighbourhood of some nodes.
+
+    Args:
+        graph: any graph.
+        positions: its rows; any order, repeats allowed.
+        bound: how many neighbours of a node count.
+        hops: how many rings to gather around them.
+        features: of which numbers: `NO_FEATURES`, `OWN_FEATURES` or `ALL_FEATURES`.
+    """
+    wanted = graph.places_at(np.asarray(positions, dtype=np.int64))
+    most, key = min(bound.most, graph.num_nodes), np.uint64(bound.key)
+    table = graph.table
+    nodes, places, indptr, indices, degree = _rings(table, wanted, graph.num_nodes, most, key, hops)
+    read = places[: (0, len(wanted), len(places))[features]]
+    x_indptr, x_indices, x_data = feature_rows(table, read)
+    return Gathered(
+        nodes,
+        len(wanted),
+        indptr,
+        indices,
+        degree,
+        x_indptr,
+        x_indices,
+        x_data,
+        graph.num_features,
+    )
+
+
+@compiled
+def _rings(
+    table: Table, wanted: NDArray[np.int64], num_nodes: int, most: int, key: np.uint64, hops: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Pointers, Numbers, Matrix]:
+    hashes, chosen = places_for(most if most < num_nodes else 1)
+    count, done = len(wanted), 0
+    nodes, places = np.empty(count, dtype=np.int64), wanted.copy()
+    for r in range(count):
+        nodes[r] = node_at(table, wanted[r])
+    pointers, numbers = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    for _ in range(hops):
+        last = count
+        pointers = _longer(pointers, last + 1)
+        for r in range(done, last):
+            pointers[r + 1] = pointers[r] + min(degree_at(table, places[r]), most)
+        numbers = _longer(numbers, pointers[last])
+        room = last + pointers[last] - pointers[done]
+        nodes, places = _longer(nodes, room), _longer(places, room)
+        slots = _table(nodes, count, min(room, num_nodes))
+        for r in range(done, last):
+            first, degree = first_edge(table, places[r]), degree_at(table, places[r])
+            few = degree <= most
+            if not few:
+                _choose(first, degree, nodes[r], key, hashes, chosen)
+            for e in range(pointers[r], pointers[r + 1]):
+                i = e - pointers[r]
+                other = neighbour(first, i) if few else chosen[i]
+                at = _slot(slots, nodes, other)
+                if slots[at] < 0:
+                    slots[at] = count
+                    nodes[count] = other
+                    places[count] = locate(table, other)
+                    count += 1
+                numbers[e] = slots[at]
+        done = last
+    degrees = np.empty(count, dtype=np.float32)
+    for r in range(count):
+        degrees[r] = min(degree_at(table, places[r]), most)
+    return nodes[:count].copy(), places[:count].copy(), pointers, numbers, degrees
+
+
+@compiled
+def _longer(array, length):  # type: ignore[no-untyped-def]
+    """A copy with room for more."""
+    out = np.empty(max(length, len(array)), dtype=array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+@compiled
+def _table(nodes: NDArray[np.int64], count: int, most: int) -> Numbers:
+    """An open-addressing table from node to number, with room for ``most`` of them."""
+    size = 16
+    while size < 2 * most:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int32)
+    for r in range(count):
+        at = _slot(table, nodes, nodes[r])
+        if table[at] < 0:
+            table[at] = r
+    return table
+
+
+@compiled
+def _slot(table: Numbers, nodes: NDArray[np.int64], node: int) -> np.int64:
+    """Where a node is in the table, or where it belongs."""
+    mask = len(table) - 1
+    at = np.int64((np.uint64(node) * GOLDEN) >> np.uint64(32)) & mask
+    while table[at] >= 0 and nodes[table[at]] != node:
+        at = (at + 1) & mask
+    return at
+
+
+@compiled
+def _choose(
+    first: int,
+    degree: int,
+    node: int,
+    key: np.uint64,
+    hashes: NDArray[np.uint64],
+    chosen: NDArray[np.int64],
+) -> None:
+    """Write the ids of the neighbours that count, ascending."""
+    own = paired(key, np.uint64(node))
+    count = 0
+    for i in range(degree):
+        other = neighbour(first, i)
+        count = admit(paired(own, np.uint64(other)), other, hashes, chosen, count)
+    put_in_order(chosen, count)
+
+
+class Part(NamedTuple):
+    """Some of the nodes that were asked for, with their own surroundings.
+
+    Attributes:
+        numbers: int32, of the gathered nodes, in rings as there; the asked for come first.
+        wanted: how many were asked for.
+        indptr, indices, degree: as there, over the places in ``numbers``.
+    """
+
+    numbers: Numbers
+    wanted: int
+    indptr: Pointers
+    indices: Numbers
+    degree: Matrix
+
+
+def whole_part(gathered: Gathered) -> Part:
+    """All that was gathered."""
+    numbers = np.arange(len(gathered.nodes), dtype=np.int32)
+    return Part(numbers, gathered.wanted, gathered.indptr, gathered.indices, gathered.degree)
+
+
+def part_of(gathered: Gathered, wanted: Numbers, room: Numbers, hops: int) -> Part:
+    """What is around some of the nodes.
+
+    Args:
+        gathered: at least as many rings.
+        wanted: their numbers, no repeats.
+        room: int32, one per gathered number, all -1, and left so.
+        hops: how many rings around them.
+    """
+    found = _part(gathered.indptr, gathered.indices, gathered.degree, wanted, room, hops)
+    return Part(found[0], len(wanted), *found[1:])
+
+
+@compiled
+def _part(
+    indptr: Pointers, indices: Numbers, degree: Matrix, wanted: Numbers, room: Numbers, hops: int
+) -> tuple[Numbers, Pointers, Numbers, Matrix]:
+    numbers, count, done = wanted, len(wanted), 0
+    pointers, places = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    for r in range(count):
+        room[wanted[r]] = r
+    for _ in range(hops):
+        last = count
+        pointers = _longer(pointers, last + 1)
+        for r in range(done, last):
+            pointers[r + 1] = pointers[r] + indptr[numbers[r] + 1] - indptr[numbers[r]]
+        places = _longer(places, pointers[last])
+        numbers = _longer(numbers, 1 + last + min(len(room), pointers[last] - pointers[done]))
+        for r in range(done, last):
+            start = indptr[numbers[r]]
+            for e in range(pointers[r], pointers[r + 1]):
+                other = indices[start + e - pointers[r]]
+                # Nobody can foresee which ones are new, and a wrong guess costs more than this.
+                at, new = room[other], room[other] < 0
+                numbers[count] = other
+                at = count if new else at
+                room[other] = at
+                places[e] = at
+                count += new
+        done = last
+    around = np.empty(count, dtype=np.float32)
+    for r in range(count):
+        around[r] = degree[numbers[r]]
+        room[numbers[r]] = -1
+    return numbers[:count].copy(), pointers, places, around
