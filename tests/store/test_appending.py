@@ -44,8 +44,8 @@ def recorded(path: Path) -> Iterator[Done]:
         done.written.append(Path(target).relative_to(path).as_posix())
         rename(source, target)
 
-    def note_read(file: Path, *rest: Any) -> bytes:
-        done.read.append(file.relative_to(path).as_posix())
+    def note_read(file: str, *rest: Any) -> bytes:
+        done.read.append(Path(file).relative_to(path).as_posix())
         return read(file, *rest)
 
     def note_serialise(*arguments: Any) -> bytes:

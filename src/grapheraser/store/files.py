@@ -127,7 +127,7 @@ def remove(files: Iterable[Path]) -> None:
     flush(sorted(folders))
 
 
-def read_checked(path: Path, sha256: str, size: int | None = None) -> bytes:
+def read_checked(path: Path | str, sha256: str, size: int | None = None) -> bytes:
     """Read a plain file and check its bytes against their digest, and first their number."""
     try:
         with io.FileIO(os.open(path, _PLAIN)) as file:

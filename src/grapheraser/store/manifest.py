@@ -15,6 +15,7 @@ their number and the digest of the last, since each receipt names the digest of 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ def read_part(path: Path, name: str, sha256: str, size: int | None = None) -> by
     """A file of the run in a folder."""
     if not is_part(name):
         raise CorruptRunError(f"{path / MANIFEST}: {name!r} is no file of a run.")
-    return read_checked(path / name, sha256, size)
+    return read_checked(os.path.join(path, name), sha256, size)  # runs have many files
 
 
 # -- receipts -----------------------------------------------------------------------------------
@@ -162,7 +163,7 @@ def _receipt_digests(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
 def named_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
     """Every file of the run in a folder, but the manifest, with its digest."""
     return {
-        **direct_files(manifest),
+        **direct_files(path, manifest),
         **{page_file(digest): digest.hex() for digest in named_pages(path, manifest)},
         **_receipt_digests(path, manifest),
     }
@@ -171,7 +172,7 @@ def named_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
 def known_names(path: Path, manifest: dict[str, Any], found: Collection[str]) -> set[str]:
     """The same without digests, where the folder holds these files."""
     pages = (page_file(digest) for digest in named_pages(path, manifest))
-    return {*direct_files(manifest), *pages, *_receipt_names(path, manifest, found)}
+    return {*direct_files(path, manifest), *pages, *_receipt_names(path, manifest, found)}
 
 
 def named_pages(path: Path, manifest: dict[str, Any]) -> set[bytes]:
@@ -186,12 +187,14 @@ def named_pages(path: Path, manifest: dict[str, Any]) -> set[bytes]:
     return found
 
 
-def direct_files(part: Any) -> dict[str, str]:
-    """The files that a manifest names itself, at any depth, with their digests."""
-    if isinstance(part, list):
-        return {name: digest for each in part for name, digest in direct_files(each).items()}
-    if not isinstance(part, dict):
-        return {}
-    file, digest = part.get("file"), part.get("sha256")
-    own = {file: digest} if isinstance(file, str) and isinstance(digest, str) else {}
-    return own | direct_files(list(part.values()))
+def direct_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
+    """The files that a manifest names itself, with their digests."""
+    try:
+        parts = [manifest[name] for name in ("graph", "partition", "aggregator")]
+        parts += manifest["shards"].values()
+        files = {part["file"]: part["sha256"] for part in parts}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CorruptRunError(f"{path / MANIFEST}: a part is missing ({error!r}).") from error
+    if not all(isinstance(text, str) for pair in files.items() for text in pair):
+        raise CorruptRunError(f"{path / MANIFEST}: names and digests of files are text.")
+    return files

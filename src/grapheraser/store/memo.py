@@ -20,10 +20,13 @@ class Memo:
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Any], bytes]] = {}
 
-    def get(self, value: object) -> bytes | None:
-        """The digest of the value's file, where it is known."""
-        found = self._known.get(id(value))
-        return found[1] if found is not None and found[0]() is value else None
+    def get(self, values: Iterable[object]) -> list[bytes | None]:
+        """The digest of each value's file, where it is known."""
+        known, found = self._known.get, []
+        for value in values:
+            entry = known(id(value))
+            found.append(entry[1] if entry is not None and entry[0]() is value else None)
+        return found
 
     def put(self, value: object, digest: bytes) -> bytes:
         """Remember the digest of a value's file."""
@@ -41,8 +44,9 @@ class MemoOfArrays:
     """The same for a value that is made of arrays; another array makes it another value."""
 
     def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Any, tuple[list[NDArray[Any]], str]]
-        self._known = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[Any, tuple[list[NDArray[Any]], str]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def get(self, value: object, arrays: Iterable[NDArray[Any]]) -> str | None:
         """The digest of the value's file, where it is known and its arrays are still the same."""

@@ -73,7 +73,7 @@ def shards_content(block: Block, count: int) -> bytes:
     return np.array([PARTITION, count, 0, 0], dtype="<i8").tobytes() + block.tobytes()
 
 
-def features_content(block: Block, count: int, columns: int, *, dense: bool) -> bytes:
+def features_content(block: Block, count: int, columns: int, dense: bool) -> bytes:
     """The features file of a page."""
     values = -1 if dense else (block.nbytes - 8 * (count + 1)) // 8
     return np.array([FEATURES, count, columns, values], dtype="<i8").tobytes() + block.tobytes()
@@ -87,12 +87,13 @@ def topology_size(page: Page, count: int) -> int:
 def read_topology(content: bytes) -> Topology:
     """The parts of a topology file."""
     magic, count, entries, none = _header(content)
-    at = np.cumsum([HEADER, 13 * count, -13 * count % 8, 8 * (count + 1 + entries), 32 * count])
-    if (magic, none) != (TOPOLOGY, 0) or at[-1] != len(content):
+    end_of_nodes = HEADER + 13 * count
+    edges = end_of_nodes + -13 * count % 8
+    leaves = edges + 8 * (count + 1 + entries)
+    if (magic, none) != (TOPOLOGY, 0) or leaves + 32 * count != len(content):
         raise CorruptRunError("not the topology of a page.")
     raw = np.frombuffer(content, dtype=np.uint8)
-    leaves = raw[at[3] :].reshape(count, 32)
-    return Topology(raw[at[0] : at[1]], raw[at[2] : at[3]], leaves)
+    return Topology(raw[HEADER:end_of_nodes], raw[edges:leaves], raw[leaves:].reshape(count, 32))
 
 
 def read_features(content: bytes) -> tuple[Block, int, int, bool]:

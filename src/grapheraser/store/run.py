@@ -100,10 +100,9 @@ def save_run(
         kept = Kept.by_manifest(path, run.receipts)
         try:
             mark(path)
-            named = _write(path, run, kept)
+            gone = _write(path, run, kept)
             if kept.manifest:
-                gone = sorted(name for name in _names(kept) - named if is_part(name))
-                remove(path / name for name in gone)
+                remove(path / name for name in sorted(filter(is_part, gone)))
                 unmark(path)
             else:
                 sweep(path)
@@ -113,13 +112,12 @@ def save_run(
 
 
 def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
-    """Write what the folder lacks, then the manifest; returns the names of files and pages."""
+    """Write what the folder lacks, then the manifest; returns the names that it no longer names."""
     with Batch() as batch:
         writer = Writer(path, batch, kept)
         manifest = _put(writer, run)
-        content = manifest_content(manifest)
+        content, named = manifest_content(manifest), direct_files(path, manifest)
         if content == kept.manifest:
-            named = direct_files(manifest)
             writer = Writer(path, batch, kept.intact(path, named, run.receipts))
             _put(writer, run)
         if writer.folders:
@@ -128,7 +126,7 @@ def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
     if content != kept.manifest:
         write_atomic(path / MANIFEST, content)
         flush([path])
-    return {*direct_files(manifest), *map(page_file, writer.pages)}
+    return {*kept.names - named.keys(), *map(page_file, kept.pages - writer.pages)}
 
 
 def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:
@@ -145,10 +143,6 @@ def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:
         "receipts": writer.receipts(run.receipts),
         "shards": shards,
     }
-
-
-def _names(kept: Kept) -> set[str]:
-    return {*kept.names, *map(page_file, kept.pages)}
 
 
 def load_run(path: Path) -> StoredRun:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +59,8 @@ class Kept:
     """
 
     manifest: bytes = b""
-    names: Collection[str] = frozenset()
-    pages: Collection[bytes] = frozenset()
+    names: Set[str] = frozenset()
+    pages: Set[bytes] = frozenset()
     receipts: Collection[int] = range(0)
 
     @classmethod
@@ -74,7 +73,7 @@ class Kept:
             count, _ = chain_ends(path, manifest)
             return cls(
                 (path / MANIFEST).read_bytes(),
-                frozenset(direct_files(manifest)),
+                frozenset(direct_files(path, manifest)),
                 named_pages(path, manifest),
                 range(1, count + 1),
             )
@@ -119,21 +118,22 @@ class Writer:
 
     def graph(self, graph: Graph) -> dict[str, Any]:
         """Write a graph: its pages that are new, and the index."""
-        pages, tree = graph.pages, graph.tree
-        columns: dict[str, list[bytes]] = {"topology": [], "features": [], "root": []}
-        sizes = []
-        parts = zip(pages.pages, tree.leaves, pages.directory.counts.tolist(), strict=True)
-        for page, leaves, count in parts:
-            one = self._page(leaves.leaves, partial(topology_content, page, leaves.leaves))
-            block = page.features
-            content = partial(features_content, block, count, pages.num_features, dense=pages.dense)
-            two = self._page(block, content)
-            columns["topology"].append(one)
-            columns["features"].append(two)
-            columns["root"].append(leaves.root)
-            sizes.append((topology_size(page, count), HEADER + block.nbytes))
-        index = index_of(pages.directory, GRAPH, **columns)
-        index["topology_bytes"], index["features_bytes"] = np.array(sizes).reshape(-1, 2).T
+        pages, leaves = graph.pages, [page.leaves for page in graph.tree.leaves]
+        counts = pages.directory.counts.tolist()
+        blocks = [page.features for page in pages.pages]
+        shape = (pages.num_features, pages.dense)
+        index = index_of(
+            pages.directory,
+            GRAPH,
+            topology=self._pages(leaves, lambda at: topology_content(pages.pages[at], leaves[at])),
+            features=self._pages(
+                blocks, lambda at: features_content(blocks[at], counts[at], *shape)
+            ),
+            root=[page.root for page in graph.tree.leaves],
+        )
+        sizes = zip(pages.pages, counts, strict=True)
+        index["topology_bytes"] = [topology_size(page, count) for page, count in sizes]
+        index["features_bytes"] = [HEADER + block.nbytes for block in blocks]
         return {
             **self.put("graph-{}.npy", index_content(index)),
             "num_features": pages.num_features,
@@ -145,14 +145,14 @@ class Writer:
 
     def partition(self, partition: Partition) -> dict[str, Any]:
         """Write a partition: its pages that are new, and the index."""
-        pages = partition.pages
-        column = [
-            self._page(page.nodes, partial(shards_content, page.nodes, count))
-            for page, count in zip(pages.pages, pages.directory.counts.tolist(), strict=True)
-        ]
-        index = index_of(pages.directory, SHARDS, shards=column)
+        directory = partition.pages.directory
+        counts = directory.counts.tolist()
+        blocks = [page.nodes for page in partition.pages.pages]
+        shards = self._pages(blocks, lambda at: shards_content(blocks[at], counts[at]))
         return {
-            **self.put("partition-{}.npy", index_content(index)),
+            **self.put(
+                "partition-{}.npy", index_content(index_of(directory, SHARDS, shards=shards))
+            ),
             "num_shards": partition.num_shards,
             "method": partition.method,
             "capacity": partition.capacity,
@@ -193,16 +193,28 @@ class Writer:
             self._write(name, content)
         return {"file": name, "sha256": digest}
 
-    def _page(self, array: NDArray[np.uint8], content: Callable[[], bytes]) -> bytes:
-        """Write the file that holds an array, unless it is known to be in the folder."""
-        digest = page_files.get(array)
-        if digest is None or digest not in self._kept.pages:
-            written = content()
-            digest = page_files.put(array, hashlib.sha256(written).digest())
-            if digest not in self._kept.pages:
-                self._write(page_file(digest), written)
-        self.pages.add(digest)
-        return digest
+    def _pages(
+        self, arrays: Sequence[NDArray[np.uint8]], content: Callable[[int], bytes]
+    ) -> list[bytes]:
+        """Write the file of each array, but those that are known to be in the folder.
+
+        Args:
+            arrays: one for each file, which nothing but the same content can hold.
+            content: of the file of an array, by its place among them.
+
+        Returns:
+            The digests of the files.
+        """
+        known = page_files.get(arrays)
+        found = [digest or b"" for digest in known]
+        if missing := set(found) - self._kept.pages:
+            for at in (at for at, digest in enumerate(found) if digest in missing):
+                written = content(at)
+                found[at] = page_files.put(arrays[at], hashlib.sha256(written).digest())
+                if found[at] not in self._kept.pages:
+                    self._write(page_file(found[at]), written)
+        self.pages.update(found)
+        return found
 
     def _write(self, name: str, content: bytes) -> None:
         file = self._path / name
