@@ -198,7 +198,7 @@ def dense_features(table: Table, place: int) -> NDArray[np.float32]:
     return values
 
 
-@compiled
+@compiled(inline=True)
 def copy_features(
     table: Table,
     place: int,
@@ -229,7 +229,7 @@ def copy_features(
     return at
 
 
-@compiled
+@compiled(inline=True)
 def prefetch_features(table: Table, place: int) -> None:
     """Ask for the features of a node that is about to be read."""
     page, row = place // ROOM, place % ROOM
@@ -247,7 +247,7 @@ def prefetch_features(table: Table, place: int) -> None:
         _ask_for(line + 4 * entries)
 
 
-@compiled
+@compiled(inline=True)
 def copy_columns(table: Table, place: int, columns: NDArray[np.int32]) -> int:
     """Write the columns of a node's features that are not 0; returns how many there are."""
     block, row = table.features[place // ROOM], place % ROOM
