@@ -177,8 +177,8 @@ class FittedPool:
                 heard = shards.routing.explain(ensemble, position).members
                 says += [replace(s, weight=s.weight * weight / total) for s in heard]
             elif weight > 0:
-                log_normalise(row)
-                says.append(say(name, weight / total, np.exp(row)))
+                posterior = np.exp(row - np.logaddexp.reduce(row))
+                says.append(say(name, weight / total, posterior))
         why = f"a log-linear pool, its weights learned from {len(self.sample)} training nodes"
         says = [item for item in says if item.weight > 0]
         return explanation(ensemble, position, says, label=label, why=why)

@@ -83,19 +83,28 @@ def watched(begin: Callable[[str], None]) -> Iterator[None]:
 @overload
 def compiled(function: Callable[..., Any], /) -> Any: ...
 @overload
-def compiled(*, error_model: ErrorModel) -> Callable[[Callable[..., Any]], Any]: ...
+def compiled(
+    *, error_model: ErrorModel = ..., inline: bool = ...
+) -> Callable[[Callable[..., Any]], Any]: ...
 
 
 def compiled(
-    function: Callable[..., Any] | None = None, /, *, error_model: ErrorModel = "python"
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    error_model: ErrorModel = "python",
+    inline: bool = False,
 ) -> Any:
     """Compile a function when it is called: ``@compiled`` or ``@compiled(error_model="numpy")``.
 
-    It runs without the interpreter's lock. See ``numba.njit`` for the error model.
+    It runs without the interpreter's lock. See ``numba.njit`` for the error model. ``inline``
+    makes the function part of every function that calls it, without a call: worth it for short
+    ones that take a `Table`, whose fields would be handed over one by one.
     """
     if function is None:
-        return partial(compiled, error_model=error_model)
-    njit: Any = partial(numba.njit, no_cfunc_wrapper=True, error_model=error_model)
+        return partial(compiled, error_model=error_model, inline=inline)
+    options = {"error_model": error_model, "forceinline": inline}
+    njit: Any = partial(numba.njit, no_cfunc_wrapper=True, **options)
     kernel = njit(nogil=True)(function)
     if hasattr(kernel, "py_func"):  # NUMBA_DISABLE_JIT leaves the function as it is
         link_callees(kernel, callee=njit(no_cpython_wrapper=True)(function))

@@ -67,7 +67,7 @@ def chosen_neighbours(
     return count
 
 
-@compiled
+@compiled(inline=True)
 def admit(
     value: np.uint64,
     item: int,
@@ -87,7 +87,7 @@ def admit(
     return min(count + 1, most)
 
 
-@compiled
+@compiled(inline=True)
 def put_in_order(chosen: NDArray[Any], count: int) -> None:
     """Sort the first ``count`` items, in place."""
     for i in range(1, count):
@@ -98,7 +98,7 @@ def put_in_order(chosen: NDArray[Any], count: int) -> None:
         chosen[at] = item
 
 
-@compiled
+@compiled(inline=True)
 def is_kind(table: Table, place: int, kind: int) -> bool:
     """Whether the node at a place is of a kind."""
     if kind == ANY:

@@ -109,7 +109,7 @@ _float32 = _reader(types.float32)
 _floats = _pointer_to(types.float32)
 
 
-@compiled
+@compiled(inline=True)
 def locate(table: Table, node: int) -> np.int64 | int:
     """The place of a node id; `NOWHERE` for one that the graph doesn't have."""
     pages = len(table.starts)
@@ -140,34 +140,34 @@ def locate(table: Table, node: int) -> np.int64 | int:
     return NOWHERE
 
 
-@compiled
+@compiled(inline=True)
 def node_at(table: Table, place: int) -> int:
     """The id of the node at a place."""
     return _int64(table.nodes[place // ROOM] + 8 * (place % ROOM))
 
 
-@compiled
+@compiled(inline=True)
 def label_at(table: Table, place: int) -> np.int64:
     """The class of the node at a place, or -1."""
     page = place // ROOM
     return np.int64(_int32(table.nodes[page] + 8 * table.counts[page] + 4 * (place % ROOM)))
 
 
-@compiled
+@compiled(inline=True)
 def role_at(table: Table, place: int) -> np.int64:
     """The role of the node at a place."""
     page = place // ROOM
     return np.int64(_int8(table.nodes[page] + 12 * table.counts[page] + place % ROOM))
 
 
-@compiled
+@compiled(inline=True)
 def degree_at(table: Table, place: int) -> int:
     """The number of neighbours of the node at a place."""
     start = table.edges[place // ROOM] + 8 * (place % ROOM)
     return _int64(start + 8) - _int64(start)
 
 
-@compiled
+@compiled(inline=True)
 def first_edge(table: Table, place: int) -> int:
     """Where the neighbours of the node at a place begin; for `neighbour`."""
     page = place // ROOM
@@ -175,13 +175,13 @@ def first_edge(table: Table, place: int) -> int:
     return table.edges[page] + 8 * (table.counts[page] + 1 + start)
 
 
-@compiled
+@compiled(inline=True)
 def neighbour(first: int, i: int) -> int:
     """The id of the i-th neighbour, from what `first_edge` gave."""
     return _int64(first + 8 * i)
 
 
-@compiled
+@compiled(inline=True)
 def size_at(table: Table, place: int) -> int:
     """The most features that `copy_features` may write for the node at a place."""
     if table.width >= 0:
@@ -190,7 +190,7 @@ def size_at(table: Table, place: int) -> int:
     return _int64(start + 8) - _int64(start)
 
 
-@compiled
+@compiled(inline=True)
 def dense_features(table: Table, place: int) -> NDArray[np.float32]:
     """The features of the node at a place where they are dense, as they lie in its page."""
     start = table.features[place // ROOM] + 4 * table.width * (place % ROOM)
@@ -198,7 +198,7 @@ def dense_features(table: Table, place: int) -> NDArray[np.float32]:
     return values
 
 
-@compiled
+@compiled(inline=True)
 def copy_features(
     table: Table,
     place: int,
@@ -229,7 +229,7 @@ def copy_features(
     return at
 
 
-@compiled
+@compiled(inline=True)
 def prefetch_features(table: Table, place: int) -> None:
     """Ask for the features of a node that is about to be read."""
     page, row = place // ROOM, place % ROOM
@@ -247,7 +247,7 @@ def prefetch_features(table: Table, place: int) -> None:
         _ask_for(line + 4 * entries)
 
 
-@compiled
+@compiled(inline=True)
 def copy_columns(table: Table, place: int, columns: NDArray[np.int32]) -> int:
     """Write the columns of a node's features that are not 0; returns how many there are."""
     block, row = table.features[place // ROOM], place % ROOM

@@ -52,7 +52,9 @@ def exact(rows: NDArray[np.float64], labels: NDArray[np.int64], classes: int) ->
 
 
 def plain(sums: Sums) -> tuple[object, ...]:
-    gram = [row[: i + 1] for i, row in enumerate(sums.gram.tolist())]
+    packed, width = sums.gram.tolist(), len(sums.cross)
+    assert len(packed) == width * (width + 1) // 2
+    gram = [packed[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2] for i in range(width)]
     return gram, sums.cross.tolist()
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.members.base import Places
+from grapheraser.aggregation.base import Change
+from grapheraser.aggregation.members.base import Ids, Places
 from grapheraser.graph import Graph
 from grapheraser.graph.csr import slices_of
 from grapheraser.kernels.compiled import compiled
@@ -32,7 +33,9 @@ from grapheraser.kernels.paged import (
     locate,
     neighbour,
     node_at,
+    nodes_at,
 )
+from grapheraser.kernels.sets import ranks
 from grapheraser.seeding import derive
 
 NEAR, FAR = 64, 16
@@ -56,6 +59,40 @@ def one_hop(graph: Graph, places: Places, seed: int) -> Counts:
 def two_hops(graph: Graph, places: Places, seed: int) -> Counts:
     """Labels at the ends of walks of two steps that don't lead back, over any node."""
     counts: Counts = _two(graph.table, places, graph.num_classes, key_of(seed))
+    return counts
+
+
+def two_hops_before(
+    change: Change,
+    old: Places,
+    graph: Graph,
+    new: Places,
+    two: Counts,
+    moved: Ids,
+    seed: int,
+) -> Counts:
+    """`two_hops` of places in the graph before a change, from those of places in the one after.
+
+    A node with the neighbours that it had differs in the walks over those that moved alone.
+
+    Args:
+        change: what happened.
+        old: ascending places in the graph before.
+        graph: after it.
+        new: ascending places in that.
+        two: their `two_hops`.
+        moved: sorted ids of the nodes around which other labels count than before.
+        seed: of the run.
+    """
+    before = change.before.graph
+    rows = ranks(nodes_at(before.table, old), nodes_at(graph.table, new))
+    rows[ranks(nodes_at(before.table, old), change.touched) >= 0] = -1
+    counts: Counts = np.zeros((len(old), graph.num_classes), dtype=np.int64)
+    alone = rows < 0
+    counts[alone] = two_hops(before, old[alone], seed)
+    counts[~alone] = _two_before(
+        before.table, graph.table, new[rows[~alone]], two[rows[~alone]], moved, key_of(seed)
+    )
     return counts
 
 
@@ -127,6 +164,29 @@ def _two(table, places, num_classes, key):  # type: ignore[no-untyped-def]
             for j in range(count):
                 if far[j] != places[r]:
                     out[r, label_at(table, far[j])] += 1
+    return out
+
+
+@compiled
+def _two_before(before, after, places, two, moved, key):  # type: ignore[no-untyped-def]
+    """Two hops before, of places after: with the old walks over what moved, not the new ones."""
+    out = two.copy()
+    hashes, middle = places_for(FAR)
+    far_hashes, far = places_for(FAR + 1)
+    for r in range(len(places)):
+        own = node_at(after, places[r])
+        for i in range(chosen_around(after, places[r], ANY, key, hashes, middle)):
+            node = node_at(after, middle[i])
+            at = np.searchsorted(moved, node)
+            if at == len(moved) or moved[at] != node:
+                continue
+            for j in range(chosen_around(after, middle[i], LABELLED, key, far_hashes, far)):
+                if far[j] != places[r]:
+                    out[r, label_at(after, far[j])] -= 1
+            was = locate(before, node)
+            for j in range(chosen_around(before, was, LABELLED, key, far_hashes, far)):
+                if node_at(before, far[j]) != own:
+                    out[r, label_at(before, far[j])] += 1
     return out
 
 

@@ -72,11 +72,6 @@ def trained_among(graph: Graph, nodes: Ids) -> Places:
     return places
 
 
-def around(graph: Graph, nodes: Ids) -> Ids:
-    """These nodes and their neighbours, by id, sorted."""
-    return np.union1d(nodes, graph.around(nodes))
-
-
 def relabelled(before: Graph, graph: Graph, nodes: Ids) -> Ids:
     """Those of the nodes, all in the graph, that have another label or role there than before."""
     there = nodes[before.contains(nodes)]

@@ -21,7 +21,6 @@ from grapheraser.aggregation.members.base import (
     Ids,
     Places,
     Positions,
-    around,
     labelled_places,
     relabelled,
     trained_among,
@@ -29,6 +28,7 @@ from grapheraser.aggregation.members.base import (
 from grapheraser.aggregation.members.words import WordCounts
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.paged import labels_at
+from grapheraser.kernels.sets import ranks
 
 WORDS, LABELS, EDGES = NAMES = ("words", "labels", "edges")
 
@@ -80,10 +80,14 @@ class Counting:
         graph, seed = ensemble.graph, ensemble.seed
         if change is None or old is None:
             return Judged(sample, Around.of(graph, graph.places(sample), seed))
-        touched = change.touched
-        moved = np.union1d(touched, around(graph, relabelled(change.before.graph, graph, touched)))
-        rows = np.searchsorted(old.sample, sample)
-        rows[~np.isin(sample, old.sample) | np.isin(sample, around(graph, moved))] = -1
+        moved = change.touched
+        others = relabelled(change.before.graph, graph, moved)
+        if len(others):
+            moved = np.union1d(moved, graph.around(others))
+        rows = ranks(sample, old.sample)
+        rows[(ranks(sample, moved) >= 0) | (ranks(sample, graph.around(moved)) >= 0)] = -1
+        if sample is old.sample and (rows >= 0).all():
+            return old
         fresh = Around.of(graph, graph.places(sample[rows < 0]), seed)
         return Judged(sample, old.around.replaced(rows, fresh))
 

@@ -61,12 +61,12 @@ class FeatureRegression(RidgeMember):
         return smoothed_rows(self._sketch(graph, seed), graph, places, _seen(learning), seed)
 
     def rows_before_and_after(
-        self, before: Graph, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
+        self, change: Change, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
     ) -> tuple[Rows, Rows]:
         """See `RidgeMember`."""
         if _in_blocks(graph):
-            return super().rows_before_and_after(before, old, graph, new, moved, seed)
-        sketch = self._sketch(graph, seed)
+            return super().rows_before_and_after(change, old, graph, new, moved, seed)
+        before, sketch = change.before.graph, self._sketch(graph, seed)
         return smoothed_rows_twice(sketch, before, old, graph, new, moved, _seen(True), seed)
 
     def stale(

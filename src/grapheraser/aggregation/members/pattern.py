@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
-from grapheraser.aggregation.members.around import FAR, key_of, one_hop, two_hops
+from grapheraser.aggregation.members.around import (
+    FAR,
+    Counts,
+    key_of,
+    one_hop,
+    two_hops,
+    two_hops_before,
+)
 from grapheraser.aggregation.members.base import Ids, Places
 from grapheraser.aggregation.members.ridge import SCALE, RidgeMember, Rows
 from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
@@ -36,11 +43,17 @@ class PatternRegression(RidgeMember):
     def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
         """See `RidgeMember`; the same to be learned from and to be asked about."""
         del learning
-        one = _shares(one_hop(graph, places, seed))
-        two = _shares(two_hops(graph, places, seed))
-        constant = np.ones((len(places), 1))
-        parts = [one, two, np.sqrt(one), np.sqrt(two), constant]
-        return np.rint(np.concatenate(parts, axis=1) * SCALE)
+        return _rows(one_hop(graph, places, seed), two_hops(graph, places, seed))
+
+    def rows_before_and_after(
+        self, change: Change, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
+    ) -> tuple[Rows, Rows]:
+        """See `RidgeMember`."""
+        two = two_hops(graph, new, seed)
+        far = two_hops_before(change, old, graph, new, two, moved, seed)
+        return _rows(one_hop(change.before.graph, old, seed), far), _rows(
+            one_hop(graph, new, seed), two
+        )
 
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
@@ -49,6 +62,12 @@ class PatternRegression(RidgeMember):
         del learning
         walk = Walk(Reach(ANY, FAR), Reach(LABELLED, FAR + 1), key_of(seed), features=False)
         return stale_nodes(change, graph, walk, among)
+
+
+def _rows(near: Counts, far: Counts) -> Rows:
+    one, two = _shares(near), _shares(far)
+    parts = [one, two, np.sqrt(one), np.sqrt(two), np.ones((len(one), 1))]
+    return np.rint(np.concatenate(parts, axis=1) * SCALE)
 
 
 def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:

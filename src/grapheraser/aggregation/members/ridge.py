@@ -151,20 +151,20 @@ class RidgeMember(ABC):
         """
 
     def rows_before_and_after(
-        self, before: Graph, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
+        self, change: Change, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
     ) -> tuple[Rows, Rows]:
-        """Rows to be learned from, of places in a graph before a change and in the one after.
+        """Rows to be learned from, of places in the graph before a change and in the one after.
 
         Args:
-            before: the graph before.
-            old: places in it.
-            graph: the graph after.
-            new: places in it.
+            change: what happened.
+            old: places in the graph before.
+            graph: after it.
+            new: places in that.
             moved: see `Stale`.
             seed: of the run.
         """
         del moved
-        rows = self.rows(before, old, seed, learning=True)
+        rows = self.rows(change.before.graph, old, seed, learning=True)
         return rows, self.rows(graph, new, seed, learning=True)
 
     def fit(self, ensemble: Ensemble, sample: Ids) -> FittedRidge:
@@ -180,9 +180,11 @@ class RidgeMember(ABC):
         graph, seed, judged = ensemble.graph, ensemble.seed, fitted.judged
         others = np.zeros(0, dtype=np.int64) if judged is None else judged.sample
         stale = self.stale(change, graph, seed, learning=True)
-        parts = [change.gone, stale.nodes, np.setxor1d(others, sample, assume_unique=True)]
+        parts = [change.gone, stale.nodes]
+        if sample is not others:
+            parts.append(np.setxor1d(others, sample, assume_unique=True))
         nodes = np.unique(np.concatenate(parts))
-        old, new = self._before_and_after(change.before.graph, graph, nodes, stale.moved, seed)
+        old, new = self._before_and_after(change, graph, nodes, stale.moved, seed)
         sums = fitted.sums.replaced(*old, *new)
         if judged is None:
             return self._fitted(sums, self._judged(ensemble, sample))
@@ -193,11 +195,15 @@ class RidgeMember(ABC):
         sampled = judged.sums.replaced(
             old_rows[either] * was, old_labels[either], new_rows[either] * now, new_labels[either]
         )
-        known = ranks(sample, others)
         asked = self.stale(change, graph, seed, learning=False, among=sample)
-        known[ranks(asked.nodes, sample)] = -1
-        again = known < 0
-        rows = judged.rows[known]
+        again = np.zeros(len(sample), dtype=bool)
+        again[ranks(asked.nodes, sample)] = True
+        if sample is others:
+            rows = judged.rows.copy()
+        else:
+            known = ranks(sample, others)
+            again |= known < 0
+            rows = judged.rows[known]
         rows[again] = self.rows(graph, graph.places(sample[again]), seed, learning=False)
         return self._fitted(sums, Judged(sample, sampled, rows))
 
@@ -226,11 +232,12 @@ class RidgeMember(ABC):
         return sums
 
     def _before_and_after(
-        self, before: Graph, graph: Graph, nodes: Ids, moved: Ids, seed: int
+        self, change: Change, graph: Graph, nodes: Ids, moved: Ids, seed: int
     ) -> tuple[Learned, Learned]:
         """Rows and labels of these nodes; 0 and unlabelled where a graph doesn't train on one."""
+        before = change.before.graph
         old, new = trained_among(before, nodes), trained_among(graph, nodes)
-        rows = self.rows_before_and_after(before, old, graph, new, moved, seed)
+        rows = self.rows_before_and_after(change, old, graph, new, moved, seed)
         parts = ((before, old, rows[0]), (graph, new, rows[1]))
         first, second = (_spread(part, places, some, nodes) for part, places, some in parts)
         return first, second

@@ -171,7 +171,7 @@ def _room(num_features: int) -> tuple[NDArray[np.int32], Rows]:
     return np.empty(num_features, dtype=np.int32), np.empty(num_features, dtype=np.float32)
 
 
-@compiled
+@compiled(inline=True)
 def _add_features(
     row: Rows,
     table: Table,
@@ -308,12 +308,16 @@ def _blocks(table, places, kind, key, features):  # type: ignore[no-untyped-def]
     return out
 
 
-@compiled
+@compiled(inline=True)
+def _add_dense(row, values, weight):  # type: ignore[no-untyped-def]
+    for u in range(len(row)):
+        row[u] += weight * values[u]
+
+
+@compiled(inline=True)
 def _add_row(row, table, place, columns, values, weight):  # type: ignore[no-untyped-def]
     if table.width >= 0:
-        dense = dense_features(table, place)
-        for u in range(len(dense)):
-            row[u] += weight * dense[u]
+        _add_dense(row, dense_features(table, place), weight)
     else:
         for e in range(copy_features(table, place, columns, values, 0)):
             row[columns[e]] += weight * values[e]
