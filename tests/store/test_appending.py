@@ -18,6 +18,8 @@ from grapheraser.errors import CorruptRunError, StoreError
 from grapheraser.kernels.paged import ROOM
 from grapheraser.receipts import Receipts
 from grapheraser.store import files, load_run, locked, manifest, save_run, stray_files
+from grapheraser.store.pages import page_file
+from grapheraser.store.writing import page_files
 from tests.receipts.test_receipt import chain
 from tests.store.runs import bits, contents, paged
 
@@ -265,6 +267,28 @@ def test_many_files_are_flushed_at_once_before_the_manifest(
     assert log.count("sync") == 3, "new folders, the files, and the folders that hold them now"
     assert log[-1] == "run"
     assert "sync" in log[log.index("pages") :]
+
+
+def test_leftovers_that_can_not_be_cleared_away_stay_marked(run: Path) -> None:
+    """Where a file of the run is missing, nobody can tell which of the others are needed."""
+    eraser = ge.GraphEraser.load(run)
+    shared = eraser.graph_.pages.pages[-1].features
+    eraser.unlearn(ge.Features(eraser.graph_.train_nodes[:1]))
+    assert eraser.graph_.pages.pages[-1].features is shared
+    (digest,) = page_files.get([shared])
+    assert digest is not None
+    content = (run / page_file(digest)).read_bytes()
+    (run / page_file(digest)).unlink()
+    left = run / "shards" / "0123456789abcdef0123.safetensors"
+    left.write_bytes(b"old")
+    (run / manifest.MARKER).touch()
+    eraser.save(run)
+    assert left.exists()
+    assert (run / manifest.MARKER).exists()
+    (run / page_file(digest)).write_bytes(content)
+    eraser.save(run)
+    assert not stray_files(run)
+    assert bits(ge.GraphEraser.load(run)) == bits(eraser)
 
 
 def test_a_marker_that_is_a_link_is_not_followed(run: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from grapheraser.models import PRESETS, CustomModel
 from grapheraser.models.spec import CLOSED_FORM
 from grapheraser.partition import PARTITIONERS, partition_graph
 from grapheraser.progress import counted
+from grapheraser.store.structure import check_structure
 
 # All built-in models by name.
 BUILT_IN = (*PRESETS, *CLOSED_FORM)
@@ -134,6 +135,7 @@ def _rehearse(tiny: Settings, *, many: bool) -> None:
         )
         _ = rest.fingerprint
     state.aggregator.predict_proba(state.ensemble, np.arange(2))
+    check_structure(graph.pages, graph.num_classes)  # as every run that is read
 
 
 def _tiny_graph(num_features: int) -> Graph:

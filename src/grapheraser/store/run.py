@@ -97,11 +97,12 @@ def save_run(
         )  # again, now that nobody else can change it
         if is_marked(path) or not (path / MANIFEST).exists():
             sweep(path)
+        unswept = is_marked(path)
         kept = Kept.by_manifest(path, run.receipts)
         try:
             mark(path)
             gone = _write(path, run, kept)
-            if kept.manifest:
+            if kept.manifest and not unswept:
                 remove(path / name for name in sorted(filter(is_part, gone)))
                 unmark(path)
             else:
