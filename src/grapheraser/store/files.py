@@ -65,7 +65,7 @@ class Batch:
         """Flush all files, and others beside them, then give them their names."""
         path = self._waiting[0][1]
         try:
-            flush([partial for partial, _ in self._waiting] + list(others))
+            flush({*(partial for partial, _ in self._waiting), *others})
             while self._waiting:
                 partial, path = self._waiting[-1]
                 os.replace(partial, path)
