@@ -103,7 +103,7 @@ def save_run(
             mark(path)
             gone = _write(path, run, kept)
             if kept.manifest and not unswept:
-                remove(path / name for name in sorted(filter(is_part, gone)))
+                remove([path / name for name in sorted(filter(is_part, gone))])
                 unmark(path)
             else:
                 sweep(path)
