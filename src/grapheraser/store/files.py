@@ -9,7 +9,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Self
 from grapheraser.errors import CorruptRunError, ParameterError, StorageFullError, StoreError
 
 TEMPORARY = ".partial"
-FLUSHERS = 16  # the system combines flushes that wait side by side
+FLUSHERS = 16  # threads; the system combines flushes that wait side by side
 _MANY = 512  # from here on flushing the whole system is quicker
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # A link or a pipe in the place of a file is refused, not followed or waited for.
@@ -65,7 +65,7 @@ class Batch:
         """Flush all files, and others beside them, then give them their names."""
         path = self._waiting[0][1]
         try:
-            flush([partial for partial, _ in self._waiting] + list(others))
+            flush({*(partial for partial, _ in self._waiting), *others})
             while self._waiting:
                 partial, path = self._waiting[-1]
                 os.replace(partial, path)
@@ -85,12 +85,18 @@ def flush(paths: Collection[Path]) -> None:
     """Make the content of files, and the names in folders, durable."""
     if len(paths) > _MANY and sys.platform == "linux":
         os.sync()  # waits, on this system, until everything is on the disk
-    elif min(len(paths), FLUSHERS) <= 1:
+    else:
+        _each(_flush, paths)
+
+
+def _each(change: Callable[[Path], None], paths: Collection[Path]) -> None:
+    """Carry out a change of each file, side by side: most of the time is spent waiting."""
+    if min(len(paths), FLUSHERS) <= 1:
         for path in paths:
-            _flush(path)
+            change(path)
     else:
         with ThreadPoolExecutor(min(len(paths), FLUSHERS)) as pool:
-            list(pool.map(_flush, paths))
+            list(pool.map(change, paths))
 
 
 def _flush(path: Path) -> None:
@@ -113,18 +119,19 @@ def _failure(path: Path, error: OSError) -> StoreError:
     return StoreError(f"can't write {path}: {error.strerror}.")
 
 
-def remove(files: Iterable[Path]) -> None:
+def remove(files: Collection[Path]) -> None:
     """Remove files that may hold forgotten data, for good."""
-    folders = set()
-    for file in files:
-        try:
-            file.unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"can't remove {file}, which may hold forgotten data: {error.strerror}."
-            ) from error
-        folders.add(file.parent)
-    flush(sorted(folders))
+    _each(_remove, files)
+    flush({file.parent for file in files})
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"can't remove {file}, which may hold forgotten data: {error.strerror}."
+        ) from error
 
 
 def read_checked(path: Path | str, sha256: str, size: int | None = None) -> bytes:

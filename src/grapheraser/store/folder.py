@@ -86,7 +86,7 @@ def sweep(path: Path) -> None:
     gone = sorted(name for name in found - known if is_ours(name) and name != MARKER)
     if gone:
         flush([path])  # a power cut must not bring back the manifest that names them
-        remove(path / name for name in gone)
+        remove([path / name for name in gone])
     unmark(path)
 
 

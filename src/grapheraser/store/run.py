@@ -23,7 +23,7 @@ from grapheraser.errors import CorruptRunError, RunBusyError, StoreError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt
-from grapheraser.store.files import Batch, flush, make_folder, remove, write_atomic
+from grapheraser.store.files import Batch, flush, make_folder, remove
 from grapheraser.store.folder import (
     RunLock,
     check_target,
@@ -103,7 +103,7 @@ def save_run(
             mark(path)
             gone = _write(path, run, kept)
             if kept.manifest and not unswept:
-                remove(path / name for name in sorted(filter(is_part, gone)))
+                remove([path / name for name in sorted(filter(is_part, gone))])
                 unmark(path)
             else:
                 sweep(path)
@@ -123,10 +123,13 @@ def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
             _put(writer, run)
         if writer.folders:
             batch.commit(path)
-            flush({path, *writer.folders})
-    if content != kept.manifest:
-        write_atomic(path / MANIFEST, content)
-        flush([path])
+    with Batch() as batch:
+        if content == kept.manifest:
+            flush(writer.folders)
+        else:
+            batch.write(path / MANIFEST, content)
+            batch.commit(path, *writer.folders)
+            flush([path])
     return {*kept.names - named.keys(), *map(page_file, kept.pages - writer.pages)}
 
 
