@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import grapheraser as ge
 import grapheraser.eraser.state as state_module
-from grapheraser.training import digest_tensors
+from grapheraser.training import digest_tensors, tensor_digests
 
 
 def test_the_aggregator_is_named_by_its_tensors_before_and_after(small: ge.Graph) -> None:
@@ -26,11 +29,10 @@ def test_the_aggregator_is_named_by_its_tensors_before_and_after(small: ge.Graph
 
 def test_each_state_is_digested_once(small: ge.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     digested = []
-    count = state_module.tensor_digests
 
-    def counted(tensors: dict[str, object]) -> dict[str, str]:
+    def counted(tensors: Mapping[str, NDArray[np.generic]]) -> dict[str, str]:
         digested.append(tensors)
-        return count(tensors)  # type: ignore[arg-type]
+        return tensor_digests(tensors)
 
     monkeypatch.setattr(state_module, "tensor_digests", counted)
     eraser = ge.GraphEraser(model="closed-form").fit(small)

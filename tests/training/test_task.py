@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grapheraser.training import digest_tensors, joined_digest, tensor_digests
 
-TENSORS = {"a": np.arange(6, dtype=np.int32), "b": np.eye(2)}
+TENSORS: dict[str, NDArray[Any]] = {"a": np.arange(6, dtype=np.int32), "b": np.eye(2)}
 
 
 def test_names_types_shapes_and_bytes_all_count() -> None:
