@@ -283,7 +283,7 @@ def test_a_member_that_misleads_is_not_listened_to() -> None:
 # -- what a request costs ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["sparse", "dense", "hub", "far ids"])
+@pytest.mark.parametrize("kind", ["sparse", "dense", "dense, in pages", "hub", "far ids"])
 def test_relearning_and_asking_read_pages_and_no_array_of_all_nodes(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import (
+    HALF,
+    HALF_LANES,
     LANES,
     Tile,
     exponential,
@@ -95,3 +97,20 @@ def test_folds_run_over_the_lanes_of_a_period(period: int) -> None:
 def test_rows_are_padded_to_whole_tiles() -> None:
     assert [padded(width) for width in (0, 1, 16, 17)] == [16, 16, 16, 32]
     assert [len(tile_for(width)) for width in (16, 32, 48, 64, 128)] == [1, 2, 1, 4, 4]
+
+
+@compiled
+def half_sums(a: Array, b: Array, out: Array) -> None:
+    for at in range(0, a.size, HALF_LANES):
+        store(out, at, load(a, at, HALF) + load(b, at, HALF) * 2.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_half_a_vector_is_eight_lanes(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 24)).astype(dtype)
+    out = np.zeros(24 + HALF_LANES, dtype=dtype)
+    half_sums(a, b, out)
+    assert HALF_LANES == 8
+    assert out[:24].tobytes() == (a + b * dtype(2.0)).tobytes()
+    assert not out[24:].any()

@@ -31,10 +31,12 @@ def random_graph(
     classes: int = 3,
     hub: bool = False,
     apart: int = 1,
+    in_pages: bool = False,
 ) -> ge.Graph:
     """With test nodes, an isolated node, a node without features and a training node unlabelled.
 
     A hub is next to every node but the isolated one. Ids are multiples of ``apart``.
+    Held in pages, dense features are kept with their zeros, and all training nodes have labels.
     """
     rng = np.random.default_rng(seed)
     ids = np.sort(rng.choice(3 * n, size=n, replace=False)) * apart
@@ -55,7 +57,7 @@ def random_graph(
         test=rng.permutation(ids[1:])[: n // 4],
         num_classes=classes,
     )
-    return unlabelled(graph, graph.train_nodes[-1:])
+    return graph if in_pages else unlabelled(graph, graph.train_nodes[-1:])
 
 
 def unlabelled(graph: ge.Graph, nodes: Iterable[int]) -> ge.Graph:
@@ -81,6 +83,7 @@ GRAPHS: dict[str, ge.Graph] = {
     "no edges": random_graph(6, edges=0),
     "one class": random_graph(7, classes=1),
     "far ids": random_graph(10, n=300, edges=500, apart=10**10),
+    "dense, in pages": random_graph(12, n=300, density=0.9, edges=600, in_pages=True),
     "tiny": random_graph(11, n=5, num_features=3, edges=6),
 }
 

@@ -28,6 +28,7 @@ from grapheraser.kernels.elementary import logarithm, logarithms
 from grapheraser.kernels.paged import (
     copy_columns,
     copy_features,
+    dense_features,
     label_at,
     labels_at,
     prefetch_features,
@@ -160,7 +161,7 @@ def _room(table, places):  # type: ignore[no-untyped-def]
     return np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
 
 
-@compiled
+@compiled(inline=True)
 def _fixed(value):  # type: ignore[no-untyped-def]
     """A value in fixed point: its inverse hyperbolic sine.
 
@@ -279,9 +280,14 @@ def _gaussians(classes, sums, mean_all, var_all):  # type: ignore[no-untyped-def
     return means, variances, logs
 
 
-@compiled
+@compiled(inline=True)
 def _fill(table, place, columns, values, fixed, x):  # type: ignore[no-untyped-def]
     """Write a node's values in fixed point to x."""
+    if table.width >= 0:
+        dense = dense_features(table, place)
+        for f in range(len(x)):
+            x[f] = _fixed(dense[f])
+        return
     size = copy_features(table, place, columns, values, 0)
     for e in range(size):
         fixed[e] = _fixed(values[e])
