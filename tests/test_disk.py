@@ -34,7 +34,6 @@ ALLOWED = {
     "cli/arguments.py": "reads requests that the caller names",
     "cli/output.py": "writes to the null device once nobody reads the output",
     "kernels/compiled.py": "the cache of compiled kernels, which holds no data",
-    "bench/cost.py": "saves and loads runs in a temporary folder, to time it",
     "experiments/framework/cell.py": "asks the system for the processor's name",
     "partition/multilevel.py": "hands a graph to KaMinPar, in memory where the system can",
 }

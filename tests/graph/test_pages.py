@@ -172,6 +172,8 @@ def test_dense_features_stay_dense_and_sparse_ones_sparse() -> None:
     assert some_graph(50, "consecutive", dense=True).pages.dense
     assert not some_graph(50, "consecutive").pages.dense
     dense = some_graph(50, "consecutive", dense=True)
+    assert dense.with_split(seed=1).pages.dense
+    assert ge.Graph.from_pyg(dense.to_pyg()).pages.dense
     as_sparse = ge.Graph.from_arrays(
         sp.csr_array(dense.x), dense.edge_index, dense.y, test=dense.test_nodes
     )

@@ -173,7 +173,7 @@ def _ranks(ends: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int32]
         raise GraphError(
             f"edge end points must be among the {n} node ids (found {ends[unknown][0]})."
         )
-    return at.astype(np.int32)
+    return np.ascontiguousarray(at, dtype=np.int32)
 
 
 def _check_roles(

@@ -277,7 +277,9 @@ class Graph:
         else is ignored; ``notes`` names ignored edge weights and validation nodes.
         """
         graph = cls.from_arrays(**pyg.arrays_of(data), num_classes=num_classes, name=name)
-        return replace(graph, notes=graph.notes + pyg.notes_on(data))
+        made = object.__new__(cls)
+        made.__dict__.update(graph.__dict__, notes=graph.notes + pyg.notes_on(data))
+        return made
 
     def to_pyg(self) -> Any:
         """A PyG ``Data`` with dense ``x``, ``node_id`` and the split as masks."""
@@ -430,14 +432,13 @@ class Graph:
         role = np.zeros(self.num_nodes, dtype=np.int8)
         role[shuffled[:num_train]] = TRAIN
         role[shuffled[num_train:]] = TEST
-        return self._with(role=role)
+        if not self.pages.dense:
+            return replace(self, **fresh(role=role))
+        rows = self.pages.rows()._replace(role=role)
+        return Graph.of_pages(Pages.of(rows), self.num_classes, name=self.name, notes=self.notes)
 
     def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:
         """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
         known = self.__dict__.get("tree")
         tree = None if known is None else known.changed(pages, touched)
         return Graph.of_pages(pages, self.num_classes, name=self.name, notes=self.notes, tree=tree)
-
-    def _with(self, **fields: Any) -> Graph:
-        """This graph with fields that hold fresh arrays."""
-        return replace(self, **fresh(**fields))
