@@ -7,7 +7,7 @@ import networkx as nx
 import grapheraser as ge
 from grapheraser.datasets.demo import demo_graph
 
-DEMO = "bd19644eb25b5148c7f79d37a26cbf53a62cc87e9fd6c1756570c6a8950ac55c"
+DEMO = "457d02f1400feffac44798e47c76efa1b47e5b858bf46a6883527ef6463b46a6"
 
 
 def test_the_demo_graph_is_the_same_everywhere(demo: ge.Graph) -> None:
