@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grapheraser.bench import (
+    cost,
     cuda,
     engines,
     fidelity,
@@ -22,6 +23,7 @@ from grapheraser.bench import (
     utility,
 )
 from grapheraser.reports.figures.canvas import as_png, fewer_colours
+from grapheraser.reports.figures.curves import draw_curves
 from grapheraser.reports.figures.ratios import draw_ratios
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +37,11 @@ def main() -> None:
     write("partitioning.md", "partition-scale", partition.markdown(stored("partition-scale")))
     write("engines.md", "engines", engines.markdown(stored("engines")))
     write("engines.md", "unlearn", unlearn.markdown(stored("unlearn")))
+    costs = stored("cost")
+    write("cost.md", "cost-datasets", cost.by_dataset(costs))
+    write("cost.md", "cost-sizes", cost.by_size(costs))
+    picture = as_png(draw_curves(cost.curves(costs), "nodes", "seconds", log_x=True), dpi=110)
+    (ROOT / "docs" / "images" / "cost.png").write_bytes(fewer_colours(picture, colours=64))
     write("engines.md", "modules", modules.markdown(stored("modules")))
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))

@@ -27,6 +27,7 @@ from grapheraser.eraser import GraphEraser
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Graph, Nodes
 from grapheraser.models import GNNS
+from grapheraser.reports.figures.curves import Curves
 from grapheraser.reports.tables import markdown_table
 from grapheraser.reports.wording import duration
 from grapheraser.seeding import generator
@@ -261,3 +262,21 @@ def by_size(report: dict[str, Any]) -> str:
         for row in report["sizes"]
     ]
     return markdown_table(header, rows)
+
+
+def curves(report: dict[str, Any]) -> list[Curves]:
+    """Cost against the number of nodes, one panel per operation."""
+    panels = []
+    for name, title in (
+        ("request", "forget a node"),
+        ("request_and_save", "forget and save"),
+        ("predict_one", "predict a node"),
+        ("build", "build the graph"),
+    ):
+        series = {}
+        for model in dict.fromkeys(row["model"] for row in report["sizes"]):
+            rows = [row for row in report["sizes"] if row["model"] == model]
+            heights = [row[name] for row in rows]
+            series[model] = ([row["nodes"] for row in rows], heights, [0.0] * len(rows))
+        panels.append(Curves(title, series, log_y=True))
+    return panels
