@@ -30,7 +30,7 @@ ALLOWED = {
     "store": "the disk of a run, and every file that the package writes",
     "datasets": "reads data sets",
     "graph/npz.py": "reads a graph that the caller names",
-    "bench/cost.py": "a folder to save a run in, which goes when the measurement is done",
+    "bench/cost.py": "a folder to save a run in while it is timed; asks for the peak of memory",
     "cli/arguments.py": "reads requests that the caller names",
     "cli/output.py": "writes to the null device once nobody reads the output",
     "kernels/compiled.py": "the cache of compiled kernels, which holds no data",
