@@ -274,8 +274,10 @@ def by_size(report: dict[str, Any]) -> str:
 
 
 def curves(report: dict[str, Any]) -> list[Curves]:
-    """Cost against the number of nodes, one panel per operation."""
+    """Cost against the number of nodes, one panel per operation; graphs of the largest degree."""
     panels = []
+    dense = max(row["edges"] / row["nodes"] for row in report["sizes"])
+    sizes = [row for row in report["sizes"] if row["edges"] / row["nodes"] > 0.9 * dense]
     for name, title in (
         ("request", "forget a node"),
         ("request_and_save", "forget and save"),
@@ -283,8 +285,8 @@ def curves(report: dict[str, Any]) -> list[Curves]:
         ("build", "build the graph"),
     ):
         series = {}
-        for model in dict.fromkeys(row["model"] for row in report["sizes"]):
-            rows = [row for row in report["sizes"] if row["model"] == model]
+        for model in dict.fromkeys(row["model"] for row in sizes):
+            rows = [row for row in sizes if row["model"] == model]
             heights = [row[name] for row in rows]
             series[model] = ([row["nodes"] for row in rows], heights, [0.0] * len(rows))
         panels.append(Curves(title, series, log_y=True))
