@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import grapheraser as ge
 from grapheraser.graph.directory import Directory
-from grapheraser.graph.merkle import EMPTY
+from grapheraser.graph.proof import EMPTY
 from grapheraser.kernels.paged import NOWHERE, ROOM, located, nodes_at
 
 KINDS = ("consecutive", "sparse", "clustered")

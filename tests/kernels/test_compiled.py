@@ -17,10 +17,13 @@ from grapheraser.kernels.compiled import source_digest
 SOURCES = Path(grapheraser.__file__).parent
 PRINT_A_HASH = """
 import numpy as np
-from grapheraser.kernels.neighbourhoods import chosen_neighbours, room_for
-hashes, chosen = room_for(2)
-arrays = np.array([0, 3]), np.array([0, 1, 2], dtype=np.int32), np.arange(3)
-chosen_neighbours(*arrays, 0, np.ones(3, dtype=bool), np.uint64(1), hashes, chosen)
+from grapheraser.graph.packing import Rows
+from grapheraser.graph.pages import Pages
+from grapheraser.kernels.neighbourhoods import ANY, chosen_around, places_for
+ids, none = np.arange(4), np.zeros(4, dtype=np.int8)
+rows = Rows(ids, ids, none, np.array([0, 3, 3, 3, 3]), ids[1:], np.zeros((4, 0), dtype=np.float32))
+hashes, places = places_for(2)
+chosen_around(Pages.of(rows).table, 0, ANY, np.uint64(1), hashes, places)
 print(*hashes)
 """
 USE_ALL = """
@@ -77,7 +80,7 @@ def test_an_edited_helper_in_another_file_is_never_run_stale(package: Path) -> N
     folder = package / "__pycache__" / "kernels"
     first = printed(package)
     written = kept(folder)
-    assert any("chosen_neighbours" in name for name in written)
+    assert any("chosen_around" in name for name in written)
     assert printed(package) == first
     assert kept(folder) == written
 

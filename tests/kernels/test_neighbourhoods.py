@@ -14,12 +14,12 @@ from grapheraser.kernels.neighbourhoods import (
     LABELLED,
     OTHERS,
     TRAINED,
+    admit,
     chosen_around,
-    chosen_neighbours,
     places_among,
     places_for,
     places_of,
-    room_for,
+    put_in_order,
 )
 from grapheraser.kernels.paged import nodes_at
 from tests.aggregation.members.oracle import GRAPHS
@@ -28,12 +28,14 @@ from tests.aggregation.members.oracle import chosen as chosen_of
 
 def chosen(ids: list[int], allowed: list[bool], most: int, key: int) -> list[int]:
     """The chosen neighbours of node 0, which is next to all nodes."""
-    indptr, indices = np.array([0, len(ids)]), np.arange(len(ids), dtype=np.int32)
-    hashes, positions = room_for(most)
-    arrays = (indptr, indices, np.array(ids), 0, np.array(allowed), np.uint64(key))
-    count = chosen_neighbours(*arrays, hashes, positions)
-    found: list[int] = positions[:count].tolist()
-    return found
+    hashes, found = places_for(most)
+    own, count = np.uint64(paired(np.uint64(key), np.uint64(ids[0]))), 0
+    for i, node in enumerate(ids):
+        if allowed[i]:
+            count = admit(np.uint64(paired(own, np.uint64(node))), i, hashes, found, count)
+    put_in_order(found, count)
+    positions: list[int] = found[:count].tolist()
+    return positions
 
 
 @given(st.data())

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.base import Ensemble
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
-from grapheraser.kernels.neighbourhoods import admit, room_for
+from grapheraser.kernels.neighbourhoods import admit, places_for
 from grapheraser.seeding import derive
 from grapheraser.training.inference.gather import Gathered
 
@@ -171,7 +171,7 @@ def _heaviest(
 @compiled
 def _hashed(present: Labels, own: int, key: np.uint64, out: Labels) -> int:
     """Write the shards with the smallest keyed hashes; returns how many there are."""
-    hashes, chosen = room_for(len(out))
+    hashes, chosen = places_for(len(out))
     count = 0
     for shard in present:
         if shard != own:

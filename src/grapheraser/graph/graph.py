@@ -19,8 +19,10 @@ from grapheraser.graph import build, npz, pyg
 from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
 from grapheraser.graph.csr import slices_of
 from grapheraser.graph.induced import induced_edges
-from grapheraser.graph.merkle import MerkleTree, Proof
-from grapheraser.graph.pages import Pages, Rows
+from grapheraser.graph.merkle import MerkleTree
+from grapheraser.graph.packing import Rows
+from grapheraser.graph.pages import Pages
+from grapheraser.graph.proof import Proof
 from grapheraser.graph.requests import Removal, Request, coalesce
 from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
 from grapheraser.kernels.paged import (

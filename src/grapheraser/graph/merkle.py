@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.graph.pages import Pages
+from grapheraser.graph.proof import EMPTY, LEVELS, Proof, Step, joined
 from grapheraser.kernels.paged import (
     ROOM,
     feature_rows,
@@ -34,9 +35,7 @@ from grapheraser.kernels.paged import (
     roles_at,
 )
 
-LEVELS = 16
-EMPTY = hashlib.sha256(b"\x01\x00\x00").digest()
-_LEAF, _NODE = b"\x00", b"\x01"
+_LEAF = b"\x00"
 _SIXTEENS = 16 ** np.arange(1, LEVELS, dtype=np.int64)
 
 Ids = NDArray[np.int64]
@@ -67,55 +66,6 @@ class KeptLeaves(NamedTuple):
 
     leaves: Digests
     root: bytes
-
-
-@dataclass(frozen=True)
-class Step:
-    """One level of a proof.
-
-    Attributes:
-        branches: two bytes as a number, bit b for branch b.
-        digests: of the branches that are there, in order, without the one on the way.
-    """
-
-    branches: int
-    digests: tuple[bytes, ...]
-
-
-@dataclass(frozen=True)
-class Proof:
-    """That a node has a certain leaf in a tree, or that it has none.
-
-    Attributes:
-        node: its id.
-        leaf: the digest of its leaf; None where it is absent.
-        steps: from the root down, to the node or to the empty branch on the way to it.
-    """
-
-    node: int
-    leaf: bytes | None
-    steps: tuple[Step, ...]
-
-    def root(self) -> bytes:
-        """The root that the proof leads to; it holds for the tree that has this root."""
-        depth = len(self.steps)
-        digest = self.leaf
-        if (digest is None and not 1 <= depth <= LEVELS) or (digest and depth != LEVELS):
-            raise ValueError("the proof has the wrong number of levels")
-        for level in range(depth, 0, -1):
-            step = self.steps[level - 1]
-            branch = self.node >> 4 * (LEVELS - level) & 15
-            there = bool(step.branches >> branch & 1)
-            if there != (digest is not None):
-                raise ValueError("the proof does not say what it shows")
-            digests = list(step.digests)
-            if digest is not None:
-                digests.insert((step.branches & ((1 << branch) - 1)).bit_count(), digest)
-            if len(digests) != step.branches.bit_count():
-                raise ValueError("the proof lacks branches, or has too many")
-            digest = _joined(step.branches, digests)
-        assert digest is not None
-        return digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,15 +197,10 @@ def leaf_digests(pages: Pages, places: Ids) -> Digests:
     return np.frombuffer(b"".join(parts), dtype=np.uint8).reshape(-1, 32)
 
 
-def _joined(branches: int, digests: list[bytes]) -> bytes:
-    head = _NODE + branches.to_bytes(2, "little")
-    return hashlib.sha256(head + b"".join(digests)).digest()
-
-
 def _chain(digest: bytes, node: int, low: int, high: int) -> bytes:
     """The digest of a branch that holds one node alone, from one level up to another."""
     for level in range(low, high):
-        digest = _joined(1 << (node >> 4 * level & 15), [digest])
+        digest = joined(1 << (node >> 4 * level & 15), [digest])
     return digest
 
 
@@ -327,7 +272,7 @@ def _block(ids: Ids, page: Leaves, low: int, high: int, level: int) -> bytes:
     key = level, first >> 4 * level << 4 * level
     if key not in page.blocks:
         found = _split(ids, page, low, high, level)
-        page.blocks[key] = _joined(sum(1 << branch for branch in found), list(found.values()))
+        page.blocks[key] = joined(sum(1 << branch for branch in found), list(found.values()))
     return page.blocks[key]
 
 
@@ -425,6 +370,6 @@ def _climb(pages: Pages, inner: dict[tuple[int, int], bytes], dirty: Iterable[in
                 if digest is not None:
                     mask |= 1 << branch
                     digests.append(digest)
-            inner[level, start] = _joined(mask, digests)
+            inner[level, start] = joined(mask, digests)
             if level < LEVELS:
                 waiting[level + 1].add(start >> 4 * (level + 1) << 4 * (level + 1))

@@ -9,43 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grapheraser.graph.directory import WHOLE, Directory
-from grapheraser.kernels.compiled import compiled
+from grapheraser.graph.packing import (
+    Block,
+    Ids,
+    Page,
+    Rows,
+    edited_edges,
+    extended_edges,
+    joined,
+    kept_nodes,
+    no_rows,
+    packed,
+    packed_features,
+    sliced,
+    unpacked,
+    unpacked_features,
+    unpacked_nodes,
+)
 from grapheraser.kernels.paged import ROOM, Table
-
-Block = NDArray[np.uint8]
-Ids = NDArray[np.int64]
-
-
-class Page(NamedTuple):
-    """The three blocks of a page; see `kernels.paged`."""
-
-    nodes: Block
-    edges: Block
-    features: Block
-
-
-class Rows(NamedTuple):
-    """What some nodes are, row by row in the order of their ids: a page before it is packed.
-
-    Attributes:
-        ids, y, role: of each node.
-        indptr, neighbours: ids of the neighbours of each.
-        x: float32 ``[len(ids), num_features]``, dense or CSR.
-    """
-
-    ids: Ids
-    y: NDArray[np.int64]
-    role: NDArray[np.int8]
-    indptr: Ids
-    neighbours: Ids
-    x: sp.csr_array | NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +60,7 @@ class Pages:
         """Pack all nodes of a graph."""
         dense = not sp.issparse(rows.x)
         directory = Directory.of(rows.ids)
-        pages = tuple(_packed(rows, directory.counts))
+        pages = tuple(packed(rows, directory.counts))
         entries = len(rows.neighbours)
         return cls.made(directory, pages, int(rows.x.shape[1]), dense, entries)
 
@@ -105,8 +93,11 @@ class Pages:
     def nodes(self) -> tuple[Ids, NDArray[np.int64], NDArray[np.int8]]:
         """Ids, labels and roles of all nodes."""
         counts = self.directory.counts.tolist()
-        parts = [_nodes(page.nodes, count) for page, count in zip(self.pages, counts, strict=True)]
-        parts = parts or [_nodes(np.zeros(0, dtype=np.uint8), 0)]
+        parts = [
+            unpacked_nodes(page.nodes, count)
+            for page, count in zip(self.pages, counts, strict=True)
+        ]
+        parts = parts or [unpacked_nodes(np.zeros(0, dtype=np.uint8), 0)]
         ids, y, role = (np.concatenate(part) for part in zip(*parts, strict=True))
         return ids, y.astype(np.int64), role
 
@@ -115,11 +106,11 @@ class Pages:
         high = len(self.pages) if high is None else high
         counts = self.directory.counts[low:high].tolist()
         parts = [
-            _unpacked(page, count, self.num_features, self.dense)
+            unpacked(page, count, self.num_features, self.dense)
             for page, count in zip(self.pages[low:high], counts, strict=True)
         ]
         if not parts:
-            parts = [_no_rows(self.num_features, self.dense)]
+            parts = [no_rows(self.num_features, self.dense)]
         return joined(parts)
 
     def without(self, nodes: Ids, pairs: NDArray[np.int64], cleared: Ids) -> Pages:
@@ -142,8 +133,8 @@ class Pages:
             keep[_within(nodes, number) % ROOM] = False
             entries = pairs[slice(*np.searchsorted(pairs[:, 0], _range(number)))]
             new = Page(
-                page.nodes if keep.all() else _kept_nodes(page.nodes, keep),
-                _edited(page.edges, keep, entries[:, 0] % ROOM, entries[:, 1]),
+                page.nodes if keep.all() else kept_nodes(page.nodes, keep),
+                edited_edges(page.edges, keep, entries[:, 0] % ROOM, entries[:, 1]),
                 self._cleared(page.features, keep, _within(cleared, number) % ROOM),
             )
             pages[number], counts[number] = new, keep.sum()
@@ -173,13 +164,13 @@ class Pages:
         for number in np.unique(pairs[:, 0] // ROOM).tolist():
             entries = pairs[slice(*np.searchsorted(pairs[:, 0], _range(number)))]
             count, page = int(self.directory.counts[number]), pages[number]
-            edges = _extended(page.edges, count, entries[:, 0] % ROOM, entries[:, 1])
+            edges = extended_edges(page.edges, count, entries[:, 0] % ROOM, entries[:, 1])
             pages[number] = page._replace(edges=edges)
         entries_after = self.num_entries + len(pairs) + len(rows.neighbours)
         parts = (self.num_features, self.dense, entries_after)
         made = Pages.made(self.directory, pages, *parts)
         for at in range(len(rows.ids)):
-            made = made._with_row(_row(rows, at))
+            made = made._with_row(sliced(rows, at, at + 1))
         return made
 
     def _with_row(self, row: Rows) -> Pages:
@@ -192,7 +183,7 @@ class Pages:
         else:
             there = self.rows(page, page + 1)
             at = int(np.searchsorted(there.ids, node))
-            both = joined([_slice(there, 0, at), row, _slice(there, at, len(there.ids))])
+            both = joined([sliced(there, 0, at), row, sliced(there, at, len(there.ids))])
             size = int(self.directory.sizes[page])
             made = self._replaced(page, page + 1, Directory.of(both.ids, size), [both])
         return made._rejoined([node])
@@ -219,8 +210,8 @@ class Pages:
 
     def _replaced(self, low: int, high: int, blocks: Directory, rows: Sequence[Rows]) -> Pages:
         """With other blocks, and the rows that they hold, in the place of a range of pages."""
-        packed = _packed(joined(rows), blocks.counts) if rows else []
-        pages = (*self.pages[:low], *packed, *self.pages[high:])
+        fresh = packed(joined(rows), blocks.counts) if rows else []
+        pages = (*self.pages[:low], *fresh, *self.pages[high:])
         directory = self.directory.replaced(low, high, blocks)
         return Pages.made(directory, pages, self.num_features, self.dense, self.num_entries)
 
@@ -234,11 +225,11 @@ class Pages:
     def _cleared(self, block: Block, keep: NDArray[np.bool_], rows: Ids) -> Block:
         if len(rows) == 0 and keep.all():
             return block
-        x = _features(block, len(keep), self.num_features, self.dense)
+        x = unpacked_features(block, len(keep), self.num_features, self.dense)
         if isinstance(x, np.ndarray):
             x = x.copy()
             x[rows] = 0.0
-            return _packed_features(x[keep])
+            return packed_features(x[keep])
         full = np.ones(len(keep), dtype=bool)
         full[rows] = False
         lengths = np.diff(x.indptr)
@@ -246,49 +237,7 @@ class Pages:
         counts = np.where(full, lengths, 0)[keep]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         parts = (x.data[stay], x.indices[stay], indptr)
-        return _packed_features(sp.csr_array(parts, shape=(int(keep.sum()), x.shape[1])))
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """Rows one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    ends = np.cumsum([0, *(len(part.neighbours) for part in parts)])
-    indptr = [part.indptr[:-1] + end for part, end in zip(parts, ends, strict=False)]
-    x: Any = [part.x for part in parts]
-    x = sp.csr_array(sp.vstack(x, format="csr")) if sp.issparse(x[0]) else np.concatenate(x)
-    return Rows(
-        np.concatenate([part.ids for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.role for part in parts]),
-        np.concatenate([*indptr, ends[-1:]]),
-        np.concatenate([part.neighbours for part in parts]),
-        x,
-    )
-
-
-def _slice(rows: Rows, low: int, high: int) -> Rows:
-    first, last = rows.indptr[low], rows.indptr[high]
-    return Rows(
-        rows.ids[low:high],
-        rows.y[low:high],
-        rows.role[low:high],
-        rows.indptr[low : high + 1] - first,
-        rows.neighbours[first:last],
-        rows.x[low:high],
-    )
-
-
-def _row(rows: Rows, at: int) -> Rows:
-    return _slice(rows, at, at + 1)
-
-
-def _no_rows(num_features: int, dense: bool) -> Rows:
-    none = np.zeros(0, dtype=np.int64)
-    x = np.zeros((0, num_features), dtype=np.float32)
-    pointers = np.zeros(1, dtype=np.int64)
-    features = x if dense else sp.csr_array(x)
-    return Rows(none, none, none.astype(np.int8), pointers, none, features)
+        return packed_features(sp.csr_array(parts, shape=(int(keep.sum()), x.shape[1])))
 
 
 def _within(places: Ids, page: int) -> Ids:
@@ -307,117 +256,3 @@ def _three(addresses: NDArray[np.int64]) -> tuple[Ids, Ids, Ids]:
 def _addresses(page: Page) -> tuple[int, int, int]:
     nodes, edges, features = (block.__array_interface__["data"][0] for block in page)
     return nodes, edges, features
-
-
-# -- packing ------------------------------------------------------------------------------------
-
-
-def _packed(rows: Rows, counts: NDArray[np.int64]) -> list[Page]:
-    """Rows as pages of these sizes."""
-    pages = []
-    end = 0
-    for count in counts.tolist():
-        part = _slice(rows, end, end + count)
-        end += count
-        nodes = _packed_nodes(part.ids, part.y, part.role)
-        edges = _bytes(part.indptr.astype(np.int64), part.neighbours)
-        pages.append(Page(nodes, edges, _packed_features(part.x)))
-    return pages
-
-
-def _packed_nodes(ids: Ids, y: NDArray[Any], role: NDArray[np.int8]) -> Block:
-    return _bytes(ids, y.astype(np.int32), role)
-
-
-def _packed_features(x: sp.csr_array | NDArray[np.float32]) -> Block:
-    if isinstance(x, np.ndarray):
-        return _bytes(x)
-    return _bytes(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
-
-
-def _bytes(*arrays: NDArray[Any]) -> Block:
-    """The bytes of some arrays one after the other, in memory of their own."""
-    out = np.empty(sum(array.nbytes for array in arrays), dtype=np.uint8)
-    end = 0
-    for array in arrays:
-        out[end : end + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        end += array.nbytes
-    out.flags.writeable = False
-    return out
-
-
-def _unpacked(page: Page, count: int, num_features: int, dense: bool) -> Rows:
-    ids, y, role = _nodes(page.nodes, count)
-    words = page.edges.view(np.int64)
-    x = _features(page.features, count, num_features, dense)
-    return Rows(ids, y.astype(np.int64), role, words[: count + 1], words[count + 1 :], x)
-
-
-def _nodes(block: Block, count: int) -> tuple[Ids, NDArray[np.int32], NDArray[np.int8]]:
-    parts = block[: 8 * count], block[8 * count : 12 * count], block[12 * count :]
-    return parts[0].view(np.int64), parts[1].view(np.int32), parts[2].view(np.int8)
-
-
-def _features(
-    block: Block, count: int, num_features: int, dense: bool
-) -> sp.csr_array | NDArray[np.float32]:
-    if dense:
-        return block.view(np.float32).reshape(count, num_features)
-    pointers = block[: 8 * (count + 1)].view(np.int64)
-    middle = 8 * (count + 1) + 4 * int(pointers[-1])
-    columns = block[8 * (count + 1) : middle].view(np.int32)
-    parts = (block[middle:].view(np.float32), columns, pointers)
-    return sp.csr_array(parts, shape=(count, num_features))
-
-
-def _kept_nodes(block: Block, keep: NDArray[np.bool_]) -> Block:
-    ids, y, role = _nodes(block, len(keep))
-    return _packed_nodes(ids[keep], y[keep], role[keep])
-
-
-def _edited(block: Block, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Block:
-    """Edges of the rows to keep, without these (row, id) pairs; the same block if nothing goes."""
-    if len(rows) == 0 and keep.all():
-        return block
-    words: Ids = _edited_words(block.view(np.int64), keep, rows, ids)
-    words.flags.writeable = False
-    return words.view(np.uint8)
-
-
-@compiled
-def _edited_words(words: Ids, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Ids:
-    count = len(keep)
-    kept, dropped = 0, 0
-    for row in range(count):
-        if keep[row]:
-            kept += 1
-        else:
-            dropped += words[row + 1] - words[row]
-    out = np.empty(kept + 1 + words[count] - dropped - len(rows), dtype=np.int64)
-    out[0] = 0
-    place, at, pair = 0, np.int64(0), 0
-    for row in range(count):
-        while pair < len(rows) and rows[pair] < row:
-            pair += 1
-        if not keep[row]:
-            continue
-        for e in range(words[row], words[row + 1]):
-            other = words[count + 1 + e]
-            if pair < len(rows) and rows[pair] == row and ids[pair] == other:
-                pair += 1
-            else:
-                out[kept + 1 + at] = other
-                at += 1
-        place += 1
-        out[place] = at
-    return out
-
-
-def _extended(block: Block, count: int, rows: Ids, ids: Ids) -> Block:
-    """Edges of so many rows with these (row, id) pairs, each in its place in the order of ids."""
-    words = block.view(np.int64)
-    owner = np.repeat(np.arange(count), np.diff(words[: count + 1]))
-    owner, other = np.concatenate([owner, rows]), np.concatenate([words[count + 1 :], ids])
-    order = np.lexsort((other, owner))
-    lengths = np.bincount(owner, minlength=count)
-    return _bytes(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), other[order])

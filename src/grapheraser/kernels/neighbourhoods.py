@@ -33,38 +33,9 @@ _TRAIN, _UNLABELLED = 1, -1  # as in `graph.roles`
 
 
 @compiled
-def room_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Room for the hashes and the positions of ``count`` neighbours."""
-    return np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.int32)
-
-
-@compiled
 def places_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Room for the hashes and the places of ``count`` neighbours."""
     return np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.int64)
-
-
-@compiled
-def chosen_neighbours(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    ids: NDArray[np.int64],
-    row: int,
-    allowed: NDArray[np.bool_],
-    key: np.uint64,
-    hashes: NDArray[np.uint64],
-    chosen: NDArray[np.int32],
-) -> int:
-    """Write the chosen among the allowed neighbours, by position; returns how many there are."""
-    own = paired(key, np.uint64(ids[row]))
-    count = 0
-    for e in range(indptr[row], indptr[row + 1]):
-        other = indices[e]
-        if allowed[other]:
-            value = paired(own, np.uint64(ids[other]))
-            count = admit(value, other, hashes, chosen, count)
-    put_in_order(chosen, count)
-    return count
 
 
 @compiled(inline=True)
@@ -143,7 +114,7 @@ def chosen_around(
     hashes: NDArray[np.uint64],
     chosen: NDArray[np.int64],
 ) -> int:
-    """`chosen_neighbours` of a graph in pages: the chosen of a kind, by place, ascending."""
+    """Write the chosen among the neighbours of a kind, by place; returns how many there are."""
     most, count = len(chosen), 0
     first, degree = first_edge(table, place), degree_at(table, place)
     if degree <= most:  # there is nothing to choose

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import as_ids, fresh, owned, read_only
-from grapheraser.graph.pages import Pages, Rows
+from grapheraser.graph.packing import Rows
+from grapheraser.graph.pages import Pages
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import NOWHERE, Table, label_at, labels_at, locate, located
 from grapheraser.partition.quality import PartitionQuality

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph.directory import Directory
-from grapheraser.graph.pages import Page
+from grapheraser.graph.packing import Page
 
 Block = NDArray[np.uint8]
 

@@ -15,7 +15,8 @@ from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import read_only
 from grapheraser.graph.merkle import KeptLeaves, MerkleTree
-from grapheraser.graph.pages import Page, Pages
+from grapheraser.graph.packing import Page
+from grapheraser.graph.pages import Pages
 from grapheraser.partition import Partition
 from grapheraser.store.manifest import read_part
 from grapheraser.store.pages import (

@@ -1,0 +1,196 @@
+"""A page as three blocks of memory, and the rows that go into it; see `kernels.paged`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from grapheraser.kernels.compiled import compiled
+
+Block = NDArray[np.uint8]
+Ids = NDArray[np.int64]
+
+
+class Page(NamedTuple):
+    """The three blocks of a page; see `kernels.paged`."""
+
+    nodes: Block
+    edges: Block
+    features: Block
+
+
+class Rows(NamedTuple):
+    """What some nodes are, row by row in the order of their ids: a page before it is packed.
+
+    Attributes:
+        ids, y, role: of each node.
+        indptr, neighbours: ids of the neighbours of each.
+        x: float32 ``[len(ids), num_features]``, dense or CSR.
+    """
+
+    ids: Ids
+    y: NDArray[np.int64]
+    role: NDArray[np.int8]
+    indptr: Ids
+    neighbours: Ids
+    x: sp.csr_array | NDArray[np.float32]
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Rows one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0, *(len(part.neighbours) for part in parts)])
+    indptr = [part.indptr[:-1] + end for part, end in zip(parts, ends, strict=False)]
+    x: Any = [part.x for part in parts]
+    x = sp.csr_array(sp.vstack(x, format="csr")) if sp.issparse(x[0]) else np.concatenate(x)
+    return Rows(
+        np.concatenate([part.ids for part in parts]),
+        np.concatenate([part.y for part in parts]),
+        np.concatenate([part.role for part in parts]),
+        np.concatenate([*indptr, ends[-1:]]),
+        np.concatenate([part.neighbours for part in parts]),
+        x,
+    )
+
+
+def sliced(rows: Rows, low: int, high: int) -> Rows:
+    """A range of rows."""
+    first, last = rows.indptr[low], rows.indptr[high]
+    return Rows(
+        rows.ids[low:high],
+        rows.y[low:high],
+        rows.role[low:high],
+        rows.indptr[low : high + 1] - first,
+        rows.neighbours[first:last],
+        rows.x[low:high],
+    )
+
+
+def no_rows(num_features: int, dense: bool) -> Rows:
+    """The rows of no nodes."""
+    none = np.zeros(0, dtype=np.int64)
+    x = np.zeros((0, num_features), dtype=np.float32)
+    pointers = np.zeros(1, dtype=np.int64)
+    features = x if dense else sp.csr_array(x)
+    return Rows(none, none, none.astype(np.int8), pointers, none, features)
+
+
+def packed(rows: Rows, counts: NDArray[np.int64]) -> list[Page]:
+    """Rows as pages of these sizes."""
+    pages = []
+    end = 0
+    for count in counts.tolist():
+        part = sliced(rows, end, end + count)
+        end += count
+        nodes = _packed_nodes(part.ids, part.y, part.role)
+        edges = _bytes(part.indptr.astype(np.int64), part.neighbours)
+        pages.append(Page(nodes, edges, packed_features(part.x)))
+    return pages
+
+
+def _packed_nodes(ids: Ids, y: NDArray[Any], role: NDArray[np.int8]) -> Block:
+    return _bytes(ids, y.astype(np.int32), role)
+
+
+def packed_features(x: sp.csr_array | NDArray[np.float32]) -> Block:
+    """The features block of a page."""
+    if isinstance(x, np.ndarray):
+        return _bytes(x)
+    return _bytes(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
+
+
+def _bytes(*arrays: NDArray[Any]) -> Block:
+    """The bytes of some arrays one after the other, in memory of their own."""
+    out = np.empty(sum(array.nbytes for array in arrays), dtype=np.uint8)
+    end = 0
+    for array in arrays:
+        out[end : end + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        end += array.nbytes
+    out.flags.writeable = False
+    return out
+
+
+def unpacked(page: Page, count: int, num_features: int, dense: bool) -> Rows:
+    """The rows of a page of so many nodes."""
+    ids, y, role = unpacked_nodes(page.nodes, count)
+    words = page.edges.view(np.int64)
+    x = unpacked_features(page.features, count, num_features, dense)
+    return Rows(ids, y.astype(np.int64), role, words[: count + 1], words[count + 1 :], x)
+
+
+def unpacked_nodes(block: Block, count: int) -> tuple[Ids, NDArray[np.int32], NDArray[np.int8]]:
+    """Ids, labels and roles of so many nodes."""
+    parts = block[: 8 * count], block[8 * count : 12 * count], block[12 * count :]
+    return parts[0].view(np.int64), parts[1].view(np.int32), parts[2].view(np.int8)
+
+
+def unpacked_features(
+    block: Block, count: int, num_features: int, dense: bool
+) -> sp.csr_array | NDArray[np.float32]:
+    """The features of so many nodes, dense or CSR."""
+    if dense:
+        return block.view(np.float32).reshape(count, num_features)
+    pointers = block[: 8 * (count + 1)].view(np.int64)
+    middle = 8 * (count + 1) + 4 * int(pointers[-1])
+    columns = block[8 * (count + 1) : middle].view(np.int32)
+    parts = (block[middle:].view(np.float32), columns, pointers)
+    return sp.csr_array(parts, shape=(count, num_features))
+
+
+def kept_nodes(block: Block, keep: NDArray[np.bool_]) -> Block:
+    """The nodes block without the rows that go."""
+    ids, y, role = unpacked_nodes(block, len(keep))
+    return _packed_nodes(ids[keep], y[keep], role[keep])
+
+
+def edited_edges(block: Block, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Block:
+    """Edges of the rows to keep, without these (row, id) pairs; the same block if nothing goes."""
+    if len(rows) == 0 and keep.all():
+        return block
+    words: Ids = _edited_words(block.view(np.int64), keep, rows, ids)
+    words.flags.writeable = False
+    return words.view(np.uint8)
+
+
+@compiled
+def _edited_words(words: Ids, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Ids:
+    count = len(keep)
+    kept, dropped = 0, 0
+    for row in range(count):
+        if keep[row]:
+            kept += 1
+        else:
+            dropped += words[row + 1] - words[row]
+    out = np.empty(kept + 1 + words[count] - dropped - len(rows), dtype=np.int64)
+    out[0] = 0
+    place, at, pair = 0, np.int64(0), 0
+    for row in range(count):
+        while pair < len(rows) and rows[pair] < row:
+            pair += 1
+        if not keep[row]:
+            continue
+        for e in range(words[row], words[row + 1]):
+            other = words[count + 1 + e]
+            if pair < len(rows) and rows[pair] == row and ids[pair] == other:
+                pair += 1
+            else:
+                out[kept + 1 + at] = other
+                at += 1
+        place += 1
+        out[place] = at
+    return out
+
+
+def extended_edges(block: Block, count: int, rows: Ids, ids: Ids) -> Block:
+    """Edges of so many rows with these (row, id) pairs, each in its place in the order of ids."""
+    words = block.view(np.int64)
+    owner = np.repeat(np.arange(count), np.diff(words[: count + 1]))
+    owner, other = np.concatenate([owner, rows]), np.concatenate([words[count + 1 :], ids])
+    order = np.lexsort((other, owner))
+    lengths = np.bincount(owner, minlength=count)
+    return _bytes(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), other[order])
