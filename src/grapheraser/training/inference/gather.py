@@ -23,7 +23,7 @@ from grapheraser.kernels.paged import (
     neighbour,
     node_at,
 )
-from grapheraser.seeding import GOLDEN
+from grapheraser.kernels.sets import put, room_for_set
 
 Pointers = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -125,7 +125,9 @@ def _rings(
         numbers = _longer(numbers, pointers[last])
         room = last + pointers[last] - pointers[done]
         nodes, places = _longer(nodes, room), _longer(places, room)
-        slots = _table(nodes, count, min(room, num_nodes))
+        slots, _ = room_for_set(min(room, num_nodes))
+        for r in range(count):
+            put(slots, nodes, r, nodes[r])
         for r in range(done, last):
             first, degree = first_edge(table, places[r]), degree_at(table, places[r])
             few = degree <= most
@@ -134,13 +136,11 @@ def _rings(
             for e in range(pointers[r], pointers[r + 1]):
                 i = e - pointers[r]
                 other = neighbour(first, i) if few else chosen[i]
-                at = _slot(slots, nodes, other)
-                if slots[at] < 0:
-                    slots[at] = count
-                    nodes[count] = other
+                number = put(slots, nodes, count, other)
+                if number == count:
                     places[count] = locate(table, other)
                     count += 1
-                numbers[e] = slots[at]
+                numbers[e] = number
         done = last
     degrees = np.empty(count, dtype=np.float32)
     for r in range(count):
@@ -154,30 +154,6 @@ def _longer(array, length):  # type: ignore[no-untyped-def]
     out = np.empty(max(length, len(array)), dtype=array.dtype)
     out[: len(array)] = array
     return out
-
-
-@compiled
-def _table(nodes: NDArray[np.int64], count: int, most: int) -> Numbers:
-    """An open-addressing table from node to number, with room for ``most`` of them."""
-    size = 16
-    while size < 2 * most:
-        size *= 2
-    table = np.full(size, -1, dtype=np.int32)
-    for r in range(count):
-        at = _slot(table, nodes, nodes[r])
-        if table[at] < 0:
-            table[at] = r
-    return table
-
-
-@compiled
-def _slot(table: Numbers, nodes: NDArray[np.int64], node: int) -> np.int64:
-    """Where a node is in the table, or where it belongs."""
-    mask = len(table) - 1
-    at = np.int64((np.uint64(node) * GOLDEN) >> np.uint64(32)) & mask
-    while table[at] >= 0 and nodes[table[at]] != node:
-        at = (at + 1) & mask
-    return at
 
 
 @compiled
