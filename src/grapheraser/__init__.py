@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from grapheraser.eraser.verify import Verification
     from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor, RayExecutor
     from grapheraser.graph import Edges, Features, Graph, Nodes
+    from grapheraser.links import LinkEraser
+    from grapheraser.links.metrics import LinkScore
+    from grapheraser.links.rank import Ranked
     from grapheraser.models import CustomModel, ModelSpec
     from grapheraser.partition import (
         Assignment,
@@ -51,6 +54,8 @@ __all__ = [
     "FittedAggregator",
     "Graph",
     "GraphEraser",
+    "LinkEraser",
+    "LinkScore",
     "LocalExecutor",
     "ModelSpec",
     "Nodes",
@@ -58,6 +63,7 @@ __all__ = [
     "Partitioner",
     "Plan",
     "ProcessExecutor",
+    "Ranked",
     "RayExecutor",
     "Receipt",
     "Verification",
@@ -94,6 +100,9 @@ _HOMES = {
         "Graph",
         "Nodes",
     ),
+    "links": ("LinkEraser",),
+    "links.metrics": ("LinkScore",),
+    "links.rank": ("Ranked",),
     "models": (
         "CustomModel",
         "ModelSpec",

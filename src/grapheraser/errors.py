@@ -20,6 +20,7 @@
     │   ├── RunNotFoundError        the folder holds no run
     │   ├── CorruptRunError         a file of the run is missing, truncated, altered or foreign
     │   ├── RunVersionError         the run has another version of the format
+    │   ├── RunKindError            the run predicts something else
     │   ├── RunBusyError            another process is changing the run
     │   ├── ReceiptLossError        a save would lose receipts of the run in that folder
     │   └── StorageFullError        the disk is full; the run is unchanged
@@ -148,6 +149,10 @@ class CorruptRunError(StoreError):
 
 class RunVersionError(StoreError):
     """The run has another version of the format."""
+
+
+class RunKindError(StoreError):
+    """The run predicts something else: links instead of classes, or the other way round."""
 
 
 class RunBusyError(StoreError):

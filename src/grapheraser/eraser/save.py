@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from grapheraser.aggregation import Ensemble
-from grapheraser.eraser.settings import check, resolve, restore
+from grapheraser.eraser.settings import Settings, check, resolve, restore
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import State
-from grapheraser.errors import CorruptRunError, GraphEraserError
+from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError
 from grapheraser.receipts import Ends
 from grapheraser.store import RunLock, StoredRun, load_run, save_run
 from grapheraser.training import check_module
 
+# From arguments, and from what those of a loaded run were resolved to.
+Resolve: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Settings]
+
 # Beside the settings in a saved run, and no part of their digest.
 _ENDS = "history"
+# What a run predicts, where that is not the class of nodes.
+TASK, LINKS = "task", "links"
 
 
 def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
@@ -35,7 +40,13 @@ def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: boo
 
 
 def load(
-    path: Path, names: Iterable[str], own: Mapping[str, Any], changes: Mapping[str, Any]
+    path: Path,
+    names: Iterable[str],
+    own: Mapping[str, Any],
+    changes: Mapping[str, Any],
+    *,
+    task: str | None = None,
+    resolve: Resolve = resolve,
 ) -> Snapshot:
     """The snapshot of a run; see `GraphEraser.load`.
 
@@ -44,8 +55,11 @@ def load(
         names: of the constructor's arguments.
         own: parts of the user's own by argument; None where nothing was brought.
         changes: arguments that may differ from those of the fit.
+        task: what the run has to predict; None for the classes of nodes.
+        resolve: from arguments to settings.
     """
     run = load_run(path)
+    _check_task(path, run.configuration, task)
     try:
         configuration, ends = _split(run.configuration)
         arguments = {**restore(configuration, own), **changes}
@@ -63,6 +77,23 @@ def load(
     ensemble = Ensemble(run.graph, run.partition, run.shards, model, seed)
     state = State(ensemble, aggregator)
     return Snapshot(arguments, settings, state, configuration, run.receipts, ends)
+
+
+def task_of(configuration: Mapping[str, Any]) -> str | None:
+    """What a saved run predicts; None for the classes of nodes."""
+    task = configuration.get(TASK)
+    return None if task is None else str(task)
+
+
+def _check_task(path: Path, configuration: Mapping[str, Any], task: str | None) -> None:
+    found = task_of(configuration)
+    if found != task:
+        kinds = {None: "the classes of nodes", LINKS: "links"}
+        owners = {None: "GraphEraser", LINKS: "LinkEraser"}
+        raise RunKindError(
+            f"{path}: a run that predicts {kinds.get(found, repr(found))}, not {kinds[task]}.",
+            hint=f"load it with ge.{owners[found]}.load(path)." if found in owners else None,
+        )
 
 
 def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends | None]:

@@ -1,0 +1,233 @@
+"""LinkEraser: fit, predict and rank links, and forget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from grapheraser.eraser.conventions import Estimator, Turn
+from grapheraser.eraser.plan import Plan
+from grapheraser.eraser.save import LINKS, load, save
+from grapheraser.eraser.unlearn import unlearn
+from grapheraser.eraser.update import insert
+from grapheraser.eraser.verify import Verification, verify
+from grapheraser.errors import NotFittedError
+from grapheraser.execution import Executor
+from grapheraser.graph import Graph, Request
+from grapheraser.links.fit import fit
+from grapheraser.links.graph import Sides, side_of
+from grapheraser.links.metrics import LinkScore
+from grapheraser.links.rank import Ranked, rank
+from grapheraser.links.settings import resolve
+from grapheraser.links.snapshot import LinkSnapshot
+from grapheraser.models import Model, ModuleFactory
+from grapheraser.partition import Partition, Partitioner
+from grapheraser.partition.partitioning import PartitionFunction
+from grapheraser.receipts import Receipt
+from grapheraser.store import RunLock
+from grapheraser.training import ShardWeights
+
+
+class LinkEraser(Estimator):
+    """Predicts and ranks links, and forgets nodes, edges and features exactly.
+
+    Labels and the split into training and test nodes have no part in it. The constructor only
+    stores its arguments; `fit` checks them.
+
+    Args:
+        members: ``"closed-form"`` (numbers that are counted, and a regression on them),
+            ``"shards"`` (a GNN encoder per shard) or ``"both"``.
+        sample: how many edges, and how many pairs without one, to learn the weights from at the
+            most; ``"auto"`` is 1000.
+        sides: for bipartite graphs, how to tell the two sides: ``"labels"`` (classes 0 and 1), or
+            the smallest id of the second side. Pairs of one side are then no candidates. None:
+            any two nodes may be linked.
+        model: of the encoders: gcn, sage, gat, gin, mlp, a `ModelSpec`, or a factory
+            ``(in_channels, out_channels) -> torch.nn.Module``.
+        partition: name of a partition method, a `Partitioner`, or a function.
+        num_shards: how many encoders, at least 2.
+        epochs: of every encoder's training.
+        width: columns of the encoders' output.
+        seed: every random number follows from it.
+        device: a torch device, for the encoders.
+        executor: local, process, or an `Executor`.
+
+    Attributes:
+        graph_: the current graph: nodes, edges and features, and the sides as classes.
+        partition_: the shard of every node; one part where there are no shards.
+        shards_: weights of the encoders by shard id.
+        weights_: the learned weight of each column, by name.
+        receipts_: one per change since the fit, oldest first.
+    """
+
+    def __init__(
+        self,
+        members: str = "closed-form",
+        sample: int | str = "auto",
+        sides: Sides = None,
+        model: str | Model | ModuleFactory = "gcn",
+        partition: str | Partitioner | PartitionFunction = "hash",
+        num_shards: int = 20,
+        epochs: int = 100,
+        width: int = 32,
+        seed: int = 0,
+        device: str = "cpu",
+        executor: str | Executor = "local",
+    ) -> None:
+        self.members = members
+        self.sample = sample
+        self.sides = sides
+        self.model = model
+        self.partition = partition
+        self.num_shards = num_shards
+        self.epochs = epochs
+        self.width = width
+        self.seed = seed
+        self.device = device
+        self.executor = executor
+        self._turn = Turn()  # requests from several threads are carried out one by one
+
+    # -- fitted state -------------------------------------------------------------------------
+
+    @property
+    def graph_(self) -> Graph:
+        return self._now.state.graph
+
+    @property
+    def partition_(self) -> Partition:
+        return self._now.state.partition
+
+    @property
+    def shards_(self) -> Mapping[int, ShardWeights]:
+        return self._now.state.shards
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        return self._now.fitted.named_weights
+
+    @property
+    def receipts_(self) -> Sequence[Receipt]:
+        return self._now.receipts
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fitted" in self.__dict__
+
+    @property
+    def _now(self) -> LinkSnapshot:
+        """The current snapshot. Read it once per call: another thread may replace it."""
+        fitted: LinkSnapshot | None = self.__dict__.get("_fitted")
+        if fitted is None:
+            raise NotFittedError(
+                "this LinkEraser is not fitted yet.", hint="call fit(graph) first, or load a run."
+            )
+        return fitted
+
+    # -- fitting and predicting ---------------------------------------------------------------
+
+    def fit(self, graph: Graph | Any) -> Self:
+        """Learn links from a `Graph`, or a PyG ``Data``; labels are not needed."""
+        snapshot = fit(self.get_params(), graph)
+        with self._turn:
+            self._fitted = snapshot
+        return self
+
+    def predict_proba(self, pairs: ArrayLike) -> NDArray[np.float32]:
+        """The probability of a link for each pair of ids ``[m, 2]``, on the current graph.
+
+        It is that of a sample with as many edges as other pairs. A pair with an edge is judged as
+        if it had none, so that a prediction does not tell whether there is one.
+        """
+        return self._now.predict_links(pairs)
+
+    def rank(self, node: int, top: int = 10) -> Ranked:
+        """The most likely new links of a node, best first."""
+        return rank(self._now, node, top)
+
+    def score(self, pairs: ArrayLike, labels: ArrayLike) -> LinkScore:
+        """AUC, Hits@K and mean reciprocal rank over pairs with label 1 (edges) and 0 (others)."""
+        return self._now.score_links(pairs, labels)
+
+    # -- forgetting and adding ----------------------------------------------------------------
+
+    def plan(self, request: Request | Sequence[Request]) -> Plan:
+        """What `unlearn` would do, without doing it."""
+        return self._now.plan(request)
+
+    def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
+        """Forget nodes, edges or features, and everything that was learned from them.
+
+        A list of requests is one batch. A request that fails changes nothing.
+        """
+        with self._turn:
+            return self._then(unlearn(self._now, request))
+
+    def insert(
+        self,
+        node_id: int,
+        features: ArrayLike | sp.sparray,
+        neighbours: ArrayLike,
+        *,
+        side: int | None = None,
+    ) -> Receipt:
+        """Add one node with its edges; ``side`` is 0 or 1 where labels tell the sides."""
+        with self._turn:
+            now = self._now
+            own = side_of(node_id, now.arguments["sides"], side)
+            now.check_neighbours(own, neighbours)
+            return self._then(insert(now, node_id, features, own, neighbours))
+
+    def _then(self, snapshot: Any) -> Receipt:
+        assert isinstance(snapshot, LinkSnapshot)
+        self._fitted = snapshot
+        return snapshot.receipts[-1]
+
+    # -- proof --------------------------------------------------------------------------------
+
+    def verify(self) -> Verification:
+        """Learn from the remaining data alone and compare every tensor bit for bit.
+
+        A data-free partition is computed afresh too. The receipts must follow one another from the
+        graph that was fitted to this one, and agree with the state that they led to.
+        """
+        return verify(self._now)
+
+    # -- keeping ------------------------------------------------------------------------------
+
+    def save(self, path: str | Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
+        """Write the run to a folder, all or nothing; what was forgotten leaves it.
+
+        Refuses a folder that holds a run with receipts which this one lacks, unless ``replace``.
+        """
+        save(self._now, Path(path), lock=lock, replace=replace)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        model: Model | ModuleFactory | None = None,
+        partition: Partitioner | PartitionFunction | None = None,
+        executor: str | Executor = "local",
+        device: str | None = None,
+    ) -> LinkEraser:
+        """Read a run back.
+
+        Args:
+            path: its folder.
+            model: the factory of the encoders, where it was the user's own.
+            partition: the partitioner, where it was the user's own.
+            executor: as in the constructor; it has no part in the results.
+            device: where to train, instead of where the run was fitted.
+        """
+        own = {"model": model, "partition": partition}
+        changes = {"executor": executor} | ({} if device is None else {"device": device})
+        names = cls._parameter_names()
+        snapshot = load(Path(path), names, own, changes, task=LINKS, resolve=resolve)
+        eraser = cls(**snapshot.arguments)
+        eraser._fitted = LinkSnapshot.of(snapshot)
+        return eraser

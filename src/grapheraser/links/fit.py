@@ -1,0 +1,55 @@
+"""Fitting a link run: check the graph, partition it, train encoders, learn the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from grapheraser.eraser.state import fit_state
+from grapheraser.eraser.warmup import compiling, warm_up
+from grapheraser.errors import GraphError
+from grapheraser.graph import Graph
+from grapheraser.links.graph import link_graph
+from grapheraser.links.model import SHARDS
+from grapheraser.links.settings import MEMBERS, describe, resolve
+from grapheraser.links.snapshot import LinkSnapshot
+from grapheraser.partition import Partition, partition_graph
+from grapheraser.receipts import Ends, Receipts, digest_of
+
+
+def fit(arguments: Mapping[str, Any], graph: Graph | Any) -> LinkSnapshot:
+    """The first snapshot of a link run, with no receipts yet.
+
+    Args:
+        arguments: of `LinkEraser`, by name.
+        graph: a `Graph`, or a PyG ``Data``.
+    """
+    settings = resolve(arguments)
+    graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
+    _check_learnable(graph)
+    has_shards = SHARDS in MEMBERS[arguments["members"]]
+    graph = link_graph(graph, arguments["sides"], arguments["width"] if has_shards else 1)
+    warm_up(settings, graph.num_features)
+    partition = make_partition(arguments, graph, has_shards=has_shards)
+    configuration = describe(arguments, settings)
+    state = fit_state(settings, graph, partition)
+    ends = Ends(graph.fingerprint, digest_of(configuration))
+    return LinkSnapshot(arguments, settings, state, configuration, Receipts(), ends)
+
+
+def make_partition(arguments: Mapping[str, Any], graph: Graph, *, has_shards: bool) -> Partition:
+    """The partition of all nodes; one part where there are no shards."""
+    num_shards = arguments["num_shards"] if has_shards else 1
+    with compiling():
+        return partition_graph(
+            graph, arguments["partition"], num_shards=num_shards, seed=arguments["seed"]
+        )
+
+
+def _check_learnable(graph: Graph) -> None:
+    if graph.num_nodes == 0:
+        raise GraphError(f"graph '{graph.name}' has no nodes.")
+    if graph.num_edges == 0:
+        raise GraphError(f"graph '{graph.name}' has no edges to learn links from.")
+    if graph.num_features == 0:
+        raise GraphError(f"graph '{graph.name}' has no feature columns.")

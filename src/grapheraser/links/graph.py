@@ -1,0 +1,83 @@
+"""The graph of a link run: nodes, edges and features, and the sides of a bipartite graph.
+
+Labels and the split into training and test nodes have no part in links, so a link run keeps neither.
+Every node is a training node of class 0, or of its side. Where there are shards, the number of
+classes is the width of the encoders' output.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.checks import whole
+from grapheraser.errors import GraphError, ParameterError
+from grapheraser.graph import TRAIN, Graph
+from grapheraser.graph.pages import Pages
+
+Sides: TypeAlias = str | int | None
+BY_LABEL = "labels"
+
+
+def check_sides(sides: Sides) -> Sides:
+    """Refuse anything but a rule for the sides of a bipartite graph."""
+    if sides is None or (isinstance(sides, str) and sides == BY_LABEL):
+        return sides
+    try:
+        return whole("sides", "LinkEraser", sides)
+    except ParameterError:
+        wanted = "None, 'labels', or the smallest id of the second side"
+        raise ParameterError.of("sides", "LinkEraser", wanted, sides) from None
+
+
+def link_graph(graph: Graph, sides: Sides = None, width: int = 1) -> Graph:
+    """What a link run keeps of a graph.
+
+    Args:
+        graph: with or without labels.
+        sides: None, or how to tell the sides of a bipartite graph: ``"labels"`` for classes 0 and
+            1, or an id, which is the smallest of the second side.
+        width: of the encoders' output; 1 without shards.
+    """
+    y = _sides(graph, sides)
+    if sides is not None:
+        within = y[graph.sources] == y[graph.indices]
+        if within.any():
+            at = int(np.flatnonzero(within)[0])
+            u, v = graph.ids[graph.sources[at]], graph.ids[graph.indices[at]]
+            raise GraphError(
+                f"edge {u}-{v} is between two nodes of one side "
+                f"({int(within.sum()) // 2} of {graph.num_edges} edges are).",
+                hint="check 'sides', or leave it out if the graph is not bipartite.",
+            )
+    role = np.full(graph.num_nodes, TRAIN, dtype=np.int8)
+    rows = graph.pages.rows()._replace(y=y, role=role)
+    classes = max(width, 1 if sides is None else 2)
+    return Graph.of_pages(Pages.of(rows), classes, name=graph.name, notes=graph.notes)
+
+
+def side_of(node: int, sides: Sides, given: int | None) -> int:
+    """The side of a new node: as its id says, or as given where labels say it."""
+    if sides == BY_LABEL:
+        return whole("side", "LinkEraser.insert", given, 0, 1)
+    if given is not None:
+        raise ParameterError(
+            "'side' of LinkEraser.insert has no part in a run whose sides are not told by labels. "
+            f"Got {given!r}."
+        )
+    return 0 if sides is None else int(node >= int(sides))
+
+
+def _sides(graph: Graph, sides: Sides) -> NDArray[np.int64]:
+    if sides is None:
+        return np.zeros(graph.num_nodes, dtype=np.int64)
+    if sides == BY_LABEL:
+        if ((graph.y != 0) & (graph.y != 1)).any():
+            raise GraphError(
+                "sides='labels' needs the class 0 or 1 of every node "
+                f"(found {np.unique(graph.y)[:5].tolist()})."
+            )
+        return graph.y.astype(np.int64)
+    return (graph.ids >= int(sides)).astype(np.int64)

@@ -1,0 +1,197 @@
+"""What a link run learns: the weights of a few numbers, from a sample of pairs.
+
+The weights are all that is kept of the graph besides the graph itself. They are learned anew with
+every request; of the sampled pairs only those that a change has touched are described again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.aggregation.base import Change, Ensemble, FittedAggregator
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
+from grapheraser.links.index import Index
+from grapheraser.links.numbers import Described, Pairs, numbers_of
+from grapheraser.links.regression import COLUMNS, Vector, columns_of, logistic, scores, solve
+from grapheraser.links.sample import PairSample
+from grapheraser.links.shards import shard_evidence, without_edges
+
+CLOSED_FORM, SHARDS = "closed-form", "shards"
+# Pairs that are described at once.
+_BLOCK = 100_000
+
+
+@dataclass(frozen=True)
+class LinkModel:
+    """How a link run learns, before it has seen a graph; the aggregator of a link run.
+
+    Attributes:
+        members: `CLOSED_FORM`, `SHARDS` or both.
+        sample: how many edges, and how many other pairs, to learn from at the most.
+        sides: whether the graph is bipartite, its classes the sides.
+    """
+
+    members: tuple[str, ...] = (CLOSED_FORM,)
+    sample: int = 1000
+    sides: bool = False
+    name: str = "links"
+
+    def fit(self, ensemble: Ensemble) -> FittedLinks:
+        """See `Aggregator`."""
+        sample = PairSample.of(ensemble.graph, self.sample, ensemble.seed, sides=self.sides)
+        described = None
+        if CLOSED_FORM in self.members:
+            described = Described.of(ensemble.graph, sample.pairs, ensemble.seed)
+        return self._fitted(ensemble, sample, described)
+
+    def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> FittedLinks:
+        """See `Aggregator`."""
+        assert isinstance(fitted, FittedLinks)
+        if fitted.sample is None:  # just loaded
+            return self.fit(ensemble)
+        graph, seed = ensemble.graph, ensemble.seed
+        sample = fitted.sample.changed(graph, change.changed, seed, sides=self.sides)
+        described = fitted.described
+        if described is not None:
+            described = described.changed(change, graph, sample.pairs, seed)
+        made = self._fitted(ensemble, sample, described)
+        if fitted.index is None:
+            return made
+        return replace(made, index=fitted.index.changed(change, graph, seed))
+
+    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedLinks:
+        """See `Aggregator`."""
+        weights = np.asarray(tensors["weights"], dtype=np.float64)
+        counts = np.asarray(tensors["counts"], dtype=np.int64)
+        if weights.shape != (len(self.column_names),) or counts.shape != (2,):
+            raise ValueError(f"weights {weights.shape} and counts {counts.shape}")
+        return FittedLinks(self, weights, counts, None, None)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        closed = COLUMNS if CLOSED_FORM in self.members else COLUMNS[:1]
+        return (*closed, SHARDS) if SHARDS in self.members else closed
+
+    def columns(
+        self, numbers: NDArray[np.float64] | None, evidence: Vector | None, count: int
+    ) -> NDArray[np.float64]:
+        """The columns of pairs, from their numbers and from what the shards say."""
+        parts = [np.ones((1, count)) if numbers is None else columns_of(numbers)]
+        if evidence is not None:
+            parts.append(evidence[None])
+        return np.concatenate(parts)
+
+    def _fitted(
+        self, ensemble: Ensemble, sample: PairSample, described: Described | None
+    ) -> FittedLinks:
+        pairs, labels = sample.pairs, sample.labels
+        evidence = None
+        if SHARDS in self.members:
+            # No shard has been trained on an edge between two shards.
+            across = ensemble.shards_of(pairs[:, 0]) != ensemble.shards_of(pairs[:, 1])
+            graph = without_edges(ensemble.graph, pairs[labels == 1])
+            evidence = shard_evidence(ensemble, graph, pairs)
+        else:
+            across = np.ones(len(pairs), dtype=bool)
+        numbers = None if described is None else described.numbers
+        columns = self.columns(numbers, evidence, len(pairs))
+        weights = solve(columns[:, across], labels[across])
+        edges = int(labels[across].sum())
+        counts = np.array([edges, int(across.sum()) - edges], dtype=np.int64)
+        return FittedLinks(self, weights, counts, sample, described)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLinks:
+    """The learned weights, and what learns them again cheaply.
+
+    Attributes:
+        rule: what they were learned by.
+        weights: float64, one for each column.
+        counts: int64 ``[2]``, how many edges and how many other pairs they were learned from.
+        sample, described: follow from the graph; None after loading.
+        index: of all nodes; follows from the graph, and is made when it is first asked for.
+    """
+
+    rule: LinkModel
+    weights: Vector
+    counts: NDArray[np.int64]
+    sample: PairSample | None = field(repr=False)
+    described: Described | None = field(repr=False)
+    index: Index | None = field(default=None, repr=False)
+
+    @property
+    def named_weights(self) -> dict[str, float]:
+        """The weight of each column, by its name."""
+        return dict(zip(self.rule.column_names, self.weights.tolist(), strict=True))
+
+    def index_of(self, ensemble: Ensemble) -> Index:
+        """The index of all nodes of the ensemble's graph."""
+        if self.index is None:
+            object.__setattr__(self, "index", Index.of(ensemble.graph, ensemble.seed))
+        assert self.index is not None
+        return self.index
+
+    @property
+    def tensors(self) -> Mapping[str, NDArray[np.generic]]:
+        """See `FittedAggregator`."""
+        return {"weights": self.weights, "counts": self.counts}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a receipt should say about what was learned."""
+        edges, others = self.counts.tolist()
+        if edges and others:
+            return ()
+        what = "edge" if edges == 0 else "pair without an edge"
+        return (f"no {what} could be sampled: every pair has the probability 0.5",)
+
+    def log_odds(self, ensemble: Ensemble, pairs: Pairs) -> Vector:
+        """The logarithm of the odds of an edge between pairs of ids, u < v, each by itself."""
+        out = np.empty(len(pairs))
+        for start in range(0, len(pairs), _BLOCK):
+            block = pairs[start : start + _BLOCK]
+            out[start : start + len(block)] = self._log_odds(ensemble, block)
+        return out
+
+    def _log_odds(self, ensemble: Ensemble, pairs: Pairs) -> Vector:
+        graph, rule = ensemble.graph, self.rule
+        numbers = None
+        if CLOSED_FORM in rule.members:
+            numbers = numbers_of(graph, pairs, ensemble.seed)
+        evidence = None
+        if SHARDS in rule.members:
+            evidence = shard_evidence(ensemble, graph, pairs)
+            # An edge is judged without itself, one at a time.
+            for at in np.flatnonzero(graph.has_edges(pairs)):
+                alone = pairs[at : at + 1]
+                evidence[at] = shard_evidence(ensemble, without_edges(graph, alone), alone)[0]
+        return scores(rule.columns(numbers, evidence, len(pairs)), self.weights)
+
+    def predict_proba(
+        self, ensemble: Ensemble, positions: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """The probability of an edge between pairs of positions ``[m, 2]``."""
+        pairs = np.sort(_ids_at(ensemble.graph, positions.reshape(-1, 2)), axis=1)
+        return probabilities(self.log_odds(ensemble, pairs))
+
+    def explain(self, ensemble: Ensemble, position: int) -> NoReturn:
+        """Refuses: a link has two ends."""
+        del ensemble, position
+        raise ParameterError("a link run has nothing to say about one node by itself.")
+
+
+def probabilities(log_odds: Vector) -> NDArray[np.float32]:
+    """From the logarithm of the odds, each by itself."""
+    found: NDArray[np.float32] = logistic(log_odds).astype(np.float32)
+    return found
+
+
+def _ids_at(graph: Graph, positions: NDArray[np.int64]) -> NDArray[Any]:
+    return graph.ids_at(positions.reshape(-1)).reshape(-1, 2)

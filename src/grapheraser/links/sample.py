@@ -1,0 +1,282 @@
+"""Which pairs of nodes the weights are learned from: some edges, and as many pairs without one.
+
+Both follow from keyed hashes of ids and from the current graph alone, so a fresh fit on what is
+left chooses the same pairs.
+
+*Edges* are those with the smallest hashes of their two ends. One that goes lets in the next; every
+other stays.
+
+*Pairs without an edge* are drawn by consistent hashing. Some nodes (those with the smallest hashes)
+lie on a ring, at a place that another hash of their id gives. Some nodes are sources, and a third
+hash sends each to a place on the ring: the first node from there on that is neither the source
+itself nor one of its neighbours, nor on its side of a bipartite graph, makes a pair with it. A node
+that goes takes its own pairs with it and moves the sources that it was found by to the next node;
+an edge that goes, or comes, moves at most the pairs of its two ends. No other pair changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.aggregation.sample.membership import Candidates
+from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.hashing import paired
+from grapheraser.kernels.paged import (
+    NOWHERE,
+    ROOM,
+    Table,
+    degree_at,
+    first_edge,
+    label_at,
+    locate,
+    neighbour,
+    node_at,
+)
+from grapheraser.kernels.sets import find, put, room_for_set
+from grapheraser.links.adjacency import adjacent
+from grapheraser.seeding import derive, keyed_hash
+
+Pairs = NDArray[np.int64]
+
+# So many times as many candidates as are sampled.
+_SPARE = 2
+# Nodes on the ring, and how far a source looks along it.
+_RING, _STEPS = 4096, 64
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeCandidates:
+    """The edges that are sampled, and those that are let in next.
+
+    Attributes:
+        count: how many are sampled.
+        key: of the hash.
+        bound: all edges with a hash below it are candidates; 2**64 means all.
+        edges: ids ``[m, 2]``, u < v, by ascending hash.
+        hashes: of them.
+    """
+
+    count: int
+    key: int
+    bound: int
+    edges: Pairs
+    hashes: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, graph: Graph, count: int, seed: int) -> EdgeCandidates:
+        """Look at all edges of a graph."""
+        key = derive(seed, "links", "edges")
+        bound = min(2**64, 2**64 * _SPARE * count // max(1, graph.num_edges))
+        found = cls._sorted(count, key, bound, *_all_edges(graph.table, np.uint64(key), _top(bound)))
+        if found._run_out:
+            bound = 2**64
+            edges = _all_edges(graph.table, np.uint64(key), _top(bound))
+            found = cls._sorted(count, key, bound, *edges)
+        return found
+
+    @classmethod
+    def _sorted(
+        cls, count: int, key: int, bound: int, edges: Pairs, hashes: NDArray[np.uint64]
+    ) -> EdgeCandidates:
+        order = np.lexsort((edges[:, 1], edges[:, 0], hashes))
+        return cls(count, key, bound, edges[order], hashes[order])
+
+    @property
+    def _run_out(self) -> bool:
+        """Whether an edge that is no candidate may have to be let in."""
+        return len(self.edges) < self.count and self.bound < 2**64
+
+    @property
+    def sampled(self) -> Pairs:
+        """The sampled edges, by ascending hash."""
+        return self.edges[: self.count]
+
+    def changed(self, graph: Graph, nodes: NDArray[np.int64], seed: int) -> EdgeCandidates:
+        """Those of a graph that differs from the one before at these (sorted) nodes alone."""
+        kept = ~np.isin(self.edges, nodes).any(axis=1)
+        key, top = np.uint64(self.key), _top(self.bound)
+        edges, hashes = _edges_of(graph.table, nodes, key, top)
+        found = self._sorted(
+            self.count,
+            self.key,
+            self.bound,
+            np.concatenate([self.edges[kept], edges]),
+            np.concatenate([self.hashes[kept], hashes]),
+        )
+        return EdgeCandidates.of(graph, self.count, seed) if found._run_out else found
+
+
+@dataclass(frozen=True, eq=False)
+class PairSample:
+    """The pairs that the weights are learned from, and what follows them cheaply.
+
+    Attributes:
+        edges: see `EdgeCandidates`.
+        sources: nodes that are sent to the ring.
+        ring: nodes on it.
+        pairs: int64 ``[m, 2]`` ids, u < v, sorted, each once.
+        labels: float64, 1 for the edges among them and 0 for the others.
+    """
+
+    edges: EdgeCandidates
+    sources: Candidates
+    ring: Candidates
+    pairs: Pairs
+    labels: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, graph: Graph, count: int, seed: int, *, sides: bool) -> PairSample:
+        """The sample of a graph.
+
+        Args:
+            graph: the current one.
+            count: how many edges, and how many pairs without one, at the most.
+            seed: the run's.
+            sides: whether the classes of the nodes are the sides of a bipartite graph.
+        """
+        sources = Candidates.of(graph, (1.0, count), derive(seed, "links", "sources"))
+        ring = Candidates.of(graph, (1.0, _RING), derive(seed, "links", "ring"))
+        edges = EdgeCandidates.of(graph, count, seed)
+        return cls._of(graph, edges, sources, ring, seed, sides)
+
+    def changed(
+        self, graph: Graph, nodes: NDArray[np.int64], seed: int, *, sides: bool
+    ) -> PairSample:
+        """That of a graph that differs from the one before at these (sorted) nodes alone."""
+        sources = self.sources.changed(graph, nodes, derive(seed, "links", "sources"))
+        ring = self.ring.changed(graph, nodes, derive(seed, "links", "ring"))
+        edges = self.edges.changed(graph, nodes, seed)
+        return PairSample._of(graph, edges, sources, ring, seed, sides)
+
+    @classmethod
+    def _of(
+        cls,
+        graph: Graph,
+        edges: EdgeCandidates,
+        sources: Candidates,
+        ring: Candidates,
+        seed: int,
+        sides: bool,
+    ) -> PairSample:
+        around = ring.sampled
+        spots = keyed_hash(around, derive(seed, "links", "spots"))
+        order = np.lexsort((around, spots))
+        starts = keyed_hash(sources.sampled, derive(seed, "links", "starts"))
+        first = np.searchsorted(spots[order], starts)
+        others = _drawn(graph.table, sources.sampled, first, around[order], sides)
+        pairs = np.concatenate([others, edges.sampled])
+        labels = np.repeat([0.0, 1.0], [len(others), len(edges.sampled)])
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        pairs, labels = pairs[order], labels[order]
+        # Two sources may have found each other.
+        once = np.ones(len(pairs), dtype=bool)
+        once[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
+        return cls(edges, sources, ring, pairs[once], labels[once])
+
+
+def _top(bound: int) -> np.uint64:
+    """The largest hash of a candidate."""
+    return np.uint64(max(0, bound - 1))
+
+
+@compiled(inline=True)
+def edge_hash(key: np.uint64, u: int, v: int) -> np.uint64:
+    """A hash of an edge under a key; u < v."""
+    return paired(paired(key, np.uint64(u)), np.uint64(v))
+
+
+@compiled
+def _all_edges(
+    table: Table, key: np.uint64, top: np.uint64
+) -> tuple[Pairs, NDArray[np.uint64]]:
+    """The edges with a hash of at most ``top``, with their hashes; first counted, then written."""
+    count = 0
+    edges, hashes = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.uint64)
+    for writing in (False, True):
+        if writing:
+            edges, hashes = np.empty((count, 2), dtype=np.int64), np.empty(count, dtype=np.uint64)
+            count = 0
+        for page in range(len(table.counts)):
+            for place in range(page * ROOM, page * ROOM + table.counts[page]):
+                node, first = node_at(table, place), first_edge(table, place)
+                for e in range(degree_at(table, place)):
+                    other = neighbour(first, e)
+                    if other < node:
+                        continue
+                    value = edge_hash(key, node, other)
+                    if value > top:
+                        continue
+                    if writing:
+                        edges[count, 0], edges[count, 1] = node, other
+                        hashes[count] = value
+                    count += 1
+    return edges, hashes
+
+
+@compiled
+def _edges_of(
+    table: Table, nodes: NDArray[np.int64], key: np.uint64, top: np.uint64
+) -> tuple[Pairs, NDArray[np.uint64]]:
+    """The edges of some nodes with a hash of at most ``top``, each once."""
+    slots, known = room_for_set(len(nodes))
+    most = 0
+    for i in range(len(nodes)):
+        put(slots, known, i, nodes[i])
+        place = locate(table, nodes[i])
+        if place != NOWHERE:
+            most += degree_at(table, place)
+    edges, hashes = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.uint64)
+    count = 0
+    for node in nodes:
+        place = locate(table, node)
+        if place == NOWHERE:
+            continue
+        first = first_edge(table, place)
+        for e in range(degree_at(table, place)):
+            other = neighbour(first, e)
+            if other < node and find(slots, known, other) >= 0:
+                continue  # it came with the other end
+            u, v = min(node, other), max(node, other)
+            value = edge_hash(key, u, v)
+            if value <= top:
+                edges[count, 0], edges[count, 1], hashes[count] = u, v, value
+                count += 1
+    return edges[:count].copy(), hashes[:count].copy()
+
+
+@compiled
+def _drawn(
+    table: Table,
+    sources: NDArray[np.int64],
+    first: NDArray[np.int64],
+    ring: NDArray[np.int64],
+    sides: bool,
+) -> Pairs:
+    """The pair of each source that has one.
+
+    Args:
+        table: the graph.
+        sources: ids.
+        first: where on the ring each begins to look.
+        ring: ids in the order of their spots.
+        sides: whether the two must have different classes.
+    """
+    pairs = np.empty((len(sources), 2), dtype=np.int64)
+    count = 0
+    for i in range(len(sources)):
+        node = sources[i]
+        place = locate(table, node)
+        for step in range(min(_STEPS, len(ring))):
+            other = ring[(first[i] + step) % len(ring)]
+            if other == node or adjacent(table, place, other):
+                continue
+            if sides and label_at(table, place) == label_at(table, locate(table, other)):
+                continue
+            pairs[count, 0], pairs[count, 1] = min(node, other), max(node, other)
+            count += 1
+            break
+    return pairs[:count].copy()

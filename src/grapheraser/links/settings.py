@@ -1,0 +1,100 @@
+"""The settings of a link run: from `LinkEraser`'s arguments to parts, to plain JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from grapheraser.checks import one_of, whole
+from grapheraser.eraser.missing import MissingEngine, same_engine
+from grapheraser.eraser.save import LINKS, TASK
+from grapheraser.eraser.settings import Settings
+from grapheraser.eraser.settings import describe as describe_arguments
+from grapheraser.errors import ParameterError
+from grapheraser.execution import resolve_executor
+from grapheraser.links.graph import check_sides
+from grapheraser.links.model import CLOSED_FORM, SHARDS, LinkModel
+from grapheraser.links.shards import LinkEngine
+from grapheraser.models import CustomModel, ModelSpec, resolve_model
+from grapheraser.partition import resolve_partitioner
+from grapheraser.training import Engine, TrainingConfig, resolve_engine
+
+MEMBERS: dict[str, tuple[str, ...]] = {
+    CLOSED_FORM: (CLOSED_FORM,),
+    SHARDS: (SHARDS,),
+    "both": (CLOSED_FORM, SHARDS),
+}
+DEFAULT_SAMPLE = 1000
+# Arguments about shards, which closed-form members have no use for, with their defaults.
+OF_SHARDS: dict[str, Any] = {
+    "model": "gcn",
+    "partition": "hash",
+    "num_shards": 20,
+    "epochs": 100,
+    "width": 32,
+    "device": "cpu",
+}
+
+
+def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = None) -> Settings:
+    """The parts that arguments of `LinkEraser` stand for.
+
+    Args:
+        arguments: by name.
+        fitted_as: what the arguments of a loaded run were resolved to.
+    """
+    owner = "LinkEraser"
+    members = MEMBERS[one_of("members", owner, arguments["members"], MEMBERS)]
+    sample = DEFAULT_SAMPLE
+    if arguments["sample"] != "auto":
+        try:
+            sample = whole("sample", owner, arguments["sample"], 1)
+        except ParameterError:
+            wanted = "a positive int or 'auto'"
+            raise ParameterError.of("sample", owner, wanted, arguments["sample"]) from None
+    sides = check_sides(arguments["sides"])
+    has_shards = SHARDS in members
+    if has_shards:
+        model = resolve_model(arguments["model"])
+        if model.closed_form:
+            wanted = "the name of a GNN, a ModelSpec or a module factory"
+            raise ParameterError.of("model", owner, wanted, arguments["model"])
+        whole("num_shards", owner, arguments["num_shards"], 2)
+        whole("width", owner, arguments["width"], 2)
+    else:
+        _refuse_shards(arguments)
+        model = ModelSpec(CLOSED_FORM)
+    epochs = whole("epochs", owner, arguments["epochs"])
+    return Settings(
+        training=TrainingConfig(model=model, epochs=epochs),
+        partitioner=resolve_partitioner(arguments["partition"]),
+        aggregator=LinkModel(members, sample, sides is not None),
+        engine=_engine(model, str(arguments["device"]), fitted_as),
+        executor=resolve_executor(arguments["executor"]),
+        seed=whole("seed", owner, arguments["seed"]),
+        device=str(arguments["device"]),
+    )
+
+
+def _refuse_shards(arguments: Mapping[str, Any]) -> None:
+    for name, usual in OF_SHARDS.items():
+        if type(arguments[name]) is not type(usual) or arguments[name] != usual:
+            wanted = f"{usual!r} with members 'closed-form', which have no shards"
+            raise ParameterError.of(name, "LinkEraser", wanted, arguments[name])
+
+
+def _engine(
+    model: ModelSpec | CustomModel, device: str, fitted_as: Mapping[str, Any] | None
+) -> Engine:
+    if model.closed_form:
+        return resolve_engine("cpu", model, "cpu")
+    if fitted_as is not None:
+        engine = same_engine("pyg", fitted_as["device"], model, device)
+        return engine if isinstance(engine, MissingEngine) else LinkEngine(device)
+    resolve_engine("pyg", model, device)  # refuses a device that is not there
+    return LinkEngine(device)
+
+
+def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Everything that the result depends on, but for the data."""
+    return {TASK: LINKS, **describe_arguments(arguments, settings)}
