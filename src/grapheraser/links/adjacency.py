@@ -35,9 +35,7 @@ def adjacent(table: Table, place: int, other: int) -> bool:
 
 
 @compiled
-def thinned(
-    table: Table, place: int, key: np.uint64, but: int, chosen: NDArray[np.int64]
-) -> int:
+def thinned(table: Table, place: int, key: np.uint64, but: int, chosen: NDArray[np.int64]) -> int:
     """Write about so many neighbours of a node as there is room for, by id; returns how many.
 
     Where there are more, those with a keyed hash below a bound that follows from their number. The

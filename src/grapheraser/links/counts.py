@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import logarithm
-from grapheraser.kernels.paged import Table, degree_at, locate, node_at
+from grapheraser.kernels.paged import degree_at, locate, node_at
 from grapheraser.links.adjacency import common, thinned
 
-MOST_COMMON, MOST_AROUND = 256, 24
+MOST_COMMON, MOST_AROUND = 256, 64
 
 
 @compiled

@@ -1,6 +1,6 @@
 """The graph of a link run: nodes, edges and features, and the sides of a bipartite graph.
 
-Labels and the split into training and test nodes have no part in links, so a link run keeps neither.
+Labels and the split into training and test nodes have no part in links: a link run keeps neither.
 Every node is a training node of class 0, or of its side. Where there are shards, the number of
 classes is the width of the encoders' output.
 """

@@ -24,12 +24,19 @@ from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import mixed
 from grapheraser.kernels.paged import NOWHERE, copy_features, degree_at, locate, node_at, size_at
 from grapheraser.links.adjacency import adjacent, nearest
-from grapheraser.links.counts import MOST_AROUND, MOST_COMMON, count_common, count_paths, room_for_counts
+from grapheraser.links.counts import (
+    MOST_AROUND,
+    MOST_COMMON,
+    count_common,
+    count_paths,
+    room_for_counts,
+)
 from grapheraser.links.rows import (
     COLUMNS,
     FIRST,
     MOST_FAR,
     SECOND,
+    UNHASHED,
     describe,
     own_cosine,
     product,
@@ -98,7 +105,8 @@ def numbers_of(graph: Graph, pairs: Pairs, seed: int) -> Numbers:
 
 def sketch_of(graph: Graph, seed: int) -> Sketch:
     """How features are projected; follows from their number and the seed."""
-    return Sketch.of(graph.num_features, COLUMNS, derive(seed, "links"))
+    columns = UNHASHED if graph.num_features <= UNHASHED else COLUMNS
+    return Sketch.of(graph.num_features, columns, derive(seed, "links"))
 
 
 @lru_cache(maxsize=8)

@@ -21,7 +21,8 @@ from grapheraser.links.adjacency import nearest
 SECOND, FIRST = 8, 4
 # How much a node's own features count beside those around it.
 OWN = 0.5
-COLUMNS = 256
+# Features are projected to so many columns, where there are more than may stay as they are.
+COLUMNS, UNHASHED = 256, 512
 # Nodes whose features alone are read.
 MOST_FAR = FIRST * (SECOND + 1)
 

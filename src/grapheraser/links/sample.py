@@ -36,7 +36,7 @@ from grapheraser.kernels.paged import (
     neighbour,
     node_at,
 )
-from grapheraser.kernels.sets import find, put, room_for_set
+from grapheraser.kernels.sets import find, put, ranks, room_for_set
 from grapheraser.links.adjacency import adjacent
 from grapheraser.seeding import derive, keyed_hash
 
@@ -71,11 +71,11 @@ class EdgeCandidates:
         """Look at all edges of a graph."""
         key = derive(seed, "links", "edges")
         bound = min(2**64, 2**64 * _SPARE * count // max(1, graph.num_edges))
-        found = cls._sorted(count, key, bound, *_all_edges(graph.table, np.uint64(key), _top(bound)))
-        if found._run_out:
-            bound = 2**64
-            edges = _all_edges(graph.table, np.uint64(key), _top(bound))
-            found = cls._sorted(count, key, bound, *edges)
+        edges = _all_edges(graph.table, np.uint64(key), _top(bound))
+        found = cls._sorted(count, key, bound, *edges)
+        if found._run_out:  # by chance
+            edges = _all_edges(graph.table, np.uint64(key), _top(2**64))
+            found = cls._sorted(count, key, 2**64, *edges)
         return found
 
     @classmethod
@@ -97,9 +97,11 @@ class EdgeCandidates:
 
     def changed(self, graph: Graph, nodes: NDArray[np.int64], seed: int) -> EdgeCandidates:
         """Those of a graph that differs from the one before at these (sorted) nodes alone."""
-        kept = ~np.isin(self.edges, nodes).any(axis=1)
+        kept = (ranks(self.edges.reshape(-1), nodes) < 0).reshape(-1, 2).all(axis=1)
         key, top = np.uint64(self.key), _top(self.bound)
         edges, hashes = _edges_of(graph.table, nodes, key, top)
+        if kept.all() and len(edges) == 0:
+            return self
         found = self._sorted(
             self.count,
             self.key,
@@ -190,9 +192,7 @@ def edge_hash(key: np.uint64, u: int, v: int) -> np.uint64:
 
 
 @compiled
-def _all_edges(
-    table: Table, key: np.uint64, top: np.uint64
-) -> tuple[Pairs, NDArray[np.uint64]]:
+def _all_edges(table: Table, key: np.uint64, top: np.uint64) -> tuple[Pairs, NDArray[np.uint64]]:
     """The edges with a hash of at most ``top``, with their hashes; first counted, then written."""
     count = 0
     edges, hashes = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.uint64)

@@ -60,8 +60,7 @@ class LinkSnapshot(Snapshot):
             ids = ids.reshape(0, 2).astype(np.int64)
         if ids.ndim != 2 or ids.shape[1] != 2:
             raise ParameterError(
-                f"'pairs' of LinkEraser.{owner} must have the shape [m, 2]. "
-                f"Got {list(ids.shape)}.",
+                f"'pairs' of LinkEraser.{owner} must have the shape [m, 2]. Got {list(ids.shape)}.",
                 hint="one pair is a row; pass an edge_index [2, m] as edge_index.T.",
             )
         ids = as_ids(ids.ravel()).reshape(-1, 2)
