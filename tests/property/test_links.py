@@ -22,7 +22,12 @@ from tests.links.graphs import bipartite_graph, hub_graph
 from tests.strategies import TwoHops, requests_for, small_graph, small_graphs
 
 pytestmark = pytest.mark.slow
-SHARDED = {"num_shards": 3, "epochs": 2, "width": 4, "executor": ge.LocalExecutor(1)}
+SHARDED: dict[str, Any] = {
+    "num_shards": 3,
+    "epochs": 2,
+    "width": 4,
+    "executor": ge.LocalExecutor(1),
+}
 
 
 def eraser_of(members: str, **changes: Any) -> ge.LinkEraser:
@@ -51,7 +56,9 @@ def _pairs(eraser: ge.LinkEraser) -> NDArray[np.int64]:
     """Some pairs of any kind that a run may be asked about."""
     graph = eraser.graph_
     rng = np.random.default_rng(0)
-    pairs = np.concatenate([graph.ids[rng.integers(graph.num_nodes, size=(40, 2))], graph.edges[:5]])
+    pairs = np.concatenate(
+        [graph.ids[rng.integers(graph.num_nodes, size=(40, 2))], graph.edges[:5]]
+    )
     allowed = pairs[:, 0] != pairs[:, 1]
     if eraser.sides is not None:
         sides = graph.labels(pairs.ravel()).reshape(-1, 2)

@@ -19,6 +19,7 @@ from grapheraser.cli import (
     fit,
     partition,
     predict,
+    rank,
     recommend,
     reshard,
     unlearn,
@@ -37,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _VERBS = (
-    *(demo, datasets, recommend, fit, predict, evaluate),
+    *(demo, datasets, recommend, fit, predict, rank, evaluate),
     *(unlearn, reshard, verify, audit, partition, warmup, bench),
 )
 for verb in _VERBS:

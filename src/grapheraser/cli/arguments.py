@@ -78,3 +78,23 @@ def _requests_of(line: str, place: str) -> list[Request]:
         return [kinds[kind](ids) for kind, ids in entry.items()]
     except ParameterError as error:
         raise ParameterError(f"{place}: {error.message}", hint=error.hint) from error
+
+
+def read_pairs(path: Path) -> tuple[list[tuple[int, int]], list[int]]:
+    """Read a file of pairs with labels, one per line: 3,17,1."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"can't read the pairs in {path}: {error}.") from error
+    pairs, labels = [], []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                u, v, label = (int(part) for part in line.split(","))
+            except ValueError:
+                raise ParameterError(
+                    f"{path}:{number}: a pair is a line like 3,17,1 (found {line.strip()!r})."
+                ) from None
+            pairs.append((u, v))
+            labels.append(label)
+    return pairs, labels

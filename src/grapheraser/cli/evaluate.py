@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from grapheraser.cli.arguments import read_pairs
 from grapheraser.cli.output import JsonOption, print_json
-from grapheraser.errors import GraphError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.reports.wording import duration
 
 NAME = "evaluate"
@@ -17,11 +18,26 @@ NAME = "evaluate"
 
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of a link run: file of pairs, one per line: 3,17,1 (1: a link, 0: none)."
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Print the micro F1 on the remaining test nodes."""
+    """Print the micro F1 on the remaining test nodes; of a link run, the AUC on given pairs."""
     from grapheraser.eraser import GraphEraser
+    from grapheraser.links.loading import is_link_run
 
+    if pairs is not None:
+        _evaluate_links(path, pairs, as_json=json)
+        return
+    if is_link_run(path):
+        raise ParameterError(
+            f"{path}: a link run has no test edges of its own.",
+            hint="bring pairs: --pairs FILE, one per line: 3,17,1 (1: a link, 0: none).",
+        )
     eraser = GraphEraser.load(path)
     nodes = eraser.graph_.test_nodes
     if len(nodes) == 0:
@@ -43,3 +59,17 @@ def run(
         )
         return
     print(f"test F1   {f1:.4f} on {len(nodes):,} nodes, in {duration(seconds)}")
+
+
+def _evaluate_links(path: Path, file: Path, *, as_json: bool) -> None:
+    from grapheraser.links import LinkEraser
+
+    pairs, labels = read_pairs(file)
+    score = LinkEraser.load(path).score(pairs, labels)
+    if as_json:
+        print_json({"run": str(path), **score.to_dict()})
+        return
+    hits = ", ".join(f"Hits@{k} {share:.4f}" for k, share in score.hits.items())
+    print(f"AUC       {score.auc:.4f} on {score.edges:,} links and {score.others:,} other pairs")
+    print(f"hits      {hits}")
+    print(f"MRR       {score.mrr:.4f}")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from grapheraser.cli.fit_links import fit_links
 from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration, plural
 
 if TYPE_CHECKING:
@@ -33,8 +36,20 @@ def run(
     global_expert: Annotated[
         bool | None, typer.Option(help="Add a closed-form model of the whole training graph.")
     ] = None,
+    task: Annotated[str, typer.Option(help="What to predict: nodes (classes) or links.")] = "nodes",
     members: Annotated[
-        str, typer.Option(help="Closed-form members, e.g. words,labels; default all.")
+        str,
+        typer.Option(
+            help="Closed-form members, e.g. words,labels; default all. "
+            "With --task links: closed-form (the default), shards or both."
+        ),
+    ] = "",
+    sides: Annotated[
+        str,
+        typer.Option(
+            help="With --task links on a bipartite graph: labels, or the smallest id of the "
+            "second side."
+        ),
     ] = "",
     halo: Annotated[
         bool, typer.Option("--halo", help="Shards see features of neighbours in other shards.")
@@ -57,6 +72,19 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Partition a graph, train its shards and save the run."""
+    if task == "links":
+        _refuse(locals(), _OF_NODES)
+        options = {"model": model, "partition": partition, "epochs": epochs, "device": device}
+        options |= {} if shards is None else {"num_shards": shards}
+        options |= {"members": members or "closed-form", "sample": _sample(sample)}
+        options |= {"sides": _sides(sides), "seed": seed, "executor": executor}
+        fit_links(dataset, out, options, replace=replace, as_json=json)
+        return
+    if task != "nodes" or sides:
+        found = f"--task {task}" if task != "nodes" else f"--sides {sides}"
+        raise ParameterError(
+            f"--task must be nodes or links, and --sides goes with links. Got {found}."
+        )
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.eraser import GraphEraser
     from grapheraser.eraser.settings import resolve
@@ -123,6 +151,33 @@ def run(
     if f1 is not None:
         print(f"test F1   {f1:.4f}")
     print(f"run       {out}")
+
+
+# Options that a link run has no use for, with their defaults.
+_OF_NODES = {
+    "aggregation": "routed",
+    "global_expert": None,
+    "halo": False,
+    "shards_asked": 8,
+    "engine": "auto",
+    "gamma": 0.0,
+    "delta": None,
+    "split_seed": 0,
+}
+
+
+def _refuse(given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
+    for name, value in usual.items():
+        if given[name] != value:
+            raise ParameterError(f"--{name.replace('_', '-')} has no part in --task links.")
+
+
+def _sides(text: str) -> str | int | None:
+    """Read a number as the smallest id of the second side; leave words to the library."""
+    try:
+        return int(text)
+    except ValueError:
+        return text or None
 
 
 def _report(done: list[Compilation]) -> None:

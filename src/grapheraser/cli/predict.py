@@ -1,4 +1,4 @@
-"""grapheraser predict: predict the classes of nodes."""
+"""grapheraser predict: predict the classes of nodes, or the links of pairs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.arguments import parse_ids
+from grapheraser.cli.arguments import parse_edges, parse_ids
 from grapheraser.cli.output import JsonOption, print_json, print_table
 from grapheraser.errors import ParameterError
 
@@ -16,7 +16,8 @@ NAME = "predict"
 
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
-    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3.")],
+    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3.")] = "",
+    pairs: Annotated[str, typer.Option(help="Of a link run: pairs of nodes, e.g. 3-17,4-8.")] = "",
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Show what each member of the ensemble answers."),
@@ -36,12 +37,25 @@ def run(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Predict the classes of nodes. docs/audit.md explains the options that reveal less."""
+    """Predict the classes of nodes, or the links of pairs.
+
+    docs/audit.md explains the options that reveal less.
+    """
     from grapheraser.audit.mitigations import Mitigation
     from grapheraser.eraser import GraphEraser
 
-    ids = parse_ids(nodes, "--nodes")
+    if bool(nodes) == bool(pairs):
+        raise ParameterError(
+            "predict needs --nodes, or --pairs of a link run, and not both.",
+            hint="e.g. --nodes 1,2,3 or --pairs 3-17,4-8.",
+        )
     mitigation = Mitigation(temperature, labels, top, decimals)
+    if pairs:
+        if explain or mitigation != Mitigation():
+            raise ParameterError("--pairs goes with --json alone of the other options.")
+        _predict_links(path, pairs, as_json=json)
+        return
+    ids = parse_ids(nodes, "--nodes")
     if explain and mitigation != Mitigation():
         raise ParameterError(
             "--explain shows what every member answers, which reveals more than the posteriors "
@@ -76,3 +90,19 @@ def run(
             ("member", "weight", "class", "confidence"),
             members,
         )
+
+
+def _predict_links(path: Path, text: str, *, as_json: bool) -> None:
+    from grapheraser.links import LinkEraser
+
+    pairs = parse_edges(text, "--pairs")
+    found = LinkEraser.load(path).predict_proba(pairs).tolist()
+    if as_json:
+        links = [
+            {"pair": list(pair), "probability": round(p, 6)}
+            for pair, p in zip(pairs, found, strict=True)
+        ]
+        print_json({"run": str(path), "predictions": links})
+        return
+    rows = [(u, v, f"{p:.4f}") for (u, v), p in zip(pairs, found, strict=True)]
+    print_table("", ("node", "node", "probability"), rows)

@@ -32,7 +32,7 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Forget nodes, edges or features, all in one batch."""
-    from grapheraser.eraser import GraphEraser
+    from grapheraser.links.loading import load_eraser
     from grapheraser.store import locked
 
     requests = requests_from(nodes, edges, features, file)
@@ -41,10 +41,10 @@ def run(
             "nothing to forget.", hint="use --nodes, --edges, --features or --file."
         )
     if dry_run:
-        _print_plan(GraphEraser.load(path).plan(requests), as_json=json)
+        _print_plan(load_eraser(path).plan(requests), as_json=json)
         return
     with locked(path) as lock:
-        eraser = GraphEraser.load(path)
+        eraser = load_eraser(path)
         receipt = eraser.unlearn(requests)
         eraser.save(path, lock=lock)
     if json:

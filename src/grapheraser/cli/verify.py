@@ -33,12 +33,12 @@ def run(
 
     Fails on stray files in the folder as well: they may hold forgotten data.
     """
-    from grapheraser.eraser import GraphEraser
+    from grapheraser.links.loading import load_eraser
     from grapheraser.store import stray_files
 
     if forgotten is not None and not deep:
         raise ParameterError("--forgotten needs --deep.", hint="add --deep.")
-    eraser = GraphEraser.load(path)
+    eraser = load_eraser(path)
     strays = stray_files(path)
     result = eraser.verify()
     search = _searched(path, forgotten) if deep else None

@@ -1,0 +1,184 @@
+"""Link prediction: closed-form members beside GNN encoders from scratch, and what they cost.
+
+AUC and Hits@50 on a tenth of the edges, held out, against as many pairs without an edge (`run`).
+The encoders are plain PyG; learning rate and dropout are chosen by the AUC on validation edges, for
+each graph, model and seed. Each (data set, model, learning rate, dropout, seed) is a cell of kind
+``links``, run and kept as those of the experiments are, so that a run goes on where it was, and
+parts of it may be run elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grapheraser.bench.cells import measured_cells
+from grapheraser.environment import versions
+from grapheraser.experiments.framework.cell import Cell
+from grapheraser.reports.tables import markdown_table
+
+DATASETS = ("cora", "citeseer", "pubmed", "facebook_pages", "amazon_computers", "cs")
+CLOSED, ENCODERS = "closed-form", ("gcn", "sage")
+RATES, DROPOUTS = (0.001, 0.003, 0.01), (0.0, 0.5)
+# Where requests are timed.
+COSTS = ("physics",)
+# The most that AUC may lie below the better encoder's; milliseconds of a request; seconds of
+# 10,000 predictions.
+BELOW, REQUEST, PAIRS = 0.005, 15.0, 1.0
+
+Report = Mapping[str, Any]
+
+
+def link_cells(
+    dataset: str, model: str, seed: int, epochs: int, forget: Mapping[str, Any] | None = None
+) -> list[Cell]:
+    """The cells of a model: of an encoder, one for each choice of its options."""
+    common = {"dataset": dataset, "model": model, "seed": seed}
+    if forget is not None:
+        common["forget"] = dict(forget)
+    if model == CLOSED:
+        return [Cell.of("links", **common)]
+    if model not in ENCODERS:
+        return [Cell.of("links", **common, epochs=epochs)]
+    choices = [(lr, dropout) for lr in RATES for dropout in DROPOUTS]
+    return [
+        Cell.of("links", **common, lr=lr, dropout=dropout, epochs=epochs) for lr, dropout in choices
+    ]
+
+
+def run(
+    datasets: Iterable[str] = DATASETS,
+    models: Iterable[str] = ENCODERS,
+    *,
+    seeds: int = 3,
+    folder: str | Path = "runs/links",
+    epochs: int = 200,
+    costs: Iterable[str] = COSTS,
+    requests: int = 30,
+    device: str = "cpu",
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Measure what is not measured yet, and report on everything.
+
+    Args:
+        datasets: which data sets.
+        models: which encoders, beside the closed form.
+        seeds: split and training are seeded with 0, 1, 2, ...
+        folder: where finished cells are kept.
+        epochs: of an encoder's training, at the most.
+        costs: data sets to time requests on.
+        requests: how many of each kind are timed.
+        device: where encoders are trained.
+        progress: told how far it is.
+
+    Returns: a JSON-able report; ``cells`` has the score of every model, seed and data set.
+    """
+    groups = {
+        (name, model, seed): link_cells(name, model, seed, epochs)
+        for name in datasets
+        for model in (CLOSED, *models)
+        for seed in range(seeds)
+    }
+    timed = {name: Cell.of("links-cost", dataset=name, seed=0, requests=requests) for name in costs}
+    wanted = [*(cell for group in groups.values() for cell in group), *timed.values()]
+    results = measured_cells(wanted, folder, device=device, progress=progress)
+    found = []
+    for (name, model, seed), cells in groups.items():
+        chosen = max(cells, key=lambda cell: results[cell].value.get("validation_auc", 0.0))
+        value = results[chosen].value
+        found.append(
+            {
+                "dataset": name,
+                "model": model,
+                "seed": seed,
+                "auc": value["auc"],
+                "hits": value["hits"]["50"],
+                "mrr": value["mrr"],
+                "seconds": sum(results[cell].value["seconds"] for cell in cells),
+                "lr": chosen.config.get("lr"),
+                "dropout": chosen.config.get("dropout"),
+            }
+        )
+    return {
+        "benchmark": "links",
+        "versions": versions(),
+        "cells": found,
+        "costs": {name: results[cell].value for name, cell in timed.items()},
+    }
+
+
+def means(report: Report) -> dict[tuple[str, str], dict[str, float]]:
+    """AUC, Hits@50 and seconds averaged over seeds, by data set and model."""
+    grouped: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for cell in report["cells"]:
+        grouped.setdefault((cell["dataset"], cell["model"]), []).append(cell)
+    return {
+        key: {name: float(np.mean([c[name] for c in some])) for name in ("auc", "hits", "seconds")}
+        for key, some in grouped.items()
+    }
+
+
+def markdown(report: Report) -> str:
+    """The table, the verdict, and what requests cost."""
+    parts = [table(report), verdict(report)]
+    if report["costs"]:
+        parts.append(costs(report))
+    return "\n\n".join(parts)
+
+
+def table(report: Report) -> str:
+    """AUC (Hits@50) and seconds by data set and model."""
+    found = means(report)
+    models = list(dict.fromkeys(model for _, model in found))
+    rows = []
+    for name in dict.fromkeys(name for name, _ in found):
+        cells = [found.get((name, model)) for model in models]
+        scores = ["" if c is None else f"{c['auc']:.4f} ({c['hits']:.3f})" for c in cells]
+        seconds = " / ".join("-" if c is None else f"{c['seconds']:.1f}" for c in cells)
+        rows.append((name, *scores, seconds))
+    header = ("AUC (Hits@50)", *models, f"seconds: {' / '.join(models)}")
+    note = "Means over the seeds. Seconds of an encoder are those of all choices of its options."
+    return f"{markdown_table(header, rows)}\n\n{note}"
+
+
+def verdict(report: Report) -> str:
+    """How often the closed form is as good as the better encoder, and how far below at most."""
+    found = means(report)
+    good, total, least = 0, 0, 1.0
+    for name in dict.fromkeys(name for name, _ in found):
+        rivals = [
+            value for (other, model), value in found.items() if other == name and model != CLOSED
+        ]
+        if not rivals or (name, CLOSED) not in found:
+            continue
+        ours = found[name, CLOSED]
+        auc, hits = (ours[key] - max(rival[key] for rival in rivals) for key in ("auc", "hits"))
+        good, total, least = good + (auc >= 0 and hits >= 0), total + 1, min(least, auc)
+    if total == 0:
+        return "No encoder was measured."
+    return (
+        f"The closed form is at least as good as the better encoder in AUC and Hits@50 on {good} "
+        f"of {total} graphs; its AUC is {least:+.4f} from the better encoder's at the least "
+        f"(bar: 5 of 6, -{BELOW})."
+    )
+
+
+def costs(report: Report) -> str:
+    """Processor time of one thread, by operation."""
+    rows = [
+        (
+            name,
+            f"{value['fit']:.2f} s",
+            f"{1e3 * value['edge']:.1f} ms",
+            f"{1e3 * value['node']:.1f} ms",
+            f"{value['pairs']:.2f} s",
+            f"{1e3 * value['rank']:.0f} ms",
+        )
+        for name, value in report["costs"].items()
+    ]
+    header = ("", "fit", "forget an edge", "forget a node", "10,000 pairs", "rank")
+    bars = f"Bars: {REQUEST:g} ms a request, {PAIRS:g} s for 10,000 pairs."
+    return f"{markdown_table(header, rows)}\n\n{bars} Medians, processor time of one thread."
