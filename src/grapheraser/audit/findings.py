@@ -38,6 +38,7 @@ def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
         "membership": _membership,
         "edges": _edges,
         "partition": _partition,
+        "links": _links,
     }
     found = []
     for name, judge in judges.items():
@@ -59,6 +60,7 @@ _QUESTIONS = {
     "membership": "Can someone who kept answers from before a deletion tell who was deleted?",
     "edges": "Can they tell the same about edges?",
     "partition": "Does the partition into shards remember what was deleted?",
+    "links": "Does the model still suggest edges because it once saw them?",
 }
 
 
@@ -211,3 +213,29 @@ def _partition(section: Mapping[str, Any]) -> Finding:
     leaks = _above_chance(own["edge"]) and _clearly_above(own["edge"], own["edge_recut"])
     node = own["node"] is not None and _above_chance(own["node"])
     return Finding(_QUESTIONS["partition"], LEAK if leaks or node else NOTED, measured, meaning)
+
+
+def _links(section: Mapping[str, Any]) -> Finding:
+    same = "the same answers, bit for bit" if section["same"] else "other answers"
+    measured = (
+        f"Telling {plural(section['candidates'], 'edge')} from pairs with as many common "
+        f"neighbours: {auc_text(section['before'])} while they are there, "
+        f"{auc_text(section['after'])} once they are forgotten; {auc_text(section['never'])} by a "
+        f"model fitted without them, which gave {same}. Telling which edge was just forgotten, "
+        f"from answers before and after: {auc_text(section['pair'])} by the pair itself, "
+        f"{auc_text(section['around'])} by pairs around it."
+    )
+    if section["data_free"] and not section["same"]:
+        meaning = "A forgotten edge scores otherwise than if it had never been there."
+        return Finding(_QUESTIONS["links"], FAILED, measured, meaning)
+    if _clearly_above(section["after"], section["never"]):
+        meaning = "Yes, more than a model that never saw them: the kept partition tells it."
+        return Finding(_QUESTIONS["links"], LEAK, measured, meaning)
+    meaning = (
+        "No: a forgotten edge scores as one that was never there. It may still be suggested, "
+        "where what is left makes it likely."
+    )
+    if _above_chance(section["pair"]) or _above_chance(section["around"]):
+        meaning += " Whoever kept answers from before can see where an edge went."
+        return Finding(_QUESTIONS["links"], LEAK, measured, meaning)
+    return Finding(_QUESTIONS["links"], NOTED, measured, meaning)

@@ -12,6 +12,7 @@ import numpy as np
 
 from grapheraser import checks
 from grapheraser.audit.attacks.edges import edge_attack
+from grapheraser.audit.attacks.links import link_attack
 from grapheraser.audit.attacks.lira import lira
 from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.partition_leak import partition_leak
@@ -35,6 +36,8 @@ from grapheraser.audit.residues.forgotten import Forgotten
 from grapheraser.audit.residues.search import search_run
 from grapheraser.eraser import GraphEraser
 from grapheraser.errors import InputError, MissingExtraError
+from grapheraser.links import LinkEraser
+from grapheraser.links.loading import load_eraser
 from grapheraser.partition import PARTITIONERS
 from grapheraser.reports.wording import plural
 from grapheraser.seeding import derive
@@ -106,13 +109,31 @@ def audit_run(
     """
     minutes = checks.real("minutes", "audit", minutes, above=0)
     budget = Budget(60 * minutes, clock)
-    eraser = GraphEraser.load(path)
+    eraser = load_eraser(path)
     sections: dict[str, dict[str, Any]] = {}
     say("retraining from what is left, comparing bit for bit")
     sections["verification"] = eraser.verify().to_dict()
     say("searching the run's files")
     sections["search"] = search_run(path, forgotten).to_dict()
-    work = _Work(eraser, seed, budget)
+    if isinstance(eraser, LinkEraser):
+        say("attacking: forgotten edges")
+        sections["links"] = _attempted(
+            lambda: link_attack(eraser, seed=seed, budget=budget).to_dict()
+        )
+    else:
+        _attack(_Work(eraser, seed, budget), sections, say)
+    return AuditReport(
+        run=_facts(path, eraser),
+        sections=sections,
+        findings=findings(sections),
+        seconds=budget.spent,
+        minutes=minutes,
+    )
+
+
+def _attack(work: _Work, sections: dict[str, dict[str, Any]], say: Say) -> None:
+    """Every attack on a run of classes that there is time for."""
+    budget = work.budget
     # (section, words, step, how many times the whole run is trained at the least)
     steps: list[tuple[str, str, Callable[[], dict[str, Any]], int]] = [
         ("planted", "planting a class and forgetting it", work.planted, 3),
@@ -129,18 +150,16 @@ def audit_run(
             sections[name] = {"skipped": why}
             continue
         say(words)
-        try:
-            sections[name] = step()
-        except (InputError, MissingExtraError) as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            sections[name] = {"skipped": f"{error.message}{hint}"}
-    return AuditReport(
-        run=_facts(path, eraser),
-        sections=sections,
-        findings=findings(sections),
-        seconds=budget.spent,
-        minutes=minutes,
-    )
+        sections[name] = _attempted(step)
+
+
+def _attempted(step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The figures of an attack, or why it could not be made."""
+    try:
+        return step()
+    except (InputError, MissingExtraError) as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        return {"skipped": f"{error.message}{hint}"}
 
 
 @dataclass(eq=False)
@@ -266,9 +285,11 @@ class _Work:
         return result.to_dict()
 
 
-def _facts(path: Path, eraser: GraphEraser) -> dict[str, Any]:
+def _facts(path: Path, eraser: GraphEraser | LinkEraser) -> dict[str, Any]:
     graph, receipts = eraser.graph_, eraser.receipts_
-    tested = len(graph.test_nodes) > 0
+    f1 = None
+    if isinstance(eraser, GraphEraser) and len(graph.test_nodes):
+        f1 = eraser.score(graph.test_nodes)
     forgot = [receipt for receipt in receipts if receipt.action == "unlearn"]
     return {
         "folder": str(path),
@@ -284,7 +305,7 @@ def _facts(path: Path, eraser: GraphEraser) -> dict[str, Any]:
         "partition": eraser.partition_.method,
         "eraser": repr(eraser),
         "engine": eraser.engine_,
-        "test_f1": eraser.score(graph.test_nodes) if tested else None,
+        "test_f1": f1,
         "requests": len(forgot),
         "forgotten": {
             kind: sum(receipt.counts[kind] for receipt in forgot)

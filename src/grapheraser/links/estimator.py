@@ -63,6 +63,7 @@ class LinkEraser(Estimator):
         shards_: weights of the encoders by shard id.
         weights_: the learned weight of each column, by name.
         receipts_: one per change since the fit, oldest first.
+        engine_: name of the engine that trains and retrains the encoders.
     """
 
     def __init__(
@@ -109,6 +110,10 @@ class LinkEraser(Estimator):
     @property
     def weights_(self) -> dict[str, float]:
         return self._now.fitted.named_weights
+
+    @property
+    def engine_(self) -> str:
+        return self._now.settings.engine.name
 
     @property
     def receipts_(self) -> Sequence[Receipt]:

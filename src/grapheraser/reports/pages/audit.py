@@ -97,6 +97,13 @@ def _marks(sections: Sections) -> Iterator[Mark]:
         yield "an edge, not yet forgotten", edges["before"]["auc"], False
         yield "an edge, forgotten", edges["after"]["auc"], True
         yield "an edge, before and after", edges["drop"]["auc"], True
+    links = sections.get("links", {})
+    if "before" in links:
+        yield "an edge, not yet forgotten", links["before"]["auc"], False
+        yield "an edge, forgotten", links["after"]["auc"], True
+        yield "an edge that was never there", links["never"]["auc"], False
+        yield "before and after: the pair", links["pair"]["auc"], True
+        yield "before and after: pairs around it", links["around"]["auc"], True
 
 
 def _mitigations(section: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,0 +1,195 @@
+"""Attacks on a link run: does it still tell which edges it has forgotten?
+
+A forgotten edge joins two nodes that are alike, and a model that never saw it may well suggest it.
+So it is compared with pairs that are as alike: nodes without an edge that have the same number of
+common neighbours. The forgotten edges may score above those no more than under a model that was
+fitted without them.
+
+An attacker who has kept answers from before can compare them: about the pair itself, and about
+pairs around it, each end with neighbours of the other.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.statistics import Rates, rates
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Edges, Graph
+from grapheraser.links import LinkEraser
+from grapheraser.seeding import generator
+
+# Pairs that are asked about around each end of an edge.
+_AROUND = 5
+
+Pairs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LinkResult:
+    """What the attacker can tell about forgotten edges of a link run.
+
+    Attributes:
+        candidates: how many edges were asked about.
+        before: the edges while they are there, against pairs that are as alike.
+        after: the same once they are forgotten.
+        never: the same under a model that was fitted without them.
+        same: whether both have given every pair the same probability, bit for bit.
+        data_free: whether they have to, since the partition reads no data.
+        requests: how many edges were then forgotten one at a time.
+        pair: which of some edges was just forgotten? By how much the odds of the pair moved.
+        around: the same, by how much the odds of the pairs around it moved.
+    """
+
+    candidates: int
+    before: Rates
+    after: Rates
+    never: Rates
+    same: bool
+    data_free: bool
+    requests: int
+    pair: Rates
+    around: Rates
+
+    def to_dict(self) -> dict[str, Any]:
+        named = ("before", "after", "never", "pair", "around")
+        return {**self.__dict__, **{name: getattr(self, name).to_dict() for name in named}}
+
+
+def link_attack(
+    eraser: LinkEraser,
+    *,
+    candidates: int = 200,
+    requests: int = 40,
+    seed: int = 0,
+    budget: Budget = UNLIMITED,
+) -> LinkResult:
+    """Both attacks; the run itself is left as it is.
+
+    Args:
+        eraser: fitted.
+        candidates: edges to forget at once, and pairs that are as alike.
+        requests: edges to forget one at a time.
+        seed: of the attacker.
+        budget: stops early when it is spent.
+    """
+    edges, others = _alike(eraser.graph_, candidates, seed, sides=eraser.sides is not None)
+    pairs = np.concatenate([edges, others])
+    member = np.arange(len(pairs)) < len(edges)
+    after = copy.copy(eraser)
+    after.unlearn(Edges(edges))
+    # The graph of a link run is what a fit makes of it, and has its sides for classes.
+    never = LinkEraser(**eraser.get_params()).fit(after.graph_)
+    answers = [version.predict_proba(pairs) for version in (eraser, after, never)]
+    before, forgotten, unseen = (rates(_odds(a), member, seed=seed) for a in answers)
+    same = answers[1].tobytes() == answers[2].tobytes()
+    done, pair, around = _before_and_after(eraser, requests, seed, budget)
+    free = eraser.partition_.data_free
+    return LinkResult(len(edges), before, forgotten, unseen, same, free, done, pair, around)
+
+
+def _alike(graph: Graph, count: int, seed: int, *, sides: bool = False) -> tuple[Pairs, Pairs]:
+    """Edges, and as many pairs without one that have the same numbers of common neighbours."""
+    rng = generator(seed, "audit", "links")
+    edges = graph.edges[rng.permutation(graph.num_edges)[:count]]
+    if len(edges) == graph.num_edges:
+        edges = edges[: max(1, len(edges) // 2)]
+    by_common: dict[int, list[tuple[int, int]]] = {}
+    known: set[tuple[int, int]] = set()
+    for u, v in _pairs_two_steps_apart(graph, rng, 40 * len(edges)):
+        pair = (min(u, v), max(u, v))
+        allowed = not sides or graph.labels([u])[0] != graph.labels([v])[0]
+        if allowed and pair not in known:
+            known.add(pair)
+            by_common.setdefault(_common(graph, u, v), []).append(pair)
+    chosen, others = [], []
+    for u, v in edges.tolist():
+        waiting = by_common.get(_common(graph, u, v))
+        if waiting:
+            chosen.append((u, v))
+            others.append(waiting.pop())
+    if len(chosen) < 4:
+        raise ParameterError(
+            f"this attack needs 4 edges with pairs that are as alike (found {len(chosen)})."
+        )
+    return np.array(chosen, dtype=np.int64), np.array(others, dtype=np.int64)
+
+
+def _pairs_two_steps_apart(
+    graph: Graph, rng: np.random.Generator, tries: int
+) -> list[tuple[int, int]]:
+    """Random pairs without an edge: of two steps, and of any two nodes."""
+    found = []
+    starts = rng.choice(graph.ids, size=tries)
+    for number, start in enumerate(starts.tolist()):
+        other = int(rng.choice(graph.ids))
+        near = graph.neighbours(start)
+        if number % 4 and len(near):
+            other = int(rng.choice(graph.neighbours(int(rng.choice(near)))))
+        if other != start and other not in near:
+            found.append((start, other))
+    return found
+
+
+def _common(graph: Graph, u: int, v: int) -> int:
+    return len(np.intersect1d(graph.neighbours(u), graph.neighbours(v), assume_unique=True))
+
+
+def _before_and_after(
+    eraser: LinkEraser, requests: int, seed: int, budget: Budget, others: int = 5
+) -> tuple[int, Rates, Rates]:
+    """Forget edges one at a time; guess which of six went from how far answers have moved."""
+    graph = eraser.graph_
+    rng = generator(seed, "audit", "links", "requests")
+    requests = max(1, min(requests, graph.num_edges // (others + 1)))
+    drawn = graph.edges[rng.permutation(graph.num_edges)[: requests * (others + 1)]]
+    groups = drawn.reshape(-1, others + 1, 2)
+    moved: list[list[float]] = []
+    moved_around: list[list[float]] = []
+    for number in budget.rounds(len(groups), least=min(10, len(groups))):
+        after = copy.copy(eraser)
+        after.unlearn(Edges(groups[number, :1]))
+        moved.append([_moved(eraser, after, pair[None]) for pair in groups[number]])
+        near = [_surroundings(graph, *pair.tolist()) for pair in groups[number]]
+        moved_around.append([_moved(eraser, after, pairs) for pairs in near])
+    truth = np.zeros((len(moved), others + 1), dtype=bool)
+    truth[:, 0] = True
+    clusters = np.repeat(np.arange(len(moved)), others + 1)
+    pair, around = (
+        rates(np.array(scores).ravel(), truth.ravel(), clusters=clusters, seed=seed)
+        for scores in (moved, moved_around)
+    )
+    return len(moved), pair, around
+
+
+def _surroundings(graph: Graph, u: int, v: int) -> Pairs:
+    """Each end with some neighbours of the other."""
+    pairs = [
+        (a, int(other))
+        for a, b in ((u, v), (v, u))
+        for other in graph.neighbours(b)[:_AROUND]
+        if other != a
+    ]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _moved(before: LinkEraser, after: LinkEraser, pairs: Pairs) -> float:
+    """The furthest that the odds of one of the pairs have moved."""
+    if before.sides is not None:
+        side = before.graph_.labels(pairs.ravel()).reshape(-1, 2)
+        pairs = pairs[side[:, 0] != side[:, 1]]
+    if len(pairs) == 0:
+        return 0.0
+    odds = [_odds(version.predict_proba(pairs)) for version in (before, after)]
+    return float(np.abs(odds[0] - odds[1]).max())
+
+
+def _odds(probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
+    p = np.clip(probabilities.astype(np.float64), 1e-9, 1 - 1e-7)
+    return np.log(p / (1 - p))
