@@ -8,21 +8,29 @@ from typing import Any
 import numpy as np
 
 from grapheraser.bench import links
+from grapheraser.experiments.framework import link_cells
 from grapheraser.experiments.measure.link_split import LinkSplit, forgotten, link_split
 
 
 def test_finished_cells_are_not_measured_again(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(links, "RATES", (0.01,))
-    monkeypatch.setattr(links, "DROPOUTS", (0.0,))
+    monkeypatch.setattr(link_cells, "RATES", (0.01,))
     told: list[str] = []
-    options: dict[str, Any] = {"seeds": 1, "folder": tmp_path, "epochs": 2, "costs": ()}
+    options: dict[str, Any] = {"seeds": 1, "folder": tmp_path, "epochs": 2}
     first = links.run(["demo"], ["gcn"], progress=told.append, **options)
-    assert told[-1] == "2 cells measured, 2 in all"
+    assert told[-1] == "3 cells measured, 3 in all"
     again = links.run(["demo"], ["gcn"], progress=told.append, **options)
-    assert told[-1] == "0 cells measured, 2 in all"
+    assert told[-1] == "0 cells measured, 3 in all"
     assert again["cells"] == first["cells"]
     assert [cell["model"] for cell in first["cells"]] == ["closed-form", "gcn"]
     assert "| demo |" in links.markdown(first)
+
+
+def test_requests_are_timed(tmp_path: Path) -> None:
+    report = links.cost(["demo"], folder=tmp_path, requests=2)
+    found = report["costs"]["demo"]
+    assert {"fit", "edge", "node", "pairs", "rank"} <= found.keys()
+    assert all(seconds > 0 for seconds in found.values())
+    assert "| demo |" in links.markdown(report)
 
 
 def _cell(model: str, auc: float, hits: float, seed: int = 0) -> dict[str, Any]:
@@ -32,9 +40,9 @@ def _cell(model: str, auc: float, hits: float, seed: int = 0) -> dict[str, Any]:
 
 def test_the_closed_form_is_judged_by_the_better_encoder_in_each_measure() -> None:
     rivals = [_cell("gcn", 0.95, 0.6), _cell("sage", 0.90, 0.8)]
-    report = {"cells": [_cell("closed-form", 0.96, 0.7), *rivals], "costs": {}}
+    report = {"cells": [_cell("closed-form", 0.96, 0.7), *rivals]}
     assert "0 of 1 graphs; its AUC is +0.0100" in links.verdict(report)
-    report = {"cells": [_cell("closed-form", 0.96, 0.8), *rivals], "costs": {}}
+    report = {"cells": [_cell("closed-form", 0.96, 0.8), *rivals]}
     assert "1 of 1 graphs" in links.verdict(report)
 
 

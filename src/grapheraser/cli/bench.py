@@ -24,7 +24,8 @@ BENCHMARKS = {
     "modules": "predictions of a user's own module against one pass through PyG",
     "cuda": "the CUDA engine against the PyG loop on one GPU",
     "leaks": "what each part of the ensemble gives away to four attacks",
-    "links": "AUC of closed-form links against tuned GNN encoders, and requests",
+    "links": "AUC of closed-form links against tuned GNN encoders from scratch, six graphs",
+    "links-cost": "requests, predictions and rankings of closed-form links",
     "utility": "F1 of the defaults and their parts against training from scratch, ten graphs",
     "utility-partitions": "F1 of every partition and aggregation on the paper's graphs",
 }

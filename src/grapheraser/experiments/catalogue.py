@@ -34,6 +34,7 @@ MODULES = (
     "community_requests",
     "lpa_view",
     "attack",
+    "links",
 )
 for _module in ("measure", *(f"paper.{name}" for name in MODULES)):
     import_module(f"grapheraser.experiments.{_module}")

@@ -58,7 +58,7 @@ class Experiment:
     Attributes:
         name: as the command line has it.
         title: what it shows.
-        label: the paper's label of the table or figure.
+        label: the paper's label of the table or figure; empty for one of this project's own.
         cost: roughly how long it takes on two cores.
         cells: everything that has to be measured.
         summarise: from the results to the summary; cells that failed have no result.

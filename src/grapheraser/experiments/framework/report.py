@@ -89,7 +89,8 @@ def report_markdown(options: Options, sections: Sequence[Section], made: Provena
         markdown_table(("verdict", "experiment", "conclusion", "our figures"), claims),
     ]
     for section in sections:
-        lines += ["", f"## {section.name}", "", f"{section.title}, the paper's `{section.label}`."]
+        paper = f", the paper's `{section.label}`" if section.label else ""
+        lines += ["", f"## {section.name}", "", f"{section.title}{paper}."]
         lines += [section.setting, "", to_markdown(section.tables)]
     lines += ["", "## How this was made", "", _made(made), ""]
     return "\n".join(lines)

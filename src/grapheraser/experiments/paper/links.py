@@ -1,0 +1,166 @@
+"""Link prediction before and after forgetting: this project's own, beside the paper's tables.
+
+1, 5 and 10 % of the nodes, or of the edges, are forgotten by a closed-form `LinkEraser`; a GCN
+encoder in plain PyG is trained from scratch on what is left, its learning rate chosen by validation
+edges. Judged on a tenth of the edges, held out, and as many pairs without an edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from grapheraser.experiments.framework.cell import Cell, Results
+from grapheraser.experiments.framework.experiment import (
+    Experiment,
+    Summary,
+    judged_claim,
+    register,
+)
+from grapheraser.experiments.framework.f1_curves import curve_figure, curve_rows, curve_table
+from grapheraser.experiments.framework.link_cells import CLOSED, chosen, link_cells
+from grapheraser.experiments.framework.means import Mean, mean_of
+from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.shared_cells import SCRATCH
+from grapheraser.reports.tables import Entry, Table
+
+SHARES = (0.0, 0.01, 0.05, 0.1)
+KINDS = ("nodes", "edges")
+ENCODER = "gcn"
+DATASETS = ("cora", "citeseer", "pubmed", "facebook_pages", "amazon_computers", "cs")
+# AUC that forgetting a tenth may take, where the data itself is less.
+DROP = 0.02
+
+# Data set, what is forgotten, series, share.
+Key = tuple[str, str, str, float]
+Runs = dict[Key, list[list[Cell]]]
+
+
+def _groups(options: Options) -> Runs:
+    """For each figure, the cells of each run; an encoder has one for each learning rate."""
+    return {
+        (dataset, what, series, share): [
+            link_cells(
+                _data(options, dataset, run),
+                CLOSED if series == CLOSED else ENCODER,
+                2 * options.epochs,
+                forget={"what": what, "share": share} if share else None,
+                dropouts=(0.5,),
+            )
+            for run in range(options.runs)
+        ]
+        for dataset in options.datasets
+        for what in KINDS
+        for series in (CLOSED, SCRATCH)
+        for share in SHARES
+    }
+
+
+def _data(options: Options, dataset: str, run: int) -> dict[str, Any]:
+    """Labels have no part in links, and so no split of the nodes."""
+    data = options.data(dataset, run)
+    return {key: value for key, value in data.items() if key != "split_seed"}
+
+
+def cells(options: Options) -> list[Cell]:
+    """All of them, each once."""
+    return [cell for runs in _groups(options).values() for run in runs for cell in run]
+
+
+def _values(options: Options, results: Results) -> dict[Key, list[Mapping[str, Any]]]:
+    """What was measured in each run, with the chosen learning rate."""
+    found: dict[Key, list[Mapping[str, Any]]] = {}
+    for key, runs in _groups(options).items():
+        known = [
+            {cell: value for cell in run if (value := results.value(cell)) is not None}
+            for run in runs
+        ]
+        found[key] = [values[chosen(values)] for values in known if values]
+    return {key: values for key, values in found.items() if values}
+
+
+def _means(values: Mapping[Key, list[Mapping[str, Any]]], name: str) -> dict[Key, Mean]:
+    means = {key: mean_of(_figure(value, name) for value in some) for key, some in values.items()}
+    return {key: mean for key, mean in means.items() if mean is not None}
+
+
+def _figure(value: Mapping[str, Any], name: str) -> float | None:
+    return value["hits"]["50"] if name == "hits" else value.get(name)
+
+
+def summarise(options: Options, results: Results) -> Summary:
+    """AUC and Hits@50 by the share that is forgotten, and the seconds that it takes."""
+    values = _values(options, results)
+    auc, hits = _means(values, "auc"), _means(values, "hits")
+    note = f"{SCRATCH}: a GCN encoder in PyG, trained on what is left, tuned on validation edges."
+    tables = [
+        curve_table(auc, "AUC on held-out edges, by the share forgotten", tell=_percent, note=note),
+        curve_table(hits, "Hits@50, by the share forgotten", tell=_percent),
+        _seconds(values),
+    ]
+    ours = {key: mean for key, mean in auc.items() if key[2] == CLOSED}
+    drops = [
+        ours[*key[:3], SHARES[0]].mean - mean.mean
+        for key, mean in ours.items()
+        if key[3] == SHARES[-1] and (*key[:3], SHARES[0]) in ours
+    ]
+    ahead = [
+        mean.mean - auc[key[0], key[1], SCRATCH, key[3]].mean
+        for key, mean in ours.items()
+        if (key[0], key[1], SCRATCH, key[3]) in auc
+    ]
+    claims = [
+        *judged_claim(
+            "Forgetting a tenth of the nodes or edges costs links little.",
+            [drop <= DROP for drop in drops],
+            lambda count: f"AUC drops by at most {DROP} in {count}; {max(drops):.3f} at the worst.",
+            ours=True,
+        ),
+        *judged_claim(
+            "What can be counted tells links as well as a GNN that is tuned from scratch.",
+            [gain >= 0 for gain in ahead],
+            lambda count: f"AUC is as high or higher in {count}; {min(ahead):+.3f} at the least.",
+            ours=True,
+        ),
+    ]
+    rows = curve_rows(auc, "share")
+    for key, row in zip(auc, rows, strict=True):
+        row["hits_mean"] = hits[key].mean
+    return Summary(
+        rows, tables, claims, lambda: curve_figure(auc, "share forgotten", "AUC"), notes=(note,)
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def _seconds(values: Mapping[Key, list[Mapping[str, Any]]]) -> Table:
+    """Processor time of one thread: to fit, to forget a tenth, and from scratch in PyG."""
+    fit, forget = _means(values, "seconds"), _means(values, "forgetting_seconds")
+    rows: list[tuple[Entry | str, ...]] = []
+    for dataset, what in dict.fromkeys(key[:2] for key in values):
+        keys = (dataset, what, CLOSED), (dataset, what, SCRATCH)
+        figures = (
+            fit.get((*keys[0], SHARES[0])),
+            forget.get((*keys[0], SHARES[-1])),
+            fit.get((*keys[1], SHARES[-1])),
+        )
+        shown_figures = ("-" if mean is None else f"{mean.mean:.2f}" for mean in figures)
+        rows.append((shown(dataset), what, *shown_figures))
+    header = ("data set", "forgotten", "closed form: fit", "forget 10 %", "GCN from scratch")
+    return Table("Seconds", header, tuple(rows), "Of the encoder, one training at one rate.")
+
+
+register(
+    Experiment(
+        "links",
+        "Link prediction before and after forgetting",
+        "",
+        "Cora 5 min a run, all six data sets hours on two cores and minutes on a GPU",
+        cells,
+        summarise,
+        datasets=DATASETS,
+    )
+)
