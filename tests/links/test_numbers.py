@@ -13,7 +13,7 @@ import grapheraser as ge
 from grapheraser.links import link_graph
 from grapheraser.links.counts import MOST_AROUND
 from grapheraser.links.numbers import NUMBERS, numbers_of
-from grapheraser.links.rows import FIRST, OWN, SECOND
+from grapheraser.links.rows import FIRST, OWN_WEIGHT, SECOND
 from tests.links.graphs import hub_graph
 from tests.strategies import small_graph
 
@@ -48,7 +48,7 @@ def _rows(graph: ge.Graph, near: dict[int, set[int]], node: int) -> tuple[NDArra
     x = dict(zip(graph.ids.tolist(), map(_unit, graph.x.toarray().astype(float)), strict=True))
     step = {w: np.mean([x[w], *(x[o] for o in near[w])], axis=0) for w in (node, *near[node])}
     two = _unit(np.mean([step[w] for w in (node, *near[node])], axis=0))
-    return x[node], _unit(step[node]), _unit(two + OWN * x[node])
+    return x[node], _unit(step[node]), _unit(two + OWN_WEIGHT * x[node])
 
 
 def _unit(row: NDArray[Any]) -> NDArray[Any]:

@@ -14,15 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
+from grapheraser.aggregation.members.sketch import Sketch
 from grapheraser.aggregation.members.stale import Reach, Walk, stale_nodes
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import ANY, places_of
 from grapheraser.kernels.paged import nodes_at
 from grapheraser.kernels.sets import ranks
-from grapheraser.links.numbers import key_of, sketch_of
-from grapheraser.links.rows import FIRST, MOST_FAR, SECOND, describe, room_for_rows
+from grapheraser.links.numbers import key_of
+from grapheraser.links.rows import (
+    FIRST,
+    MOST_FAR,
+    SECOND,
+    describe,
+    project,
+    room_for_rows,
+    room_for_walk,
+)
+from grapheraser.seeding import derive
 
+# Features are projected to so many columns, where there are more.
+COLUMNS = 256
 # Nodes in a block at first.
 _BLOCK = 256
 # The length of a row: products of two fit into 32 bits, and so do all sums on the way to one.
@@ -107,9 +119,8 @@ class Index:
 
 
 def _rows(graph: Graph, places: NDArray[np.int64], seed: int) -> NDArray[np.int16]:
-    sketch = sketch_of(graph, seed)
-    shape = graph.num_features, sketch.width
-    own = sketch.own
+    sketch = Sketch.of(graph.num_features, COLUMNS, derive(seed, "links"))
+    own, shape = sketch.own, (graph.num_features, sketch.width)
     rows: NDArray[np.int16] = _smoothed(
         graph.table, places, key_of(seed), own.targets, own.signs, *shape
     )
@@ -119,12 +130,11 @@ def _rows(graph: Graph, places: NDArray[np.int64], seed: int) -> NDArray[np.int1
 @compiled
 def _smoothed(table, places, key, targets, signs, num_features, width):  # type: ignore[no-untyped-def]
     out = np.empty((len(places), width), dtype=np.int16)
-    room, rows = room_for_rows(num_features, width), np.empty((3, width), dtype=np.float32)
+    room, rows = room_for_walk(num_features), room_for_rows(num_features)
     near, far = np.empty(SECOND, dtype=np.int64), np.empty(MOST_FAR, dtype=np.int64)
     for i in range(len(places)):
-        describe(rows, table, places[i], -1, key, room, targets, signs, near, far)
-        for c in range(width):
-            out[i, c] = np.int16(np.rint(rows[2, c] * _LENGTH))
+        describe(rows, table, places[i], -1, key, room, near, far)
+        project(rows, targets, signs, _LENGTH, out[i])
     return out
 
 

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
-from grapheraser.aggregation.members.sketch import Sketch
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import mixed
@@ -32,15 +31,13 @@ from grapheraser.links.counts import (
     room_for_counts,
 )
 from grapheraser.links.rows import (
-    COLUMNS,
     FIRST,
     MOST_FAR,
     SECOND,
-    UNHASHED,
+    cosines,
     describe,
-    own_cosine,
-    product,
     room_for_rows,
+    room_for_walk,
 )
 from grapheraser.seeding import derive
 
@@ -103,12 +100,6 @@ def numbers_of(graph: Graph, pairs: Pairs, seed: int) -> Numbers:
     return _described(graph, pairs, seed, reading=False)[0]
 
 
-def sketch_of(graph: Graph, seed: int) -> Sketch:
-    """How features are projected; follows from their number and the seed."""
-    columns = UNHASHED if graph.num_features <= UNHASHED else COLUMNS
-    return Sketch.of(graph.num_features, columns, derive(seed, "links"))
-
-
 @lru_cache(maxsize=8)
 def key_of(seed: int) -> np.uint64:
     """What decides which neighbours of a hub count."""
@@ -118,11 +109,8 @@ def key_of(seed: int) -> np.uint64:
 def _described(
     graph: Graph, pairs: Pairs, seed: int, *, reading: bool
 ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.uint32]]:
-    sketch = sketch_of(graph, seed)
-    own, shape = sketch.own, (graph.num_features, sketch.width)
-    rows = own.targets, own.signs, *shape
     found: tuple[Numbers, NDArray[np.int64], NDArray[np.uint32]] = _describe_all(
-        graph.table, np.ascontiguousarray(pairs), key_of(seed), *rows, reading
+        graph.table, np.ascontiguousarray(pairs), key_of(seed), graph.num_features, reading
     )
     return found
 
@@ -136,13 +124,12 @@ def _mark(node: int, way: int) -> np.uint32:
 
 
 @compiled(error_model="numpy")
-def _describe_all(table, pairs, key, targets, signs, num_features, width, reading):  # type: ignore[no-untyped-def]
+def _describe_all(table, pairs, key, num_features, reading):  # type: ignore[no-untyped-def]
     out = np.zeros((len(pairs), len(NUMBERS)))
     pointers = np.zeros(len(pairs) + 1, dtype=np.int64)
     read = np.empty(len(pairs) * _MOST_READ if reading else 0, dtype=np.uint32)
-    counts, rooms = room_for_counts(), room_for_rows(num_features, width)
-    other = np.empty(num_features, dtype=np.int32), np.empty(num_features, dtype=np.float32)
-    rows = np.empty((2, 3, width), dtype=np.float32)
+    counts, room = room_for_counts(), room_for_walk(num_features)
+    rows, others = room_for_rows(num_features), room_for_rows(num_features)
     around = np.empty(2 + MOST_COMMON + 2 * MOST_AROUND, dtype=np.int64)
     near = np.empty(_MOST_NEAR, dtype=np.int64)
     far = np.empty(_MOST_FAR, dtype=np.int64)
@@ -156,14 +143,11 @@ def _describe_all(table, pairs, key, targets, signs, num_features, width, readin
         seen += more
         degrees = degree_at(table, u) - edge, degree_at(table, v) - edge
         out[i, 4], out[i, 5] = min(degrees), max(degrees)
-        out[i, 6] = own_cosine(table, u, v, rooms[0], other)
         but = pairs[i, 1] if edge else -1
-        n, f = describe(rows[0], table, u, but, key, rooms, targets, signs, near, far)
+        n, f = describe(rows, table, u, but, key, room, near, far)
         but = pairs[i, 0] if edge else -1
-        m, g = describe(rows[1], table, v, but, key, rooms, targets, signs, near[n:], far[f:])
-        out[i, 7] = product(rows[0, 1], rows[1, 1])
-        out[i, 8] = product(rows[0, 2], rows[1, 2])
-        out[i, 9] = product(rows[0, 0], rows[1, 1]) + product(rows[1, 0], rows[0, 1])
+        m, g = describe(others, table, v, but, key, room, near[n:], far[f:])
+        cosines(rows, others, out[i, 6:])
         if reading:
             for node in around[:seen]:
                 read[end] = _mark(node, _AROUND)

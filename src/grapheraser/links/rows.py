@@ -1,9 +1,11 @@
 """Features of a node and of its surroundings, for the cosines of two nodes.
 
 Three rows describe a node: its own features, the mean over one step of its neighbourhood (itself
-included), and the mean over two steps with its own features added. All as a sketch projects them,
-each node's features at length 1 before it counts. In each step a bounded number of neighbours
-counts; the node at the other end of the pair never does, where it is a neighbour.
+included), and the mean over two steps with its own features added. Each node's features are at
+length 1 before they count. In each step a bounded number of neighbours counts; the node at the
+other end of the pair never does, where it is a neighbour.
+
+A row has a place for every feature column, of which few are used: it comes with a list of those.
 """
 
 from __future__ import annotations
@@ -19,151 +21,161 @@ from grapheraser.links.adjacency import nearest
 
 # Neighbours that count in the step from the node, and in the one from there.
 SECOND, FIRST = 8, 4
-# How much a node's own features count beside those around it.
-OWN = 0.5
-# Features are projected to so many columns, where there are more than may stay as they are.
-COLUMNS, UNHASHED = 256, 512
 # Nodes whose features alone are read.
 MOST_FAR = FIRST * (SECOND + 1)
+# How much a node's own features count beside those around it.
+OWN_WEIGHT = 0.5
+OWN, ONE, TWO = range(3)
 
 
 @compiled
-def room_for_rows(num_features: int, width: int):  # type: ignore[no-untyped-def]
-    """Room for a node's features, for the neighbours that count, and for one step."""
+def room_for_walk(num_features: int):  # type: ignore[no-untyped-def]
+    """Room for a node's features, and for the neighbours that count in each step."""
     features = np.empty(num_features, dtype=np.int32), np.empty(num_features, dtype=np.float32)
     near = np.empty(SECOND, dtype=np.uint64), np.empty(SECOND, dtype=np.int64)
     far = np.empty(FIRST, dtype=np.uint64), np.empty(FIRST, dtype=np.int64)
-    return features, near, far, np.empty(width, dtype=np.float32)
+    return features, near, far
 
 
 @compiled
-def _add(row, table, place, features, targets, signs):  # type: ignore[no-untyped-def]
-    """Add a node's features, at length 1 and projected; a node without any adds nothing."""
-    columns, values = features
-    spread = np.int64(len(targets) // len(columns))
-    count = copy_features(table, place, columns, values, 0)
-    square = np.float32(0.0)
-    for e in range(count):
-        square += values[e] * values[e]
-    if square == 0.0:
-        return
-    scale = np.float32(1.0) / np.sqrt(square)
-    for e in range(count):
-        value = values[e] * scale
-        first = np.int64(columns[e]) * spread
-        for t in range(first, first + spread):
-            row[targets[t]] += signs[t] * value
+def room_for_rows(num_features: int):  # type: ignore[no-untyped-def]
+    """Rows of one node: values by column and row, the columns in use, how many, and which."""
+    return (
+        np.zeros((num_features, 4), dtype=np.float32),  # the fourth makes a column 16 bytes
+        np.empty(num_features, dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(num_features, dtype=np.bool_),
+    )
 
 
 @compiled
-def _step(row, table, place, but, key, room, targets, signs, read, end):  # type: ignore[no-untyped-def]
-    """Add the mean over a node and its neighbours that count to a row of zeros.
-
-    Returns: where the ids of those that were read end.
-    """
-    features, _, (hashes, chosen), _ = room
-    count = nearest(table, place, key, but, hashes, chosen)
-    for other in chosen[:count]:
-        prefetch_features(table, other)
-    _add(row, table, place, features, targets, signs)
-    for other in chosen[:count]:
-        _add(row, table, other, features, targets, signs)
-        read[end] = node_at(table, other)
-        end += 1
-    share = np.float32(1.0 / (count + 1))
-    for c in range(len(row)):
-        row[c] *= share
-    return end
-
-
-@compiled
-def describe(rows, table, place, but, key, room, targets, signs, near_read, far_read):  # type: ignore[no-untyped-def]
-    """Write the three rows of a node, each at length 1 or 0.
+def describe(rows, table, place, but, key, room, near_read, far_read):  # type: ignore[no-untyped-def]
+    """Write the rows of a node, each at length 1, or 0 where there is nothing.
 
     Args:
-        rows: float32 ``[3, width]``: own features, one step, two steps.
+        rows: see `room_for_rows`; what they held is cleared.
         table: the graph.
         place: of the node.
         but: id of a neighbour that doesn't count; -1 for none.
         key: decides which neighbours count.
-        room: see `room_for_rows`.
-        targets: of the projection.
-        signs: of the projection.
-        near_read: ids of the neighbours whose own neighbours were read.
-        far_read: ids of nodes whose features alone were read.
+        room: see `room_for_walk`.
+        near_read: where to write the ids of the neighbours whose own neighbours were read.
+        far_read: the same for nodes whose features alone were read.
 
     Returns: how many there are of both.
     """
-    features, (hashes, chosen), _, step = room
-    rows[:] = 0.0
-    _add(rows[0], table, place, features, targets, signs)
-    end = _step(rows[1], table, place, but, key, room, targets, signs, far_read, 0)
+    _clear(rows)
+    _, (hashes, chosen), _ = room
+    _add(rows, OWN, 1.0, table, place, room)
     count = nearest(table, place, key, but, hashes, chosen)
-    for c in range(len(step)):
-        rows[2, c] = rows[1, c]
+    end = _add_step(rows, ONE, table, place, but, key, room, far_read, 0)
+    values, columns, size, _ = rows
+    for i in range(size[0]):
+        values[columns[i], TWO] = values[columns[i], ONE]
     for i in range(count):
         near_read[i] = node_at(table, chosen[i])
-        step[:] = 0.0
-        end = _step(step, table, chosen[i], -1, key, room, targets, signs, far_read, end)
-        for c in range(len(step)):
-            rows[2, c] += step[c]
-    _to_length_1(rows[0])
-    _to_length_1(rows[1])
-    _to_length_1(rows[2])
-    for c in range(len(step)):
-        rows[2, c] += np.float32(OWN) * rows[0, c]
-    _to_length_1(rows[2])
+        end = _add_step(rows, TWO, table, chosen[i], -1, key, room, far_read, end)
+    for row in (OWN, ONE, TWO):
+        _to_length_1(rows, row)
+    for i in range(size[0]):
+        values[columns[i], TWO] += np.float32(OWN_WEIGHT) * values[columns[i], OWN]
+    _to_length_1(rows, TWO)
     return count, end
 
 
 @compiled
-def _to_length_1(row: NDArray[np.float32]) -> None:
+def _clear(rows) -> None:  # type: ignore[no-untyped-def]
+    values, columns, size, used = rows
+    for i in range(size[0]):
+        values[columns[i]] = np.float32(0.0)
+        used[columns[i]] = False
+    size[0] = 0
+
+
+@compiled
+def _add(rows, row, weight, table, place, room) -> None:  # type: ignore[no-untyped-def]
+    """Add a node's features, at length 1 and weighted; a node without any adds nothing."""
+    values, columns, size, used = rows
+    (of, features), _, _ = room
+    count = copy_features(table, place, of, features, 0)
+    square = np.float32(0.0)
+    for e in range(count):
+        square += features[e] * features[e]
+    if square == 0.0:
+        return
+    scale = np.float32(weight) / np.sqrt(square)
+    end = size[0]
+    for e in range(count):
+        c = of[e]
+        if not used[c]:
+            used[c] = True
+            columns[end] = c
+            end += 1
+        values[c, row] += features[e] * scale
+    size[0] = end
+
+
+@compiled
+def _add_step(rows, row, table, place, but, key, room, read, end):  # type: ignore[no-untyped-def]
+    """Add the mean over a node and its neighbours that count; returns where what was read ends."""
+    _, _, (hashes, chosen) = room
+    count = nearest(table, place, key, but, hashes, chosen)
+    for other in chosen[:count]:
+        prefetch_features(table, other)
+    weight = 1.0 / (count + 1)
+    _add(rows, row, weight, table, place, room)
+    for other in chosen[:count]:
+        _add(rows, row, weight, table, other, room)
+        read[end] = node_at(table, other)
+        end += 1
+    return end
+
+
+@compiled
+def _to_length_1(rows, row) -> None:  # type: ignore[no-untyped-def]
+    values, columns, size, _ = rows
     square = 0.0
-    for c in range(len(row)):
-        square += float(row[c]) * float(row[c])
+    for i in range(size[0]):
+        value = float(values[columns[i], row])
+        square += value * value
     scale = np.float32(1.0 / math.sqrt(square)) if square > 0.0 else np.float32(0.0)
-    for c in range(len(row)):
-        row[c] *= scale
+    for i in range(size[0]):
+        values[columns[i], row] *= scale
 
 
 @compiled
-def product(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
-    """The scalar product of two rows, four sums side by side."""
-    p = q = s = t = 0.0
-    whole = len(a) - len(a) % 4
-    for c in range(0, whole, 4):
-        p += float(a[c]) * float(b[c])
-        q += float(a[c + 1]) * float(b[c + 1])
-        s += float(a[c + 2]) * float(b[c + 2])
-        t += float(a[c + 3]) * float(b[c + 3])
-    for c in range(whole, len(a)):
-        p += float(a[c]) * float(b[c])
-    return (p + q) + (s + t)
-
-
-@compiled
-def own_cosine(table, u, v, one, two):  # type: ignore[no-untyped-def]
-    """The cosine of the features of two nodes as they are; 0 where one has none.
+def cosines(one, other, out) -> None:  # type: ignore[no-untyped-def]
+    """Scalar products of the rows of two nodes.
 
     Args:
-        table: the graph.
-        u: place of one node.
-        v: place of the other.
-        one: room for the columns and values of a node.
-        two: the same for the other.
+        one: rows of a node.
+        other: rows of the other.
+        out: own features; one step; two steps; own features of each with one step of the other.
     """
-    count, other = copy_features(table, u, *one, 0), copy_features(table, v, *two, 0)
-    a = b = both = 0.0
-    for e in range(count):
-        a += float(one[1][e]) * float(one[1][e])
-    for e in range(other):
-        b += float(two[1][e]) * float(two[1][e])
-    e = 0
-    for f in range(other):
-        while e < count and one[0][e] < two[0][f]:
-            e += 1
-        if e == count:
-            break
-        if one[0][e] == two[0][f]:
-            both += float(one[1][e]) * float(two[1][f])
-    return both / math.sqrt(a * b) if a > 0.0 and b > 0.0 else 0.0
+    values, columns, size, _ = one
+    others = other[0]
+    own = first = second = both = 0.0
+    for i in range(size[0]):
+        a, b = values[columns[i]], others[columns[i]]
+        own += float(a[OWN]) * float(b[OWN])
+        first += float(a[ONE]) * float(b[ONE])
+        second += float(a[TWO]) * float(b[TWO])
+        both += float(a[OWN]) * float(b[ONE]) + float(a[ONE]) * float(b[OWN])
+    out[0], out[1], out[2], out[3] = own, first, second, both
+
+
+@compiled
+def project(rows, targets, signs, length, out: NDArray[np.int16]) -> None:  # type: ignore[no-untyped-def]
+    """The row over two steps, projected to fewer columns, as whole numbers at a length."""
+    values, columns, size, used = rows
+    spread = len(targets) // len(used)
+    sums, square = np.zeros(len(out)), 0.0
+    for i in range(size[0]):
+        c = np.int64(columns[i])
+        for t in range(c * spread, c * spread + spread):
+            sums[targets[t]] += float(signs[t]) * float(values[c, TWO])
+    for u in range(len(out)):
+        square += sums[u] * sums[u]
+    scale = length / math.sqrt(square) if square > 0.0 else 0.0
+    for u in range(len(out)):
+        out[u] = np.int16(np.rint(sums[u] * scale))
