@@ -20,7 +20,7 @@ from grapheraser.kernels.paged import copy_features, node_at, prefetch_features
 from grapheraser.links.adjacency import nearest
 
 # Neighbours that count in the step from the node, and in the one from there.
-SECOND, FIRST = 8, 4
+SECOND, FIRST = 10, 5
 # Nodes whose features alone are read.
 MOST_FAR = FIRST * (SECOND + 1)
 # How much a node's own features count beside those around it.
