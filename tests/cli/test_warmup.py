@@ -23,6 +23,12 @@ def test_it_says_what_is_ready_and_where() -> None:
     assert done.stdout.startswith("models    mlp\ncompiled  0 kernels in ")
 
 
+def test_link_runs_are_warmed_up_by_name() -> None:
+    report = data("warmup", "--models", "links")
+    assert report["models"] == ["links"]
+    assert data("warmup", "--models", "links")["kernels"] == 0
+
+
 def test_an_unknown_model_is_named() -> None:
     done = run("warmup", "--models", "mlp,resnet")
     assert done.returncode == 1

@@ -6,6 +6,10 @@ keeps to save time must be what a fresh fit makes as well.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +23,7 @@ from grapheraser.graph import Request
 from grapheraser.links.index import Index
 from grapheraser.receipts import EXACT
 from tests.links.graphs import bipartite_graph, hub_graph
+from tests.property.test_processors import OTHER, ROOT
 from tests.strategies import TwoHops, requests_for, small_graph, small_graphs
 
 pytestmark = pytest.mark.slow
@@ -147,6 +152,36 @@ def test_the_order_of_requests_has_no_part_in_the_result(data: st.DataObject) ->
     for request in shuffled:
         other.unlearn(request)
     assert bits(one) == bits(other)
+
+
+OF_A_RUN = """
+import hashlib, sys
+import grapheraser as ge
+from tests.links.graphs import hub_graph
+graph = hub_graph()
+links = ge.LinkEraser(sample=50).fit(graph)
+links.unlearn(ge.Nodes([0, 77]))
+found = links.weights_, links.predict_proba(graph.edges[500:700]).tobytes(), links.rank(100).nodes
+print(hashlib.sha256(repr(found).encode()).hexdigest())
+"""
+
+
+def test_a_run_has_the_same_bits_on_another_processor(tmp_path: Path) -> None:
+    other = {**OTHER, "NUMBA_CACHE_DIR": str(tmp_path)}  # compiled for another processor
+    found = []
+    for changes in ({}, other):
+        paths = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
+        environment = {**os.environ, **changes, "PYTHONPATH": paths}
+        done = subprocess.run(
+            [sys.executable, "-c", OF_A_RUN],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=ROOT,
+            check=True,
+        )
+        found.append(done.stdout)
+    assert found[0] == found[1]
 
 
 def test_an_index_that_followed_changes_is_that_of_the_graph() -> None:
