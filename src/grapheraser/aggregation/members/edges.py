@@ -73,7 +73,7 @@ def _add_pairs(table, places, everyone, sign, counts):  # type: ignore[no-untype
                         counts[its, label] += sign
 
 
-@compiled(error_model="numpy")
+@compiled
 def _evidence(counts, pointers, near, every, owns):  # type: ignore[no-untyped-def]
     c = len(counts)
     out, totals = np.zeros((len(every), c)), counts.sum(axis=1)

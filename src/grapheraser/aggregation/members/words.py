@@ -192,7 +192,7 @@ def _add_values(table, places, sign, sums):  # type: ignore[no-untyped-def]
             sums[1, label, columns[e]] += sign * value * value
 
 
-@compiled(error_model="numpy")
+@compiled
 def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # type: ignore[no-untyped-def]
     """Log posteriors; ``own[r]`` is the class that row r itself was counted in, or -1."""
     c, (features, width) = len(totals), logs.shape
@@ -224,7 +224,7 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # t
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-untyped-def]
     """The same with a Gaussian per class and column."""
     c, features = sums.shape[1:]
@@ -264,7 +264,7 @@ def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-unty
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _gaussians(classes, sums, mean_all, var_all):  # type: ignore[no-untyped-def]
     """Means, variances and their logarithms ``[num_features, num_classes]``, in whole vectors."""
     c, features = sums.shape[1:]
@@ -296,7 +296,7 @@ def _fill(table, place, columns, values, fixed, x):  # type: ignore[no-untyped-d
         x[columns[e]] = fixed[e]
 
 
-@compiled(error_model="numpy")
+@compiled
 def _moments(a, b, n, mean_all, var_all):  # type: ignore[no-untyped-def]
     """Mean and variance of a Gaussian, from n values with these sums."""
     mean = (a + mean_all) / (n + 1.0)

@@ -62,7 +62,7 @@ def pool_weights(
     return PoolWeights(x[:num_members].copy(), x[num_members:].copy())
 
 
-@compiled(error_model="numpy")
+@compiled
 def _solve(L, labels, start):  # type: ignore[no-untyped-def]
     num_members, num_classes, _ = L.shape
     x = np.zeros(num_members + num_classes)
@@ -88,7 +88,7 @@ def _solve(L, labels, start):  # type: ignore[no-untyped-def]
     return x
 
 
-@compiled(error_model="numpy")
+@compiled
 def _look(L, labels, x, start):  # type: ignore[no-untyped-def]
     """Value, gradient and the lower half of the Hessian at ``x = (w, b)``.
 
@@ -111,7 +111,7 @@ def _look(L, labels, x, start):  # type: ignore[no-untyped-def]
     return _unpacked(totals, counts, x, start)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _posteriors(L, labels, x, first, count, z, p, terms):  # type: ignore[no-untyped-def]
     """Posteriors of some nodes; the terms of the value, and of each class's mass."""
     num_members, num_classes = L.shape[:2]
@@ -140,7 +140,7 @@ def _posteriors(L, labels, x, first, count, z, p, terms):  # type: ignore[no-unt
         terms[0, v] -= z[labels[first + v], v]
 
 
-@compiled(error_model="numpy")
+@compiled
 def _slopes(L, labels, first, count, p, terms):  # type: ignore[no-untyped-def]
     """Terms of the gradient and the Hessian, in the order in which `_unpacked` reads them."""
     num_members, num_classes = L.shape[:2]
@@ -190,7 +190,7 @@ def _add_up(terms, count, totals):  # type: ignore[no-untyped-def]
         q += 1
 
 
-@compiled(error_model="numpy")
+@compiled
 def _unpacked(totals, counts, x, start):  # type: ignore[no-untyped-def]
     """Value, gradient and Hessian from the sums over all nodes, with the pulls."""
     num_members, num_classes = len(start), len(counts)
@@ -216,7 +216,7 @@ def _unpacked(totals, counts, x, start):  # type: ignore[no-untyped-def]
     return value, gradient, hessian
 
 
-@compiled(error_model="numpy")
+@compiled
 def _step(hessian, gradient, x, num_members):  # type: ignore[no-untyped-def]
     """Newton's step on the unknowns that are free to move: weights at 0 may not fall below it."""
     free = np.ones(len(x), dtype=np.bool_)
@@ -235,7 +235,7 @@ def _step(hessian, gradient, x, num_members):  # type: ignore[no-untyped-def]
     return step
 
 
-@compiled(error_model="numpy")
+@compiled
 def _newton(hessian, gradient, free):  # type: ignore[no-untyped-def]
     """``-H^-1 g`` on the free unknowns, by Cholesky; 0 on the others."""
     at = np.flatnonzero(free)
