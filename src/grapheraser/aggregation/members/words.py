@@ -209,7 +209,8 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # t
             for e in range(size):
                 sums = sums + load(logs, columns[e] * width + start, HALF)
             store(line, start, sums)
-        scores[:] = line[:c]
+        for k in range(c):
+            scores[k] = line[k]
         if mine >= 0:
             for e in range(size):
                 left[e] = logarithm(counts[mine, columns[e]] - 1 + SMOOTHING)
@@ -242,7 +243,8 @@ def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-unty
         mine, scores = own[r], out[r]
         prefetch_features(table, places[min(r + _AHEAD, len(places) - 1)])
         _fill(table, places[r], columns, values, terms, x)
-        line[:c] = prior
+        for k in range(c):
+            line[k] = prior[k]
         for start in range(0, width, HALF_LANES):
             total = load(line, start, HALF)
             for f in range(features):
@@ -250,7 +252,8 @@ def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-unty
                 square = away * away / load(variances, f * width + start, HALF)
                 total = total - (square + load(logs, f * width + start, HALF)) * 0.5
             store(line, start, total)
-        scores[:] = line[:c]
+        for k in range(c):
+            scores[k] = line[k]
         if mine >= 0:
             for f in range(features):
                 a, b = sums[0, mine, f] - x[f], sums[1, mine, f] - x[f] * x[f]
