@@ -34,7 +34,7 @@ from grapheraser.kernels.paged import (
     prefetch_features,
     size_at,
 )
-from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store
+from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
 SMOOTHING = 0.1
 # A Gaussian's variance counts as if so many nodes more had the variance of all.
@@ -205,22 +205,24 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # t
         for k in range(c):
             line[k] = prior[k] - size * log_totals[k]
         for start in range(0, width, HALF_LANES):
-            sums = load(line, start, HALF)
-            for e in range(size):
-                sums = sums + load(logs, columns[e] * width + start, HALF)
-            store(line, start, sums)
+            sums, others = load(line, start, HALF), zeros(line, HALF)
+            for e in range(1, size, 2):
+                sums = sums + load(logs, columns[e - 1] * width + start, HALF)
+                others = others + load(logs, columns[e] * width + start, HALF)
+            if size % 2:
+                sums = sums + load(logs, columns[size - 1] * width + start, HALF)
+            store(line, start, sums + others)
         for k in range(c):
             scores[k] = line[k]
         if mine >= 0:
             for e in range(size):
-                left[e] = logarithm(counts[mine, columns[e]] - 1 + SMOOTHING)
-            others = totals[mine] - size + SMOOTHING * features
-            score = prior[mine] - size * logarithm(others)
+                left[e] = counts[mine, columns[e]] - 1 + SMOOTHING
             for e in range(size):
-                whole = logs[columns[e], mine]
-                score += whole
-                score += left[e] - whole
-            scores[mine] = score
+                left[e] = logarithm(left[e])
+            scores[mine] = prior[mine]
+            scores[mine] -= size * logarithm(totals[mine] - size + SMOOTHING * features)
+            for e in range(size):
+                scores[mine] += left[e]
     floor_rows(out)
     return out
 
