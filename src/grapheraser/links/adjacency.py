@@ -88,9 +88,11 @@ def nearest(
             continue
         value = paired(own, np.uint64(node))
         if count < most or value < hashes[most - 1]:
-            count = admit(value, locate(table, node), hashes, chosen, count)
+            count = admit(value, node, hashes, chosen, count)
     if not few:
         put_in_order(chosen, count)
+        for i in range(count):
+            chosen[i] = locate(table, chosen[i])
     return count
 
 

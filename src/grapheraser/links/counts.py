@@ -33,7 +33,7 @@ def room_for_counts() -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.
     )
 
 
-@compiled(error_model="numpy")
+@compiled
 def count_common(table, u, v, edge, key, out, room, read):  # type: ignore[no-untyped-def]
     """Common neighbours: how many, and the sums of 1 / log degree and of 1 / degree.
 
@@ -67,7 +67,7 @@ def count_common(table, u, v, edge, key, out, room, read):  # type: ignore[no-un
     return hits
 
 
-@compiled(error_model="numpy")
+@compiled
 def count_paths(table, u, v, edge, key, room, read):  # type: ignore[no-untyped-def]
     """The sum over paths u - a - b - v of 1 / sqrt(degree of a * degree of b).
 

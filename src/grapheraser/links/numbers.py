@@ -21,8 +21,14 @@ from grapheraser.aggregation.base import Change
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import mixed
-from grapheraser.kernels.paged import NOWHERE, copy_features, degree_at, locate, node_at, size_at
-from grapheraser.links.adjacency import adjacent, nearest
+from grapheraser.kernels.neighbourhoods import (
+    ANY,
+    chosen_alike,
+    features_differ,
+    places_for,
+)
+from grapheraser.kernels.paged import NOWHERE, degree_at, locate
+from grapheraser.links.adjacency import adjacent
 from grapheraser.links.counts import (
     MOST_AROUND,
     MOST_COMMON,
@@ -123,7 +129,7 @@ def _mark(node: int, way: int) -> np.uint32:
     )
 
 
-@compiled(error_model="numpy")
+@compiled
 def _describe_all(table, pairs, key, num_features, reading):  # type: ignore[no-untyped-def]
     out = np.zeros((len(pairs), len(NUMBERS)))
     pointers = np.zeros(len(pairs) + 1, dtype=np.int64)
@@ -166,22 +172,17 @@ def _describe_all(table, pairs, key, num_features, reading):  # type: ignore[no-
 def _flags(before, after, touched, key):  # type: ignore[no-untyped-def]
     """For each hash, the ways of reading in which a touched node is not what it was, as bits."""
     flags = np.zeros(1 << _BITS, dtype=np.uint8)
-    hashes, old = np.empty(FIRST, dtype=np.uint64), np.empty(FIRST, dtype=np.int64)
-    new = np.empty(FIRST, dtype=np.int64)
+    hashes, chosen = places_for(FIRST)
+    room = hashes, chosen, np.empty_like(chosen)
     for node in touched:
         at = _mark(node, 0) >> np.uint32(2)
         was, place = locate(before, node), locate(after, node)
         flags[at] |= 1 << _AROUND
         if was == NOWHERE:
             continue  # nothing has read a node that is new
-        if _features_differ(before, was, after, place):
+        if features_differ(before, was, after, place):
             flags[at] |= (1 << _STEP) | (1 << _FAR)
-            continue
-        count = nearest(before, was, key, -1, hashes, old)
-        differs = nearest(after, place, key, -1, hashes, new) != count
-        for i in range(0 if differs else count):
-            differs |= node_at(before, old[i]) != node_at(after, new[i])
-        if differs:
+        elif chosen_alike(before, was, after, place, ANY, key, room) < 0:
             flags[at] |= 1 << _STEP
     return flags
 
@@ -190,17 +191,6 @@ def _flags(before, after, touched, key):  # type: ignore[no-untyped-def]
 def _flag_all(flags: NDArray[np.uint8], nodes: NDArray[np.int64]) -> None:
     for node in nodes:
         flags[_mark(node, 0) >> np.uint32(2)] = 7
-
-
-@compiled
-def _features_differ(before, was, after, place):  # type: ignore[no-untyped-def]
-    most = max(size_at(before, was), size_at(after, place))
-    columns, values = np.empty(2 * most, dtype=np.int32), np.empty(2 * most, dtype=np.float32)
-    count = copy_features(before, was, columns, values, 0)
-    differs = copy_features(after, place, columns, values, most) - most != count
-    for e in range(0 if differs else count):
-        differs |= columns[e] != columns[most + e] or values[e] != values[most + e]
-    return differs
 
 
 @compiled

@@ -72,7 +72,7 @@ def scores(columns: NDArray[np.float64], weights: Vector) -> Vector:
     return found
 
 
-@compiled(error_model="numpy")
+@compiled
 def _columns(numbers):  # type: ignore[no-untyped-def]
     out = np.empty((len(COLUMNS), len(numbers)))
     for i in range(len(numbers)):
@@ -94,7 +94,7 @@ def _columns(numbers):  # type: ignore[no-untyped-def]
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _scores(columns, weights):  # type: ignore[no-untyped-def]
     out = np.zeros(columns.shape[1])
     for j in range(len(weights)):
@@ -103,7 +103,7 @@ def _scores(columns, weights):  # type: ignore[no-untyped-def]
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _solve(columns, labels):  # type: ignore[no-untyped-def]
     x = np.zeros(len(columns))
     value, gradient, hessian = _look(columns, labels, x)
@@ -125,7 +125,7 @@ def _solve(columns, labels):  # type: ignore[no-untyped-def]
     return x
 
 
-@compiled(error_model="numpy")
+@compiled
 def _look(columns, labels, x):  # type: ignore[no-untyped-def]
     """Value, gradient and the lower half of the Hessian."""
     n, m = columns.shape
@@ -168,7 +168,7 @@ def _product(a: Vector, b: Vector) -> float:
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
 
 
-@compiled(error_model="numpy")
+@compiled
 def _newton(A, gradient):  # type: ignore[no-untyped-def]
     """``-A^-1 g`` by Cholesky, in place of A's lower half."""
     n, s = len(gradient), -gradient
@@ -189,7 +189,7 @@ def _newton(A, gradient):  # type: ignore[no-untyped-def]
     return s
 
 
-@compiled(error_model="numpy")
+@compiled
 def logistic(log_odds: Vector) -> Vector:
     """The probability for each logarithm of odds."""
     out = np.empty(len(log_odds))
