@@ -35,6 +35,7 @@ def run(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
     datasets: Annotated[str, typer.Option(help="Data sets, e.g. cora,physics.")] = "",
     models: Annotated[str, typer.Option(help="Models, e.g. gcn,gat.")] = "",
+    device: Annotated[str, typer.Option(help="Torch device, for benchmarks that train.")] = "",
     out: Annotated[Path | None, typer.Option(help="File for the JSON report.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -47,12 +48,12 @@ def run(
     module = import_module(f"grapheraser.bench.{module_name}")
     function = getattr(module, variant or "run")
     options: dict[str, Any] = {"progress": say}
-    for option, text in (("datasets", datasets), ("models", models)):
+    for option, text in (("datasets", datasets), ("models", models), ("device", device)):
         if not text:
             continue
         if option not in inspect.signature(function).parameters:
             raise ParameterError(f"benchmark '{name}' has no option --{option}.")
-        options[option] = text.split(",")
+        options[option] = text if option == "device" else text.split(",")
     for model in options.get("models", ()):
         if model not in PRESETS:
             raise ParameterError(f"unknown model '{model}'. Choose from: {', '.join(PRESETS)}.")
