@@ -12,3 +12,9 @@ def test_the_gpu_benchmark_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("bench", "cuda")
     assert done.returncode == 1
     assert done.stderr.startswith("error: benchmark 'cuda' needs a GPU")
+
+
+def test_an_option_that_a_benchmark_does_not_take_is_refused() -> None:
+    done = run("bench", "links-cost", "--device", "cpu")
+    assert done.returncode == 1
+    assert "benchmark 'links-cost' has no option --device" in done.stderr
