@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch_geometric.data import Data
 
 import grapheraser as ge
 from grapheraser import errors
@@ -109,6 +110,18 @@ def test_labels_and_roles_have_no_part_in_it(graph: ge.Graph) -> None:
     one, other = ge.LinkEraser().fit(graph), ge.LinkEraser().fit(bare)
     assert one.graph_ == other.graph_
     assert one.weights_ == other.weights_
+
+
+def test_a_pyg_data_needs_no_labels_and_stays_as_it_is(graph: ge.Graph) -> None:
+    full = graph.to_pyg()
+    bare = Data(x=full.x, edge_index=full.edge_index, node_id=full.node_id)
+    keys = sorted(full.keys())
+    one, other = ge.LinkEraser().fit(full), ge.LinkEraser().fit(bare)
+    assert one.graph_ == other.graph_ == ge.LinkEraser().fit(graph).graph_
+    assert sorted(full.keys()) == keys
+    assert int(full.y.max()) > 0
+    with pytest.raises(errors.GraphError, match="needs 'x', 'edge_index' and 'y'"):
+        ge.LinkEraser().fit(Data(edge_index=full.edge_index))
 
 
 @pytest.mark.parametrize(

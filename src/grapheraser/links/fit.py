@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from grapheraser.eraser.state import fit_state
 from grapheraser.eraser.warmup import compiling, warm_up
 from grapheraser.errors import GraphError
-from grapheraser.graph import Graph
-from grapheraser.links.graph import link_graph
+from grapheraser.graph import UNLABELLED, Graph
+from grapheraser.links.graph import BY_LABEL, Sides, link_graph
 from grapheraser.links.model import SHARDS
 from grapheraser.links.settings import MEMBERS, describe, resolve
 from grapheraser.links.snapshot import LinkSnapshot
@@ -25,7 +28,7 @@ def fit(arguments: Mapping[str, Any], graph: Graph | Any) -> LinkSnapshot:
         graph: a `Graph`, or a PyG ``Data``.
     """
     settings = resolve(arguments)
-    graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
+    graph = graph if isinstance(graph, Graph) else _from_pyg(graph, arguments["sides"])
     _check_learnable(graph)
     has_shards = SHARDS in MEMBERS[arguments["members"]]
     graph = link_graph(graph, arguments["sides"], arguments["width"] if has_shards else 1)
@@ -44,6 +47,16 @@ def make_partition(arguments: Mapping[str, Any], graph: Graph, *, has_shards: bo
         return partition_graph(
             graph, arguments["partition"], num_shards=num_shards, seed=arguments["seed"]
         )
+
+
+def _from_pyg(data: Any, sides: Sides) -> Graph:
+    """A PyG ``Data`` without its labels and masks, if it has any; labels may tell the sides."""
+    if sides == BY_LABEL or getattr(data, "x", None) is None:
+        return Graph.from_pyg(data)
+    bare = copy.copy(data)
+    bare.y = np.full(len(data.x), UNLABELLED)
+    bare.train_mask = bare.val_mask = bare.test_mask = None
+    return Graph.from_pyg(bare, num_classes=1)
 
 
 def _check_learnable(graph: Graph) -> None:
