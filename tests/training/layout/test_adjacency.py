@@ -30,7 +30,7 @@ def test_weights_equal_those_of_dense_matrices(name: str) -> None:
         "sum": dense,
     }[declared.weighing(spec)]
 
-    found = adjacency_of(spec, graph.indptr, graph.indices, np.float64)
+    found = adjacency_of(spec, graph, np.float64)
     rows = np.repeat(np.arange(n), np.diff(found.indptr))
     np.testing.assert_allclose(found.forward, weights[rows, found.indices], rtol=1e-12)
     np.testing.assert_allclose(found.backward, weights[found.indices, rows], rtol=1e-12)
