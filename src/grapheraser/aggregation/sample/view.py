@@ -89,13 +89,18 @@ def moved(before: Graph, after: Graph, touched: Ids, seed: int) -> Ids:
 
 
 def _counted(graph: Graph, nodes: Ids, bound: Bound) -> Ids:
-    """Ids of the neighbours that count for each node ``[len(nodes), FANOUT]``, filled with -1."""
+    """Ids of the neighbours that count for each node ``[len(nodes), FANOUT]``, filled with -1.
+
+    Where edges have weights, the bits of these stand beside them.
+    """
     near = gather_field(graph, graph.positions(nodes), bound, hops=1, features=NO_FEATURES)
-    lists = np.full((len(nodes), FANOUT), -1, dtype=np.int64)
+    lists = np.full((len(nodes), 2 * FANOUT), -1, dtype=np.int64)
     starts = near.indptr[:-1]
     for i in range(FANOUT):
         has = np.flatnonzero(near.indptr[1:] - starts > i)
         lists[has, i] = near.nodes[near.indices[starts[has] + i]]
+        if len(near.weights):
+            lists[has, FANOUT + i] = near.weights.view(np.int32)[starts[has] + i]
     return lists
 
 
