@@ -92,8 +92,8 @@ def test_a_run_forgets_after_it_was_loaded(model: str, engine: str, tmp_path: Pa
     graph = with_edge_values(small_graph(), columns=columns, directed=True)
     eraser = eraser_of(model, engine, num_shards=3).fit(graph)
     eraser.save(tmp_path / "run")
-    own = {"model": ge.CustomModel(Weighing, hops=2)} if model == "custom" else {}
-    loaded = ge.GraphEraser.load(tmp_path / "run", **own)
+    own = ge.CustomModel(Weighing, hops=2) if model == "custom" else None
+    loaded = ge.GraphEraser.load(tmp_path / "run", model=own)
     assert bits(loaded) == bits(eraser)
     for each in (loaded, eraser):
         each.unlearn(ge.Edges(graph.edges[:2]))

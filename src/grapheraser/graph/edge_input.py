@@ -167,7 +167,8 @@ def _with_values(
         carried = np.column_stack([direction, here])
         differing = 0
     else:
-        carried = (here + there) / (comes_in + leads_out)[:, None].astype(np.float64)
+        ways = comes_in.astype(np.float64) + leads_out
+        carried = (here + there) / ways[:, None]
         other = comes_in & leads_out & (here != there).any(axis=1)
         differing = int(other.sum()) // 2
     counts = Counts(
