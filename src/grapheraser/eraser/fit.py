@@ -35,7 +35,7 @@ def fit(
     _check_trainable(graph)
     settings = resolve(arguments)
     check_edges(settings.training.model, graph)
-    warm_up(settings, graph.num_features)
+    warm_up(settings, graph.num_features, weighted=graph.edge_kind.width > 0)
     if partition is None:
         partition = make_partition(arguments, graph)
     else:

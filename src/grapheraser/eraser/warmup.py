@@ -39,7 +39,7 @@ def compiling() -> Iterator[None]:
         yield
 
 
-def warm_up(settings: Settings, num_features: int) -> None:
+def warm_up(settings: Settings, num_features: int, *, weighted: bool = False) -> None:
     """Make ready what a run with these settings will use, where that is our own code.
 
     The first time ever this compiles, and the result is kept on disk; the first time in a process
@@ -48,6 +48,7 @@ def warm_up(settings: Settings, num_features: int) -> None:
     Args:
         settings: of the run.
         num_features: columns of its graph.
+        weighted: whether the edges of its graph carry anything.
     """
     ours = _is_ours(settings.aggregator) and _is_ours(settings.engine)
     if ours and not isinstance(settings.training.model, CustomModel):
@@ -56,7 +57,7 @@ def warm_up(settings: Settings, num_features: int) -> None:
         executor = LocalExecutor(workers=1)
         tiny = replace(settings, training=training, executor=executor, partitioner=None)
         with compiling():
-            _rehearse(tiny, many=num_features > _FEW)
+            _rehearse(tiny, many=num_features > _FEW, weighted=weighted)
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,9 @@ def _is_ours(part: object) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _rehearse(tiny: Settings, *, many: bool) -> None:
+def _rehearse(tiny: Settings, *, many: bool, weighted: bool) -> None:
     """Fit, ask and change a graph of a dozen nodes, with many features or a dozen."""
-    graph = _tiny_graph(_MANY if many else 12)
+    graph = _tiny_graph(_MANY if many else 12, weighted=weighted)
     state = fit_state(tiny, graph, partition_graph(graph, "random", num_shards=3))
     _ = graph.fingerprint
     for request in (Nodes([0]), Edges([(4, 5)]), Features([7])):
@@ -138,8 +139,9 @@ def _rehearse(tiny: Settings, *, many: bool) -> None:
     check_structure(graph.pages, graph.num_classes)  # as every run that is read
 
 
-def _tiny_graph(num_features: int) -> Graph:
+def _tiny_graph(num_features: int, *, weighted: bool = False) -> Graph:
     n = 12
     ring = np.stack([np.arange(n), (np.arange(n) + 1) % n])
-    x = np.eye(n, num_features)
-    return Graph.from_arrays(x, ring, np.arange(n) % 2, test=[n - 1], each_edge_once=True)
+    x, weights = np.eye(n, num_features), np.ones(n) if weighted else None
+    y, test = np.arange(n) % 2, [n - 1]
+    return Graph.from_arrays(x, ring, y, test=test, each_edge_once=True, edge_weight=weights)

@@ -133,7 +133,8 @@ class Graph:
             at = around if consecutive else np.searchsorted(ids, around)
             return {"indptr": indptr, "indices": at.astype(np.int32)}
         if name == "edge_values":
-            return {"edge_values": edge_value_rows(self.table, places)}
+            plain = self.edge_kind == PLAIN
+            return {"edge_values": NO_VALUES if plain else edge_value_rows(self.table, places)}
         ids, y, role = self.pages.nodes()
         return {"ids": ids, "y": y, "role": role}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 CARRIED = ("edge_weight", "edge_attr")
+T = TypeVar("T")
 _WITHOUT = {"edge_weight": "without_weights()", "edge_attr": "without_edge_attr()"}
 
 
@@ -31,8 +32,8 @@ def edge_tensors(graph: Graph, device: str = "cpu") -> dict[str, Tensor]:
     }
 
 
-def taken(module: nn.Module, carried: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those that the module's ``forward`` takes."""
+def taken(module: nn.Module, carried: Mapping[str, T]) -> dict[str, T]:
+    """Those of what edges carry, by name, that the module's ``forward`` takes."""
     names = _parameters(module)
     # PyG's own models have both arguments, and say which of them their layers use.
     return {
@@ -53,6 +54,12 @@ def _parameters(module: nn.Module) -> Mapping[str, Any]:
         return {}
 
 
+def _carried(graph: Graph) -> list[str]:
+    """Names of what the edges of a graph carry."""
+    there = graph.edge_kind.weighted, graph.edge_kind.columns > 0
+    return [name for name, is_there in zip(CARRIED, there, strict=True) if is_there]
+
+
 def check_edges(model: Model, graph: Graph) -> None:
     """Refuse a graph whose edges the model can't use; warn of what a user's module ignores."""
     if isinstance(model, CustomModel):
@@ -60,9 +67,7 @@ def check_edges(model: Model, graph: Graph) -> None:
         return
     declared = None if model.closed_form else declaration_of(model.kind)
     weighs = declared is not None and declared.weighs_edges
-    refused = [name for name in CARRIED if getattr(graph, name) is not None]
-    if weighs:
-        refused = [name for name in refused if name != "edge_weight"]
+    refused = [name for name in _carried(graph) if name != "edge_weight" or not weighs]
     ways = [f"graph.{_WITHOUT[name]}" for name in refused]
     what = [f"'{name}'" for name in refused]
     if graph.directed and not weighs:
@@ -100,17 +105,9 @@ def _check_module(model: CustomModel, graph: Graph) -> None:
 
     with reference.reproducible(0):
         module = model.factory(graph.num_features, graph.num_classes)
-    given = {name: getattr(graph, name) for name in CARRIED}
-    given = {name: values for name, values in given.items() if values is not None}
-    parameters = list(_parameters(module).values())
-    needed = [
-        parameter.name
-        for parameter in parameters[2:]
-        if parameter.default is inspect.Parameter.empty
-        and getattr(parameter, "kind", None)
-        not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        and parameter.name not in given
-    ]
+    given = dict.fromkeys(_carried(graph))
+    others = list(_parameters(module).values())[2:]  # after x and edge_index
+    needed = [p.name for p in others if _is_needed(p) and p.name not in given]
     if needed:
         raise ParameterError(
             f"the forward of {model.name} needs {', '.join(map(repr, needed))}, which graph "
@@ -118,11 +115,19 @@ def _check_module(model: CustomModel, graph: Graph) -> None:
             hint="forward takes x and edge_index, and edge_weight and edge_attr where the graph "
             "has them.",
         )
-    ignored = [name for name in given if name not in taken(module, given)]
+    ignored = given.keys() - taken(module, given).keys()
     if ignored:
-        ways = ", ".join(f"graph.{_WITHOUT[name]}" for name in ignored)
+        names = [name for name in CARRIED if name in ignored]
+        ways = ", ".join(f"graph.{_WITHOUT[name]}" for name in names)
         warnings.warn(
-            f"{model.name} ignores the {' and '.join(map(repr, ignored))} of the graph: its "
+            f"{model.name} ignores the {' and '.join(map(repr, names))} of the graph: its "
             f"forward does not take them. Add the argument, or take them off with {ways}.",
             stacklevel=2,
         )
+
+
+def _is_needed(parameter: Any) -> bool:
+    """Whether a forward can't be called without this parameter."""
+    starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    is_starred = getattr(parameter, "kind", None) in starred
+    return parameter.default is inspect.Parameter.empty and not is_starred
