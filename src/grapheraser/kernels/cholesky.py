@@ -56,7 +56,7 @@ def solve_in_place(L: Matrix, B: Matrix) -> Matrix:
     return X[:, : B.shape[1]].copy()
 
 
-@compiled(error_model="numpy")
+@compiled
 def _factor(L: Matrix) -> None:
     """Overwrite the lower half with its Cholesky factor, block column by block column."""
     n = L.shape[0]
@@ -83,7 +83,7 @@ def _factor(L: Matrix) -> None:
         _update(L, end, panel)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _factor_block(L: Matrix, start: int, end: int) -> None:
     """The factor of one block on the diagonal."""
     column = np.zeros(_BLOCK)
@@ -101,7 +101,7 @@ def _factor_block(L: Matrix, start: int, end: int) -> None:
                 store(L, at, load(L, at, ONE) - load(column, j, ONE) * column[i - start])
 
 
-@compiled(error_model="numpy")
+@compiled
 def _divide(panel, L, start, end, at, tile):  # type: ignore[no-untyped-def]
     """Divide a tile of the panel's columns by the factor of the block above."""
     width = panel.shape[1]
@@ -112,7 +112,7 @@ def _divide(panel, L, start, end, at, tile):  # type: ignore[no-untyped-def]
         store(panel, j * width + at, sums / L[start + j, start + j])
 
 
-@compiled(error_model="numpy")
+@compiled
 def _update(L: Matrix, first: int, panel: Matrix) -> None:
     """``L[first:, first:] -= panel' panel`` on the lower half, and on some entries above it.
 
@@ -166,7 +166,7 @@ def _terms(panel, r, i, p, q, s, t):  # type: ignore[no-untyped-def]
     return p * panel[r, i] + q * panel[r + 1, i] + s * panel[r + 2, i] + t * panel[r + 3, i]
 
 
-@compiled(error_model="numpy")
+@compiled
 def _substitute(L: Matrix, X: Matrix) -> None:
     """Solve for every column of X ``[n, .]``, in place.
 

@@ -35,7 +35,7 @@ from grapheraser.kernels.paged import (
     node_at,
     nodes_at,
 )
-from grapheraser.kernels.sets import ranks
+from grapheraser.kernels.sets import rank_of, ranks
 from grapheraser.seeding import derive
 
 NEAR, FAR = 64, 16
@@ -177,8 +177,7 @@ def _two_before(before, after, places, two, moved, key):  # type: ignore[no-unty
         own = node_at(after, places[r])
         for i in range(chosen_around(after, places[r], ANY, key, hashes, middle)):
             node = node_at(after, middle[i])
-            at = np.searchsorted(moved, node)
-            if at == len(moved) or moved[at] != node:
+            if rank_of(node, moved) < 0:
                 continue
             for j in range(chosen_around(after, middle[i], LABELLED, key, far_hashes, far)):
                 if far[j] != places[r]:

@@ -41,7 +41,7 @@ def evidence(
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _evidence(pointers, near, every, others, guessed, beyond, hints, prior):  # type: ignore[no-untyped-def]
     c, m = len(prior), len(every)
     out, shares = np.zeros((m, c)), np.empty(c)
@@ -62,7 +62,7 @@ def _evidence(pointers, near, every, others, guessed, beyond, hints, prior):  # 
     return logarithms(out)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _guesses(beyond, hints, shares):  # type: ignore[no-untyped-def]
     """The classes of neighbours without a label: from the labels around them and their words."""
     out = np.empty(hints.shape)

@@ -376,7 +376,7 @@ def _exchanged(gram: Integers, old: Rows, new: Rows) -> Integers:
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _unpacked(gram: Integers, n: int, scale: float, ridge: float) -> NDArray[np.float64]:
     """The lower half of ``gram / scale`` with ``ridge`` added to the diagonal."""
     out = np.zeros((n, -(-n // LANES) * LANES))
@@ -397,7 +397,7 @@ def _scores(rows: NDArray[np.floating], weights: NDArray[np.float32]) -> Evidenc
     return scores[:, :c]
 
 
-@compiled(error_model="numpy")
+@compiled
 def _weighted(rows, weights):  # type: ignore[no-untyped-def]
     """Four rows side by side; the last ones again, where they are fewer."""
     m, (width, c) = len(rows), weights.shape

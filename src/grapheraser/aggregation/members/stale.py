@@ -28,7 +28,7 @@ from grapheraser.kernels.paged import (
     role_at,
     size_at,
 )
-from grapheraser.kernels.sets import find, put, room_for_set
+from grapheraser.kernels.sets import find, put, rank_of, room_for_set
 
 
 class Reach(NamedTuple):
@@ -119,8 +119,7 @@ def _stale(before, after, touched, walk, everyone, among):  # type: ignore[no-un
         return found, moved
     kept = 0
     for node in found:
-        at = np.searchsorted(among, node)
-        if at < len(among) and among[at] == node:
+        if rank_of(node, among) >= 0:
             found[kept] = node
             kept += 1
     return found[:kept].copy(), moved
@@ -166,8 +165,9 @@ def _seeing(table, near, slots, moved, moved_slots, step, key, most):  # type: i
     asked_slots, asked = room_for_set(most)
     found = np.empty(most, dtype=np.int64)
     hashes, chosen = places_for(step.most)
-    found[: len(near)] = near
     count, tried = len(near), 0
+    for i in range(count):
+        found[i] = near[i]
     for node in moved:
         place = locate(table, node)
         first = first_edge(table, place)

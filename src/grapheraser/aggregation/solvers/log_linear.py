@@ -62,19 +62,20 @@ def pool_weights(
     return PoolWeights(x[:num_members].copy(), x[num_members:].copy())
 
 
-@compiled(error_model="numpy")
+@compiled
 def _solve(L, labels, start):  # type: ignore[no-untyped-def]
     num_members, num_classes, _ = L.shape
     x = np.zeros(num_members + num_classes)
-    x[:num_members] = start
+    for i in range(num_members):
+        x[i] = start[i]
     value, gradient, hessian = _look(L, labels, x, start)
     for _ in range(_PASSES):
         step = _step(hessian, gradient, x, num_members)
         scale = 1.0
         for _ in range(_HALVINGS):
-            new = x + scale * step
-            slope = 0.0
+            new, slope = np.empty(len(x)), 0.0
             for i in range(len(x)):
+                new[i] = x[i] + scale * step[i]
                 if i < num_members:
                     new[i] = max(new[i], 0.0)
                 slope += gradient[i] * (new[i] - x[i])
@@ -88,7 +89,7 @@ def _solve(L, labels, start):  # type: ignore[no-untyped-def]
     return x
 
 
-@compiled(error_model="numpy")
+@compiled
 def _look(L, labels, x, start):  # type: ignore[no-untyped-def]
     """Value, gradient and the lower half of the Hessian at ``x = (w, b)``.
 
@@ -111,7 +112,7 @@ def _look(L, labels, x, start):  # type: ignore[no-untyped-def]
     return _unpacked(totals, counts, x, start)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _posteriors(L, labels, x, first, count, z, p, terms):  # type: ignore[no-untyped-def]
     """Posteriors of some nodes; the terms of the value, and of each class's mass."""
     num_members, num_classes = L.shape[:2]
@@ -122,7 +123,8 @@ def _posteriors(L, labels, x, first, count, z, p, terms):  # type: ignore[no-unt
         for c in range(num_classes):
             for v in range(count):
                 z[c, v] += x[i] * L[i, c, first + v]
-    top[:] = z[0]
+    for v in range(_ABREAST):
+        top[v] = z[0, v]
     for c in range(1, num_classes):
         for v in range(count):
             top[v] = max(top[v], z[c, v])
@@ -140,7 +142,7 @@ def _posteriors(L, labels, x, first, count, z, p, terms):  # type: ignore[no-unt
         terms[0, v] -= z[labels[first + v], v]
 
 
-@compiled(error_model="numpy")
+@compiled
 def _slopes(L, labels, first, count, p, terms):  # type: ignore[no-untyped-def]
     """Terms of the gradient and the Hessian, in the order in which `_unpacked` reads them."""
     num_members, num_classes = L.shape[:2]
@@ -190,7 +192,7 @@ def _add_up(terms, count, totals):  # type: ignore[no-untyped-def]
         q += 1
 
 
-@compiled(error_model="numpy")
+@compiled
 def _unpacked(totals, counts, x, start):  # type: ignore[no-untyped-def]
     """Value, gradient and Hessian from the sums over all nodes, with the pulls."""
     num_members, num_classes = len(start), len(counts)
@@ -198,12 +200,15 @@ def _unpacked(totals, counts, x, start):  # type: ignore[no-untyped-def]
     value, q = totals[0], 1 + num_classes
     for i in range(num_members):
         gradient[i] = totals[q]
-        hessian[num_members:, i] = totals[q + 1 : q + 1 + num_classes]
-        hessian[i, : i + 1] = totals[q + 1 + num_classes : q + 2 + num_classes + i]
+        for c in range(num_classes):
+            hessian[num_members + c, i] = totals[q + 1 + c]
+        for j in range(i + 1):
+            hessian[i, j] = totals[q + 1 + num_classes + j]
         q += 2 + num_classes + i
     for c in range(num_classes):
         at, mass = num_members + c, totals[1 + c]
-        hessian[at, num_members : at + 1] = totals[q : q + c + 1]
+        for d in range(c + 1):
+            hessian[at, num_members + d] = totals[q + d]
         q += c + 1
         gradient[at] = -counts[c] + (mass + OFFSET_PULL * x[at])
         hessian[at, at] += mass + OFFSET_PULL
@@ -216,12 +221,12 @@ def _unpacked(totals, counts, x, start):  # type: ignore[no-untyped-def]
     return value, gradient, hessian
 
 
-@compiled(error_model="numpy")
+@compiled
 def _step(hessian, gradient, x, num_members):  # type: ignore[no-untyped-def]
     """Newton's step on the unknowns that are free to move: weights at 0 may not fall below it."""
-    free = np.ones(len(x), dtype=np.bool_)
-    for i in range(num_members):
-        free[i] = not (x[i] <= 0.0 and gradient[i] > 0.0)
+    free = np.empty(len(x), dtype=np.bool_)
+    for i in range(len(x)):
+        free[i] = i >= num_members or not (x[i] <= 0.0 and gradient[i] > 0.0)
     step = _newton(hessian, gradient, free)
     for _ in range(num_members):
         stuck = False
@@ -235,11 +240,14 @@ def _step(hessian, gradient, x, num_members):  # type: ignore[no-untyped-def]
     return step
 
 
-@compiled(error_model="numpy")
+@compiled
 def _newton(hessian, gradient, free):  # type: ignore[no-untyped-def]
     """``-H^-1 g`` on the free unknowns, by Cholesky; 0 on the others."""
-    at = np.flatnonzero(free)
-    n = len(at)
+    at, n = np.empty(len(free), dtype=np.int64), 0
+    for i in range(len(free)):
+        if free[i]:
+            at[n] = i
+            n += 1
     A, s = np.empty((n, n)), np.empty(n)
     for i in range(n):
         s[i] = -gradient[at[i]]

@@ -135,7 +135,9 @@ def matmul(h: Matrix, weight: Matrix) -> Matrix:
     depth, width = weight.shape
     lanes = width + -width % LANES
     wide = np.zeros((depth, lanes), dtype=np.float32)
-    wide[:, :width] = weight
+    for k in range(depth):
+        for u in range(width):
+            wide[k, u] = weight[k, u]
     rows = len(h)
     out, line = np.empty((rows, width), dtype=np.float32), np.empty((4, lanes), dtype=np.float32)
     # Four rows at a time, since each row's sum waits for its last term; the last rows repeat.
