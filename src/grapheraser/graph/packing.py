@@ -212,7 +212,7 @@ def edited_values(page: Page, width: int, keep: NDArray[np.bool_], rows: Ids, id
     """What the entries that `edited_edges` leaves of a page carry."""
     if not width or (len(rows) == 0 and keep.all()):
         return page.values
-    stays = _stays(page.edges.view(np.int64), keep, rows, ids)
+    stays = _stays(page.edges.view(np.int64), keep, rows, np.ascontiguousarray(ids))
     return packed_values(unpacked_values(page.values, width)[stays])
 
 
