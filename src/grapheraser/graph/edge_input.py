@@ -15,6 +15,8 @@ from grapheraser.graph.csr import row_pointers, symmetric_csr
 from grapheraser.graph.edge_values import BOTH, NO_VALUES, EdgeKind, Values
 from grapheraser.kernels.paged import INCOMING, OUTGOING
 
+_KEEPING = "directed=True keeps directions"
+
 Keys = NDArray[np.int64]
 Means = NDArray[np.float64]
 
@@ -203,10 +205,13 @@ def _notes(kind: EdgeKind, counts: Counts, each_edge_once: bool) -> tuple[str, .
         merging = "merged, with the mean of what they carry" if carried else "dropped"
         notes.append(f"{counts.repeated} duplicate edges {merging}")
     if counts.one_way and not kind.directed and not each_edge_once:
-        notes.append(f"the input was directed: the reverse of {counts.one_way} edges was added")
+        notes.append(
+            f"the input was directed: the reverse of {counts.one_way} edges was added ({_KEEPING})"
+        )
     if counts.differing:
         notes.append(
-            f"the two directions of {counts.differing} edges carry other values: both got the mean"
+            f"the two directions of {counts.differing} edges carry other values: both got the mean "
+            f"({_KEEPING})"
         )
     return tuple(notes)
 
