@@ -34,7 +34,7 @@ from grapheraser.kernels.paged import (
     prefetch_features,
     size_at,
 )
-from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store
+from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
 SMOOTHING = 0.1
 # A Gaussian's variance counts as if so many nodes more had the variance of all.
@@ -205,24 +205,33 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # t
         for k in range(c):
             line[k] = prior[k] - size * log_totals[k]
         for start in range(0, width, HALF_LANES):
-            sums = load(line, start, HALF)
-            for e in range(size):
-                sums = sums + load(logs, columns[e] * width + start, HALF)
-            store(line, start, sums)
+            sums, others = load(line, start, HALF), zeros(line, HALF)
+            for e in range(1, size, 2):
+                sums = sums + load(logs, columns[e - 1] * width + start, HALF)
+                others = others + load(logs, columns[e] * width + start, HALF)
+            if size % 2:
+                sums = sums + load(logs, columns[size - 1] * width + start, HALF)
+            store(line, start, sums + others)
         for k in range(c):
             scores[k] = line[k]
         if mine >= 0:
-            for e in range(size):
-                left[e] = logarithm(counts[mine, columns[e]] - 1 + SMOOTHING)
-            others = totals[mine] - size + SMOOTHING * features
-            score = prior[mine] - size * logarithm(others)
-            for e in range(size):
-                whole = logs[columns[e], mine]
-                score += whole
-                score += left[e] - whole
-            scores[mine] = score
+            own_counts, total = counts[mine], totals[mine] - size + SMOOTHING * features
+            scores[mine] = prior[mine] - size * logarithm(total)
+            scores[mine] = _without_own(scores[mine], own_counts, columns[:size], left)
     floor_rows(out)
     return out
+
+
+@compiled
+def _without_own(score, counts, columns, left):  # type: ignore[no-untyped-def]
+    """The score of a row's own class, in which the row itself does not count."""
+    for e in range(len(columns)):
+        left[e] = counts[columns[e]] - 1 + SMOOTHING
+    for e in range(len(columns)):
+        left[e] = logarithm(left[e])
+    for e in range(len(columns)):
+        score += left[e]
+    return score
 
 
 @compiled

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Ensemble
-from grapheraser.graph import Graph, changed_feature_rows
+from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.neighbourhoods import ANY, chosen_alike, features_differ, places_for
+from grapheraser.kernels.paged import NOWHERE, Table, entry_of, locate, node_at, weight_at
 from grapheraser.seeding import derive
 from grapheraser.training.inference.gather import NO_FEATURES, Bound, Gathered, gather_field
 
@@ -69,9 +71,10 @@ def _seen(
 
 
 def moved(before: Graph, after: Graph, touched: Ids, seed: int) -> Ids:
-    """Ids of the touched nodes that are new, have other features or other neighbours that count.
+    """Ids of the touched nodes that are new, or have other features or neighbours that count.
 
-    A node that lost or gained a neighbour which does not count looks the same.
+    A neighbour with another weight is another one. A node that lost or gained a neighbour which
+    does not count looks the same.
 
     Args:
         before: the graph before a change.
@@ -79,29 +82,29 @@ def moved(before: Graph, after: Graph, touched: Ids, seed: int) -> Ids:
         touched: sorted ids of the nodes left with other neighbours or features.
         seed: the run's seed.
     """
-    known = before.contains(touched)
-    nodes = touched[known]
-    different = np.ones(len(touched), dtype=bool)
-    lists = [_counted(graph, nodes, thinning(seed)) for graph in (before, after)]
-    different[known] = (lists[0] != lists[1]).any(axis=1)
-    different[known] |= changed_feature_rows(before, after, nodes)
-    return touched[different]
+    bound = thinning(seed)
+    differs = _differs(before.table, after.table, touched, bound.most, np.uint64(bound.key))
+    return touched[differs]
 
 
-def _counted(graph: Graph, nodes: Ids, bound: Bound) -> Ids:
-    """Ids of the neighbours that count for each node ``[len(nodes), FANOUT]``, filled with -1.
-
-    Where edges have weights, the bits of these stand beside them.
-    """
-    near = gather_field(graph, graph.positions(nodes), bound, hops=1, features=NO_FEATURES)
-    lists = np.full((len(nodes), 2 * FANOUT), -1, dtype=np.int64)
-    starts = near.indptr[:-1]
-    for i in range(FANOUT):
-        has = np.flatnonzero(near.indptr[1:] - starts > i)
-        lists[has, i] = near.nodes[near.indices[starts[has] + i]]
-        if len(near.weights):
-            lists[has, FANOUT + i] = near.weights.view(np.int32)[starts[has] + i]
-    return lists
+@compiled
+def _differs(
+    before: Table, after: Table, touched: Ids, most: int, key: np.uint64
+) -> NDArray[np.bool_]:
+    out = np.ones(len(touched), dtype=np.bool_)
+    hashes, chosen = places_for(most)
+    room = hashes, chosen, np.empty_like(chosen)
+    for i in range(len(touched)):
+        was, place = locate(before, touched[i]), locate(after, touched[i])
+        if was != NOWHERE:
+            count = chosen_alike(before, was, after, place, ANY, key, room)
+            out[i] = count < 0 or features_differ(before, was, after, place)
+            if after.weighted or after.directed:
+                for near in chosen[: max(count, 0)]:
+                    node = node_at(after, near)
+                    old = weight_at(before, was, entry_of(before, was, node))
+                    out[i] |= old != weight_at(after, place, entry_of(after, place, node))
+    return out
 
 
 @compiled
