@@ -153,17 +153,26 @@ def test_a_field_of_the_wrong_kind_is_named(changes: dict[str, Any], found: str)
 
 
 def test_what_is_not_used_is_noted() -> None:
-    train, val, test = torch.eye(3, dtype=torch.bool)
     extra = example(edge_weight=torch.ones(4), edge_attr=torch.ones(4, 2))
     notes = ge.Graph.from_pyg(extra).notes
     assert [note.split(":")[0] for note in notes] == [
         "'edge_weight' is not used",
         "'edge_attr' is not used",
     ]
-    # Whatever its shape: it has no part in the graph.
-    for mask in (val, torch.ones(3, 20, dtype=torch.bool)):
-        graph = ge.Graph.from_pyg(example(train_mask=train, val_mask=mask, test_mask=test))
-        (note,) = graph.notes
-        assert note.endswith("its nodes are neither training nor test nodes")
-    (note,) = ge.Graph.from_pyg(example(val_mask=val)).notes
-    assert note.startswith("'val_mask' is not used")
+
+
+def test_masks_give_every_node_its_role() -> None:
+    train, val, _ = torch.eye(3, dtype=torch.bool)
+    graph = ge.Graph.from_pyg(example(train_mask=train, val_mask=val))
+    assert graph.notes == ()
+    assert graph.role.tolist() == [1, 3, 0]
+    assert (graph.train_nodes, graph.validation_nodes, graph.context_nodes) == ([0], [1], [2])
+    back = graph.to_pyg()
+    assert back.val_mask.tolist() == val.tolist()
+    assert ge.Graph.from_pyg(back) == graph
+    # Without a train mask all other labelled nodes train.
+    assert ge.Graph.from_pyg(example(val_mask=val)).train_nodes.tolist() == [0, 2]
+    with pytest.raises(GraphError, match="node 0 is both a training and a validation node"):
+        ge.Graph.from_pyg(example(train_mask=train, val_mask=train))
+    with pytest.raises(GraphError, match="'val_mask' must be one split"):
+        ge.Graph.from_pyg(example(train_mask=train, val_mask=torch.ones(3, 20, dtype=torch.bool)))

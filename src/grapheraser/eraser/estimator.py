@@ -31,6 +31,7 @@ from grapheraser.eraser.verify import Verification, verify
 from grapheraser.errors import NotFittedError
 from grapheraser.execution import Executor
 from grapheraser.graph import Graph, Request
+from grapheraser.graph.roles import DEFAULT_CONTEXT
 from grapheraser.models import Model, ModuleFactory
 from grapheraser.partition import Partition, Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
@@ -72,11 +73,14 @@ class GraphEraser(Estimator):
             that sees what it names.
         shards_asked: how many shards ``routed`` asks about a node: those that hold most of its
             neighbours.
+        context: which nodes are in shards beside the training nodes, where they take part in
+            message passing without a loss: ``"unlabelled"`` (those that are neither training,
+            validation nor test nodes), ``"all"`` (validation and test nodes too) or ``"none"``.
 
     Attributes:
         graph_: the current graph.
-        partition_: the shard of every training node.
-        shards_: weights by shard id.
+        partition_: the shard of every training node, and of those that ``context`` adds.
+        shards_: weights by shard id; a shard without a labelled node has none.
         aggregator_: the fitted aggregator; ``aggregator_.explain(node)`` names the members that
             decide.
         receipts_: one per change since the fit, oldest first.
@@ -101,6 +105,7 @@ class GraphEraser(Estimator):
         members: Sequence[str] | None = None,
         halo: bool = False,
         shards_asked: int = SHARDS_ASKED,
+        context: str = DEFAULT_CONTEXT,
     ) -> None:
         self.model = model
         self.partition = partition
@@ -118,6 +123,7 @@ class GraphEraser(Estimator):
         self.members = members
         self.halo = halo
         self.shards_asked = shards_asked
+        self.context = context
         self._turn = Turn()  # requests from several threads are carried out one by one
 
     # -- fitted state -------------------------------------------------------------------------
@@ -174,7 +180,7 @@ class GraphEraser(Estimator):
 
         Args:
             graph: a `Graph`, or a PyG ``Data``.
-            partition: a partition to use as it is, restricted to the training nodes of ``graph``.
+            partition: a partition to use as it is, restricted to the nodes that are in shards.
         """
         snapshot = fit(self.get_params(), graph, partition)
         with self._turn:
@@ -204,7 +210,7 @@ class GraphEraser(Estimator):
         return self._now.plan(request)
 
     def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
-        """Forget nodes, edges or features, and everything that was learned from them.
+        """Forget nodes, edges, features or labels, and everything that was learned from them.
 
         A list of requests is one batch: each touched shard is retrained once. A request that
         fails changes nothing.

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.checks import real, whole
+from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
 from grapheraser.graph import build, npz, pyg
 from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
@@ -24,7 +24,15 @@ from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
 from grapheraser.graph.proof import Proof
 from grapheraser.graph.requests import Removal, Request, coalesce
-from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
+from grapheraser.graph.roles import (
+    CONTEXT,
+    DEFAULT_CONTEXT,
+    SHARDED_ROLES,
+    TEST,
+    TRAIN,
+    UNLABELLED,
+    VALIDATION,
+)
 from grapheraser.kernels.paged import (
     NOWHERE,
     ROOM,
@@ -40,6 +48,8 @@ from grapheraser.seeding import generator
 
 _FORMAT = b"grapheraser-graph-2"
 _ARRAYS = ("ids", "y", "role", "indptr", "indices", "x")
+# What is remembered of a graph and follows from its `context`.
+_OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +70,13 @@ class Graph:
         indptr, indices: symmetric CSR adjacency over positions, no self-loops, no duplicates.
         x: float32 CSR ``[n, num_features]``, canonical (sorted columns, no explicit zeros).
         y: int64 ``[n]``, a class in ``[0, num_classes)``, or -1 where it is not known.
-        role: int8 ``[n]``, 1 for training nodes, 2 for test nodes, 0 for neither.
+        role: int8 ``[n]``, 1 for training nodes, 2 for test nodes, 3 for validation nodes, 0 for
+            context nodes, which are none of these.
         num_classes: part of the schema; deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
         notes: what was put right while the graph was built.
+        context: which nodes are in shards beside the training nodes: ``none``, ``unlabelled`` (the
+            context nodes) or ``all``; see `with_context`. No part of the fingerprint.
     """
 
     ids: NDArray[np.int64]
@@ -75,6 +88,7 @@ class Graph:
     num_classes: int
     name: str = "graph"
     notes: tuple[str, ...] = ()
+    context: str = DEFAULT_CONTEXT
 
     def __post_init__(self) -> None:
         for name in ("ids", "indptr", "indices", "y", "role"):
@@ -89,12 +103,14 @@ class Graph:
         *,
         name: str = "graph",
         notes: tuple[str, ...] = (),
+        context: str = DEFAULT_CONTEXT,
         tree: MerkleTree | None = None,
         **arrays: Any,
     ) -> Graph:
         """A graph that is held in pages; with its Merkle tree and arrays, where they are known."""
         graph = object.__new__(cls)
         graph.__dict__.update(pages=pages, num_classes=num_classes, name=name, notes=notes)
+        graph.__dict__["context"] = context
         graph.__dict__.update(fresh(**arrays))
         if tree is not None:
             graph.__dict__["tree"] = tree
@@ -151,8 +167,13 @@ class Graph:
         return (
             f"Graph({self.name!r}, nodes={self.num_nodes:,}, edges={self.num_edges:,}, "
             f"features={self.num_features:,}, classes={self.num_classes}, "
-            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,})"
+            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}{self._others})"
         )
+
+    @property
+    def _others(self) -> str:
+        counts = {"validation": self.validation_nodes, "context": self.context_nodes}
+        return "".join(f", {name}={len(ids):,}" for name, ids in counts.items() if len(ids))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.fingerprint == other.fingerprint
@@ -184,6 +205,38 @@ class Graph:
     def test_nodes(self) -> NDArray[np.int64]:
         """Ids of the test nodes."""
         return read_only(self.ids[self.role == TEST])
+
+    @property
+    def labelled_test_nodes(self) -> NDArray[np.int64]:
+        """Ids of the test nodes whose label is known: those that a score is made of."""
+        return self.ids[(self.role == TEST) & (self.y != UNLABELLED)]
+
+    @cached_property
+    def validation_nodes(self) -> NDArray[np.int64]:
+        """Ids of the validation nodes."""
+        return read_only(self.ids[self.role == VALIDATION])
+
+    @cached_property
+    def context_nodes(self) -> NDArray[np.int64]:
+        """Ids of the nodes that are neither training, validation nor test nodes."""
+        return read_only(self.ids[self.role == CONTEXT])
+
+    @cached_property
+    def sharded_nodes(self) -> NDArray[np.int64]:
+        """Ids of the nodes that shards hold: the training nodes and those that ``context`` adds."""
+        if self.context == "all":
+            return self.ids
+        return read_only(self.ids[np.isin(self.role, SHARDED_ROLES[self.context])])
+
+    @cached_property
+    def num_train(self) -> int:
+        """The number of training nodes."""
+        return len(self.train_nodes)
+
+    @cached_property
+    def num_sharded(self) -> int:
+        """The number of nodes that shards hold."""
+        return len(self.sharded_nodes)
 
     @cached_property
     def degree(self) -> NDArray[np.int64]:
@@ -233,6 +286,7 @@ class Graph:
         ids: ArrayLike | None = None,
         train: ArrayLike | None = None,
         test: ArrayLike | None = None,
+        validation: ArrayLike | None = None,
         num_classes: int | None = None,
         each_edge_once: bool = False,
         name: str = "graph",
@@ -244,15 +298,17 @@ class Graph:
             edge_index: ``[2, m]`` node ids; one direction or both, the graph is undirected.
             y: class per node ``[n]``, -1 where it is not known.
             ids: the node ids of the rows; default ``0 .. n-1``.
-            train: ids of the training nodes; default all labelled nodes that are not in ``test``.
+            train: ids of the training nodes; default all labelled nodes that are neither in
+                ``test`` nor in ``validation``.
             test: ids of the test nodes; default none.
+            validation: ids of the validation nodes; default none.
             num_classes: default the largest label + 1.
             each_edge_once: the input lists every undirected edge once; no note is made of missing
                 reverses.
             name: for people.
         """
         fields = build.checked_fields(
-            x, edge_index, y, ids, train, test, num_classes, each_edge_once
+            x, edge_index, y, ids, (train, test, validation), num_classes, each_edge_once
         )
         if sp.issparse(fields["x"]):
             return cls(**fields, name=name)
@@ -274,9 +330,10 @@ class Graph:
     def from_pyg(cls, data: Any, *, num_classes: int | None = None, name: str = "graph") -> Graph:
         """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
 
-        ``node_id`` gives the ids where it is present. ``train_mask`` and ``test_mask`` give the
-        split; without them every labelled node is a training node (see `with_split`). Everything
-        else is ignored; ``notes`` names ignored edge weights and validation nodes.
+        ``node_id`` gives the ids where it is present. ``train_mask``, ``val_mask`` and
+        ``test_mask`` give the split; nodes in none of them are context nodes. Without a
+        ``train_mask`` every labelled node of no other mask is a training node (see `with_split`).
+        Everything else is ignored; ``notes`` names ignored edge weights.
         """
         graph = cls.from_arrays(**pyg.arrays_of(data), num_classes=num_classes, name=name)
         made = object.__new__(cls)
@@ -381,12 +438,35 @@ class Graph:
             y=labels_at(self.table, places),
             role=roles_at(self.table, places),
         )
-        return Graph(**fields, num_classes=self.num_classes, name=self.name, notes=self.notes)
+        return Graph(**fields, **self._schema)
+
+    def trained_subgraph(self, nodes: ArrayLike) -> Graph:
+        """The subgraph on these nodes as shards see it: only training nodes have labels."""
+        inner = self.subgraph(nodes)
+        trained = inner.role == TRAIN
+        if trained.all():
+            return inner
+        return replace(inner, **fresh(y=np.where(trained, inner.y, UNLABELLED)))
 
     @cached_property
     def training_graph(self) -> Graph:
-        """The training nodes and the edges between them: all that a partitioner sees."""
-        return self.subgraph(self.train_nodes)
+        """The nodes that shards hold and the edges between them: all that a partitioner sees."""
+        return self.trained_subgraph(self.sharded_nodes)
+
+    def with_context(self, context: str) -> Graph:
+        """The same data with other nodes in shards; `GraphEraser.fit` calls it with its argument.
+
+        Args:
+            context: ``"none"``: training nodes alone; ``"unlabelled"``: context nodes too;
+                ``"all"``: validation and test nodes as well.
+        """
+        one_of("context", "Graph.with_context", context, tuple(SHARDED_ROLES))
+        if context == self.context:
+            return self
+        made = object.__new__(Graph)
+        kept = {k: v for k, v in self.__dict__.items() if k not in _OF_CONTEXT}
+        made.__dict__.update(kept, context=context)
+        return made
 
     def without(self, request: Request | Sequence[Request] | Removal) -> Graph:
         """A new graph without the data that the request names."""
@@ -396,11 +476,21 @@ class Graph:
         near = np.stack([around, np.repeat(removal.nodes, np.diff(indptr))], axis=1)
         near = near[~np.isin(near[:, 0], removal.nodes)]
         pairs = np.concatenate([near, removal.edges, removal.edges[:, ::-1]])
-        touched = np.union1d(pairs[:, 0], removal.features)
+        touched = np.union1d(np.union1d(pairs[:, 0], removal.features), removal.labels)
         entries = np.stack([self.places(pairs[:, 0]), pairs[:, 1]], axis=1)
         entries = entries[np.lexsort((entries[:, 1], entries[:, 0]))]
         pages = self.pages.without(gone, entries, self.places(removal.features))
-        return self._changed(pages, touched)
+        pages = pages.unlabelled(located(pages.table, removal.labels))
+        graph = self._changed(pages, touched)
+        lost = self._sharded_among(removal.nodes)
+        if self.context == "none":  # then a node without a label leaves its shard
+            lost += self._sharded_among(removal.labels)
+        return graph._counted(self, -self.trained_among(removal), -lost)
+
+    def trained_among(self, removal: Removal) -> int:
+        """How many training nodes a removal takes: nodes that go, and those without a label."""
+        named = np.concatenate([removal.nodes, removal.labels])
+        return int((self.roles(named) == TRAIN).sum())
 
     def with_node(
         self, node: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
@@ -422,7 +512,8 @@ class Graph:
             row.toarray() if self.pages.dense else row,
         )
         pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
-        return self._changed(self.pages.with_rows(rows, pairs), np.union1d(others, [node]))
+        graph = self._changed(self.pages.with_rows(rows, pairs), np.union1d(others, [node]))
+        return graph._counted(self, 1, 1)
 
     def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
         """The same graph with a random train/test split of its labelled nodes."""
@@ -437,10 +528,25 @@ class Graph:
         if not self.pages.dense:
             return replace(self, **fresh(role=role))
         rows = self.pages.rows()._replace(role=role)
-        return Graph.of_pages(Pages.of(rows), self.num_classes, name=self.name, notes=self.notes)
+        return Graph.of_pages(Pages.of(rows), **self._schema)
+
+    @property
+    def _schema(self) -> dict[str, Any]:
+        names = ("num_classes", "name", "notes", "context")
+        return {name: getattr(self, name) for name in names}
 
     def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:
         """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
         known = self.__dict__.get("tree")
         tree = None if known is None else known.changed(pages, touched)
-        return Graph.of_pages(pages, self.num_classes, name=self.name, notes=self.notes, tree=tree)
+        return Graph.of_pages(pages, **self._schema, tree=tree)
+
+    def _counted(self, before: Graph, trained: int, sharded: int) -> Graph:
+        """This graph, which has so many training nodes and nodes in shards more than before."""
+        for name, more in (("num_train", trained), ("num_sharded", sharded)):
+            if name in before.__dict__:
+                self.__dict__[name] = before.__dict__[name] + more
+        return self
+
+    def _sharded_among(self, nodes: NDArray[np.int64]) -> int:
+        return int(np.isin(self.roles(nodes), SHARDED_ROLES[self.context]).sum())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array
-from grapheraser.graph.roles import TEST, TRAIN
+from grapheraser.graph.roles import TEST, TRAIN, VALIDATION
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
@@ -35,14 +35,14 @@ def arrays_of(data: Any) -> dict[str, Any]:
         raise GraphError(
             f"edge_index must be in [0, {n - 1}] (found {edge_index.min()} to {edge_index.max()})."
         )
-    train, test = _mask(data, "train_mask", n), _mask(data, "test_mask", n)
+    names = {"train": "train_mask", "test": "test_mask", "validation": "val_mask"}
+    masks = {role: _mask(data, key, n) for role, key in names.items()}
     return {
         "x": _features(data.x),
         "edge_index": ids[edge_index.astype(np.int64)],
         "y": as_array(data.y, "labels").reshape(-1),
         "ids": ids,
-        "train": None if train is None else ids[train],
-        "test": None if test is None else ids[test],
+        **{role: None if mask is None else ids[mask] for role, mask in masks.items()},
     }
 
 
@@ -53,12 +53,6 @@ def notes_on(data: Any) -> tuple[str, ...]:
         for key in ("edge_weight", "edge_attr")
         if getattr(data, key, None) is not None
     ]
-    if getattr(data, "val_mask", None) is not None:
-        notes.append(
-            "'val_mask' is not used: its nodes are neither training nor test nodes"
-            if getattr(data, "train_mask", None) is not None
-            else "'val_mask' is not used: without 'train_mask', all labelled nodes train"
-        )
     return tuple(notes)
 
 
@@ -93,6 +87,7 @@ def data_of(graph: Graph) -> Any:
         y=torch.from_numpy(graph.y.copy()),
         node_id=torch.from_numpy(graph.ids.copy()),
         train_mask=torch.from_numpy(graph.role == TRAIN),
+        val_mask=torch.from_numpy(graph.role == VALIDATION),
         test_mask=torch.from_numpy(graph.role == TEST),
     )
 

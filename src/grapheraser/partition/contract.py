@@ -55,9 +55,9 @@ def check_case(
 ) -> Partition:
     """Partition one graph, check every promise, and return the partition.
 
-    Every training node is in exactly one of ``num_shards`` shards; no shard exceeds the capacity,
-    unless the partitioner is not ``strict`` and its notes say so; the graph is unchanged; the same
-    seed gives the same partition; all figures are finite.
+    Every node of the training graph is in exactly one of ``num_shards`` shards; no shard exceeds
+    the capacity, unless the partitioner is not ``strict`` and its notes say so; the graph is
+    unchanged; the same seed gives the same partition; all figures are finite.
     """
     name = resolve_partitioner(method).name
     where = f"on '{graph.name}' with num_shards={num_shards}, gamma={gamma}, seed={seed}"
@@ -76,9 +76,9 @@ def check_case(
         raise BrokenContractError(f"partitioner '{name}' failed {where}: {error}") from error
     require(replace(training).fingerprint == before, "changed its input graph")
     require(
-        np.array_equal(partition.nodes, graph.train_nodes)
-        and int(partition.sizes.sum()) == len(graph.train_nodes),
-        "did not put every training node into exactly one shard",
+        np.array_equal(partition.nodes, graph.sharded_nodes)
+        and int(partition.sizes.sum()) == len(graph.sharded_nodes),
+        "did not put every node into exactly one shard",
     )
     require(len(partition.sizes) == num_shards, f"made {len(partition.sizes)} shards")
     largest = int(partition.sizes.max())

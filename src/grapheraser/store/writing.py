@@ -141,6 +141,7 @@ class Writer:
             "num_classes": graph.num_classes,
             "name": graph.name,
             "notes": list(graph.notes),
+            "context": graph.context,
         }
 
     def partition(self, partition: Partition) -> dict[str, Any]:

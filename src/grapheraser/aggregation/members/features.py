@@ -1,8 +1,9 @@
 """Features: ridge regression from features smoothed over two steps.
 
-How a row is made follows from the number of feature columns alone. Many are hashed to a few hundred
-columns, a node's own added to those around it. Fewer are taken as they are; still fewer get columns
-of their own for the node and for its surroundings.
+How a row is made follows from the number of feature columns, and from whether labels are few. Many
+columns are hashed to a few hundred, a node's own added to those around it, unless labels are few.
+Fewer are taken as they are; still fewer get columns of their own for the node and for its
+surroundings.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from grapheraser.aggregation.members.smoothing import (
     smoothed_rows_twice,
 )
 from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
+from grapheraser.aggregation.sample.membership import few_labels
 from grapheraser.checks import real, whole
 from grapheraser.graph import Graph
-from grapheraser.kernels.neighbourhoods import ANY, TRAINED
+from grapheraser.kernels.neighbourhoods import ANY, TRAINED, UNMASKED
 
 # Rows of at most so many columns need no hashing.
 _UNHASHED = 512
@@ -55,10 +57,11 @@ class FeatureRegression(RidgeMember):
         return self._sketch(graph, 0).width
 
     def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
-        """See `RidgeMember`; only what is learned from keeps to training nodes."""
+        """See `RidgeMember`; only what is learned from keeps to the nodes in shards."""
+        kind = _seen(graph, learning)
         if _in_blocks(graph):
-            return block_rows(graph, places, _seen(learning), seed)
-        return smoothed_rows(self._sketch(graph, seed), graph, places, _seen(learning), seed)
+            return block_rows(graph, places, kind, seed)
+        return smoothed_rows(self._sketch(graph, seed), graph, places, kind, seed)
 
     def rows_before_and_after(
         self, change: Change, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
@@ -67,13 +70,14 @@ class FeatureRegression(RidgeMember):
         if _in_blocks(graph):
             return super().rows_before_and_after(change, old, graph, new, moved, seed)
         before, sketch = change.before.graph, self._sketch(graph, seed)
-        return smoothed_rows_twice(sketch, before, old, graph, new, moved, _seen(True), seed)
+        kind = _seen(graph, learning=True)
+        return smoothed_rows_twice(sketch, before, old, graph, new, moved, kind, seed)
 
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Stale:
         """See `RidgeMember`."""
-        kind = _seen(learning)
+        kind = _seen(graph, learning)
         walk = Walk(Reach(kind, SECOND), Reach(kind, FIRST), key_of(seed), features=True)
         return stale_nodes(change, graph, walk, among)
 
@@ -81,6 +85,8 @@ class FeatureRegression(RidgeMember):
         features = graph.num_features
         if 2 * features <= _UNHASHED:
             return Sketch.of(features, _UNHASHED, seed, apart=True)
+        if features > _UNHASHED and few_labels(graph):  # see `dual`
+            return Sketch.of(features, MOST_COLUMNS, seed)
         columns = _UNHASHED if features <= _UNHASHED else self.columns
         return Sketch.of(features, columns, seed)
 
@@ -90,6 +96,10 @@ def _in_blocks(graph: Graph) -> bool:
     return 3 * graph.num_features <= _UNHASHED
 
 
-def _seen(learning: bool) -> int:
-    """The neighbours that count: like the shards, a regression learns from no test node."""
-    return TRAINED if learning else ANY
+# The neighbours that are in shards, by the graph's context.
+_SHARDED = {"none": TRAINED, "unlabelled": UNMASKED, "all": ANY}
+
+
+def _seen(graph: Graph, learning: bool) -> int:
+    """The neighbours that count: like the shards, a regression learns from no node outside them."""
+    return _SHARDED[graph.context] if learning else ANY
