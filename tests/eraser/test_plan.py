@@ -142,7 +142,7 @@ def test_exactly_the_shards_whose_training_graph_changes_are_retrained(
     request = data.draw(requests_for(graph))
     rest = graph.without(request)
     left = partition.restricted_to(rest.sharded_nodes)
-    changed, emptied = set(), set()
+    changed, emptied = set[int](), set[int]()
     for shard in range(3):
         now = task_graph(rest, left, shard, halo)
         if len(left.members(shard)) == 0:

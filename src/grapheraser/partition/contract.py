@@ -32,8 +32,8 @@ def check_partitioner(method: str | Partitioner | PartitionFunction, *, seed: in
     """Run a partitioner on small and awkward graphs and check every promise.
 
     The graphs: one node, a path, a star, a clique, no edges at all, two components and some
-    isolated nodes, no features at all, and a random graph; each partitioned into 1, 2, 3, n / 2
-    and n shards, strictly balanced and with slack.
+    isolated nodes, no features at all, few labels, and a random graph; each partitioned into 1, 2,
+    3, n / 2 and n shards, strictly balanced and with slack.
 
     Raises:
         BrokenContractError: on the first broken promise.
@@ -113,6 +113,7 @@ def awkward_graphs() -> Iterator[Graph]:
     apart = [(0, 1), (1, 2), (0, 2), (4, 5), (5, 6), (6, 7), (4, 7)]
     yield _graph("two components and isolated nodes", 11, apart)
     yield _graph("no features", 12, pairs[::3], features=np.zeros((12, 3)))
+    yield _graph("few labels", 12, pairs[::4], train=[0, 5, 7])
     yield _graph("random", 40, rng.integers(0, 40, size=(80, 2)))
 
 
@@ -121,8 +122,9 @@ def _graph(
     n: int,
     pairs: NDArray[np.int64] | list[tuple[int, int]],
     features: NDArray[np.float64] | None = None,
+    train: list[int] | None = None,
 ) -> Graph:
     edges = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     edges = edges[edges[:, 0] != edges[:, 1]]
     x = np.eye(n, 5) if features is None else features
-    return Graph.from_arrays(x, edges.T, np.arange(n) % 2, name=name)
+    return Graph.from_arrays(x, edges.T, np.arange(n) % 2, train=train, name=name)
