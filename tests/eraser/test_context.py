@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from tests.strategies import engines, partitioners, small_graph
 
 MIXED = small_graph(4, split="mixed")
 FEW = small_graph(5, n=60, split="few")
-QUICK = {"epochs": 2, "executor": ge.LocalExecutor(1)}
+QUICK: dict[str, Any] = {"epochs": 2, "executor": ge.LocalExecutor(1)}
 
 
 def learned(eraser: ge.GraphEraser) -> dict[str, bytes]:
