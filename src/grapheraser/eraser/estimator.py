@@ -62,7 +62,8 @@ class GraphEraser(Estimator):
         gamma: slack of the shards' capacity, 0 (strictly balanced) to 1 (none).
         delta: the capacity itself, instead of ``gamma``.
         sample: the training nodes that an aggregation learns from, where it learns: a share in
-            (0, 1], a count, ``"all"``, or ``"auto"`` (10 %, but 1000 at the most).
+            (0, 1], a count, ``"all"``, or ``"auto"`` (10 %, but 1000 at the most, and all where
+            labels are few).
         global_expert: let closed-form members join the routed shards in a pool; they see the whole
             training graph and forget as exactly as the shards do. None: where several shards are
             routed, but not with the paper's own aggregations (mean, majority, learned).

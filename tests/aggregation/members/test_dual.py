@@ -51,6 +51,7 @@ def test_the_weights_are_those_of_the_regression_over_the_columns(name: str) -> 
     ensemble = ensemble_of(graph)
     fitted = rule.fit(ensemble, graph.train_nodes)
     assert isinstance(fitted, FittedDual)
+    rule = rule.of_few()
     weights = primal(rule, graph, graph.train_nodes)
     assert fitted.weights.shape == (rule.width(graph), graph.num_classes)
     np.testing.assert_allclose(fitted.weights, weights, atol=1e-6)
@@ -66,19 +67,24 @@ def test_each_node_is_judged_by_the_regression_without_it_alone(name: str) -> No
     sample = nodes[1::2]
     fitted = rule.fit(ensemble, sample)
     found = fitted.held_out(ensemble, sample)
+    again = rule.restore(fitted.tensors)
+    assert again.held_out(ensemble, sample).tobytes() == found.tobytes()
+    rule = rule.of_few()
     for i, node in enumerate(sample):
         weights = primal(rule, graph, nodes[nodes != node])
         row = rule.rows(graph, graph.places([node]), 0, learning=True)[0] / SCALE
         np.testing.assert_allclose(found[i, 0], 8.0 * row @ weights, atol=1e-5)
-    again = rule.restore(fitted.tensors)
-    assert again.held_out(ensemble, sample).tobytes() == found.tobytes()
 
 
 def test_features_are_not_hashed_where_labels_are_few() -> None:
     graph = random_graph(2, num_features=600)
     rule = FeatureRegression()
-    assert rule.width(graph) == 384
-    assert rule.width(few(graph)) == 600
+    for one, width in ((graph, 384), (few(graph), 600)):
+        fitted = rule.fit(ensemble_of(one), one.train_nodes[:5])
+        assert fitted.tensors["weights"].shape == (width, graph.num_classes)
+        # Asked on another graph, it stays what it was fitted as.
+        other = ensemble_of(few(graph) if one is graph else graph)
+        assert fitted.evidence(other, np.arange(3)).shape == (3, 1, graph.num_classes)
 
 
 @each_rule

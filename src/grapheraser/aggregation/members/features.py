@@ -1,14 +1,13 @@
 """Features: ridge regression from features smoothed over two steps.
 
-How a row is made follows from the number of feature columns, and from whether labels are few. Many
-columns are hashed to a few hundred, a node's own added to those around it, unless labels are few.
-Fewer are taken as they are; still fewer get columns of their own for the node and for its
-surroundings.
+How a row is made follows from the number of feature columns alone. Many are hashed to a few hundred
+columns, a node's own added to those around it, unless labels are few. Fewer are taken as they are;
+still fewer get columns of their own for the node and for its surroundings.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grapheraser.aggregation.base import Change
 from grapheraser.aggregation.members.base import Ids, Places
@@ -23,7 +22,6 @@ from grapheraser.aggregation.members.smoothing import (
     smoothed_rows_twice,
 )
 from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
-from grapheraser.aggregation.sample.membership import few_labels
 from grapheraser.checks import real, whole
 from grapheraser.graph import Graph
 from grapheraser.kernels.neighbourhoods import ANY, TRAINED, UNMASKED
@@ -49,6 +47,10 @@ class FeatureRegression(RidgeMember):
     @property
     def name(self) -> str:
         return "features"
+
+    def of_few(self) -> FeatureRegression:
+        """See `RidgeMember`: without hashing, which saves nothing where nodes are few."""
+        return replace(self, columns=MOST_COLUMNS)
 
     def width(self, graph: Graph) -> int:
         """See `RidgeMember`."""
@@ -85,8 +87,6 @@ class FeatureRegression(RidgeMember):
         features = graph.num_features
         if 2 * features <= _UNHASHED:
             return Sketch.of(features, _UNHASHED, seed, apart=True)
-        if features > _UNHASHED and few_labels(graph):  # see `dual`
-            return Sketch.of(features, MOST_COLUMNS, seed)
         columns = _UNHASHED if features <= _UNHASHED else self.columns
         return Sketch.of(features, columns, seed)
 

@@ -122,9 +122,13 @@ class RidgeMember(ABC):
     @abstractmethod
     def name(self) -> str: ...
 
+    def of_few(self) -> RidgeMember:
+        """The regression to use where labels are few; see `dual`."""
+        return self
+
     @abstractmethod
     def width(self, graph: Graph) -> int:
-        """Number of columns; follows from the graph's schema, and from whether labels are few."""
+        """Number of columns; follows from the graph's schema alone."""
 
     @abstractmethod
     def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
@@ -171,7 +175,7 @@ class RidgeMember(ABC):
     def fit(self, ensemble: Ensemble, sample: Ids) -> FittedRidge | FittedDual:
         """See `Member`."""
         if few_labels(ensemble.graph):
-            return FittedDual.of(self, ensemble)
+            return FittedDual.of(self.of_few(), ensemble)
         sums = self._summed(ensemble, labelled_places(ensemble.graph))
         return self._fitted(sums, self._judged(ensemble, sample))
 
@@ -219,7 +223,7 @@ class RidgeMember(ABC):
         """See `Member`."""
         weights = np.asarray(tensors["weights"], dtype=np.float32)
         if "gram" not in tensors:
-            return FittedDual(self, weights, None)
+            return FittedDual(self.of_few(), weights, None)
         gram = np.asarray(tensors["gram"], dtype=np.int64)
         cross = np.asarray(tensors["cross"], dtype=np.int64)
         return FittedRidge(self, Sums(gram, cross), weights, None)
