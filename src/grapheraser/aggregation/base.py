@@ -38,6 +38,7 @@ class Ensemble:
         shards: weights by shard id, ascending; shards without a labelled node are not there.
         model: the architecture of all shards.
         seed: the run's seed.
+        device: where many posteriors may be computed; the bits are the same.
     """
 
     graph: Graph
@@ -45,6 +46,7 @@ class Ensemble:
     shards: Mapping[int, ShardWeights]
     model: Model
     seed: int
+    device: str = "cpu"
 
     @property
     def shard_ids(self) -> tuple[int, ...]:
@@ -68,7 +70,7 @@ class Ensemble:
         """Posteriors ``[num_shards, len(positions), num_classes]`` of all or some shard models."""
         wanted = self.shard_ids if shards is None else shards
         weights = [self.shards[shard] for shard in wanted]
-        return shard_posteriors(self.model, weights, self.graph, positions)
+        return shard_posteriors(self.model, weights, self.graph, positions, self.device)
 
     def gather(
         self, positions: NDArray[np.int64], bound: Bound | None = None, *, features: bool = True
@@ -98,7 +100,7 @@ class Ensemble:
         """
         classes = self.graph.num_classes
         if not isinstance(self.model, CustomModel):
-            return asked_posteriors(self.model, self.shards, gathered, asked, classes)
+            return asked_posteriors(self.model, self.shards, gathered, asked, classes, self.device)
         shards = np.unique(asked[asked >= 0])
         rows = self.graph.positions(gathered.nodes[: gathered.wanted])
         found = self.posteriors(rows, shards.tolist())

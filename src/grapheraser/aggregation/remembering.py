@@ -22,7 +22,7 @@ class KeptEnsemble(Ensemble):
     def of(cls, ensemble: Ensemble) -> KeptEnsemble:
         """The same shards on the same graph."""
         parts = ensemble.graph, ensemble.partition, ensemble.shards, ensemble.model, ensemble.seed
-        return cls(*parts)
+        return cls(*parts, ensemble.device)
 
     def posteriors(
         self, positions: NDArray[np.int64], shards: Sequence[int] | None = None

@@ -62,7 +62,7 @@ def load(
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
     model, seed = settings.training.model, settings.seed
-    ensemble = Ensemble(run.graph, run.partition, run.shards, model, seed)
+    ensemble = Ensemble(run.graph, run.partition, run.shards, model, seed, settings.device)
     state = State(ensemble, aggregator)
     return Snapshot(arguments, settings, state, configuration, run.receipts, ends)
 

@@ -70,7 +70,8 @@ class State:
 def fit_state(settings: Settings, graph: Graph, partition: Partition) -> State:
     """S(G, P, seed): train every shard and fit the aggregation."""
     shards = train(settings, graph, partition, [int(shard) for shard in partition.shard_ids])
-    ensemble = Ensemble(graph, partition, shards, settings.training.model, settings.seed)
+    model, seed, device = settings.training.model, settings.seed, settings.device
+    ensemble = Ensemble(graph, partition, shards, model, seed, device)
     return State(ensemble, settings.aggregator.fit(ensemble))
 
 

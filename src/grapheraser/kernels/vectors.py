@@ -310,11 +310,11 @@ def where_below(typingctx: Any, count: Any, yes: Any, no: Any) -> Any:
 
 # -- functions -----------------------------------------------------------------------------------
 
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH = 0.693359375
-_LN2_LOW = -2.12194440e-4
+LOG2_E = 1.4426950408889634
+LN2_HIGH = 0.693359375
+LN2_LOW = -2.12194440e-4
 # Minimax on [-ln2/2, ln2/2], degree 5 behind 1 + r: within 1 ulp of float32.
-_EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
+EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
 
 
 @_intrinsic
@@ -332,11 +332,11 @@ def exponential(typingctx: Any, a: Any) -> Any:
 
         integers = ir.VectorType(_INT32, lanes.count)
         clipped = _call(builder, "maxnum", [value, const(float(np.float32(-87.0)))])
-        power = _call(builder, "rint", [builder.fmul(clipped, const(_f32(_LOG2_E)))])
-        rest = _call(builder, "fma", [power, const(_f32(-_LN2_HIGH)), clipped])
-        rest = _call(builder, "fma", [power, const(_f32(-_LN2_LOW)), rest])
-        sum_ = const(_f32(_EXP[0]))
-        for coefficient in _EXP[1:]:
+        power = _call(builder, "rint", [builder.fmul(clipped, const(_f32(LOG2_E)))])
+        rest = _call(builder, "fma", [power, const(_f32(-LN2_HIGH)), clipped])
+        rest = _call(builder, "fma", [power, const(_f32(-LN2_LOW)), rest])
+        sum_ = const(_f32(EXP[0]))
+        for coefficient in EXP[1:]:
             sum_ = _call(builder, "fma", [sum_, rest, const(_f32(coefficient))])
         square = builder.fmul(rest, rest)
         sum_ = builder.fadd(_call(builder, "fma", [sum_, square, rest]), const(1.0))

@@ -7,6 +7,7 @@ other rows are asked for, on their order or on the number of threads.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -19,6 +20,7 @@ from grapheraser.execution.base import worker_count
 from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model, ModelSpec, declaration_of
 from grapheraser.training.inference import forward
+from grapheraser.training.inference.cuda import runs_here
 from grapheraser.training.inference.gather import (
     ALL_FEATURES,
     NO_FEATURES,
@@ -27,18 +29,21 @@ from grapheraser.training.inference.gather import (
     Bound,
     Gathered,
     Numbers,
+    Part,
     gather_field,
     part_of,
     whole_part,
 )
-from grapheraser.training.inference.rows import Field, Hop
+from grapheraser.training.inference.rows import Field, Hop, softmax
 from grapheraser.training.inference.weights import by_role
 from grapheraser.training.task import ShardWeights
 
 # A shard model, and the numbers of the gathered nodes that it is asked about; None: all of them.
 _Question: TypeAlias = tuple[ShardWeights, Numbers | None]
-# So many questions about one node each are worth starting threads for.
+# So many questions about one node each are worth starting threads for; so many for each core,
+# sending to a GPU.
 _WORTH_THREADS = 1000
+_WORTH_SENDING = 5000
 
 
 def shard_posteriors(
@@ -46,6 +51,7 @@ def shard_posteriors(
     weights: Sequence[ShardWeights],
     graph: Graph,
     positions: NDArray[np.int64],
+    device: str = "cpu",
 ) -> NDArray[np.float32]:
     """Posteriors of all shard models on the current graph.
 
@@ -56,7 +62,7 @@ def shard_posteriors(
         from grapheraser.training.inference.module import module_posteriors
 
         return module_posteriors(model, weights, graph, positions)
-    return posteriors(model, weights, graph, positions)
+    return posteriors(model, weights, graph, positions, device=device)
 
 
 def posteriors(
@@ -65,6 +71,8 @@ def posteriors(
     graph: Graph,
     positions: NDArray[np.int64],
     bound: Bound = WHOLE,
+    *,
+    device: str = "cpu",
 ) -> NDArray[np.float32]:
     """Class probabilities in eval mode.
 
@@ -74,13 +82,15 @@ def posteriors(
         graph: the whole current graph; all of its edges count, also those between shards.
         positions: int64 ``[m]``, rows of ``graph``; any order, repeats allowed.
         bound: how many neighbours of a node count.
+        device: where large questions may go; the bits are the same.
 
     Returns: float32 ``[len(weights), m, num_classes]``.
     """
     out = np.empty((len(weights), len(positions), graph.num_classes), dtype=np.float32)
     if len(positions):
         gathered = gather_field(graph, positions, bound, hops=declaration_of(spec.kind).hops)
-        for shard, found in enumerate(_answers(spec, gathered, [(w, None) for w in weights])):
+        questions: list[_Question] = [(each, None) for each in weights]
+        for shard, found in enumerate(_answers(spec, gathered, questions, device)):
             out[shard] = found
     return out
 
@@ -98,6 +108,7 @@ def asked_posteriors(
     gathered: Gathered,
     asked: NDArray[np.int32],
     num_classes: int,
+    device: str = "cpu",
 ) -> NDArray[np.float32]:
     """What a few shard models say about each node, all from the same gathered neighbourhood.
 
@@ -107,6 +118,7 @@ def asked_posteriors(
         gathered: the nodes with their neighbourhoods.
         asked: int32 ``[gathered.wanted, m]``, ids of the shards to ask, each once; -1 for nobody.
         num_classes: of the graph.
+        device: where large questions may go; the bits are the same.
 
     Returns: float32 ``[gathered.wanted, m, num_classes]``; zeros where nobody was asked.
     """
@@ -122,18 +134,20 @@ def asked_posteriors(
         for group, own in zip(groups, rows, strict=True)
     ]
     flat = out.reshape(-1, num_classes)
-    for group, found in zip(groups, _answers(spec, gathered, questions), strict=True):
+    for group, found in zip(groups, _answers(spec, gathered, questions, device), strict=True):
         flat[group] = found
     return out
 
 
 def _answers(
-    spec: ModelSpec, gathered: Gathered, questions: Sequence[_Question]
+    spec: ModelSpec, gathered: Gathered, questions: Sequence[_Question], device: str
 ) -> list[NDArray[np.float32]]:
-    """The posteriors that each question asks for; many are answered on all cores."""
+    """The posteriors that each question asks for; many are answered on all cores, or by a GPU."""
     for weights, _ in questions:
         by_role(spec, weights)
     size = sum(gathered.wanted if rows is None else len(rows) for _, rows in questions)
+    if size >= _WORTH_SENDING * worker_count(None) and runs_here(device):
+        return _answered_there(spec, gathered, questions, device)
     workers = min(worker_count(None), len(questions)) if size >= _WORTH_THREADS else 1
     if workers < 2:
         return _answered(spec, gathered, questions)
@@ -161,6 +175,31 @@ def _answered(
             field = _field(gathered, rows, place, room, hops)
         out.append(passed(spec, by_role(spec, weights), field))
     return out
+
+
+def _answered_there(
+    spec: ModelSpec, gathered: Gathered, questions: Sequence[_Question], device: str
+) -> list[NDArray[np.float32]]:
+    """`_answered` on a GPU: it works on a part while the processor looks for the next ones."""
+    from grapheraser.training.inference.cuda.forward import as_numpy, features_of, field_of, logits
+
+    hops, features = declaration_of(spec.kind).hops, features_of(gathered, device)
+    whole = field_of(whole_part(gathered), features, hops)
+    rooms = threading.local()
+
+    def part(question: _Question) -> Part | None:
+        if question[1] is None:
+            return None
+        if not hasattr(rooms, "room"):
+            rooms.room = np.full(len(gathered.nodes), -1, dtype=np.int32)
+        return part_of(gathered, question[1], rooms.room, hops)
+
+    found = []
+    with ThreadPoolExecutor(worker_count(None)) as pool:
+        for (weights, _), own in zip(questions, pool.map(part, questions), strict=True):
+            field = whole if own is None else field_of(own, features, hops)
+            found.append(logits(spec, by_role(spec, weights), field))
+    return [softmax(each) for each in as_numpy(found)]
 
 
 def _field(
