@@ -136,12 +136,7 @@ def plan_removal(
         removal: the checked request.
         halo: the key that chooses the shards' halos; None where they have none.
     """
-    if graph.num_train == graph.trained_among(removal):
-        raise EmptyEnsembleError(
-            f"the request takes the last {graph.num_train} training nodes or their labels: no "
-            "shard would be left to predict with.",
-            hint="delete the run instead, or leave some training nodes in it.",
-        )
+    _refuse_the_last_label(graph, removal)
     trained = _in_shards(partition, removal.nodes)
     cleared = _in_shards(partition, removal.features)
     unlabelled = removal.labels[graph.roles(removal.labels) == TRAIN]
@@ -177,16 +172,25 @@ def plan_removal(
         removal=removal,
         shards=shards,
         cut_edges=int((~seen).sum()),
-        untrained_nodes=len(removal.nodes)
-        + len(removal.features)
-        + len(removal.labels)
-        - len(trained)
-        - len(cleared)
-        - len(unlabelled),
+        untrained_nodes=_count(removal.nodes, removal.features, removal.labels)
+        - _count(trained, cleared, unlabelled),
         trained=leaving,
         touched=_touched(graph, removal, leaving),
         context=context,
     )
+
+
+def _refuse_the_last_label(graph: Graph, removal: Removal) -> None:
+    if graph.num_train == graph.trained_among(removal):
+        raise EmptyEnsembleError(
+            f"the request takes the last {graph.num_train} training nodes or their labels: no "
+            "shard would be left to predict with.",
+            hint="delete the run instead, or leave some training nodes in it.",
+        )
+
+
+def _count(*parts: NDArray[np.int64]) -> int:
+    return sum(map(len, parts))
 
 
 def _learning(
@@ -200,6 +204,7 @@ def _learning(
 
 
 def _learns(graph: Graph, members: NDArray[np.int64], taken: NDArray[np.int64]) -> bool:
+    """Whether a member is a training node that is not taken; mostly one of the first is."""
     for start in range(0, len(members), _BLOCK):
         block = members[start : start + _BLOCK]
         if (~np.isin(block[graph.roles(block) == TRAIN], taken)).any():
