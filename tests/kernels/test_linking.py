@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.event import install_recorder
 
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.linking import LinkedLibrary
@@ -68,3 +69,28 @@ def test_a_failed_compilation_leaves_numba_and_the_collector_as_they_were() -> N
     assert shares(TOTALS, COUNTS)[0] == 1 / 3
     (whole,) = shares.overloads.values()
     assert not isinstance(whole.library, LinkedLibrary)
+
+
+def test_numbas_own_functions_are_compiled_once_for_all_kernels() -> None:
+    def zeros_for(count: int) -> Any:
+        return np.zeros((count, 3), dtype=np.float32)
+
+    helper = compiled(zeros_for)
+
+    def by_call(count: int) -> Any:
+        return helper(count)
+
+    with install_recorder("numba:compile") as recorder:
+        first = compiled(zeros_for)(2)
+        of_numba = len(recorder.buffer)
+        second = compiled(by_call)(2)
+    assert first.tolist() == second.tolist() == [[0.0] * 3] * 2
+    assert len(recorder.buffer) - of_numba == 4, "the beginning and end of both functions of ours"
+
+
+def test_division_by_zero_is_numpys() -> None:
+    def divided(a: float, b: float) -> float:
+        return a / b
+
+    assert compiled(divided)(1.0, 0.0) == np.inf
+    assert np.isnan(compiled(divided)(0.0, 0.0))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import grapheraser as ge
 from grapheraser.graph import TRAIN, UNLABELLED
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.neighbourhoods import (
@@ -15,7 +16,9 @@ from grapheraser.kernels.neighbourhoods import (
     OTHERS,
     TRAINED,
     admit,
+    chosen_alike,
     chosen_around,
+    features_differ,
     places_among,
     places_for,
     places_of,
@@ -67,7 +70,7 @@ def kinds(kind: str) -> dict[int, set[int]]:
     return {ANY: every, TRAINED: trained, LABELLED: labelled, OTHERS: every - labelled}
 
 
-@pytest.mark.parametrize("kind", ["sparse", "hub", "far ids", "no edges"])
+@pytest.mark.parametrize("kind", ["sparse", "hub", "far ids", "no edges", "many edges"])
 def test_in_pages_the_same_are_chosen_among_each_kind(kind: str) -> None:
     graph = GRAPHS[kind]
     table, key = graph.table, np.uint64(99)
@@ -76,9 +79,38 @@ def test_in_pages_the_same_are_chosen_among_each_kind(kind: str) -> None:
         asked = np.append(graph.ids[::3], graph.ids.max() + 1)
         among = nodes_at(table, places_among(table, asked, allowed)).tolist()
         assert among == [node for node in asked.tolist() if node in nodes]
-        for most in (1, 3, 8, 64):
+        for most in (1, 3, 8, 16, 64):
             hashes, places = places_for(most)
             for node, place in zip(graph.ids.tolist(), graph.places(graph.ids), strict=True):
                 count = chosen_around(table, place, allowed, key, hashes, places)
                 found = nodes_at(table, places[:count]).tolist()
                 assert found == chosen_of(graph, node, nodes, most, 99)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "many edges", "far ids"])
+def test_two_graphs_are_told_apart_by_those_who_are_chosen(kind: str) -> None:
+    graph = GRAPHS[kind]
+    after = graph.without(ge.Nodes(graph.ids[5:7]))
+    hashes, places = places_for(3)
+    room = hashes, places, np.empty_like(places)
+    for allowed, nodes in kinds(kind).items():
+        for node in after.ids.tolist():
+            was, now = graph.places([node])[0], after.places([node])[0]
+            tables = graph.table, was, after.table, now
+            count = chosen_alike(*tables, allowed, np.uint64(99), room)
+            left = nodes & set(after.ids.tolist())
+            expected = chosen_of(after, node, left, 3, 99)
+            if expected == chosen_of(graph, node, nodes, 3, 99):
+                assert nodes_at(after.table, places[:count]).tolist() == expected
+            else:
+                assert count == -1
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense, in pages"])
+def test_two_graphs_are_told_apart_by_the_features_of_a_node(kind: str) -> None:
+    graph = GRAPHS[kind]
+    cleared = graph.ids[np.diff(graph.x.indptr) > 0][:4]
+    after = graph.without(ge.Features(cleared))
+    places = zip(graph.places(graph.ids), after.places(graph.ids), strict=True)
+    found = [features_differ(graph.table, was, after.table, now) for was, now in places]
+    assert graph.ids[found].tolist() == cleared.tolist()

@@ -196,7 +196,8 @@ def _pooled(evidence, weights, offsets):  # type: ignore[no-untyped-def]
     m, members, c = evidence.shape
     out, scores = np.empty((m, c), dtype=np.float32), np.empty(c)
     for v in range(m):
-        scores[:] = offsets
+        for k in range(c):
+            scores[k] = offsets[k]
         for i in range(members):
             if weights[i] > 0.0:
                 for k in range(c):

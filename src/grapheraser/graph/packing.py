@@ -162,7 +162,7 @@ def edited_edges(block: Block, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> 
     """Edges of the rows to keep, without these (row, id) pairs; the same block if nothing goes."""
     if len(rows) == 0 and keep.all():
         return block
-    words: Ids = _edited_words(block.view(np.int64), keep, rows, ids)
+    words: Ids = _edited_words(block.view(np.int64), keep, rows, np.ascontiguousarray(ids))
     words.flags.writeable = False
     return words.view(np.uint8)
 

@@ -18,6 +18,7 @@ from grapheraser.kernels.vectors import (
     HALF_LANES,
     LANES,
     ONE,
+    fma,
     load,
     padded,
     store,
@@ -56,7 +57,7 @@ def solve_in_place(L: Matrix, B: Matrix) -> Matrix:
     return X[:, : B.shape[1]].copy()
 
 
-@compiled(error_model="numpy")
+@compiled
 def _factor(L: Matrix) -> None:
     """Overwrite the lower half with its Cholesky factor, block column by block column."""
     n = L.shape[0]
@@ -83,7 +84,7 @@ def _factor(L: Matrix) -> None:
         _update(L, end, panel)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _factor_block(L: Matrix, start: int, end: int) -> None:
     """The factor of one block on the diagonal."""
     column = np.zeros(_BLOCK)
@@ -98,75 +99,52 @@ def _factor_block(L: Matrix, start: int, end: int) -> None:
             # not read.
             for j in range((r + 1 - start) // LANES * LANES, i + 1 - start, LANES):
                 at = i * L.shape[1] + start + j
-                store(L, at, load(L, at, ONE) - load(column, j, ONE) * column[i - start])
+                store(L, at, fma(load(column, j, ONE), -column[i - start], load(L, at, ONE)))
 
 
-@compiled(error_model="numpy")
+@compiled
 def _divide(panel, L, start, end, at, tile):  # type: ignore[no-untyped-def]
     """Divide a tile of the panel's columns by the factor of the block above."""
     width = panel.shape[1]
     for j in range(end - start):
         sums = load(panel, j * width + at, tile)
         for r in range(j):
-            sums = sums - load(panel, r * width + at, tile) * L[start + j, start + r]
+            sums = fma(load(panel, r * width + at, tile), -L[start + j, start + r], sums)
         store(panel, j * width + at, sums / L[start + j, start + j])
 
 
-@compiled(error_model="numpy")
+@compiled
 def _update(L: Matrix, first: int, panel: Matrix) -> None:
     """``L[first:, first:] -= panel' panel`` on the lower half, and on some entries above it.
 
-    Four terms at a time, of tiles of four or two rows: the numbers in flight stay in registers.
+    In tiles of four rows: the numbers in flight stay in registers.
     """
     n, stride, width = L.shape[0] - first, L.shape[1], panel.shape[1]
-    i = 0
-    while i + 4 <= n - n % 2:
+    for i in range(0, n - 3, 4):
         for j in range(0, i + 4, LANES):
             at = (first + i) * stride + first + j
             a, b = load(L, at, ONE), load(L, at + stride, ONE)
             c, d = load(L, at + 2 * stride, ONE), load(L, at + 3 * stride, ONE)
-            for r in range(0, _BLOCK, 4):
-                p, q, s, t = _four(panel, r * width + j, width)
-                a = a - _terms(panel, r, i, p, q, s, t)
-                b = b - _terms(panel, r, i + 1, p, q, s, t)
-                c = c - _terms(panel, r, i + 2, p, q, s, t)
-                d = d - _terms(panel, r, i + 3, p, q, s, t)
+            for r in range(_BLOCK):
+                p = load(panel, r * width + j, ONE)
+                a = fma(p, -panel[r, i], a)
+                b = fma(p, -panel[r, i + 1], b)
+                c = fma(p, -panel[r, i + 2], c)
+                d = fma(p, -panel[r, i + 3], d)
             store(L, at, a)
             store(L, at + stride, b)
             store(L, at + 2 * stride, c)
             store(L, at + 3 * stride, d)
-        i += 4
-    if i + 2 <= n:
-        for j in range(0, i + 2, LANES):
+    for i in range(n - n % 4, n):
+        for j in range(0, i + 1, LANES):
             at = (first + i) * stride + first + j
-            a, b = load(L, at, ONE), load(L, at + stride, ONE)
-            for r in range(0, _BLOCK, 4):
-                p, q, s, t = _four(panel, r * width + j, width)
-                a = a - _terms(panel, r, i, p, q, s, t)
-                b = b - _terms(panel, r, i + 1, p, q, s, t)
+            a = load(L, at, ONE)
+            for r in range(_BLOCK):
+                a = fma(load(panel, r * width + j, ONE), -panel[r, i], a)
             store(L, at, a)
-            store(L, at + stride, b)
-    if n % 2:
-        last = L[first + n - 1, first : first + n]
-        for r in range(_BLOCK):
-            factor = panel[r, n - 1]
-            for j in range(n):
-                last[j] -= factor * panel[r, j]
 
 
 @compiled
-def _four(panel, at, width):  # type: ignore[no-untyped-def]
-    """The same tile of four rows."""
-    p, q = load(panel, at, ONE), load(panel, at + width, ONE)
-    return p, q, load(panel, at + 2 * width, ONE), load(panel, at + 3 * width, ONE)
-
-
-@compiled
-def _terms(panel, r, i, p, q, s, t):  # type: ignore[no-untyped-def]
-    return p * panel[r, i] + q * panel[r + 1, i] + s * panel[r + 2, i] + t * panel[r + 3, i]
-
-
-@compiled(error_model="numpy")
 def _substitute(L: Matrix, X: Matrix) -> None:
     """Solve for every column of X ``[n, .]``, in place.
 

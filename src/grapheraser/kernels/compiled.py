@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, overload
 
 import numba
 from numba.core.caching import FunctionCache
@@ -37,8 +37,6 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from grapheraser.kernels.linking import link_callees
-
-ErrorModel: TypeAlias = Literal["python", "numpy"]
 
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(
@@ -83,27 +81,19 @@ def watched(begin: Callable[[str], None]) -> Iterator[None]:
 @overload
 def compiled(function: Callable[..., Any], /) -> Any: ...
 @overload
-def compiled(
-    *, error_model: ErrorModel = ..., inline: bool = ...
-) -> Callable[[Callable[..., Any]], Any]: ...
+def compiled(*, inline: bool = ...) -> Callable[[Callable[..., Any]], Any]: ...
 
 
-def compiled(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    error_model: ErrorModel = "python",
-    inline: bool = False,
-) -> Any:
-    """Compile a function when it is called: ``@compiled`` or ``@compiled(error_model="numpy")``.
+def compiled(function: Callable[..., Any] | None = None, /, *, inline: bool = False) -> Any:
+    """Compile a function when it is called: ``@compiled`` or ``@compiled(inline=True)``.
 
-    It runs without the interpreter's lock. See ``numba.njit`` for the error model. ``inline``
-    makes the function part of every function that calls it, without a call: worth it for short
-    ones that take a `Table`, whose fields would be handed over one by one.
+    It runs without the interpreter's lock, and divides as numpy does: by zero without an error.
+    ``inline`` makes the function part of every function that calls it, without a call: worth it for
+    short ones that take a `Table`, whose fields would be handed over one by one.
     """
     if function is None:
-        return partial(compiled, error_model=error_model, inline=inline)
-    options = {"error_model": error_model, "forceinline": inline}
+        return partial(compiled, inline=inline)
+    options = {"error_model": "numpy", "forceinline": inline}
     njit: Any = partial(numba.njit, no_cfunc_wrapper=True, **options)
     kernel = njit(nogil=True)(function)
     if hasattr(kernel, "py_func"):  # NUMBA_DISABLE_JIT leaves the function as it is

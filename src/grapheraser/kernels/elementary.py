@@ -46,7 +46,7 @@ _bits = _bitcast(types.float64, types.int64)
 _number = _bitcast(types.int64, types.float64)
 
 
-@compiled(error_model="numpy")
+@compiled
 def logarithm(x: float) -> float:
     """Natural logarithm of a positive, finite number that is not subnormal."""
     bits = _bits(np.float64(x))
@@ -70,7 +70,7 @@ def logarithm(x: float) -> float:
     return power * _LN2_HIGH + (2.0 * s + (2.0 * s * z * series + power * _LN2_LOW))
 
 
-@compiled(error_model="numpy")
+@compiled
 def exponential(x: float) -> float:
     """E to the power of a number of at most 700; 0 below -708."""
     inside = max(np.float64(x), _SMALLEST)
@@ -119,7 +119,7 @@ def log_normalise(scores):  # type: ignore[no-untyped-def]
         scores[c] -= total
 
 
-@compiled(error_model="numpy")
+@compiled
 def log_normalise_rows(scores):  # type: ignore[no-untyped-def]
     """`log_normalise` of every row, in place; what doesn't depend on order runs side by side."""
     m, c = scores.shape

@@ -43,6 +43,20 @@ def _template(callee: Any, args: Any, kws: Any) -> Any:
     return callee.get_call_template([types.unliteral(kind) for kind in args], plain)
 
 
+class _Flags(compiler.Flags):
+    """How a function is compiled, as far as numba's own functions that it calls are concerned.
+
+    numba compiles these once for each state of the flags of their callers, though only inlining is
+    handed down; and it compares flags, one by one, whenever it looks for one.
+    """
+
+    def __hash__(self) -> int:
+        return hash(self.forceinline)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Flags) and self.forceinline == other.forceinline
+
+
 class LinkedLibrary(JITCodeLibrary):
     """The code of a function for its callers: they optimise and translate it with their own."""
 
@@ -86,7 +100,7 @@ def _compile(own: Any, kind: type[JITCodeLibrary], args: Any, return_type: Any) 
         args: types of the arguments.
         return_type: None unless it is given.
     """
-    context, flags = own.targetdescr.target_context, compiler.Flags()
+    context, flags = own.targetdescr.target_context, _Flags()
     own.targetdescr.options.parse_as_flags(flags, own.targetoptions)
     context.refresh()  # numba's own runtime is no part of a kernel
     library = kind(context.codegen(), own.py_func.__qualname__)

@@ -18,6 +18,7 @@ from grapheraser.kernels.paged import (
     NOWHERE,
     ROOM,
     Table,
+    copy_features,
     degree_at,
     first_edge,
     label_at,
@@ -25,6 +26,7 @@ from grapheraser.kernels.paged import (
     neighbour,
     node_at,
     role_at,
+    size_at,
 )
 
 # Which neighbours may be chosen: any, training nodes, those of them with a label, all but training
@@ -121,21 +123,70 @@ def chosen_around(
     """Write the chosen among the neighbours of a kind, by place; returns how many there are."""
     most, count = len(chosen), 0
     first, degree = first_edge(table, place), degree_at(table, place)
-    if degree <= most:  # there is nothing to choose
+    if 4 * degree <= 5 * most:  # there may be nothing to choose
         for e in range(degree):
             other = locate(table, neighbour(first, e))
             if is_kind(table, other, kind):
+                if count == most:
+                    break
                 chosen[count] = other
                 count += 1
-        return count
+        else:
+            return count
+        count = 0
     own = paired(key, np.uint64(node_at(table, place)))
     for e in range(degree):
         node = neighbour(first, e)
         value = paired(own, np.uint64(node))
         if count == most and value >= hashes[most - 1]:
             continue
-        other = locate(table, node)
-        if is_kind(table, other, kind):
-            count = admit(value, other, hashes, chosen, count)
+        if kind == ANY or is_kind(table, locate(table, node), kind):
+            count = admit(value, node, hashes, chosen, count)
     put_in_order(chosen, count)
+    for i in range(count):
+        chosen[i] = locate(table, chosen[i])
     return count
+
+
+@compiled
+def chosen_alike(
+    before: Table,
+    was: int,
+    after: Table,
+    place: int,
+    kind: int,
+    key: np.uint64,
+    room: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]],
+) -> int:
+    """How many neighbours are chosen, where those that were chosen before have the same ids, or -1.
+
+    Args:
+        before: a graph.
+        was: a place in it.
+        after: another graph.
+        place: of the same node in that.
+        kind: which neighbours may be chosen.
+        key: of the hashes.
+        room: hashes and places of as many neighbours as are chosen, and their places before; the
+            places in the graph after are left in it.
+    """
+    hashes, chosen, old = room
+    count = chosen_around(after, place, kind, key, hashes, chosen)
+    if chosen_around(before, was, kind, key, hashes, old) != count:
+        return -1
+    for i in range(count):
+        if node_at(before, old[i]) != node_at(after, chosen[i]):
+            return -1
+    return count
+
+
+@compiled
+def features_differ(before: Table, was: int, after: Table, place: int) -> bool:
+    """Whether the features at a place of a graph are not those at a place of another."""
+    most = max(size_at(before, was), size_at(after, place))
+    columns, values = np.empty(2 * most, dtype=np.int32), np.empty(2 * most, dtype=np.float32)
+    count = copy_features(before, was, columns, values, 0)
+    differs = copy_features(after, place, columns, values, most) - most != count
+    for e in range(count):
+        differs |= columns[e] != columns[most + e] or values[e] != values[most + e]
+    return differs

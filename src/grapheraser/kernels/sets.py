@@ -51,16 +51,22 @@ def put(slots: NDArray[np.int32], keys: NDArray[np.int64], count: int, key: int)
 
 
 @compiled
+def rank_of(key: int, among: NDArray[np.int64]) -> int:
+    """The rank of a key in a sorted array; -1 where it is not there."""
+    low, high = 0, len(among)
+    while low < high:
+        middle = (low + high) // 2
+        if among[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(among) and among[low] == key else -1
+
+
+@compiled
 def ranks(keys: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rank of each key in a sorted array; -1 where it is not there."""
     out = np.empty(len(keys), dtype=np.int64)
     for i in range(len(keys)):
-        low, high = 0, len(among)
-        while low < high:
-            middle = (low + high) // 2
-            if among[middle] < keys[i]:
-                low = middle + 1
-            else:
-                high = middle
-        out[i] = low if low < len(among) and among[low] == keys[i] else -1
+        out[i] = rank_of(keys[i], among)
     return out

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from grapheraser.canonical import canonical_json, digest_of
@@ -111,9 +111,9 @@ class Receipt:
     def to_dict(self) -> dict[str, Any]:
         """The fields of its format."""
         names, of_shards = _fields_of(self.format)
-        values = asdict(self)
-        values["shards"] = [{name: s[name] for name in of_shards} for s in values["shards"]]
-        return {name: values[name] for name in names}
+        shards = [{name: getattr(record, name) for name in of_shards} for record in self.shards]
+        values = {name: _copied(getattr(self, name)) for name in names if name != "shards"}
+        return {name: shards if name == "shards" else values[name] for name in names}
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, ASCII."""
@@ -192,6 +192,13 @@ def check_chain(
 def last_records(receipts: Iterable[Receipt]) -> dict[int, ShardRecord]:
     """What the receipts say last about each shard that they name."""
     return {record.shard: record for receipt in receipts for record in receipt.shards}
+
+
+def _copied(value: Any) -> Any:
+    """Plain values with dictionaries and lists of their own."""
+    if isinstance(value, dict):
+        return {key: _copied(part) for key, part in value.items()}
+    return [_copied(part) for part in value] if isinstance(value, list) else value
 
 
 def _fields_of(found: object) -> tuple[tuple[str, ...], tuple[str, ...]]:

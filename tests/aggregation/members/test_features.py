@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import grapheraser as ge
+from grapheraser.aggregation.members import closed_form
 from grapheraser.aggregation.members.features import FeatureRegression
 from grapheraser.aggregation.members.sketch import Projection, Sketch
 from grapheraser.aggregation.members.smoothing import FIRST, OWN, OWN_APART, SCALE, SECOND
@@ -73,7 +74,7 @@ def expected_rows(graph: ge.Graph, columns: int, seed: int, allowed: NDArray[np.
 
 
 @pytest.mark.parametrize("learning", [False, True])
-@pytest.mark.parametrize("edges", [80, 500])
+@pytest.mark.parametrize("edges", [40, 500])
 @pytest.mark.parametrize(
     ("features", "width"), [(10, 31), (170, 511), (171, 342), (256, 512), (257, 257), (513, 50)]
 )
@@ -81,7 +82,7 @@ def test_rows_are_what_dense_matrices_give(
     features: int, width: int, edges: int, learning: bool
 ) -> None:
     graph = random_graph(11, num_features=features, density=0.1, edges=edges)
-    assert (graph.degree.max() > SECOND) == (edges > 80)
+    assert (graph.degree.max() > SECOND) == (edges > 40)
     rule = FeatureRegression(columns=50)
     assert rule.width(graph) == width
     rows = rule.rows(graph, graph.places(graph.ids), 3, learning=learning)
@@ -104,6 +105,22 @@ def test_the_layout_follows_from_the_number_of_columns_alone() -> None:
         assert FeatureRegression().width(graph) == FeatureRegression().width(less)
 
 
+def test_more_counts_where_there_is_no_other_member() -> None:
+    (alone,) = closed_form(["features"]).values()
+    beside = closed_form(["words", "features"])["features"]
+    assert isinstance(alone, FeatureRegression)
+    assert isinstance(beside, FeatureRegression)
+    assert (alone.columns, alone.spread, alone.second) == (384, 4, 16)
+    assert (beside.columns, beside.spread, beside.second) == (256, 2, SECOND)
+
+
+def test_a_feature_goes_to_as_many_columns_as_asked_for() -> None:
+    for spread in (1, 2, 4):
+        projection = Sketch.of(50, 10, 3, spread=spread).around
+        assert projection.targets.shape == projection.signs.shape == (50 * spread,)
+        np.testing.assert_allclose(projection.signs**2, 1 / spread, rtol=1e-6)
+
+
 def test_the_projection_depends_on_the_seed_and_nothing_else() -> None:
     first, again, other = (Sketch.of(50, 10, seed) for seed in (3, 3, 4))
     assert first.width == 10
@@ -119,7 +136,11 @@ def test_the_projection_depends_on_the_seed_and_nothing_else() -> None:
     assert not np.array_equal(apart.own.targets, targets)
 
 
-@pytest.mark.parametrize("bad", [{"columns": 0}, {"columns": 2**16}, {"ridge": 0.0}], ids=repr)
+@pytest.mark.parametrize(
+    "bad",
+    [{"columns": 0}, {"columns": 2**16}, {"spread": 0}, {"second": 0}, {"ridge": 0.0}],
+    ids=repr,
+)
 def test_bad_options_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=f"'{next(iter(bad))}' of FeatureRegression"):
         FeatureRegression(**bad)

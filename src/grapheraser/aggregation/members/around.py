@@ -13,11 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.base import Change
 from grapheraser.aggregation.members.base import Ids, Places
+from grapheraser.aggregation.members.rings import Ring, ring_around, rings_and_steps
+from grapheraser.aggregation.members.stale import Reach
 from grapheraser.graph import Graph
 from grapheraser.graph.csr import slices_of
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.neighbourhoods import (
     ANY,
     LABELLED,
@@ -33,15 +35,17 @@ from grapheraser.kernels.paged import (
     locate,
     neighbour,
     node_at,
-    nodes_at,
 )
-from grapheraser.kernels.sets import ranks
 from grapheraser.seeding import derive
 
 NEAR, FAR = 64, 16
+# The step from a node, over any neighbour, and the step from there. One of those at which the
+# second ends may be the node itself.
+MIDDLE, END = Reach(ANY, FAR), Reach(LABELLED, FAR + 1)
 # Neighbours without a label that count, by what is around them.
 GUESSED = 16
 Counts = NDArray[np.int64]
+_LARGEST = np.uint64(2**64 - 1)
 
 
 @lru_cache(maxsize=8)
@@ -58,41 +62,41 @@ def one_hop(graph: Graph, places: Places, seed: int) -> Counts:
 
 def two_hops(graph: Graph, places: Places, seed: int) -> Counts:
     """Labels at the ends of walks of two steps that don't lead back, over any node."""
-    counts: Counts = _two(graph.table, places, graph.num_classes, key_of(seed))
-    return counts
+    near = ring_around(graph, places, MIDDLE, key_of(seed))
+    return _two_hops(graph, places, near, _steps(graph, near.places, seed))
 
 
-def two_hops_before(
-    change: Change,
-    old: Places,
-    graph: Graph,
-    new: Places,
-    two: Counts,
-    moved: Ids,
-    seed: int,
-) -> Counts:
-    """`two_hops` of places in the graph before a change, from those of places in the one after.
-
-    A node with the neighbours that it had differs in the walks over those that moved alone.
+def two_hops_twice(
+    before: tuple[Graph, Places], after: tuple[Graph, Places], moved: Ids, seed: int
+) -> tuple[Counts, Counts]:
+    """`two_hops` of places in a graph before a change and of places in the one after.
 
     Args:
-        change: what happened.
-        old: ascending places in the graph before.
-        graph: after it.
-        new: ascending places in that.
-        two: their `two_hops`.
+        before: the graph, and places in it.
+        after: likewise.
         moved: sorted ids of the nodes around which other labels count than before.
         seed: of the run.
     """
-    before = change.before.graph
-    rows = ranks(nodes_at(before.table, old), nodes_at(graph.table, new))
-    rows[ranks(nodes_at(before.table, old), change.touched) >= 0] = -1
-    counts: Counts = np.zeros((len(old), graph.num_classes), dtype=np.int64)
-    alone = rows < 0
-    counts[alone] = two_hops(before, old[alone], seed)
-    counts[~alone] = _two_before(
-        before.table, graph.table, new[rows[~alone]], two[rows[~alone]], moved, key_of(seed)
+    was, now, steps = rings_and_steps(
+        before,
+        after,
+        moved,
+        MIDDLE,
+        key_of(seed),
+        lambda graph, places: _steps(graph, places, seed),
     )
+    return _two_hops(*before, was, steps), _two_hops(*after, now, steps)
+
+
+def _steps(graph: Graph, places: Places, seed: int) -> Counts:
+    """Labels around nodes by class, and what tells whether a neighbour is among those counted."""
+    kind, most = END
+    steps: Counts = _label_steps(graph.table, places, graph.num_classes, kind, most, key_of(seed))
+    return steps
+
+
+def _two_hops(graph: Graph, places: Places, near: Ring, steps: Counts) -> Counts:
+    counts: Counts = _two(graph.table, places, near.indptr, near.entries, steps)
     return counts
 
 
@@ -153,40 +157,38 @@ def _one(table, places, num_classes, key):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _two(table, places, num_classes, key):  # type: ignore[no-untyped-def]
-    out = np.zeros((len(places), num_classes), dtype=np.int64)
-    hashes, middle = places_for(FAR)
-    far_hashes, far = places_for(FAR + 1)  # one of them may be the node itself
+def _label_steps(table, places, num_classes, kind, most, key):  # type: ignore[no-untyped-def]
+    """Counts by class; the key of the node's hashes; the largest hash that is counted."""
+    out = np.zeros((len(places), num_classes + 2), dtype=np.int64)
+    hashes, chosen = places_for(most)
     for r in range(len(places)):
-        near = chosen_around(table, places[r], ANY, key, hashes, middle)
-        for i in range(near):
-            count = chosen_around(table, middle[i], LABELLED, key, far_hashes, far)
-            for j in range(count):
-                if far[j] != places[r]:
-                    out[r, label_at(table, far[j])] += 1
+        count = chosen_around(table, places[r], kind, key, hashes, chosen)
+        own = paired(key, np.uint64(node_at(table, places[r])))
+        largest = np.uint64(0) if count == most else _LARGEST
+        for i in range(count):
+            out[r, label_at(table, chosen[i])] += 1
+            largest = max(largest, paired(own, np.uint64(node_at(table, chosen[i]))))
+        out[r, num_classes] = np.int64(own)
+        out[r, num_classes + 1] = np.int64(largest)
     return out
 
 
 @compiled
-def _two_before(before, after, places, two, moved, key):  # type: ignore[no-untyped-def]
-    """Two hops before, of places after: with the old walks over what moved, not the new ones."""
-    out = two.copy()
-    hashes, middle = places_for(FAR)
-    far_hashes, far = places_for(FAR + 1)
+def _two(table, places, indptr, entries, steps):  # type: ignore[no-untyped-def]
+    """Sums of the steps around each node, without the walks that lead back to it."""
+    num_classes = steps.shape[1] - 2
+    out = np.zeros((len(places), num_classes), dtype=np.int64)
     for r in range(len(places)):
-        own = node_at(after, places[r])
-        for i in range(chosen_around(after, places[r], ANY, key, hashes, middle)):
-            node = node_at(after, middle[i])
-            at = np.searchsorted(moved, node)
-            if at == len(moved) or moved[at] != node:
-                continue
-            for j in range(chosen_around(after, middle[i], LABELLED, key, far_hashes, far)):
-                if far[j] != places[r]:
-                    out[r, label_at(after, far[j])] -= 1
-            was = locate(before, node)
-            for j in range(chosen_around(before, was, LABELLED, key, far_hashes, far)):
-                if node_at(before, far[j]) != own:
-                    out[r, label_at(before, far[j])] += 1
+        row, node, label = out[r], np.uint64(node_at(table, places[r])), np.int64(-1)
+        if is_kind(table, places[r], LABELLED):
+            label = label_at(table, places[r])
+        for e in range(indptr[r] + 1, indptr[r + 1]):
+            step = steps[entries[e]]
+            for k in range(num_classes):
+                row[k] += step[k]
+            own, largest = np.uint64(step[num_classes]), np.uint64(step[num_classes + 1])
+            if label >= 0 and paired(own, node) <= largest:
+                row[label] -= 1
     return out
 
 

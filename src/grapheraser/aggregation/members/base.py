@@ -18,6 +18,7 @@ from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import log_normalise_rows
 from grapheraser.kernels.neighbourhoods import LABELLED, places_among, places_of
+from grapheraser.kernels.paged import NOWHERE, label_at, locate, role_at
 
 Evidence = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -74,9 +75,18 @@ def trained_among(graph: Graph, nodes: Ids) -> Places:
 
 def relabelled(before: Graph, graph: Graph, nodes: Ids) -> Ids:
     """Those of the nodes, all in the graph, that have another label or role there than before."""
-    there = nodes[before.contains(nodes)]
-    differs = before.labels(there) != graph.labels(there)
-    return there[differs | (before.roles(there) != graph.roles(there))]
+    return nodes[_differ(before.table, graph.table, nodes)]
+
+
+@compiled
+def _differ(before, after, nodes):  # type: ignore[no-untyped-def]
+    out = np.zeros(len(nodes), dtype=np.bool_)
+    for i in range(len(nodes)):
+        was, now = locate(before, nodes[i]), locate(after, nodes[i])
+        if was != NOWHERE:
+            out[i] = label_at(before, was) != label_at(after, now)
+            out[i] |= role_at(before, was) != role_at(after, now)
+    return out
 
 
 @compiled

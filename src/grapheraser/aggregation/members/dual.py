@@ -39,7 +39,7 @@ SCALE = 2.0**16
 # Evidence is so many times the regression's output.
 SHARPNESS = 8.0
 # Rows without hashing are wide: they are made and used in blocks of so many numbers.
-MOST_NUMBERS = 2**21
+MOST_NUMBERS = 2**19
 
 
 class Rule(Protocol):

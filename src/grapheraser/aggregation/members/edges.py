@@ -22,6 +22,7 @@ from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import logarithm
 from grapheraser.kernels.neighbourhoods import LABELLED, is_kind
 from grapheraser.kernels.paged import degree_at, first_edge, label_at, locate, neighbour
+from grapheraser.kernels.sets import rank_of
 
 _SMOOTHING = 0.1
 EdgeCounts = NDArray[np.int64]
@@ -67,16 +68,17 @@ def _add_pairs(table, places, everyone, sign, counts):  # type: ignore[no-untype
             if is_kind(table, other, LABELLED):
                 its = label_at(table, other)
                 counts[label, its] += sign
-                if not everyone:
-                    at = np.searchsorted(places, other)
-                    if at == len(places) or places[at] != other:
-                        counts[its, label] += sign
+                if not everyone and rank_of(other, places) < 0:
+                    counts[its, label] += sign
 
 
-@compiled(error_model="numpy")
+@compiled
 def _evidence(counts, pointers, near, every, owns):  # type: ignore[no-untyped-def]
     c = len(counts)
-    out, totals = np.zeros((len(every), c)), counts.sum(axis=1)
+    out, totals = np.zeros((len(every), c)), np.zeros(c, dtype=np.int64)
+    for k in range(c):
+        for j in range(c):
+            totals[k] += counts[k, j]
     # What a neighbour of a label is worth, worked out for the labels that a node has around it.
     worth, known = np.empty((c, c)), np.zeros(c, dtype=np.bool_)
     nothing = np.zeros(c, dtype=np.int64)

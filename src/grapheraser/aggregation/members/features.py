@@ -16,7 +16,6 @@ from grapheraser.aggregation.members.sketch import MOST_COLUMNS, Sketch
 from grapheraser.aggregation.members.smoothing import (
     FIRST,
     SECOND,
-    block_rows,
     key_of,
     smoothed_rows,
     smoothed_rows_twice,
@@ -28,6 +27,8 @@ from grapheraser.kernels.neighbourhoods import ANY, TRAINED, UNMASKED
 
 # Rows of at most so many columns need no hashing.
 _UNHASHED = 512
+# The neighbours that are in shards, by the graph's context.
+_SHARDED = {"none": TRAINED, "unlabelled": UNMASKED, "all": ANY}
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,18 @@ class FeatureRegression(RidgeMember):
 
     Attributes:
         columns: features are hashed to so many columns where they are too many.
+        spread: each of them to so many.
+        second: neighbours that count in the second step.
     """
 
-    columns: int = 384
+    columns: int = 256
+    spread: int = 2
+    second: int = SECOND
 
     def __post_init__(self) -> None:
         whole("columns", "FeatureRegression", self.columns, 1, MOST_COLUMNS)
+        whole("spread", "FeatureRegression", self.spread, 1)
+        whole("second", "FeatureRegression", self.second, 1)
         real("ridge", "FeatureRegression", self.ridge, above=0)
 
     @property
@@ -54,52 +61,40 @@ class FeatureRegression(RidgeMember):
 
     def width(self, graph: Graph) -> int:
         """See `RidgeMember`."""
-        if _in_blocks(graph):
-            return 3 * graph.num_features + 1
-        return self._sketch(graph, 0).width
+        sketch = self._sketch(graph, 0)
+        return 3 * graph.num_features + 1 if sketch is None else sketch.width
 
     def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
         """See `RidgeMember`; only what is learned from keeps to the nodes in shards."""
-        kind = _seen(graph, learning)
-        if _in_blocks(graph):
-            return block_rows(graph, places, kind, seed)
-        return smoothed_rows(self._sketch(graph, seed), graph, places, kind, seed)
+        sketch, reach = self._sketch(graph, seed), self._reach(graph, learning=learning)
+        return smoothed_rows(sketch, graph, places, reach, seed)
 
     def rows_before_and_after(
         self, change: Change, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
     ) -> tuple[Rows, Rows]:
         """See `RidgeMember`."""
-        if _in_blocks(graph):
-            return super().rows_before_and_after(change, old, graph, new, moved, seed)
-        before, sketch = change.before.graph, self._sketch(graph, seed)
-        kind = _seen(graph, learning=True)
-        return smoothed_rows_twice(sketch, before, old, graph, new, moved, kind, seed)
+        before, after = (change.before.graph, old), (graph, new)
+        sketch, reach = self._sketch(graph, seed), self._reach(graph, learning=True)
+        return smoothed_rows_twice(sketch, before, after, moved, reach, seed)
 
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Stale:
         """See `RidgeMember`."""
-        kind = _seen(graph, learning)
-        walk = Walk(Reach(kind, SECOND), Reach(kind, FIRST), key_of(seed), features=True)
+        reach = self._reach(graph, learning=learning)
+        walk = Walk(reach, Reach(reach.kind, FIRST), key_of(seed), features=True)
         return stale_nodes(change, graph, walk, among)
 
-    def _sketch(self, graph: Graph, seed: int) -> Sketch:
+    def _reach(self, graph: Graph, *, learning: bool) -> Reach:
+        """The second step; a regression learns from no node outside the shards."""
+        return Reach(_SHARDED[graph.context] if learning else ANY, self.second)
+
+    def _sketch(self, graph: Graph, seed: int) -> Sketch | None:
+        """None: own features, those one step and those two steps away have their own columns."""
         features = graph.num_features
+        if 3 * features <= _UNHASHED:
+            return None
         if 2 * features <= _UNHASHED:
             return Sketch.of(features, _UNHASHED, seed, apart=True)
         columns = _UNHASHED if features <= _UNHASHED else self.columns
-        return Sketch.of(features, columns, seed)
-
-
-def _in_blocks(graph: Graph) -> bool:
-    """Whether own features, those one step and those two steps away have columns of their own."""
-    return 3 * graph.num_features <= _UNHASHED
-
-
-# The neighbours that are in shards, by the graph's context.
-_SHARDED = {"none": TRAINED, "unlabelled": UNMASKED, "all": ANY}
-
-
-def _seen(graph: Graph, learning: bool) -> int:
-    """The neighbours that count: like the shards, a regression learns from no node outside them."""
-    return _SHARDED[graph.context] if learning else ANY
+        return Sketch.of(features, columns, seed, spread=self.spread)

@@ -14,7 +14,7 @@ from grapheraser.aggregation.members.base import Evidence
 from grapheraser.aggregation.members.words import WordCounts, log_prior
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.elementary import exponential, log_normalise_rows, logarithms
+from grapheraser.kernels.elementary import exponential, logarithms
 
 # How much the words of an unlabelled neighbour count in the guess.
 _WORDS = 0.3
@@ -41,7 +41,7 @@ def evidence(
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _evidence(pointers, near, every, others, guessed, beyond, hints, prior):  # type: ignore[no-untyped-def]
     c, m = len(prior), len(every)
     out, shares = np.zeros((m, c)), np.empty(c)
@@ -62,21 +62,25 @@ def _evidence(pointers, near, every, others, guessed, beyond, hints, prior):  # 
     return logarithms(out)
 
 
-@compiled(error_model="numpy")
+@compiled
 def _guesses(beyond, hints, shares):  # type: ignore[no-untyped-def]
     """The classes of neighbours without a label: from the labels around them and their words."""
-    out = np.empty(hints.shape)
-    for g in range(len(beyond)):
-        for k in range(len(shares)):
-            out[g, k] = shares[k]
-            for _ in range(beyond[g, k]):  # one by one: a sum is rounded at each step
-                out[g, k] += 1.0
-    out = logarithms(out)
-    for g in range(len(beyond)):
-        for k in range(len(shares)):
-            out[g, k] = _WORDS * hints[g, k] + out[g, k]
-    log_normalise_rows(out)
+    m, c = hints.shape
+    out = np.empty((m, c))
+    for g in range(m):
+        top = hints[g, 0]
+        for k in range(1, c):
+            top = max(top, hints[g, k])
+        for k in range(c):
+            out[g, k] = _WORDS * (hints[g, k] - top)
     flat = out.reshape(-1)
     for i in range(len(flat)):
         flat[i] = exponential(flat[i])
+    for g in range(m):
+        total = 0.0
+        for k in range(c):
+            out[g, k] *= shares[k] + beyond[g, k]
+            total += out[g, k]
+        for k in range(c):
+            out[g, k] /= total
     return out

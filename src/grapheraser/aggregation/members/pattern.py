@@ -7,25 +7,26 @@ join unlike nodes as well as others.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
 from grapheraser.aggregation.members.around import (
-    FAR,
+    END,
+    MIDDLE,
     Counts,
     key_of,
     one_hop,
     two_hops,
-    two_hops_before,
+    two_hops_twice,
 )
 from grapheraser.aggregation.members.base import Ids, Places
 from grapheraser.aggregation.members.ridge import SCALE, RidgeMember, Rows
-from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
+from grapheraser.aggregation.members.stale import Stale, Walk, stale_nodes
 from grapheraser.graph import Graph
-from grapheraser.kernels.neighbourhoods import ANY, LABELLED
+from grapheraser.kernels.compiled import compiled
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,13 @@ class PatternRegression(RidgeMember):
         """See `RidgeMember`."""
         return 4 * graph.num_classes + 1
 
+    @property
+    def asks_as_it_learns(self) -> bool:
+        """See `RidgeMember`."""
+        return True
+
     def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
-        """See `RidgeMember`; the same to be learned from and to be asked about."""
+        """See `RidgeMember`."""
         del learning
         return _rows(one_hop(graph, places, seed), two_hops(graph, places, seed))
 
@@ -49,27 +55,37 @@ class PatternRegression(RidgeMember):
         self, change: Change, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
     ) -> tuple[Rows, Rows]:
         """See `RidgeMember`."""
-        two = two_hops(graph, new, seed)
-        far = two_hops_before(change, old, graph, new, two, moved, seed)
-        return _rows(one_hop(change.before.graph, old, seed), far), _rows(
-            one_hop(graph, new, seed), two
-        )
+        before, after = (change.before.graph, old), (graph, new)
+        was, now = two_hops_twice(before, after, moved, seed)
+        return _rows(one_hop(*before, seed), was), _rows(one_hop(*after, seed), now)
 
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Stale:
         """See `RidgeMember`."""
         del learning
-        walk = Walk(Reach(ANY, FAR), Reach(LABELLED, FAR + 1), key_of(seed), features=False)
+        walk = Walk(MIDDLE, END, key_of(seed), features=False)
         return stale_nodes(change, graph, walk, among)
 
 
 def _rows(near: Counts, far: Counts) -> Rows:
-    one, two = _shares(near), _shares(far)
-    parts = [one, two, np.sqrt(one), np.sqrt(two), np.ones((len(one), 1))]
-    return np.rint(np.concatenate(parts, axis=1) * SCALE)
-
-
-def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Shares with one node more, spread evenly: a row must not depend on the size of classes."""
-    return (counts + 1.0 / counts.shape[1]) / (counts.sum(axis=1, keepdims=True) + 1.0)
+    rows: Rows = _share_rows(near, far, SCALE)
+    return rows
+
+
+@compiled
+def _share_rows(near, far, scale):  # type: ignore[no-untyped-def]
+    m, c = near.shape
+    out = np.empty((m, 4 * c + 1))
+    for r in range(m):
+        for step in range(2):
+            counts, total = (far[r] if step else near[r]), 0
+            for k in range(c):
+                total += counts[k]
+            for k in range(c):
+                share = (counts[k] + 1.0 / c) / (total + 1.0)
+                out[r, step * c + k] = np.rint(share * scale)
+                out[r, (2 + step) * c + k] = np.rint(math.sqrt(share) * scale)
+        out[r, 4 * c] = scale
+    return out

@@ -34,7 +34,7 @@ from grapheraser.aggregation.sample.membership import few_labels
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.cholesky import solve_in_place
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.paged import labels_at, nodes_at
+from grapheraser.kernels.paged import label_at, labels_at, node_at
 from grapheraser.kernels.sets import ranks
 from grapheraser.kernels.vectors import (
     HALF,
@@ -43,7 +43,6 @@ from grapheraser.kernels.vectors import (
     ONE,
     fma,
     load,
-    padded,
     store,
     zeros,
 )
@@ -86,16 +85,8 @@ class Sums:
     def replaced(
         self, old: Rows, old_labels: NDArray[np.int64], new: Rows, new_labels: NDArray[np.int64]
     ) -> Sums:
-        """With new rows in the place of old ones; a row of zeros stands for none."""
-        classes = self.cross.shape[1]
-        cross = self.cross - _by_class(old, old_labels, classes)
-        cross += _by_class(new, new_labels, classes)
-        moved = np.flatnonzero((old != new).any(axis=1))
-        gram = self.gram
-        for start in range(0, len(moved), _BLOCK):
-            block = moved[start : start + _BLOCK]
-            gram = _exchanged(gram, _in_vectors(old[block]), _in_vectors(new[block]))
-        return Sums(gram, cross)
+        """With new rows in the place of as many old ones; without a label, there is no row."""
+        return Sums(*_replaced(self.gram, self.cross, old, old_labels, new, new_labels))
 
     def without(self, other: Sums) -> Sums:
         """Without the rows of another sum."""
@@ -129,6 +120,11 @@ class RidgeMember(ABC):
     @abstractmethod
     def width(self, graph: Graph) -> int:
         """Number of columns; follows from the graph's schema alone."""
+
+    @property
+    def asks_as_it_learns(self) -> bool:
+        """Whether rows to be learned from and rows to be asked about are the same."""
+        return False
 
     @abstractmethod
     def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
@@ -199,25 +195,25 @@ class RidgeMember(ABC):
         sums = fitted.sums.replaced(*old, *new)
         if judged is None:
             return self._fitted(sums, self._judged(ensemble, sample))
-        was, now = ranks(nodes, others) >= 0, ranks(nodes, sample) >= 0
-        either = np.flatnonzero(was | now)
-        was, now = was[either, None], now[either, None]
-        (old_rows, old_labels), (new_rows, new_labels) = old, new
-        sampled = judged.sums.replaced(
-            old_rows[either] * was, old_labels[either], new_rows[either] * now, new_labels[either]
-        )
-        asked = self.stale(change, graph, seed, learning=False, among=sample)
-        again = np.zeros(len(sample), dtype=bool)
-        again[ranks(asked.nodes, sample)] = True
-        if sample is others:
-            rows = judged.rows.copy()
-        else:
-            known = ranks(sample, others)
-            again |= known < 0
-            rows = np.zeros((len(sample), judged.rows.shape[1]), dtype=np.float32)
-            rows[~again] = judged.rows[known[~again]]
-        rows[again] = self.rows(graph, graph.places(sample[again]), seed, learning=False)
-        return self._fitted(sums, Judged(sample, sampled, rows))
+        was, now = _only(old, nodes, others), _only(new, nodes, sample)
+        rows = self._asked_again(judged, graph, change, sample, seed)
+        return self._fitted(sums, Judged(sample, judged.sums.replaced(*was, *now), rows))
+
+    def _asked_again(
+        self, judged: Judged, graph: Graph, change: Change, sample: Ids, seed: int
+    ) -> NDArray[np.float32]:
+        """The rows of sampled nodes, from those of the nodes that were sampled before."""
+        known = ranks(sample, judged.sample)
+        if len(judged.sample) == 0:
+            return self.rows(graph, graph.places(sample), seed, learning=False).astype(np.float32)
+        rows = judged.rows[known]
+        known[
+            ranks(self.stale(change, graph, seed, learning=False, among=sample).nodes, sample)
+        ] = -1
+        again = np.flatnonzero(known < 0)
+        if len(again):
+            rows[again] = self.rows(graph, graph.places(sample[again]), seed, learning=False)
+        return rows
 
     def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedRidge | FittedDual:
         """See `Member`."""
@@ -272,20 +268,19 @@ class RidgeMember(ABC):
     def _before_and_after(
         self, change: Change, graph: Graph, nodes: Ids, moved: Ids, seed: int
     ) -> tuple[Learned, Learned]:
-        """Rows and labels of these nodes; 0 and unlabelled where a graph doesn't train on one."""
+        """Rows and labels of these nodes; none where a graph doesn't train on one."""
         before = change.before.graph
         old, new = trained_among(before, nodes), trained_among(graph, nodes)
         rows = self.rows_before_and_after(change, old, graph, new, moved, seed)
         parts = ((before, old, rows[0]), (graph, new, rows[1]))
-        first, second = (_spread(part, places, some, nodes) for part, places, some in parts)
+        first, second = (_spread(part.table, places, some, nodes) for part, places, some in parts)
         return first, second
 
 
-def _spread(graph: Graph, places: Places, some: Rows, nodes: Ids) -> tuple[Rows, NDArray[np.int64]]:
-    at = ranks(nodes_at(graph.table, places), nodes)
-    rows, labels = np.zeros((len(nodes), some.shape[1])), np.full(len(nodes), UNLABELLED)
-    rows[at], labels[at] = some, labels_at(graph.table, places)
-    return rows, labels
+def _only(learned: Learned, nodes: Ids, some: Ids) -> Learned:
+    """Rows and labels of the nodes, of which only some are there."""
+    rows, labels = learned
+    return rows, np.where(ranks(nodes, some) >= 0, labels, UNLABELLED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,15 +366,57 @@ def _plus_lower(gram: Integers, product: NDArray[np.float64]) -> Integers:
     return out
 
 
-def _in_vectors(rows: Rows) -> Rows:
-    """Rows with zeros up to whole vectors."""
-    out = np.zeros((len(rows), padded(rows.shape[1])))
-    out[:, : rows.shape[1]] = rows
+@compiled
+def _spread(table, places, some, nodes):  # type: ignore[no-untyped-def]
+    """Rows and labels of all nodes, from those at the places of some of them; both ascend."""
+    rows = np.zeros((len(nodes), some.shape[1]))
+    labels = np.full(len(nodes), UNLABELLED, dtype=np.int64)
+    at = 0
+    for r in range(len(places)):
+        while nodes[at] != node_at(table, places[r]):
+            at += 1
+        rows[at] = some[r]
+        labels[at] = label_at(table, places[r])
+    return rows, labels
+
+
+@compiled
+def _replaced(gram, cross, old, old_labels, new, new_labels):  # type: ignore[no-untyped-def]
+    """Both sums with new rows in the place of old ones, which a label tells to be there."""
+    width, moved = new.shape[1], np.empty(len(new), dtype=np.int64)
+    out, count = cross.copy(), 0
+    for r in range(len(new)):
+        was, now = old_labels[r], new_labels[r]
+        differs = (was < 0) != (now < 0)
+        for u in range(width):
+            differs |= old[r, u] != new[r, u]
+        differs &= was >= 0 or now >= 0
+        if differs or was != now:
+            for u in range(width if was >= 0 else 0):
+                out[u, was] -= np.int64(old[r, u])
+            for u in range(width if now >= 0 else 0):
+                out[u, now] += np.int64(new[r, u])
+        if differs:
+            moved[count] = r
+            count += 1
+    for start in range(0, count, _BLOCK):
+        rows = moved[start : min(count, start + _BLOCK)]
+        gram = _exchanged(gram, _there(old, old_labels, rows), _there(new, new_labels, rows))
+    return gram, out
+
+
+@compiled
+def _there(some, labels, rows):  # type: ignore[no-untyped-def]
+    """Some rows, in whole vectors; 0 for those that are not there."""
+    out = np.zeros((len(rows), -(-some.shape[1] // LANES) * LANES))
+    for i in range(len(rows)):
+        if labels[rows[i]] >= 0:
+            out[i, : some.shape[1]] = some[rows[i]]
     return out
 
 
 @compiled
-def _exchanged(gram: Integers, old: Rows, new: Rows) -> Integers:
+def _exchanged(gram, old, new):  # type: ignore[no-untyped-def]
     """The gram with the products of new rows in the place of those of old ones.
 
     Tile by tile of four rows, in registers; the sums are exact, so their order doesn't matter.
@@ -407,7 +444,7 @@ def _exchanged(gram: Integers, old: Rows, new: Rows) -> Integers:
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _unpacked(gram: Integers, n: int, scale: float, ridge: float) -> NDArray[np.float64]:
     """The lower half of ``gram / scale`` with ``ridge`` added to the diagonal."""
     out = np.zeros((n, -(-n // LANES) * LANES))
@@ -428,7 +465,7 @@ def _scores(rows: NDArray[np.floating], weights: NDArray[np.float32]) -> Evidenc
     return scores[:, :c]
 
 
-@compiled(error_model="numpy")
+@compiled
 def _weighted(rows, weights):  # type: ignore[no-untyped-def]
     """Four rows side by side; the last ones again, where they are fewer."""
     m, (width, c) = len(rows), weights.shape

@@ -2,7 +2,7 @@
 
 Every feature column is sent to a few of the output columns, each with a sign. Where it goes is a
 keyed hash of its number, so nothing in the data has a part in it. Sparse rows stay cheap to
-project: four additions per non-zero feature instead of one per output column.
+project: a few additions per non-zero feature instead of one per output column.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from grapheraser.seeding import derive, keyed_hash
 
-_SPREAD = 4
 MOST_COLUMNS = 2**16 - 1
 
 
@@ -55,15 +54,26 @@ class Sketch:
 
     @classmethod
     @lru_cache(maxsize=8)
-    def of(cls, num_features: int, columns: int, seed: int, *, apart: bool = False) -> Sketch:
-        """Features as they are, or projected to ``columns`` of them where there are more."""
+    def of(
+        cls, num_features: int, columns: int, seed: int, *, spread: int = 2, apart: bool = False
+    ) -> Sketch:
+        """Features as they are, or projected to ``columns`` of them where there are more.
+
+        Args:
+            num_features: of the graph.
+            columns: how many there are to be at the most.
+            seed: of the run.
+            spread: to how many of them a feature is sent.
+            apart: whether a node's own features are to be told from those around it.
+        """
         width = num_features * (1 + apart)
         if width <= columns:
             around = _placed(num_features, 0)
             return cls(_placed(num_features, num_features) if apart else around, around, width)
-        around = _projected(num_features, columns, derive(seed, "sketch"))
-        key = derive(seed, "sketch", "own")
-        return cls(_projected(num_features, columns, key) if apart else around, around, columns)
+        size = num_features, columns, spread
+        around = _projected(*size, derive(seed, "sketch"))
+        own = _projected(*size, derive(seed, "sketch", "own")) if apart else around
+        return cls(own, around, columns)
 
 
 def _placed(num_features: int, first: int) -> Projection:
@@ -71,8 +81,8 @@ def _placed(num_features: int, first: int) -> Projection:
     return Projection(targets, np.ones(num_features, dtype=np.float32))
 
 
-def _projected(num_features: int, columns: int, key: int) -> Projection:
-    hashes = keyed_hash(np.arange(num_features * _SPREAD), key)
+def _projected(num_features: int, columns: int, spread: int, key: int) -> Projection:
+    hashes = keyed_hash(np.arange(num_features * spread), key)
     targets = (hashes >> np.uint64(1)) % np.uint64(columns)
-    signs = np.where(hashes & np.uint64(1), 1.0, -1.0) / math.sqrt(_SPREAD)
+    signs = np.where(hashes & np.uint64(1), 1.0, -1.0) / math.sqrt(spread)
     return Projection(targets.astype(np.uint16), signs.astype(np.float32))

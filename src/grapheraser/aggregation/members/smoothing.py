@@ -1,7 +1,11 @@
-"""Features smoothed over two hops, as whole numbers.
+"""Features smoothed over two steps, as whole numbers.
 
-The row of a node is its own features plus the mean over two steps of its neighbourhood (itself
-included in each step), both as the sketch projects them, at length 1, times `SCALE` and rounded.
+With a sketch, the row of a node is its own features plus the mean over two steps of its
+neighbourhood (itself included in each step), both as the sketch projects them, at length 1, times
+`SCALE` and rounded. Without one, its own features, the mean of its neighbours' and the mean of
+their neighbours' means (none of them included) stand side by side, each at length 1, with a
+constant.
+
 Means by rows, not GCN's symmetric weights: a node's degree then has no part in the rows of others,
 so that a deletion changes the rows within two hops instead of three. In each step a bounded number
 of neighbours counts (see `kernels.neighbourhoods`): a hub is described well enough by some of them.
@@ -17,58 +21,53 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.members.sketch import Sketch
+from grapheraser.aggregation.members.base import Ids, Places
+from grapheraser.aggregation.members.rings import Ring, ring_around, rings_and_steps
+from grapheraser.aggregation.members.sketch import Projection, Sketch
+from grapheraser.aggregation.members.stale import Reach
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.neighbourhoods import chosen_around, places_for
-from grapheraser.kernels.paged import (
-    Table,
-    copy_features,
-    dense_features,
-    nodes_at,
-    prefetch_features,
-)
-from grapheraser.kernels.sets import find, put, room_for_set
+from grapheraser.kernels.paged import Table, copy_features, dense_features, prefetch_features
 from grapheraser.seeding import derive
 
 SCALE = 2.0**16
 # How much a node's own features count beside its neighbourhood, added to it and apart from it;
 # chosen on validation nodes.
 OWN, OWN_APART = 0.5, 0.7
-# Neighbours that count in the first step and in the second. On validation nodes nothing is lost;
-# 4 and 8 would cost a quarter of a point on the larger data sets.
-FIRST, SECOND = 8, 16
+# Neighbours that count in the first step and, among other members, in the second. 16 in the second
+# gain nothing, and 4 in the first lose 0.2 points of F1 on Pubmed; see docs/aggregation.md.
+FIRST, SECOND = 8, 8
+# Nodes whose features are asked for ahead of their turn.
+_AHEAD = 8
+# The steps of so many nodes are worked out at once.
+_AT_ONCE = 2**15
 
 Rows = NDArray[np.float32]
-Places = NDArray[np.int64]
 
 
 def smoothed_rows(
-    sketch: Sketch, graph: Graph, places: Places, kind: int, seed: int
+    sketch: Sketch | None, graph: Graph, places: Places, reach: Reach, seed: int
 ) -> NDArray[np.float64]:
-    """Rows ``[len(places), sketch.width]`` of whole numbers of at most `SCALE`.
+    """Rows ``[len(places), width]`` of whole numbers of at most `SCALE`.
 
     Args:
-        sketch: projects the features.
+        sketch: projects the features; None: they stand side by side.
         graph: where to walk.
         places: of the nodes in it.
-        kind: of the neighbours that walks may visit.
+        reach: the neighbours that walks may visit, and how many count in the second step.
         seed: the run's seed; decides which neighbours count.
     """
-    table, key = graph.table, key_of(seed)
-    near, indptr, entries = _ring(table, places, kind, key, graph.num_nodes)
-    steps = _steps(sketch, graph, near, kind, key)
-    return _finished(sketch, graph, places, _means(indptr, entries, steps))
+    near = ring_around(graph, places, reach, key_of(seed))
+    steps = _steps(sketch, graph, near.places, reach.kind, seed)
+    return _finished(sketch, graph, places, near, steps)
 
 
 def smoothed_rows_twice(
-    sketch: Sketch,
-    before: Graph,
-    old: Places,
-    graph: Graph,
-    new: Places,
-    moved: NDArray[np.int64],
-    kind: int,
+    sketch: Sketch | None,
+    before: tuple[Graph, Places],
+    after: tuple[Graph, Places],
+    moved: Ids,
+    reach: Reach,
     seed: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """`smoothed_rows` of places in a graph before a change and of places in the one after.
@@ -76,45 +75,18 @@ def smoothed_rows_twice(
     First steps are made once where both have them: of all nodes but those that are gone or have
     moved (sorted ids).
     """
-    key = key_of(seed)
-    was, old_indptr, old_entries = _ring(before.table, old, kind, key, before.num_nodes)
-    near, indptr, entries = _ring(graph.table, new, kind, key, graph.num_nodes)
-    source = _same(nodes_at(before.table, was), nodes_at(graph.table, near), moved)
-    alone = source < 0
-    source[alone] = len(near) + np.arange(int(alone.sum()))
-    steps = np.concatenate(
-        [
-            _steps(sketch, graph, near, kind, key),
-            _steps(sketch, before, was[alone], kind, key),
-        ]
+    was, now, steps = rings_and_steps(
+        before,
+        after,
+        moved,
+        reach,
+        key_of(seed),
+        lambda graph, places: _steps(sketch, graph, places, reach.kind, seed),
     )
-    return (
-        _finished(sketch, before, old, _means(old_indptr, source[old_entries], steps)),
-        _finished(sketch, graph, new, _means(indptr, entries, steps)),
+    old, new = (
+        _finished(sketch, *part, near, steps) for part, near in ((before, was), (after, now))
     )
-
-
-def _steps(sketch: Sketch, graph: Graph, places: Places, kind: int, key: np.uint64) -> Rows:
-    around = sketch.around.targets, sketch.around.signs, graph.num_features, sketch.width
-    steps: Rows = _first_steps(graph.table, places, kind, key, *around)
-    return steps
-
-
-def _finished(sketch: Sketch, graph: Graph, places: Places, means: Rows) -> NDArray[np.float64]:
-    """Rows from the means over two steps, and from the nodes' own features."""
-    own = sketch.own.targets, sketch.own.signs, graph.num_features, sketch.width
-    weight = OWN_APART if sketch.apart else OWN
-    return _whole_numbers(_features(graph.table, places, *own), weight, means)
-
-
-def block_rows(graph: Graph, places: Places, kind: int, seed: int) -> NDArray[np.float64]:
-    """Rows ``[len(places), 3 * num_features + 1]`` of whole numbers of at most `SCALE`.
-
-    Own features, the mean of the neighbours', and the mean of their neighbours' means, each at
-    length 1, and a constant; arguments as for `smoothed_rows`.
-    """
-    rows: NDArray[np.float64] = _blocks(graph.table, places, kind, key_of(seed), graph.num_features)
-    return rows
+    return old, new
 
 
 @lru_cache(maxsize=8)
@@ -123,78 +95,47 @@ def key_of(seed: int) -> np.uint64:
     return np.uint64(derive(seed, "smoothing"))
 
 
-@compiled
-def _ring(
-    table: Table, places: Places, kind: int, key: np.uint64, num_nodes: int
-) -> tuple[Places, NDArray[np.int64], NDArray[np.int32]]:
-    """The nodes that count within one step, and for each place where they are among those.
+def _steps(sketch: Sketch | None, graph: Graph, places: Places, kind: int, seed: int) -> Rows:
+    """With a sketch, the mean features of nodes and their neighbours that count.
 
-    Returns: their places; row pointers; entries, each row's own node first and then its
-    neighbours in order.
+    Without one, a node's own features, and beside them the mean of its neighbours'.
     """
-    slots, found = room_for_set(min(num_nodes, len(places) * (SECOND + 1)))
-    hashes, chosen = places_for(SECOND)
-    rows = np.zeros(len(places) + 1, dtype=np.int64)
-    entries = np.empty(len(places) * (SECOND + 1), dtype=np.int32)
-    count, end = 0, 0
-    for r in range(len(places)):
-        for e in range(-1, chosen_around(table, places[r], kind, key, hashes, chosen)):
-            entries[end] = put(slots, found, count, places[r] if e < 0 else chosen[e])
-            count = max(count, entries[end] + 1)
-            end += 1
-        rows[r + 1] = end
-    return found[:count].copy(), rows, entries[:end].copy()
+    reach, key, parts = Reach(kind, FIRST), key_of(seed), []
+    for start in range(0, max(1, len(places)), _AT_ONCE):
+        far = ring_around(graph, places[start : start + _AT_ONCE], reach, key)
+        if sketch is None:
+            parts.append(_own_and_mean(graph.table, *far, graph.num_features))
+        else:
+            projected = _projected(graph, far.places, sketch.around, sketch.width)
+            parts.append(_means(far.indptr, far.entries, projected))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-@compiled
-def _same(
-    old: NDArray[np.int64], new: NDArray[np.int64], moved: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """Where the old ids that have not moved are among the new ones; -1 for all others."""
-    slots, nodes = room_for_set(len(new) + len(moved))
-    count, out = 0, np.empty(len(old), dtype=np.int32)
-    for node in new:
-        count = max(count, put(slots, nodes, count, node) + 1)
-    gone = np.zeros(len(new) + len(moved), dtype=np.bool_)
-    for node in moved:
-        rank = put(slots, nodes, count, node)
-        count, gone[rank] = max(count, rank + 1), True
-    for i in range(len(old)):
-        rank = find(slots, nodes, old[i])
-        out[i] = -1 if rank < 0 or gone[rank] else rank
-    return out
+def _finished(
+    sketch: Sketch | None, graph: Graph, places: Places, near: Ring, steps: Rows
+) -> NDArray[np.float64]:
+    """Rows from the steps around their nodes."""
+    rows: NDArray[np.float64]
+    if sketch is None:
+        rows = _side_by_side(near.indptr, near.entries, steps)
+    else:
+        own = _projected(graph, places, sketch.own, sketch.width)
+        weight = OWN_APART if sketch.apart else OWN
+        rows = _whole_numbers(own, weight, _means(near.indptr, near.entries, steps))
+    return rows
+
+
+def _projected(graph: Graph, places: Places, projection: Projection, width: int) -> Rows:
+    """Features ``[len(places), width]``, at length 1 and then projected."""
+    parts = projection.targets, projection.signs, graph.num_features, width
+    rows: Rows = _features(graph.table, places, *parts)
+    return rows
 
 
 @compiled
 def _room(num_features: int) -> tuple[NDArray[np.int32], Rows]:
     """Room for the columns and values of any node."""
     return np.empty(num_features, dtype=np.int32), np.empty(num_features, dtype=np.float32)
-
-
-@compiled(inline=True)
-def _add_features(
-    row: Rows,
-    table: Table,
-    place: int,
-    columns: NDArray[np.int32],
-    values: Rows,
-    targets: NDArray[np.uint16],
-    signs: Rows,
-) -> None:
-    """Add a node's features, at length 1 and projected; a node without any adds nothing."""
-    spread = np.int64(len(targets) // len(columns))
-    count = copy_features(table, place, columns, values, 0)
-    square = np.float32(0.0)
-    for e in range(count):
-        square += values[e] * values[e]
-    if square == 0.0:
-        return
-    scale = np.float32(1.0) / np.sqrt(square)
-    for e in range(count):
-        value = values[e] * scale
-        first = np.int64(columns[e]) * spread
-        for t in range(first, first + spread):
-            row[targets[t]] += signs[t] * value
 
 
 @compiled
@@ -206,50 +147,34 @@ def _features(
     num_features: int,
     width: int,
 ) -> Rows:
+    """A node without any features has a row of zeros."""
     out = np.zeros((len(places), width), dtype=np.float32)
     columns, values = _room(num_features)
+    spread = np.int64(len(targets) // num_features)
     for r in range(len(places)):
-        _add_features(out[r], table, places[r], columns, values, targets, signs)
+        prefetch_features(table, places[min(r + _AHEAD, len(places) - 1)])
+        count, row = copy_features(table, places[r], columns, values, 0), out[r]
+        square = np.float32(0.0)
+        for e in range(count):
+            square += values[e] * values[e]
+        if square > 0.0:
+            scale = np.float32(1.0) / np.sqrt(square)
+            for e in range(count):
+                value = values[e] * scale
+                first = np.int64(columns[e]) * spread
+                for t in range(first, first + spread):
+                    row[targets[t]] += signs[t] * value
     return out
 
 
 @compiled
-def _first_steps(
-    table: Table,
-    places: Places,
-    kind: int,
-    key: np.uint64,
-    targets: NDArray[np.uint16],
-    signs: Rows,
-    num_features: int,
-    width: int,
-) -> Rows:
-    """Mean features of each node and its neighbours that count, itself first, then in order."""
-    out = np.zeros((len(places), width), dtype=np.float32)
-    columns, values = _room(num_features)
-    hashes, chosen = places_for(FIRST)
-    for r in range(len(places)):
-        row = out[r]
-        count = chosen_around(table, places[r], kind, key, hashes, chosen)
-        for other in chosen[:count]:
-            prefetch_features(table, other)
-        _add_features(row, table, places[r], columns, values, targets, signs)
-        for other in chosen[:count]:
-            _add_features(row, table, other, columns, values, targets, signs)
-        share = np.float32(1.0 / (count + 1))
-        for u in range(width):
-            row[u] *= share
-    return out
-
-
-@compiled
-def _means(indptr: NDArray[np.int64], places: NDArray[np.int32], steps: Rows) -> Rows:
-    """Means of the steps at each row's places."""
+def _means(indptr: NDArray[np.int64], entries: NDArray[np.int32], steps: Rows) -> Rows:
+    """Means of the steps at each row's entries."""
     out = np.zeros((len(indptr) - 1, steps.shape[1]), dtype=np.float32)
     for r in range(len(indptr) - 1):
         row = out[r]
         for e in range(indptr[r], indptr[r + 1]):
-            other = steps[places[e]]
+            other = steps[entries[e]]
             for u in range(len(row)):
                 row[u] += other[u]
         share = np.float32(1.0 / max(1, indptr[r + 1] - indptr[r]))
@@ -275,7 +200,7 @@ def _whole_numbers(own: Rows, weight: float, twice: Rows) -> NDArray[np.float64]
 
 
 @compiled
-def _inverse_length(row: Rows) -> float:
+def _inverse_length(row):  # type: ignore[no-untyped-def]
     square = 0.0
     for u in range(len(row)):
         square += float(row[u]) * float(row[u])
@@ -283,28 +208,22 @@ def _inverse_length(row: Rows) -> float:
 
 
 @compiled
-def _blocks(table, places, kind, key, features):  # type: ignore[no-untyped-def]
-    out = np.zeros((len(places), 3 * features + 1))
+def _own_and_mean(table, places, indptr, entries, features):  # type: ignore[no-untyped-def]
+    """Features of each ring's own node, and the mean of the others', in float64."""
+    out = np.zeros((len(indptr) - 1, 2 * features))
     columns, values = _room(features)
-    hashes, near = places_for(SECOND)
-    far_hashes, far = places_for(FIRST)
-    for r in range(len(places)):
-        row = out[r]
-        _add_row(row[:features], table, places[r], columns, values, 1.0)
-        n = chosen_around(table, places[r], kind, key, hashes, near)
-        for i in range(n):
-            _add_row(row[features : 2 * features], table, near[i], columns, values, 1.0 / n)
-            k = chosen_around(table, near[i], kind, key, far_hashes, far)
-            for j in range(k):
-                prefetch_features(table, far[j])
-            for j in range(k):
-                weight = 1.0 / (n * k)
-                _add_row(row[2 * features : 3 * features], table, far[j], columns, values, weight)
-        for start in range(0, 3 * features, features):
-            scale = _inverse_length(row[start : start + features])
-            for u in range(start, start + features):
-                row[u] = np.rint(row[u] * scale * SCALE)
-        row[3 * features] = SCALE
+    for r in range(len(indptr) - 1):
+        count = indptr[r + 1] - indptr[r] - 1
+        for e in range(indptr[r], indptr[r + 1]):
+            prefetch_features(table, places[entries[min(e + _AHEAD, len(entries) - 1)]])
+            own = e == indptr[r]
+            row = out[r, :features] if own else out[r, features:]
+            place, weight = places[entries[e]], 1.0 if own else 1.0 / count
+            if table.width >= 0:
+                _add_dense(row, dense_features(table, place), weight)
+            else:
+                for f in range(copy_features(table, place, columns, values, 0)):
+                    row[columns[f]] += weight * values[f]
     return out
 
 
@@ -314,10 +233,18 @@ def _add_dense(row, values, weight):  # type: ignore[no-untyped-def]
         row[u] += weight * values[u]
 
 
-@compiled(inline=True)
-def _add_row(row, table, place, columns, values, weight):  # type: ignore[no-untyped-def]
-    if table.width >= 0:
-        _add_dense(row, dense_features(table, place), weight)
-    else:
-        for e in range(copy_features(table, place, columns, values, 0)):
-            row[columns[e]] += weight * values[e]
+@compiled
+def _side_by_side(indptr, entries, steps):  # type: ignore[no-untyped-def]
+    features = steps.shape[1] // 2
+    out = np.zeros((len(indptr) - 1, 3 * features + 1))
+    for r in range(len(indptr) - 1):
+        row, first = out[r], indptr[r]
+        row[:features] = steps[entries[first], :features]
+        for e in range(first + 1, indptr[r + 1]):
+            _add_dense(row[features : 3 * features], steps[entries[e]], 1.0)
+        for start in range(0, 3 * features, features):
+            scale = _inverse_length(row[start : start + features])
+            for u in range(start, start + features):
+                row[u] = np.rint(row[u] * scale * SCALE)
+        row[3 * features] = SCALE
+    return out

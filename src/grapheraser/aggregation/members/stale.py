@@ -15,10 +15,14 @@ from grapheraser.aggregation.base import Change
 from grapheraser.aggregation.members.base import Ids
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.neighbourhoods import chosen_around, places_for
+from grapheraser.kernels.neighbourhoods import (
+    chosen_alike,
+    chosen_around,
+    features_differ,
+    places_for,
+)
 from grapheraser.kernels.paged import (
     NOWHERE,
-    copy_features,
     degree_at,
     first_edge,
     label_at,
@@ -26,9 +30,8 @@ from grapheraser.kernels.paged import (
     neighbour,
     node_at,
     role_at,
-    size_at,
 )
-from grapheraser.kernels.sets import find, put, room_for_set
+from grapheraser.kernels.sets import find, put, rank_of, room_for_set
 
 
 class Reach(NamedTuple):
@@ -92,8 +95,8 @@ def stale_nodes(change: Change, graph: Graph, walk: Walk, among: Ids | None = No
 @compiled
 def _stale(before, after, touched, walk, everyone, among):  # type: ignore[no-untyped-def]
     near, slots, rewritten = _near(before, after, touched, walk.features)
-    hashes, old = places_for(walk.second.most)
     hashes, new = places_for(walk.second.most)
+    room = hashes, new, np.empty_like(new)
     moved_slots, moved = room_for_set(len(near))
     count, most = 0, len(near)
     for node in near:
@@ -101,13 +104,10 @@ def _stale(before, after, touched, walk, everyone, among):  # type: ignore[no-un
         rank = find(slots, near, node)
         differs = was == NOWHERE or (rank < len(touched) and rewritten[rank])
         if not differs:
-            kind, key = walk.second.kind, walk.key
-            chosen = chosen_around(after, place, kind, key, hashes, new)
-            differs = chosen_around(before, was, kind, key, hashes, old) != chosen
-            for j in range(0 if differs else chosen):
-                other = node_at(after, new[j])
-                rank = find(slots, near, other)
-                differs |= node_at(before, old[j]) != other
+            chosen = chosen_alike(before, was, after, place, walk.second.kind, walk.key, room)
+            differs = chosen < 0
+            for j in range(chosen):
+                rank = find(slots, near, node_at(after, new[j]))
                 differs |= 0 <= rank < len(touched) and rewritten[rank]
         if differs:
             put(moved_slots, moved, count, node)
@@ -119,8 +119,7 @@ def _stale(before, after, touched, walk, everyone, among):  # type: ignore[no-un
         return found, moved
     kept = 0
     for node in found:
-        at = np.searchsorted(among, node)
-        if at < len(among) and among[at] == node:
+        if rank_of(node, among) >= 0:
             found[kept] = node
             kept += 1
     return found[:kept].copy(), moved
@@ -141,7 +140,7 @@ def _near(before, after, touched, features):  # type: ignore[no-untyped-def]
             or role_at(before, was) != role_at(after, place)
         )
         if features:
-            rewritten[i] = was == NOWHERE or _features_differ(before, was, after, place)
+            rewritten[i] = was == NOWHERE or features_differ(before, was, after, place)
         else:
             rewritten[i] = relabelled
         other[i] = rewritten[i] or relabelled
@@ -166,8 +165,9 @@ def _seeing(table, near, slots, moved, moved_slots, step, key, most):  # type: i
     asked_slots, asked = room_for_set(most)
     found = np.empty(most, dtype=np.int64)
     hashes, chosen = places_for(step.most)
-    found[: len(near)] = near
     count, tried = len(near), 0
+    for i in range(count):
+        found[i] = near[i]
     for node in moved:
         place = locate(table, node)
         first = first_edge(table, place)
@@ -183,14 +183,3 @@ def _seeing(table, near, slots, moved, moved_slots, step, key, most):  # type: i
                     count += 1
                     break
     return found[:count].copy()
-
-
-@compiled
-def _features_differ(before, was, after, place):  # type: ignore[no-untyped-def]
-    most = max(size_at(before, was), size_at(after, place))
-    columns, values = np.empty(2 * most, dtype=np.int32), np.empty(2 * most, dtype=np.float32)
-    count = copy_features(before, was, columns, values, 0)
-    differs = copy_features(after, place, columns, values, most) - most != count
-    for e in range(count):
-        differs |= columns[e] != columns[most + e] or values[e] != values[most + e]
-    return differs

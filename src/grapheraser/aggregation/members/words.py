@@ -34,7 +34,7 @@ from grapheraser.kernels.paged import (
     prefetch_features,
     size_at,
 )
-from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store
+from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
 SMOOTHING = 0.1
 # A Gaussian's variance counts as if so many nodes more had the variance of all.
@@ -192,7 +192,7 @@ def _add_values(table, places, sign, sums):  # type: ignore[no-untyped-def]
             sums[1, label, columns[e]] += sign * value * value
 
 
-@compiled(error_model="numpy")
+@compiled
 def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # type: ignore[no-untyped-def]
     """Log posteriors; ``own[r]`` is the class that row r itself was counted in, or -1."""
     c, (features, width) = len(totals), logs.shape
@@ -205,26 +205,29 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # t
         for k in range(c):
             line[k] = prior[k] - size * log_totals[k]
         for start in range(0, width, HALF_LANES):
-            sums = load(line, start, HALF)
-            for e in range(size):
-                sums = sums + load(logs, columns[e] * width + start, HALF)
-            store(line, start, sums)
-        scores[:] = line[:c]
+            sums, others = load(line, start, HALF), zeros(line, HALF)
+            for e in range(1, size, 2):
+                sums = sums + load(logs, columns[e - 1] * width + start, HALF)
+                others = others + load(logs, columns[e] * width + start, HALF)
+            if size % 2:
+                sums = sums + load(logs, columns[size - 1] * width + start, HALF)
+            store(line, start, sums + others)
+        for k in range(c):
+            scores[k] = line[k]
         if mine >= 0:
             for e in range(size):
-                left[e] = logarithm(counts[mine, columns[e]] - 1 + SMOOTHING)
-            others = totals[mine] - size + SMOOTHING * features
-            score = prior[mine] - size * logarithm(others)
+                left[e] = counts[mine, columns[e]] - 1 + SMOOTHING
             for e in range(size):
-                whole = logs[columns[e], mine]
-                score += whole
-                score += left[e] - whole
-            scores[mine] = score
+                left[e] = logarithm(left[e])
+            scores[mine] = prior[mine]
+            scores[mine] -= size * logarithm(totals[mine] - size + SMOOTHING * features)
+            for e in range(size):
+                scores[mine] += left[e]
     floor_rows(out)
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-untyped-def]
     """The same with a Gaussian per class and column."""
     c, features = sums.shape[1:]
@@ -242,7 +245,8 @@ def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-unty
         mine, scores = own[r], out[r]
         prefetch_features(table, places[min(r + _AHEAD, len(places) - 1)])
         _fill(table, places[r], columns, values, terms, x)
-        line[:c] = prior
+        for k in range(c):
+            line[k] = prior[k]
         for start in range(0, width, HALF_LANES):
             total = load(line, start, HALF)
             for f in range(features):
@@ -250,7 +254,8 @@ def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-unty
                 square = away * away / load(variances, f * width + start, HALF)
                 total = total - (square + load(logs, f * width + start, HALF)) * 0.5
             store(line, start, total)
-        scores[:] = line[:c]
+        for k in range(c):
+            scores[k] = line[k]
         if mine >= 0:
             for f in range(features):
                 a, b = sums[0, mine, f] - x[f], sums[1, mine, f] - x[f] * x[f]
@@ -264,7 +269,7 @@ def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-unty
     return out
 
 
-@compiled(error_model="numpy")
+@compiled
 def _gaussians(classes, sums, mean_all, var_all):  # type: ignore[no-untyped-def]
     """Means, variances and their logarithms ``[num_features, num_classes]``, in whole vectors."""
     c, features = sums.shape[1:]
@@ -296,7 +301,7 @@ def _fill(table, place, columns, values, fixed, x):  # type: ignore[no-untyped-d
         x[columns[e]] = fixed[e]
 
 
-@compiled(error_model="numpy")
+@compiled
 def _moments(a, b, n, mean_all, var_all):  # type: ignore[no-untyped-def]
     """Mean and variance of a Gaussian, from n values with these sums."""
     mean = (a + mean_all) / (n + 1.0)

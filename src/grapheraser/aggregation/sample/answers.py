@@ -18,9 +18,12 @@ from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.routing import Routes, mixed, routes
 from grapheraser.aggregation.sample.view import moved, seen_before, seen_ids, sees, thinning
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.sets import ranks
 from grapheraser.models import ModelSpec
 
 Ids = NDArray[np.int64]
+# The number of no shard, not even of nobody, who is -1.
+_NONE = -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +86,13 @@ def refresh(
         return collect(ensemble, nodes, most)
     positions = ensemble.graph.positions(nodes)
     (asked, weights), values, seen, new = _aligned(old, change.before, nodes)
-    due = np.isin(asked, list(change.retrained))
+    due = _asks_any(asked, change.retrained)
     rows = _rerouted(ensemble, change, nodes, new)
     if len(rows):
         heard_from, heard = asked[rows], values[rows]
         asked[rows], weights[rows] = _routes(ensemble, positions[rows], most)
         values[rows], known = _carried(heard_from, heard, asked[rows])
-        due[rows] = ~known | np.isin(asked[rows], list(change.retrained))
+        due[rows] = ~known | _asks_any(asked[rows], change.retrained)
     stale = new | sees(
         seen, moved(change.before.graph, ensemble.graph, change.touched, ensemble.seed)
     )
@@ -120,6 +123,10 @@ def _aligned(
         nodes: sorted ids of the nodes sampled now.
     """
     seen = seen_before(ensemble, old.nodes) if old.seen is None else old.seen
+    if nodes is old.nodes:
+        asked, weights = old.routes
+        none = np.zeros(len(nodes), dtype=bool)
+        return Routes(asked.copy(), weights.copy()), old.values.copy(), seen.copy(), none
     at = np.minimum(np.searchsorted(old.nodes, nodes), len(old.nodes) - 1)
     new = old.nodes[at] != nodes
     asked, weights, values = old.routes.asked[at], old.routes.weights[at], old.values[at]
@@ -137,8 +144,15 @@ def _rerouted(
     """
     if ensemble.shard_ids != change.before.shard_ids:
         return np.arange(len(nodes))  # a node that knows nobody asks among those present
-    near = np.union1d(change.touched, ensemble.graph.around(change.touched))
-    return np.flatnonzero(new | np.isin(nodes, near, assume_unique=True))
+    near = ranks(nodes, ensemble.graph.around(change.touched)) >= 0
+    return np.flatnonzero(new | near | (ranks(nodes, change.touched) >= 0))
+
+
+def _asks_any(asked: NDArray[np.int32], shards: frozenset[int]) -> NDArray[np.bool_]:
+    """Where one of these shards is asked; mostly there is one."""
+    if len(shards) > 1:
+        return np.isin(asked, list(shards))
+    return asked == next(iter(shards), _NONE)
 
 
 @compiled

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Ensemble
-from grapheraser.graph import Graph, changed_feature_rows
+from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.neighbourhoods import ANY, chosen_alike, features_differ, places_for
+from grapheraser.kernels.paged import NOWHERE, Table, locate
 from grapheraser.seeding import derive
 from grapheraser.training.inference.gather import NO_FEATURES, Bound, Gathered, gather_field
 
@@ -79,24 +81,24 @@ def moved(before: Graph, after: Graph, touched: Ids, seed: int) -> Ids:
         touched: sorted ids of the nodes left with other neighbours or features.
         seed: the run's seed.
     """
-    known = before.contains(touched)
-    nodes = touched[known]
-    different = np.ones(len(touched), dtype=bool)
-    lists = [_counted(graph, nodes, thinning(seed)) for graph in (before, after)]
-    different[known] = (lists[0] != lists[1]).any(axis=1)
-    different[known] |= changed_feature_rows(before, after, nodes)
-    return touched[different]
+    bound = thinning(seed)
+    differs = _differs(before.table, after.table, touched, bound.most, np.uint64(bound.key))
+    return touched[differs]
 
 
-def _counted(graph: Graph, nodes: Ids, bound: Bound) -> Ids:
-    """Ids of the neighbours that count for each node ``[len(nodes), FANOUT]``, filled with -1."""
-    near = gather_field(graph, graph.positions(nodes), bound, hops=1, features=NO_FEATURES)
-    lists = np.full((len(nodes), FANOUT), -1, dtype=np.int64)
-    starts = near.indptr[:-1]
-    for i in range(FANOUT):
-        has = np.flatnonzero(near.indptr[1:] - starts > i)
-        lists[has, i] = near.nodes[near.indices[starts[has] + i]]
-    return lists
+@compiled
+def _differs(
+    before: Table, after: Table, touched: Ids, most: int, key: np.uint64
+) -> NDArray[np.bool_]:
+    out = np.ones(len(touched), dtype=np.bool_)
+    hashes, chosen = places_for(most)
+    room = hashes, chosen, np.empty_like(chosen)
+    for i in range(len(touched)):
+        was, place = locate(before, touched[i]), locate(after, touched[i])
+        if was != NOWHERE:
+            out[i] = chosen_alike(before, was, after, place, ANY, key, room) < 0
+            out[i] |= features_differ(before, was, after, place)
+    return out
 
 
 @compiled

@@ -7,7 +7,7 @@ w >= 0 and b that minimise
     - sum over v of log posterior[v, y_v] + pull / 2 |w - start|^2 + offset_pull / 2 |b|^2
 
 which is strictly convex. Every sum runs in a fixed order on one thread, so the same input gives the
-same bits.
+same bits. Nodes are looked at a vector of them at a time.
 """
 
 from __future__ import annotations
@@ -20,6 +20,17 @@ from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, logarithm
+from grapheraser.kernels.vectors import (
+    LANES,
+    ONE,
+    fma,
+    larger,
+    load,
+    padded,
+    store,
+    where_below,
+    zeros,
+)
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -27,10 +38,6 @@ Matrix = NDArray[np.float64]
 # Strength, in nodes, of the pull of the weights to their start, and of the offsets to 0.
 PULL, OFFSET_PULL = 10.0, 3.0
 _TOLERANCE, _PASSES, _HALVINGS = 1e-5, 30, 20
-# Smaller probabilities are left out of the Hessian, which only sets the step.
-_FAINT = 1e-4
-# Nodes that are looked at side by side.
-_ABREAST = 64
 
 
 class PoolWeights(NamedTuple):
@@ -58,29 +65,33 @@ def pool_weights(
     num_members, num_classes = evidence.shape[1:]
     if len(labels) == 0:
         return PoolWeights(start.copy(), np.zeros(num_classes))
-    x = _solve(np.ascontiguousarray(evidence.transpose(1, 2, 0)), labels, start)
+    L = np.zeros((num_members, num_classes, padded(len(labels))))
+    L[:, :, : len(labels)] = evidence.transpose(1, 2, 0)
+    x = _solve(L, labels, start)
     return PoolWeights(x[:num_members].copy(), x[num_members:].copy())
 
 
-@compiled(error_model="numpy")
+@compiled
 def _solve(L, labels, start):  # type: ignore[no-untyped-def]
     num_members, num_classes, _ = L.shape
-    x = np.zeros(num_members + num_classes)
-    x[:num_members] = start
-    value, gradient, hessian = _look(L, labels, x, start)
+    x, count = np.zeros(num_members + num_classes), len(labels)
+    for i in range(num_members):
+        x[i] = start[i]
+    held = _held(L, labels)
+    value, gradient, hessian = _look(L, count, held, x, start)
     for _ in range(_PASSES):
         step = _step(hessian, gradient, x, num_members)
         scale = 1.0
         for _ in range(_HALVINGS):
-            new = x + scale * step
-            slope = 0.0
+            new, slope = np.empty(len(x)), 0.0
             for i in range(len(x)):
+                new[i] = x[i] + scale * step[i]
                 if i < num_members:
                     new[i] = max(new[i], 0.0)
                 slope += gradient[i] * (new[i] - x[i])
-            if slope > -_TOLERANCE * len(labels):
+            if slope > -_TOLERANCE * count:
                 return x  # nothing left to gain
-            new_value, new_gradient, new_hessian = _look(L, labels, new, start)
+            new_value, new_gradient, new_hessian = _look(L, count, held, new, start)
             if new_value <= value + 1e-4 * slope:
                 break
             scale *= 0.5
@@ -88,140 +99,128 @@ def _solve(L, labels, start):  # type: ignore[no-untyped-def]
     return x
 
 
-@compiled(error_model="numpy")
-def _look(L, labels, x, start):  # type: ignore[no-untyped-def]
-    """Value, gradient and the lower half of the Hessian at ``x = (w, b)``.
-
-    What nodes add to these numbers is worked out for some nodes side by side, then added up node
-    after node.
-    """
-    num_members, num_classes, m = L.shape
-    size = 1 + num_classes + num_members * (1 + num_classes)
-    size += num_members * (num_members + 1) // 2 + num_classes * (num_classes + 1) // 2
-    terms, totals = np.empty((size, _ABREAST)), np.zeros(size)
-    z, p = np.empty((num_classes, _ABREAST)), np.empty((num_classes, _ABREAST))
-    for first in range(0, m, _ABREAST):
-        count = min(_ABREAST, m - first)
-        _posteriors(L, labels, x, first, count, z, p, terms)
-        _slopes(L, labels, first, count, p, terms[1 + num_classes :])
-        _add_up(terms, count, totals)
-    counts = np.zeros(num_classes)
-    for label in labels:
-        counts[label] += 1.0
-    return _unpacked(totals, counts, x, start)
-
-
-@compiled(error_model="numpy")
-def _posteriors(L, labels, x, first, count, z, p, terms):  # type: ignore[no-untyped-def]
-    """Posteriors of some nodes; the terms of the value, and of each class's mass."""
-    num_members, num_classes = L.shape[:2]
-    top, total = np.empty(_ABREAST), np.zeros(_ABREAST)
-    for c in range(num_classes):
-        z[c] = x[num_members + c]
-    for i in range(num_members):
-        for c in range(num_classes):
-            for v in range(count):
-                z[c, v] += x[i] * L[i, c, first + v]
-    top[:] = z[0]
-    for c in range(1, num_classes):
-        for v in range(count):
-            top[v] = max(top[v], z[c, v])
-    for c in range(num_classes):
-        for v in range(count):
-            p[c, v] = exponential(z[c, v] - top[v])
-            total[v] += p[c, v]
-    for c in range(num_classes):
-        for v in range(count):
-            p[c, v] /= total[v]
-            terms[1 + c, v] = p[c, v]
-    for v in range(count):
-        terms[0, v] = top[v] + logarithm(total[v])
-    for v in range(count):
-        terms[0, v] -= z[labels[first + v], v]
-
-
-@compiled(error_model="numpy")
-def _slopes(L, labels, first, count, p, terms):  # type: ignore[no-untyped-def]
-    """Terms of the gradient and the Hessian, in the order in which `_unpacked` reads them."""
-    num_members, num_classes = L.shape[:2]
-    tilted, mean, q = np.empty(p.shape), np.empty(_ABREAST), 0
-    for i in range(num_members):
-        mean[:] = 0.0
-        for c in range(num_classes):
-            for v in range(count):
-                mean[v] += p[c, v] * L[i, c, first + v]
-        for v in range(count):
-            terms[q, v] = mean[v] - L[i, labels[first + v], first + v]
-        q += 1
-        for c in range(num_classes):
-            for v in range(count):
-                tilted[c, v] = p[c, v] * (L[i, c, first + v] - mean[v])
-                terms[q, v] = tilted[c, v]
-            q += 1
-        for j in range(i + 1):
-            terms[q] = 0.0
-            for c in range(num_classes):
-                for v in range(count):
-                    terms[q, v] += tilted[c, v] * L[j, c, first + v]
-            q += 1
-    for c in range(num_classes):
-        for d in range(c + 1):
-            for v in range(count):
-                terms[q, v] = -p[c, v] * p[d, v] if p[c, v] > _FAINT else 0.0
-            q += 1
+@compiled
+def _held(L, labels):  # type: ignore[no-untyped-def]
+    """What each member holds of the nodes' own classes, and the nodes of each class."""
+    num_members, num_classes, _ = L.shape
+    out = np.zeros(num_members + num_classes)
+    for v in range(len(labels)):
+        out[num_members + labels[v]] += 1.0
+        for i in range(num_members):
+            out[i] += L[i, labels[v], v]
+    return out
 
 
 @compiled
-def _add_up(terms, count, totals):  # type: ignore[no-untyped-def]
-    """Add the terms of some nodes, in their order; four sums side by side."""
-    q = 0
-    while q + 4 <= len(terms):
-        a, b, c, d = totals[q], totals[q + 1], totals[q + 2], totals[q + 3]
-        for v in range(count):
-            a += terms[q, v]
-            b += terms[q + 1, v]
-            c += terms[q + 2, v]
-            d += terms[q + 3, v]
-        totals[q], totals[q + 1], totals[q + 2], totals[q + 3] = a, b, c, d
-        q += 4
-    while q < len(terms):
-        for v in range(count):
-            totals[q] += terms[q, v]
-        q += 1
+def _look(L, count, held, x, start):  # type: ignore[no-untyped-def]
+    """Value, gradient and the lower half of the Hessian at ``x = (w, b)``.
+
+    Sums over nodes run lane by lane; the lanes are added up last.
+    """
+    num_members, num_classes, width = L.shape
+    n = num_members + num_classes
+    sums = np.zeros((1 + n + n * (n + 1) // 2, LANES))
+    p, tilted = np.empty((num_classes, LANES)), np.empty((num_classes, LANES))
+    for first in range(0, width, LANES):
+        _posteriors(L, x, first, count - first, p, tilted, sums)
+        _slopes(L, first, p, tilted, sums)
+    totals = np.zeros(len(sums))
+    for q in range(len(sums)):
+        for lane in range(LANES):
+            totals[q] += sums[q, lane]
+    return _unpacked(totals, held, x, start)
 
 
-@compiled(error_model="numpy")
-def _unpacked(totals, counts, x, start):  # type: ignore[no-untyped-def]
-    """Value, gradient and Hessian from the sums over all nodes, with the pulls."""
-    num_members, num_classes = len(start), len(counts)
-    gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
-    value, q = totals[0], 1 + num_classes
-    for i in range(num_members):
-        gradient[i] = totals[q]
-        hessian[num_members:, i] = totals[q + 1 : q + 1 + num_classes]
-        hessian[i, : i + 1] = totals[q + 1 + num_classes : q + 2 + num_classes + i]
-        q += 2 + num_classes + i
+@compiled
+def _posteriors(L, x, first, count, p, powers, sums):  # type: ignore[no-untyped-def]
+    """Posteriors of a vector of nodes, 0 in the lanes from ``count`` on; adds up the value."""
+    num_members, num_classes, width = L.shape
+    top = zeros(p, ONE)
     for c in range(num_classes):
-        at, mass = num_members + c, totals[1 + c]
-        hessian[at, num_members : at + 1] = totals[q : q + c + 1]
-        q += c + 1
-        gradient[at] = -counts[c] + (mass + OFFSET_PULL * x[at])
-        hessian[at, at] += mass + OFFSET_PULL
-        value += 0.5 * OFFSET_PULL * x[at] * x[at]
+        z = zeros(p, ONE) + x[num_members + c]
+        for i in range(num_members):
+            z = fma(load(L, (i * num_classes + c) * width + first, ONE), x[i], z)
+        store(p, c * LANES, z)
+        top = z if c == 0 else larger(top, z)
+    for c in range(num_classes):
+        store(powers, c * LANES, load(p, c * LANES, ONE) - top)
+    flat = powers.reshape(-1)
+    for k in range(len(flat)):
+        flat[k] = exponential(flat[k])
+    total = zeros(p, ONE)
+    for c in range(num_classes):
+        total = total + load(powers, c * LANES, ONE)
+    for c in range(num_classes):
+        store(p, c * LANES, where_below(count, load(powers, c * LANES, ONE) / total, 0.0))
+    store(powers, 0, total)
+    for lane in range(LANES):
+        flat[lane] = logarithm(flat[lane])
+    value = where_below(count, top + load(powers, 0, ONE), 0.0)
+    store(sums, 0, load(sums, 0, ONE) + value)
+
+
+@compiled
+def _slopes(L, first, p, tilted, sums):  # type: ignore[no-untyped-def]
+    """Adds up the gradient and, row by row, the lower half of the Hessian."""
+    num_members, num_classes, width = L.shape
+    n = num_members + num_classes
+    hessian = (1 + n) * LANES
     for i in range(num_members):
-        away = x[i] - start[i]
-        gradient[i] += PULL * away
-        hessian[i, i] += PULL
-        value += 0.5 * PULL * away * away
+        mean = zeros(p, ONE)
+        for c in range(num_classes):
+            own = load(L, (i * num_classes + c) * width + first, ONE)
+            mean = fma(load(p, c * LANES, ONE), own, mean)
+        _add(sums, (1 + i) * LANES, mean)
+        for c in range(num_classes):
+            own = load(L, (i * num_classes + c) * width + first, ONE)
+            tilt = load(p, c * LANES, ONE) * (own - mean)
+            store(tilted, c * LANES, tilt)
+            at = num_members + c
+            _add(sums, hessian + (at * (at + 1) // 2 + i) * LANES, tilt)
+        for j in range(i + 1):
+            both = zeros(p, ONE)
+            for c in range(num_classes):
+                other = load(L, (j * num_classes + c) * width + first, ONE)
+                both = fma(load(tilted, c * LANES, ONE), other, both)
+            _add(sums, hessian + (i * (i + 1) // 2 + j) * LANES, both)
+    for c in range(num_classes):
+        at, own = num_members + c, load(p, c * LANES, ONE)
+        _add(sums, (1 + at) * LANES, own)
+        row = hessian + (at * (at + 1) // 2 + num_members) * LANES
+        for d in range(c + 1):
+            other = load(p, d * LANES, ONE)
+            _add(sums, row + d * LANES, own * (zeros(p, ONE) - other))
+
+
+@compiled(inline=True)
+def _add(sums, at, value):  # type: ignore[no-untyped-def]
+    store(sums, at, load(sums, at, ONE) + value)
+
+
+@compiled
+def _unpacked(totals, held, x, start):  # type: ignore[no-untyped-def]
+    """Value, gradient and Hessian from the sums over all nodes, with the pulls."""
+    num_members, n = len(start), len(x)
+    gradient, hessian = np.zeros(n), np.zeros((n, n))
+    value, q = totals[0], 1 + n
+    for i in range(n):
+        member = i < num_members
+        pull = PULL if member else OFFSET_PULL
+        away = x[i] - start[i] if member else x[i]
+        gradient[i] = totals[1 + i] - held[i] + pull * away
+        value += 0.5 * pull * away * away - held[i] * x[i]
+        hessian[i, : i + 1] = totals[q : q + i + 1]
+        hessian[i, i] += pull if member else pull + totals[1 + i]
+        q += i + 1
     return value, gradient, hessian
 
 
-@compiled(error_model="numpy")
+@compiled
 def _step(hessian, gradient, x, num_members):  # type: ignore[no-untyped-def]
     """Newton's step on the unknowns that are free to move: weights at 0 may not fall below it."""
-    free = np.ones(len(x), dtype=np.bool_)
-    for i in range(num_members):
-        free[i] = not (x[i] <= 0.0 and gradient[i] > 0.0)
+    free = np.empty(len(x), dtype=np.bool_)
+    for i in range(len(x)):
+        free[i] = i >= num_members or not (x[i] <= 0.0 and gradient[i] > 0.0)
     step = _newton(hessian, gradient, free)
     for _ in range(num_members):
         stuck = False
@@ -235,11 +234,14 @@ def _step(hessian, gradient, x, num_members):  # type: ignore[no-untyped-def]
     return step
 
 
-@compiled(error_model="numpy")
+@compiled
 def _newton(hessian, gradient, free):  # type: ignore[no-untyped-def]
     """``-H^-1 g`` on the free unknowns, by Cholesky; 0 on the others."""
-    at = np.flatnonzero(free)
-    n = len(at)
+    at, n = np.empty(len(free), dtype=np.int64), 0
+    for i in range(len(free)):
+        if free[i]:
+            at[n] = i
+            n += 1
     A, s = np.empty((n, n)), np.empty(n)
     for i in range(n):
         s[i] = -gradient[at[i]]

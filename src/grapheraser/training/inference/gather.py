@@ -152,7 +152,8 @@ def _rings(
 def _longer(array, length):  # type: ignore[no-untyped-def]
     """A copy with room for more."""
     out = np.empty(max(length, len(array)), dtype=array.dtype)
-    out[: len(array)] = array
+    for i in range(len(array)):
+        out[i] = array[i]
     return out
 
 

@@ -51,7 +51,7 @@ def convolve(hop: Hop, self_loops: bool, z: Matrix) -> Matrix:
     return out
 
 
-@compiled
+@compiled(inline=True)
 def _prefetch_neighbours(hop: Hop, r: int, z: Matrix) -> None:
     """Neighbours lie anywhere in memory: ask for those of a row that is soon to be summed."""
     if r + 1 < len(hop.indptr):
@@ -70,7 +70,7 @@ def _most(hop: Hop) -> int:
     return most
 
 
-@compiled
+@compiled(inline=True)
 def _add_weighted(hop: Hop, r: int, factors: Matrix, z: Matrix, out: Matrix) -> None:
     """Write the weighted sum of a row's neighbours and itself, whose factor comes last."""
     start, count, width = hop.indptr[r], hop.indptr[r + 1] - hop.indptr[r], z.shape[1]

@@ -95,30 +95,33 @@ def project(
     of its columns: without a branch for each feature the processor is several times as fast.
     """
     width, place = weight.shape[1], field.place
+    x_indptr, x_indices, x_data = field.x_indptr, field.x_indices, field.x_data
     for i in range(len(columns)):
         place[columns[i]] = i + 1
     out = np.zeros((count, width), dtype=np.float32)
     whole = width - width % (LANES * len(tile))
     for r in range(count):
         _prefetch_features(field, field.rows[min(r + _AHEAD, count - 1)])
-        start, end = field.x_indptr[field.rows[r]], field.x_indptr[field.rows[r] + 1]
+        # Without a sign, an index need not be looked at before it is used.
+        row = field.rows[r]
+        start, end = np.uint64(x_indptr[row]), np.uint64(x_indptr[row + 1])
         for t in range(0, whole, LANES * len(tile)):
             total = zeros(out, tile)
             for k in range(start, end):
-                at = np.int64(place[field.x_indices[k]])
-                total = fma(load(weight, at * width + t, tile), field.x_data[k], total)
+                at = np.int64(place[np.uint64(x_indices[k])])
+                total = fma(load(weight, at * width + t, tile), x_data[k], total)
             store(out, r * width + t, total)
         if whole < width:
             for k in range(start, end):
-                at = np.int64(place[field.x_indices[k]])
+                at = np.int64(place[np.uint64(x_indices[k])])
                 for u in range(whole, width):
-                    out[r, u] += field.x_data[k] * weight[at, u]
+                    out[r, u] += x_data[k] * weight[at, u]
     for i in range(len(columns)):
         place[columns[i]] = 0
     return out
 
 
-@compiled
+@compiled(inline=True)
 def _prefetch_features(field: Field, row: int) -> None:
     """Rows lie anywhere in memory: ask for one that is soon to be read."""
     start, end = field.x_indptr[row], field.x_indptr[row + 1]
@@ -133,7 +136,9 @@ def matmul(h: Matrix, weight: Matrix) -> Matrix:
     depth, width = weight.shape
     lanes = width + -width % LANES
     wide = np.zeros((depth, lanes), dtype=np.float32)
-    wide[:, :width] = weight
+    for k in range(depth):
+        for u in range(width):
+            wide[k, u] = weight[k, u]
     rows = len(h)
     out, line = np.empty((rows, width), dtype=np.float32), np.empty((4, lanes), dtype=np.float32)
     # Four rows at a time, since each row's sum waits for its last term; the last rows repeat.
