@@ -1,6 +1,5 @@
 """An immutable graph, and requests to remove parts of it."""
 
-from grapheraser.graph.difference import changed_feature_rows
 from grapheraser.graph.graph import Graph
 from grapheraser.graph.requests import (
     Edges,
@@ -29,7 +28,6 @@ __all__ = [
     "Removal",
     "Request",
     "as_requests",
-    "changed_feature_rows",
     "coalesce",
     "request_digest",
 ]

@@ -215,16 +215,23 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # t
         for k in range(c):
             scores[k] = line[k]
         if mine >= 0:
-            for e in range(size):
-                left[e] = counts[mine, columns[e]] - 1 + SMOOTHING
-            for e in range(size):
-                left[e] = logarithm(left[e])
-            scores[mine] = prior[mine]
-            scores[mine] -= size * logarithm(totals[mine] - size + SMOOTHING * features)
-            for e in range(size):
-                scores[mine] += left[e]
+            own_counts, total = counts[mine], totals[mine] - size + SMOOTHING * features
+            scores[mine] = prior[mine] - size * logarithm(total)
+            scores[mine] = _without_own(scores[mine], own_counts, columns[:size], left)
     floor_rows(out)
     return out
+
+
+@compiled
+def _without_own(score, counts, columns, left):  # type: ignore[no-untyped-def]
+    """The score of a row's own class, in which the row itself does not count."""
+    for e in range(len(columns)):
+        left[e] = counts[columns[e]] - 1 + SMOOTHING
+    for e in range(len(columns)):
+        left[e] = logarithm(left[e])
+    for e in range(len(columns)):
+        score += left[e]
+    return score
 
 
 @compiled
