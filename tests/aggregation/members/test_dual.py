@@ -79,7 +79,7 @@ def test_each_node_is_judged_by_the_regression_without_it_alone(name: str) -> No
 def test_features_are_not_hashed_where_labels_are_few() -> None:
     graph = random_graph(2, num_features=600)
     rule = FeatureRegression()
-    for one, width in ((graph, 384), (few(graph), 600)):
+    for one, width in ((graph, rule.columns), (few(graph), 600)):
         fitted = rule.fit(ensemble_of(one), one.train_nodes[:5])
         assert fitted.tensors["weights"].shape == (width, graph.num_classes)
         # Asked on another graph, it stays what it was fitted as.
