@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from grapheraser.eraser.recommend import recommend
     from grapheraser.eraser.verify import Verification
     from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor, RayExecutor
-    from grapheraser.graph import Edges, Features, Graph, Nodes
+    from grapheraser.graph import Edges, Features, Graph, Labels, Nodes
     from grapheraser.models import CustomModel, ModelSpec
     from grapheraser.partition import (
         Assignment,
@@ -51,6 +51,7 @@ __all__ = [
     "FittedAggregator",
     "Graph",
     "GraphEraser",
+    "Labels",
     "LocalExecutor",
     "ModelSpec",
     "Nodes",
@@ -92,6 +93,7 @@ _HOMES = {
         "Edges",
         "Features",
         "Graph",
+        "Labels",
         "Nodes",
     ),
     "models": (

@@ -194,17 +194,6 @@ def test_a_field_that_is_not_used_is_warned_of_with_what_to_do(field: str, inste
     assert len(caught) == len(graph.notes) == 1
 
 
-def test_validation_nodes_that_are_not_used_are_warned_of() -> None:
-    train, val, test = torch.eye(3, dtype=torch.bool)
-    # Whatever its shape: it has no part in the graph.
-    for mask in (val, torch.ones(3, 20, dtype=torch.bool)):
-        data = example(train_mask=train, val_mask=mask, test_mask=test)
-        with pytest.warns(UserWarning, match="neither training nor test nodes"):
-            ge.Graph.from_pyg(data)
-    with pytest.warns(UserWarning, match="'val_mask' is not used"):
-        ge.Graph.from_pyg(example(val_mask=val))
-
-
 def test_other_kinds_of_data_are_refused_with_what_to_do() -> None:
     hetero = HeteroData()
     hetero["author"].x = torch.ones(3, 2)
@@ -217,3 +206,21 @@ def test_other_kinds_of_data_are_refused_with_what_to_do() -> None:
     with pytest.raises(GraphError, match="found no 'edge_index'") as caught:
         ge.Graph.from_pyg(sparse)
     assert "adj_t" in str(caught.value.hint)
+
+
+def test_masks_give_every_node_its_role() -> None:
+    train, val, _ = torch.eye(3, dtype=torch.bool)
+    graph = ge.Graph.from_pyg(example(train_mask=train, val_mask=val))
+    assert graph.notes == ()
+    assert graph.role.tolist() == [1, 3, 0]
+    for node, ids in enumerate((graph.train_nodes, graph.validation_nodes, graph.context_nodes)):
+        assert ids.tolist() == [node]
+    back = graph.to_pyg()
+    assert back.val_mask.tolist() == val.tolist()
+    assert ge.Graph.from_pyg(back) == graph
+    # Without a train mask all other labelled nodes train.
+    assert ge.Graph.from_pyg(example(val_mask=val)).train_nodes.tolist() == [0, 2]
+    with pytest.raises(GraphError, match="node 0 is both a training and a validation node"):
+        ge.Graph.from_pyg(example(train_mask=train, val_mask=train))
+    with pytest.raises(GraphError, match="'val_mask' must be one split"):
+        ge.Graph.from_pyg(example(train_mask=train, val_mask=torch.ones(3, 20, dtype=torch.bool)))

@@ -281,7 +281,8 @@ def test_a_receipt_says_what_was_done(run: tuple[ge.GraphEraser, list[Receipt]])
     eraser, (first, second, third) = run
     ids = 123_456_789_000 + np.arange(30)
     assert first.request == request_digest([ge.Nodes(ids[[3, 26]])])
-    assert first.counts == {"nodes": 2, "edges": 0, "features": 0, "untrained": 1}
+    none = {"edges": 0, "features": 0, "labels": 0, "context": 0}
+    assert first.counts == {"nodes": 2, **none, "untrained": 1}
     assert second.counts["edges"] == 1
     assert second.counts["features"] == 1
     assert third.counts["nodes"] == 1

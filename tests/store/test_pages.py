@@ -163,7 +163,7 @@ CRAFTED: dict[str, Callable[[Topology], None]] = {
     "an id of another page": _set("ids", -1, 2**62),
     "a label too large": _set("y", 3, 3),
     "a label too small": _set("y", 3, -2),
-    "no such role": _set("role", 3, 3),
+    "no such role": _set("role", 3, 4),
     "a training node without a label": _untrainable,
     "a first pointer": _set("pointers", 0, 1),
     "a pointer that goes back": _set("pointers", 5, 0),

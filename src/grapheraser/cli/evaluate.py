@@ -23,9 +23,9 @@ def run(
     from grapheraser.eraser import GraphEraser
 
     eraser = GraphEraser.load(path)
-    nodes = eraser.graph_.test_nodes
+    nodes = eraser.graph_.labelled_test_nodes
     if len(nodes) == 0:
-        raise GraphError(f"{path}: the run's graph has no test nodes.")
+        raise GraphError(f"{path}: the run's graph has no test nodes with a label.")
     started = time.perf_counter()
     f1 = eraser.score(nodes)
     seconds = time.perf_counter() - started
@@ -35,7 +35,8 @@ def run(
                 "run": str(path),
                 "test_f1": f1,
                 "test_nodes": len(nodes),
-                "train_nodes": len(eraser.graph_.train_nodes),
+                "train_nodes": eraser.graph_.num_train,
+                "context_nodes": eraser.graph_.num_sharded - eraser.graph_.num_train,
                 "shards": len(eraser.shards_),
                 "changes": len(eraser.receipts_),
                 "seconds": seconds,

@@ -31,6 +31,7 @@ from grapheraser.eraser.verify import Verification, verify
 from grapheraser.errors import NotFittedError
 from grapheraser.execution import Executor
 from grapheraser.graph import Graph, Request
+from grapheraser.graph.roles import DEFAULT_CONTEXT
 from grapheraser.models import Model, ModuleFactory
 from grapheraser.partition import Partition, Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
@@ -63,7 +64,8 @@ class GraphEraser(Estimator):
         gamma: slack of the shards' capacity, 0 (strictly balanced) to 1 (none).
         delta: the capacity itself, instead of ``gamma``.
         sample: the training nodes that an aggregation learns from, where it learns: a share in
-            (0, 1], a count, ``"all"``, or ``"auto"`` (10 %, but 1000 at the most).
+            (0, 1], a count, ``"all"``, or ``"auto"`` (10 %, but 1000 at the most, and all where
+            labels are few).
         global_expert: let closed-form members join the routed shards in a pool; they see the whole
             training graph and forget as exactly as the shards do. None: where several shards are
             routed, but not with the paper's own aggregations (mean, majority, learned).
@@ -74,11 +76,14 @@ class GraphEraser(Estimator):
             that sees what it names.
         shards_asked: how many shards ``routed`` asks about a node: those that hold most of its
             neighbours.
+        context: which nodes are in shards beside the training nodes, where they take part in
+            message passing without a loss: ``"unlabelled"`` (those that are neither training,
+            validation nor test nodes), ``"all"`` (validation and test nodes too) or ``"none"``.
 
     Attributes:
         graph_: the current graph.
-        partition_: the shard of every training node.
-        shards_: weights by shard id.
+        partition_: the shard of every training node, and of those that ``context`` adds.
+        shards_: weights by shard id; a shard without a labelled node has none.
         aggregator_: the fitted aggregator; ``aggregator_.explain(node)`` names the members that
             decide.
         receipts_: one per change since the fit, oldest first.
@@ -103,6 +108,7 @@ class GraphEraser(Estimator):
         members: Sequence[str] | None = None,
         halo: bool = False,
         shards_asked: int = SHARDS_ASKED,
+        context: str = DEFAULT_CONTEXT,
     ) -> None:
         self.model = model
         self.partition = partition
@@ -120,6 +126,7 @@ class GraphEraser(Estimator):
         self.members = members
         self.halo = halo
         self.shards_asked = shards_asked
+        self.context = context
         self._turn = Turn()  # requests from several threads are carried out one by one
 
     # -- fitted state -------------------------------------------------------------------------
@@ -176,7 +183,7 @@ class GraphEraser(Estimator):
 
         Args:
             graph: a `Graph`, or a PyG ``Data``.
-            partition: a partition to use as it is, restricted to the training nodes of ``graph``.
+            partition: a partition to use as it is, restricted to the nodes that are in shards.
         """
         snapshot = fit(self.get_params(), graph, partition)
         with self._turn:
@@ -206,7 +213,7 @@ class GraphEraser(Estimator):
         return self._now.plan(request)
 
     def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
-        """Forget nodes, edges or features, and everything that was learned from them.
+        """Forget nodes, edges, features or labels, and everything that was learned from them.
 
         A list of requests is one batch: each touched shard is retrained once. A request that
         fails changes nothing.

@@ -53,6 +53,8 @@ def load(
             raise LookupError(arguments.keys() ^ set(names))
         settings = resolve(arguments, configuration["resolved"])
         check(configuration, settings, own)
+        if run.graph.context != settings.context:
+            raise CorruptRunError(f"{path}: its graph has another context than its settings.")
         aggregator = settings.aggregator.restore(run.aggregator)
         check_module(settings.training.model, run.shards.values(), run.graph)
     except GraphEraserError:

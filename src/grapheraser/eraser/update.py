@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from grapheraser.eraser.record import write_receipt
+from grapheraser.eraser.record import counts_of, write_receipt
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Graph
@@ -52,7 +52,7 @@ def insert(
         after,
         action="insert",
         request=_digest(graph, node_id),
-        counts={"nodes": 1, "edges": len(others), "features": 0, "untrained": 0},
+        counts=counts_of(nodes=1, edges=len(others)),
         shards=retrain,
         timings={"graph": placed - started, **seconds},
         started=started,

@@ -18,7 +18,16 @@ from grapheraser.eraser.settings import Settings, resolve
 from grapheraser.eraser.state import change_state, fit_state
 from grapheraser.errors import GraphEraserError, MissingExtraError
 from grapheraser.execution import LocalExecutor
-from grapheraser.graph import Edges, Features, Graph, Nodes, coalesce
+from grapheraser.graph import (
+    UNLABELLED,
+    Edges,
+    Features,
+    Graph,
+    Labels,
+    Nodes,
+    Request,
+    coalesce,
+)
 from grapheraser.kernels.compiled import cache_folders, compilations, watched
 from grapheraser.models import PRESETS, CustomModel
 from grapheraser.models.spec import CLOSED_FORM
@@ -116,11 +125,20 @@ def _is_ours(part: object) -> bool:
 
 @lru_cache(maxsize=64)
 def _rehearse(tiny: Settings, *, many: bool, weighted: bool) -> None:
-    """Fit, ask and change a graph of a dozen nodes, with many features or a dozen."""
-    graph = _tiny_graph(_MANY if many else 12, weighted=weighted)
+    """Fit, ask and change graphs of a dozen nodes, with many features or a dozen."""
+    num_features = _MANY if many else 12
+    _walk(
+        tiny,
+        _tiny_graph(num_features, weighted=weighted),
+        (Nodes([0]), Edges([(4, 5)]), Features([7])),
+    )
+    _walk(tiny, _tiny_graph(num_features, labels=4, weighted=weighted), (Labels([0]),))
+
+
+def _walk(tiny: Settings, graph: Graph, requests: Sequence[Request]) -> None:
     state = fit_state(tiny, graph, partition_graph(graph, "random", num_shards=3))
     _ = graph.fingerprint
-    for request in (Nodes([0]), Edges([(4, 5)]), Features([7])):
+    for request in requests:
         removal = coalesce(state.graph, request)
         plan = plan_removal(state.graph, state.partition, removal, tiny.halo_key)
         rest = state.graph.without(removal)
@@ -130,7 +148,7 @@ def _rehearse(tiny: Settings, *, many: bool, weighted: bool) -> None:
             state,
             rest,
             partition,
-            retrain=plan.retrain,
+            retrain=plan.stale,
             touched=plan.touched,
             gone=removal.nodes,
         )
@@ -139,9 +157,10 @@ def _rehearse(tiny: Settings, *, many: bool, weighted: bool) -> None:
     check_structure(graph.pages, graph.num_classes)  # as every run that is read
 
 
-def _tiny_graph(num_features: int, *, weighted: bool = False) -> Graph:
+def _tiny_graph(num_features: int, labels: int = 12, *, weighted: bool = False) -> Graph:
+    """A ring of a dozen nodes; those beyond so many labels are context nodes."""
     n = 12
     ring = np.stack([np.arange(n), (np.arange(n) + 1) % n])
     x, weights = np.eye(n, num_features), np.ones(n) if weighted else None
-    y, test = np.arange(n) % 2, [n - 1]
-    return Graph.from_arrays(x, ring, y, test=test, each_edge_once=True, edge_weight=weights)
+    y = np.where(np.arange(n) < labels, np.arange(n) % 2, UNLABELLED)
+    return Graph.from_arrays(x, ring, y, test=[n - 1], each_edge_once=True, edge_weight=weights)

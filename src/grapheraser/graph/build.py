@@ -12,9 +12,12 @@ from grapheraser.checks import whole
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array, as_ids, as_int64, fresh
 from grapheraser.graph.edge_input import EdgeInput, checked_edges
-from grapheraser.graph.roles import NO_ROLE, TEST, TRAIN, UNLABELLED
+from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
 
 _MOST = 2**31 - 1
+_ROLES = {TRAIN: "training", TEST: "test", VALIDATION: "validation"}
+# Ids of the training, test and validation nodes, where they are given.
+Split = tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None]
 
 
 def checked_fields(
@@ -22,8 +25,7 @@ def checked_fields(
     edge_index: ArrayLike,
     y: ArrayLike,
     ids: ArrayLike | None,
-    train: ArrayLike | None,
-    test: ArrayLike | None,
+    split: Split,
     num_classes: int | None,
     given: EdgeInput,
 ) -> dict[str, Any]:
@@ -36,7 +38,7 @@ def checked_fields(
         order = np.argsort(node_ids, kind="stable")
         node_ids, features, labels = node_ids[order], features[order], labels[order]
     adjacency = checked_edges(edge_index, node_ids, given)
-    role = _check_roles(node_ids, labels, train, test)
+    role = _check_roles(node_ids, labels, *split)
     return fresh(
         ids=node_ids,
         x=features,
@@ -140,19 +142,30 @@ def _check_roles(
     labels: NDArray[np.int64],
     train: ArrayLike | None,
     test: ArrayLike | None,
+    validation: ArrayLike | None,
 ) -> NDArray[np.int8]:
-    role = np.full(len(ids), NO_ROLE, dtype=np.int8)
-    test_ids = as_ids(()) if test is None else as_ids(test)
-    for what, nodes in (("test", test_ids), ("train", as_ids(()) if train is None else train)):
-        outside = ~np.isin(as_ids(nodes), ids)
-        if outside.any():
-            raise GraphError(f"{what} node {as_ids(nodes)[outside][0]} is not a node id.")
-    in_test = np.isin(ids, test_ids)
-    in_train = (labels != UNLABELLED) & ~in_test if train is None else np.isin(ids, as_ids(train))
-    if (in_train & in_test).any():
-        raise GraphError(f"node {ids[in_train & in_test][0]} is both a training and a test node.")
+    named = {TEST: test, VALIDATION: validation}
+    others = {role: np.isin(ids, _of_role(ids, role, nodes)) for role, nodes in named.items()}
+    if train is None:
+        in_train = (labels != UNLABELLED) & ~others[TEST] & ~others[VALIDATION]
+    else:
+        in_train = np.isin(ids, _of_role(ids, TRAIN, train))
+    role = np.full(len(ids), CONTEXT, dtype=np.int8)
+    for code, chosen in ({TRAIN: in_train} | others).items():
+        twice = chosen & (role != CONTEXT)
+        if twice.any():
+            words = " and a ".join(_ROLES[c] for c in (int(role[twice][0]), code))
+            raise GraphError(f"node {ids[twice][0]} is both a {words} node.")
+        role[chosen] = code
     if (in_train & (labels == UNLABELLED)).any():
         node = ids[in_train & (labels == UNLABELLED)][0]
         raise GraphError(f"training nodes need a label (node {node} has none).")
-    role[in_train], role[in_test] = TRAIN, TEST
     return role
+
+
+def _of_role(ids: NDArray[np.int64], role: int, nodes: ArrayLike | None) -> NDArray[np.int64]:
+    found = as_ids(() if nodes is None else nodes)
+    outside = ~np.isin(found, ids)
+    if outside.any():
+        raise GraphError(f"{_ROLES[role]} node {found[outside][0]} is not a node id.")
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.checks import real, whole
+from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
 from grapheraser.graph import build, npz, pyg
 from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
@@ -27,7 +27,15 @@ from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
 from grapheraser.graph.proof import Proof
 from grapheraser.graph.requests import Removal, Request, coalesce
-from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
+from grapheraser.graph.roles import (
+    CONTEXT,
+    DEFAULT_CONTEXT,
+    SHARDED_ROLES,
+    TEST,
+    TRAIN,
+    UNLABELLED,
+    VALIDATION,
+)
 from grapheraser.kernels.paged import (
     NOWHERE,
     OUTGOING,
@@ -46,6 +54,8 @@ from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"
 _ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values")
+# What is remembered of a graph and follows from its `context`.
+_OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +76,16 @@ class Graph:
         indptr, indices: symmetric CSR adjacency over positions, no self-loops, no duplicates.
         x: float32 CSR ``[n, num_features]``, canonical (sorted columns, no explicit zeros).
         y: int64 ``[n]``, a class in ``[0, num_classes)``, or -1 where it is not known.
-        role: int8 ``[n]``, 1 for training nodes, 2 for test nodes, 0 for neither.
+        role: int8 ``[n]``, 1 for training nodes, 2 for test nodes, 3 for validation nodes, 0 for
+            context nodes, which are none of these.
         num_classes: part of the schema; deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
         notes: what was put right while the graph was built.
         edge_kind: whether edges have directions, weights and features of their own.
         edge_values: float32 ``[len(indices), edge_kind.width]``, what each entry of ``indices``
             carries (see `graph.edge_values`); `edge_weight` and `edge_attr` take it apart.
+        context: which nodes are in shards beside the training nodes: ``none``, ``unlabelled`` (the
+            context nodes) or ``all``; see `with_context`. No part of the fingerprint.
     """
 
     ids: NDArray[np.int64]
@@ -86,6 +99,7 @@ class Graph:
     notes: tuple[str, ...] = ()
     edge_kind: EdgeKind = PLAIN
     edge_values: Values = field(default_factory=lambda: NO_VALUES)
+    context: str = DEFAULT_CONTEXT
 
     def __post_init__(self) -> None:
         for name in ("ids", "indptr", "indices", "y", "role", "edge_values"):
@@ -100,13 +114,14 @@ class Graph:
         *,
         name: str = "graph",
         notes: tuple[str, ...] = (),
+        context: str = DEFAULT_CONTEXT,
         tree: MerkleTree | None = None,
         **arrays: Any,
     ) -> Graph:
         """A graph that is held in pages; with its Merkle tree and arrays, where they are known."""
         graph = object.__new__(cls)
         graph.__dict__.update(pages=pages, num_classes=num_classes, name=name, notes=notes)
-        graph.__dict__.update(edge_kind=pages.edge_kind, **fresh(**arrays))
+        graph.__dict__.update(edge_kind=pages.edge_kind, context=context, **fresh(**arrays))
         if tree is not None:
             graph.__dict__["tree"] = tree
         return graph
@@ -165,12 +180,17 @@ class Graph:
         return (
             f"Graph({self.name!r}, nodes={self.num_nodes:,}, edges={self.num_edges:,}, "
             f"features={self.num_features:,}, classes={self.num_classes}, "
-            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}"
+            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}{self._others}"
             + (", directed" if self.directed else "")
             + (", weighted" if self.edge_kind.weighted else "")
             + (f", edge features={self.edge_kind.columns:,}" if self.edge_kind.columns else "")
             + ")"
         )
+
+    @property
+    def _others(self) -> str:
+        counts = {"validation": self.validation_nodes, "context": self.context_nodes}
+        return "".join(f", {name}={len(ids):,}" for name, ids in counts.items() if len(ids))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.fingerprint == other.fingerprint
@@ -202,6 +222,38 @@ class Graph:
     def test_nodes(self) -> NDArray[np.int64]:
         """Ids of the test nodes."""
         return read_only(self.ids[self.role == TEST])
+
+    @property
+    def labelled_test_nodes(self) -> NDArray[np.int64]:
+        """Ids of the test nodes whose label is known: those that a score is made of."""
+        return self.ids[(self.role == TEST) & (self.y != UNLABELLED)]
+
+    @cached_property
+    def validation_nodes(self) -> NDArray[np.int64]:
+        """Ids of the validation nodes."""
+        return read_only(self.ids[self.role == VALIDATION])
+
+    @cached_property
+    def context_nodes(self) -> NDArray[np.int64]:
+        """Ids of the nodes that are neither training, validation nor test nodes."""
+        return read_only(self.ids[self.role == CONTEXT])
+
+    @cached_property
+    def sharded_nodes(self) -> NDArray[np.int64]:
+        """Ids of the nodes that shards hold: the training nodes and those that ``context`` adds."""
+        if self.context == "all":
+            return self.ids
+        return read_only(self.ids[np.isin(self.role, SHARDED_ROLES[self.context])])
+
+    @cached_property
+    def num_train(self) -> int:
+        """The number of training nodes."""
+        return len(self.train_nodes)
+
+    @cached_property
+    def num_sharded(self) -> int:
+        """The number of nodes that shards hold."""
+        return len(self.sharded_nodes)
 
     @cached_property
     def degree(self) -> NDArray[np.int64]:
@@ -290,6 +342,7 @@ class Graph:
         ids: ArrayLike | None = None,
         train: ArrayLike | None = None,
         test: ArrayLike | None = None,
+        validation: ArrayLike | None = None,
         num_classes: int | None = None,
         each_edge_once: bool = False,
         edge_weight: ArrayLike | None = None,
@@ -305,8 +358,10 @@ class Graph:
                 the graph is ``directed``.
             y: class per node ``[n]``, -1 where it is not known.
             ids: the node ids of the rows; default ``0 .. n-1``.
-            train: ids of the training nodes; default all labelled nodes that are not in ``test``.
+            train: ids of the training nodes; default all labelled nodes that are neither in
+                ``test`` nor in ``validation``.
             test: ids of the test nodes; default none.
+            validation: ids of the validation nodes; default none.
             num_classes: default the largest label + 1.
             each_edge_once: the input lists every undirected edge once; no note is made of missing
                 reverses.
@@ -317,7 +372,8 @@ class Graph:
             name: for people.
         """
         given = EdgeInput(edge_weight, edge_attr, directed, each_edge_once)
-        fields = build.checked_fields(x, edge_index, y, ids, train, test, num_classes, given)
+        split = (train, test, validation)
+        fields = build.checked_fields(x, edge_index, y, ids, split, num_classes, given)
         graph = cls._of_fields(fields, name)
         if graph.edge_kind != PLAIN:
             _warn_of(graph.notes, name)
@@ -355,9 +411,10 @@ class Graph:
         """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
 
         ``edge_weight`` and ``edge_attr`` stay with their edges. ``node_id`` gives the ids where it
-        is present. ``train_mask`` and ``test_mask`` give the split; without them every labelled
-        node is a training node (see `with_split`). A Python warning names every other field, and
-        all that was put right: edges made symmetric, merged or dropped.
+        is present. ``train_mask``, ``val_mask`` and ``test_mask`` give the split; nodes in none of
+        them are context nodes. Without a ``train_mask`` every labelled node of no other mask is a
+        training node (see `with_split`). A Python warning names every other field, and all that was
+        put right: edges made symmetric, merged or dropped.
 
         Args:
             data: the ``Data``, which is left unchanged.
@@ -367,7 +424,8 @@ class Graph:
         """
         arrays = pyg.arrays_of(data)
         given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
-        fields = build.checked_fields(**arrays, num_classes=num_classes, given=given)
+        split = arrays.pop("train"), arrays.pop("test"), arrays.pop("validation")
+        fields = build.checked_fields(**arrays, split=split, num_classes=num_classes, given=given)
         fields["notes"] += pyg.notes_on(data)
         _warn_of(fields["notes"], name)
         return cls._of_fields(fields, name)
@@ -479,13 +537,35 @@ class Graph:
             role=roles_at(self.table, places),
             edge_values=carried,
         )
-        fields |= {"num_classes": self.num_classes, "edge_kind": self.edge_kind}
-        return Graph(**fields, name=self.name, notes=self.notes)
+        return Graph(**fields, edge_kind=self.edge_kind, **self._schema)
+
+    def trained_subgraph(self, nodes: ArrayLike) -> Graph:
+        """The subgraph on these nodes as shards see it: only training nodes have labels."""
+        inner = self.subgraph(nodes)
+        trained = inner.role == TRAIN
+        if trained.all():
+            return inner
+        return replace(inner, **fresh(y=np.where(trained, inner.y, UNLABELLED)))
 
     @cached_property
     def training_graph(self) -> Graph:
-        """The training nodes and the edges between them: all that a partitioner sees."""
-        return self.subgraph(self.train_nodes)
+        """The nodes that shards hold and the edges between them: all that a partitioner sees."""
+        return self.trained_subgraph(self.sharded_nodes)
+
+    def with_context(self, context: str) -> Graph:
+        """The same data with other nodes in shards; `GraphEraser.fit` calls it with its argument.
+
+        Args:
+            context: ``"none"``: training nodes alone; ``"unlabelled"``: context nodes too;
+                ``"all"``: validation and test nodes as well.
+        """
+        one_of("context", "Graph.with_context", context, tuple(SHARDED_ROLES))
+        if context == self.context:
+            return self
+        made = object.__new__(Graph)
+        kept = {k: v for k, v in self.__dict__.items() if k not in _OF_CONTEXT}
+        made.__dict__.update(kept, context=context)
+        return made
 
     def without(self, request: Request | Sequence[Request] | Removal) -> Graph:
         """A new graph without the data that the request names."""
@@ -495,11 +575,21 @@ class Graph:
         near = np.stack([around, np.repeat(removal.nodes, np.diff(indptr))], axis=1)
         near = near[~np.isin(near[:, 0], removal.nodes)]
         pairs = np.concatenate([near, removal.edges, removal.edges[:, ::-1]])
-        touched = np.union1d(pairs[:, 0], removal.features)
+        touched = np.union1d(np.union1d(pairs[:, 0], removal.features), removal.labels)
         entries = np.stack([self.places(pairs[:, 0]), pairs[:, 1]], axis=1)
         entries = entries[np.lexsort((entries[:, 1], entries[:, 0]))]
         pages = self.pages.without(gone, entries, self.places(removal.features))
-        return self._changed(pages, touched)
+        pages = pages.unlabelled(located(pages.table, removal.labels))
+        graph = self._changed(pages, touched)
+        lost = self._sharded_among(removal.nodes)
+        if self.context == "none":  # then a node without a label leaves its shard
+            lost += self._sharded_among(removal.labels)
+        return graph._counted(self, -self.trained_among(removal), -lost)
+
+    def trained_among(self, removal: Removal) -> int:
+        """How many training nodes a removal takes: nodes that go, and those without a label."""
+        named = np.concatenate([removal.nodes, removal.labels])
+        return int((self.roles(named) == TRAIN).sum())
 
     def with_node(
         self,
@@ -541,7 +631,8 @@ class Graph:
         )
         pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
         pages = self.pages.with_rows(rows, pairs, values)
-        return self._changed(pages, np.union1d(others, [node]))
+        graph = self._changed(pages, np.union1d(others, [node]))
+        return graph._counted(self, 1, 1)
 
     def without_weights(self) -> Graph:
         """The same graph, its edges without weights."""
@@ -566,7 +657,7 @@ class Graph:
         if not self.pages.dense:
             return replace(self, edge_kind=kind, **fresh(edge_values=values))
         pages = Pages.of(self.pages.rows()._replace(values=values), kind)
-        return Graph.of_pages(pages, self.num_classes, name=self.name, notes=self.notes)
+        return Graph.of_pages(pages, **self._schema)
 
     def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
         """The same graph with a random train/test split of its labelled nodes."""
@@ -581,14 +672,28 @@ class Graph:
         if not self.pages.dense:
             return replace(self, **fresh(role=role))
         rows = self.pages.rows()._replace(role=role)
-        pages = Pages.of(rows, self.edge_kind)
-        return Graph.of_pages(pages, self.num_classes, name=self.name, notes=self.notes)
+        return Graph.of_pages(Pages.of(rows, self.edge_kind), **self._schema)
+
+    @property
+    def _schema(self) -> dict[str, Any]:
+        names = ("num_classes", "name", "notes", "context")
+        return {name: getattr(self, name) for name in names}
 
     def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:
         """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
         known = self.__dict__.get("tree")
         tree = None if known is None else known.changed(pages, touched)
-        return Graph.of_pages(pages, self.num_classes, name=self.name, notes=self.notes, tree=tree)
+        return Graph.of_pages(pages, **self._schema, tree=tree)
+
+    def _counted(self, before: Graph, trained: int, sharded: int) -> Graph:
+        """This graph, which has so many training nodes and nodes in shards more than before."""
+        for name, more in (("num_train", trained), ("num_sharded", sharded)):
+            if name in before.__dict__:
+                self.__dict__[name] = before.__dict__[name] + more
+        return self
+
+    def _sharded_among(self, nodes: NDArray[np.int64]) -> int:
+        return int(np.isin(self.roles(nodes), SHARDED_ROLES[self.context]).sum())
 
 
 def _warn_of(notes: Sequence[str], name: str) -> None:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grapheraser.graph.edge_values import NO_VALUES, Values
+from grapheraser.graph.roles import CONTEXT, TRAIN, UNLABELLED
 from grapheraser.kernels.compiled import compiled
 
 Block = NDArray[np.uint8]
@@ -168,6 +169,15 @@ def kept_nodes(block: Block, keep: NDArray[np.bool_]) -> Block:
     """The nodes block without the rows that go."""
     ids, y, role = unpacked_nodes(block, len(keep))
     return _packed_nodes(ids[keep], y[keep], role[keep])
+
+
+def unlabelled_nodes(block: Block, count: int, rows: Ids) -> Block:
+    """The nodes block where some rows have no label; training nodes among them become context."""
+    ids, labels, roles = unpacked_nodes(block, count)
+    y, role = labels.copy(), roles.copy()
+    y[rows] = UNLABELLED
+    role[rows] = np.where(role[rows] == TRAIN, CONTEXT, role[rows])
+    return _packed_nodes(ids, y, role)
 
 
 def edited_edges(block: Block, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Block:

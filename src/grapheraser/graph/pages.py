@@ -31,6 +31,7 @@ from grapheraser.graph.packing import (
     packed,
     packed_features,
     sliced,
+    unlabelled_nodes,
     unpacked,
     unpacked_features,
     unpacked_nodes,
@@ -160,6 +161,19 @@ class Pages:
         )
         lost = np.unique(nodes // ROOM).tolist()
         return made._rejoined([int(self.directory.starts[number]) for number in lost])
+
+    def unlabelled(self, places: Ids) -> Pages:
+        """With some nodes that have no label any more; training nodes become context nodes."""
+        pages = list(self.pages)
+        for number in np.unique(places // ROOM).tolist():
+            rows = places[places // ROOM == number] % ROOM
+            count = int(self.directory.counts[number])
+            nodes = unlabelled_nodes(pages[number].nodes, count, rows)
+            pages[number] = pages[number]._replace(nodes=nodes)
+        if len(places) == 0:
+            return self
+        parts = (self.num_features, self.dense, self.num_entries)
+        return Pages.made(self.directory, pages, *parts, self.edge_kind)
 
     def with_rows(self, rows: Rows, pairs: NDArray[np.int64], values: Values = NO_VALUES) -> Pages:
         """With more nodes, none of which is there, and with their ids in their neighbours' rows.

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array
-from grapheraser.graph.roles import TEST, TRAIN
+from grapheraser.graph.roles import TEST, TRAIN, VALIDATION
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
 
 
 # What `Graph.from_pyg` reads; ``num_nodes`` is a field only where it can't be told otherwise.
-_READ = ("x", "edge_index", "y", "node_id", "train_mask", "test_mask", "num_nodes")
+_READ = ("x", "edge_index", "y", "node_id", "train_mask", "val_mask", "test_mask", "num_nodes")
 _CARRIED = ("edge_weight", "edge_attr")
 # What to do with fields that are often there, and have no part in a graph.
 _INSTEAD = {
@@ -57,14 +57,14 @@ def arrays_of(data: Any) -> dict[str, Any]:
         raise GraphError(
             f"edge_index must be in [0, {n - 1}] (found {edge_index.min()} to {edge_index.max()})."
         )
-    train, test = _mask(data, "train_mask", n), _mask(data, "test_mask", n)
+    names = {"train": "train_mask", "test": "test_mask", "validation": "val_mask"}
+    masks = {role: _mask(data, key, n) for role, key in names.items()}
     return {
         "x": _features(data.x),
         "edge_index": ids[edge_index.astype(np.int64)],
         "y": _labels(data.y),
         "ids": ids,
-        "train": None if train is None else ids[train],
-        "test": None if test is None else ids[test],
+        **{role: None if mask is None else ids[mask] for role, mask in masks.items()},
         **{key: getattr(data, key, None) for key in _CARRIED},
     }
 
@@ -72,14 +72,8 @@ def arrays_of(data: Any) -> dict[str, Any]:
 def notes_on(data: Any) -> tuple[str, ...]:
     """Notes on the content of a PyG ``Data`` that a `Graph` ignores."""
     notes = []
-    if getattr(data, "val_mask", None) is not None:
-        notes.append(
-            "'val_mask' is not used: its nodes are neither training nor test nodes"
-            if getattr(data, "train_mask", None) is not None
-            else "'val_mask' is not used: without 'train_mask', all labelled nodes train"
-        )
     for key in data.keys():  # noqa: SIM118  a Data is no mapping
-        if key not in (*_READ, *_CARRIED, "val_mask") and getattr(data, key, None) is not None:
+        if key not in (*_READ, *_CARRIED) and getattr(data, key, None) is not None:
             instead = _INSTEAD.get(key, "delete it from the Data, or make it part of 'x'")
             notes.append(f"'{key}' is not used: {instead}")
     return tuple(notes)
@@ -129,6 +123,7 @@ def data_of(graph: Graph) -> Any:
         y=torch.from_numpy(graph.y.copy()),
         node_id=torch.from_numpy(graph.ids.copy()),
         train_mask=torch.from_numpy(graph.role == TRAIN),
+        val_mask=torch.from_numpy(graph.role == VALIDATION),
         test_mask=torch.from_numpy(graph.role == TEST),
     )
 

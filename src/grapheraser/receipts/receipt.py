@@ -60,8 +60,9 @@ class Receipt:
         sequence: 1, 2, 3, ... within the run.
         previous: digest of the receipt before, None for the first.
         request: SHA-256 of the request in canonical form; of an insertion, with its data.
-        counts: how many nodes, edges and feature rows it named (after merging), and how many of
-            them no shard was trained on.
+        counts: how many nodes, edges, feature rows and labels it named (after merging), how many
+            of the nodes were context (in a shard, without a label to learn from), and how much no
+            shard was trained on.
         graph_before, graph_after: fingerprints.
         shards: one record per shard that was retrained or emptied.
         aggregation: its name, digests of what it holds before and after, and whether it was

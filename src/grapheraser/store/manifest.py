@@ -37,7 +37,7 @@ MANIFEST, LOCK = "run.json", ".lock"
 MARKER = f"saving{TEMPORARY}"
 FOLDERS = ("pages", "shards", "receipts")
 # Raise the version when the content changes its meaning, not only its shape.
-FORMAT, VERSION = "grapheraser-run", 6
+FORMAT, VERSION = "grapheraser-run", 7
 OVERWRITE = "overwrite it with `grapheraser fit --replace`, or save(..., replace=True)."
 
 _HEX = "[0-9a-f]{20}"

@@ -56,6 +56,7 @@ def read_graph(path: Path, entry: Entry) -> Graph:
         num_classes,
         name=str(entry["name"]),
         notes=tuple(map(str, entry["notes"])),
+        context=str(entry["context"]),
         tree=MerkleTree.restored(made, leaves),
     )
 

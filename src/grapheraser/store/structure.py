@@ -12,7 +12,12 @@ from grapheraser.graph.directory import Directory
 from grapheraser.graph.edge_values import Values
 from grapheraser.graph.packing import unpacked_values
 from grapheraser.graph.pages import Pages
-from grapheraser.graph.roles import NO_ROLE, TEST, TRAIN, UNLABELLED
+from grapheraser.graph.roles import (
+    CONTEXT,
+    SHARDED_ROLES,
+    TRAIN,
+    UNLABELLED,
+)
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.paged import INCOMING, OUTGOING
@@ -55,7 +60,7 @@ def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
     graph = what == "graph"
     if (y < (UNLABELLED if graph else 0)).any() or (y >= num_labels).any():
         raise CorruptRunError(f"the {what} has labels out of range.")
-    known = np.isin(role, (NO_ROLE, TRAIN, TEST) if graph else (NO_ROLE,))
+    known = np.isin(role, SHARDED_ROLES["all"] if graph else (CONTEXT,))
     if not known.all() or (y[role == TRAIN] == UNLABELLED).any():
         raise CorruptRunError(
             f"the {what} has roles out of range, or training nodes without a label."
@@ -66,11 +71,11 @@ def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
             raise CorruptRunError(f"the pages of the {what} have other {name} than their ids ask.")
 
 
-def check_coverage(graph: Pages, partition: Pages) -> None:
-    """Raise an error unless a partition has a shard for every training node, and for no other."""
+def check_coverage(graph: Pages, partition: Pages, context: str) -> None:
+    """Raise an error unless the partition holds the nodes that a context puts into shards."""
     ids, _, role = graph.nodes()
-    if not np.array_equal(ids[role == TRAIN], partition.nodes()[0]):
-        raise CorruptRunError("the nodes of the partition are not the training nodes of the graph.")
+    if not np.array_equal(ids[np.isin(role, SHARDED_ROLES[context])], partition.nodes()[0]):
+        raise CorruptRunError("the nodes of the partition are not those of the graph's shards.")
 
 
 @compiled

@@ -143,6 +143,7 @@ class Writer:
             "name": graph.name,
             "notes": list(graph.notes),
             **({} if graph.edge_kind == PLAIN else {"edges": graph.edge_kind._asdict()}),
+            "context": graph.context,
         }
 
     def partition(self, partition: Partition) -> dict[str, Any]:
