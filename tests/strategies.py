@@ -169,3 +169,71 @@ def torch_state_kept() -> Iterator[None]:
     assert torch.are_deterministic_algorithms_enabled() == deterministic
     assert torch.equal(torch.random.get_rng_state(), before)
     assert torch.get_num_threads() == threads
+
+
+class Weighing(nn.Module):
+    """A user's own module that uses all that edges carry."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(in_channels, 6)
+        self.outer = nn.Linear(6, out_channels)
+        self.drop = nn.Dropout(0.3)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+    ) -> Tensor:
+        share = torch.ones(edge_index.shape[1]) if edge_weight is None else edge_weight
+        if edge_attr is not None:
+            share = share * (1 + edge_attr.sum(dim=1))
+        source, target = edge_index
+        h = self.drop(torch.tanh(self.inner(x)))
+        h = h.index_add(0, target, share[:, None] * h[source])
+        logits: Tensor = self.outer(h.index_add(0, target, share[:, None] * h[source]))
+        return logits
+
+
+def with_edge_values(
+    graph: ge.Graph,
+    seed: int = 0,
+    *,
+    weighted: bool = True,
+    columns: int = 0,
+    directed: bool = False,
+) -> ge.Graph:
+    """The same nodes and pairs of neighbours; some weights are 0, some edges lead both ways."""
+    rng = np.random.default_rng(seed)
+    edges = graph.edges
+    if directed:
+        flip, back = rng.random((2, len(edges))) < 0.4
+        edges[flip] = edges[flip, ::-1]
+        edges = np.concatenate([edges, edges[back, ::-1]])
+    weights = rng.random(len(edges)) * (rng.random(len(edges)) < 0.9)
+    return ge.Graph.from_arrays(
+        graph.x,
+        edges.T,
+        graph.y,
+        ids=graph.ids,
+        train=graph.train_nodes,
+        test=graph.test_nodes,
+        num_classes=graph.num_classes,
+        each_edge_once=True,
+        edge_weight=weights.astype(np.float32) if weighted else None,
+        edge_attr=rng.random((len(edges), columns)).astype(np.float32) if columns else None,
+        directed=directed,
+        name=graph.name,
+    )
+
+
+@st.composite
+def graphs_with_edge_values(draw: st.DrawFn, *, columns: bool = True) -> ge.Graph:
+    """Random graphs whose edges have weights, directions, or features of their own."""
+    wide = draw(st.integers(0, 2)) if columns else 0
+    directed = draw(st.booleans())
+    weighted = draw(st.booleans()) or not (wide or directed)
+    graph, seed = draw(small_graphs()), draw(st.integers(0, 2**16))
+    return with_edge_values(graph, seed, weighted=weighted, columns=wide, directed=directed)

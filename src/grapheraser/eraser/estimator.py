@@ -50,7 +50,9 @@ class GraphEraser(Estimator):
             ``"closed-form"`` (the closed-form members alone, no shards; ``num_shards`` and
             ``epochs`` have no part in it), ``"sgc"`` (only the regression on features), a
             `ModelSpec`, or a factory ``(in_channels, out_channels) -> torch.nn.Module`` whose
-            modules have ``forward(x, edge_index)``.
+            modules have ``forward(x, edge_index)``, with ``edge_weight`` or ``edge_attr`` where
+            they use them. gcn uses the weights and directions of edges; the other built-in models
+            refuse such graphs.
         partition: name of a partition method, ``"auto"`` (what `recommend` advises), a
             `Partitioner`, or a function ``(graph, num_shards, seed) -> labels``.
         num_shards: k; 1 is training from scratch.
@@ -221,15 +223,24 @@ class GraphEraser(Estimator):
             return self._fitted.receipts[-1]
 
     def insert(
-        self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
+        self,
+        node_id: int,
+        features: ArrayLike | sp.sparray,
+        label: int,
+        neighbours: ArrayLike,
+        *,
+        edge_weight: ArrayLike | None = None,
+        edge_attr: ArrayLike | None = None,
     ) -> Receipt:
         """Add one training node with its edges, and retrain the shard that it joins.
 
         It joins the shard that holds most of its neighbours; if no shard does, or that shard is
         full, the smallest one. Under ``hash`` and any other data-free partition its id decides.
+        Where edges have weights or features, each neighbour needs its own; see `Graph.with_node`.
         """
+        carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
         with self._turn:
-            self._fitted = insert(self._now, node_id, features, label, neighbours)
+            self._fitted = insert(self._now, node_id, features, label, neighbours, **carried)
             return self._fitted.receipts[-1]
 
     def reshard(self, num_shards: int) -> Receipt:

@@ -18,6 +18,7 @@ from grapheraser.partition import Partition, partition_graph
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.placing import accept_partition
 from grapheraser.receipts import Ends, Receipts, digest_of
+from grapheraser.training.edge_arguments import check_edges
 
 
 def fit(
@@ -34,7 +35,8 @@ def fit(
     graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
     _check_trainable(graph)
     graph = graph.with_context(settings.context)
-    warm_up(settings, graph.num_features)
+    check_edges(settings.training.model, graph)
+    warm_up(settings, graph.num_features, weighted=graph.edge_kind.width > 0)
     if partition is None:
         partition = make_partition(arguments, graph)
     else:

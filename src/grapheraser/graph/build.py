@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.checks import whole
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array, as_ids, as_int64, fresh
-from grapheraser.graph.csr import symmetric_csr
+from grapheraser.graph.edge_input import EdgeInput, checked_edges
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
 
 _MOST = 2**31 - 1
@@ -27,7 +27,7 @@ def checked_fields(
     ids: ArrayLike | None,
     split: Split,
     num_classes: int | None,
-    each_edge_once: bool,
+    given: EdgeInput,
 ) -> dict[str, Any]:
     """The fields of a `Graph`, all of them fresh; see `Graph.from_arrays`."""
     features = _check_features(x)
@@ -37,17 +37,15 @@ def checked_fields(
     if n and (np.diff(node_ids) < 0).any():
         order = np.argsort(node_ids, kind="stable")
         node_ids, features, labels = node_ids[order], features[order], labels[order]
-    indptr, indices, notes = _check_edges(edge_index, node_ids, each_edge_once)
+    adjacency = checked_edges(edge_index, node_ids, given)
     role = _check_roles(node_ids, labels, *split)
     return fresh(
         ids=node_ids,
-        indptr=indptr,
-        indices=indices,
         x=features,
         y=labels,
         role=role,
         num_classes=classes,
-        notes=notes,
+        **adjacency._asdict(),
     )
 
 
@@ -137,45 +135,6 @@ def _check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArra
             f"(found {labels[outside][0]})."
         )
     return labels, max(classes, 1)
-
-
-def _check_edges(
-    edge_index: ArrayLike, ids: NDArray[np.int64], each_edge_once: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int32], tuple[str, ...]]:
-    pairs = as_array(edge_index, "edge_index")
-    if pairs.size == 0:
-        pairs = np.zeros((2, 0), dtype=np.int64)
-    if pairs.ndim != 2 or pairs.shape[0] != 2 or pairs.dtype.kind not in "iu":
-        raise GraphError(
-            f"edge_index must be an integer array of shape [2, m] "
-            f"(found {list(pairs.shape)}, dtype {pairs.dtype})."
-        )
-    at = _ranks(as_int64(pairs, "edge end points"), ids)
-    indptr, indices, loops, repeated, one_way = symmetric_csr(at[0], at[1], len(ids))
-    notes = []
-    if loops:
-        notes.append(f"{loops} self-loops dropped")
-    if repeated:
-        notes.append(f"{repeated} duplicate edges dropped")
-    if one_way and not each_edge_once:
-        notes.append(f"the input was directed: the reverse of {one_way} edges was added")
-    return indptr, indices, tuple(notes)
-
-
-def _ranks(ends: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Where each id is among the sorted ones; raises on an id that is not."""
-    n = len(ids)
-    if n and ids[0] == 0 and ids[-1] == n - 1:
-        unknown = (ends < 0) | (ends >= n)
-        at = ends
-    else:
-        at = np.minimum(np.searchsorted(ids, ends), max(n - 1, 0))
-        unknown = ids[at] != ends if n else np.ones(ends.shape, dtype=bool)
-    if unknown.any():
-        raise GraphError(
-            f"edge end points must be among the {n} node ids (found {ends[unknown][0]})."
-        )
-    return np.ascontiguousarray(at, dtype=np.int32)
 
 
 def _check_roles(

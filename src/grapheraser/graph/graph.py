@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
 from grapheraser.graph import build, npz, pyg
 from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
-from grapheraser.graph.csr import slices_of
+from grapheraser.graph.csr import reverse_of, slices_of
+from grapheraser.graph.edge_input import EdgeInput, checked_new_edges
+from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
 from grapheraser.graph.induced import induced_edges
 from grapheraser.graph.merkle import MerkleTree
 from grapheraser.graph.packing import Rows
@@ -35,8 +38,11 @@ from grapheraser.graph.roles import (
 )
 from grapheraser.kernels.paged import (
     NOWHERE,
+    OUTGOING,
     ROOM,
     Table,
+    edge_value_rows,
+    entry_values,
     feature_rows,
     labels_at,
     located,
@@ -46,15 +52,15 @@ from grapheraser.kernels.paged import (
 )
 from grapheraser.seeding import generator
 
-_FORMAT = b"grapheraser-graph-2"
-_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x")
+_FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"
+_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values")
 # What is remembered of a graph and follows from its `context`.
 _OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An undirected graph with features and labels, sorted by node id.
+    """A graph with features and labels, sorted by node id; undirected unless it says otherwise.
 
     Nodes are named by ids that survive every deletion. Arrays are indexed by *position*, the rank
     of an id among those present; `positions` translates. Build one with `Graph.from_arrays`,
@@ -75,6 +81,9 @@ class Graph:
         num_classes: part of the schema; deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
         notes: what was put right while the graph was built.
+        edge_kind: whether edges have directions, weights and features of their own.
+        edge_values: float32 ``[len(indices), edge_kind.width]``, what each entry of ``indices``
+            carries (see `graph.edge_values`); `edge_weight` and `edge_attr` take it apart.
         context: which nodes are in shards beside the training nodes: ``none``, ``unlabelled`` (the
             context nodes) or ``all``; see `with_context`. No part of the fingerprint.
     """
@@ -88,10 +97,12 @@ class Graph:
     num_classes: int
     name: str = "graph"
     notes: tuple[str, ...] = ()
+    edge_kind: EdgeKind = PLAIN
+    edge_values: Values = field(default_factory=lambda: NO_VALUES)
     context: str = DEFAULT_CONTEXT
 
     def __post_init__(self) -> None:
-        for name in ("ids", "indptr", "indices", "y", "role"):
+        for name in ("ids", "indptr", "indices", "y", "role", "edge_values"):
             object.__setattr__(self, name, owned(getattr(self, name)))
         object.__setattr__(self, "x", owned_csr(self.x))
 
@@ -110,8 +121,7 @@ class Graph:
         """A graph that is held in pages; with its Merkle tree and arrays, where they are known."""
         graph = object.__new__(cls)
         graph.__dict__.update(pages=pages, num_classes=num_classes, name=name, notes=notes)
-        graph.__dict__["context"] = context
-        graph.__dict__.update(fresh(**arrays))
+        graph.__dict__.update(context=context, edge_kind=pages.edge_kind, **fresh(**arrays))
         if tree is not None:
             graph.__dict__["tree"] = tree
         return graph
@@ -137,6 +147,9 @@ class Graph:
             consecutive = len(ids) == 0 or ids[-1] == len(ids) - 1
             at = around if consecutive else np.searchsorted(ids, around)
             return {"indptr": indptr, "indices": at.astype(np.int32)}
+        if name == "edge_values":
+            plain = self.edge_kind == PLAIN
+            return {"edge_values": NO_VALUES if plain else edge_value_rows(self.table, places)}
         ids, y, role = self.pages.nodes()
         return {"ids": ids, "y": y, "role": role}
 
@@ -144,7 +157,7 @@ class Graph:
     def pages(self) -> Pages:
         """The pages that hold the graph."""
         rows = (self.ids, self.y, self.role, self.indptr, self.ids[self.indices], self.x)
-        return Pages.of(Rows(*rows))
+        return Pages.of(Rows(*rows, self.edge_values), self.edge_kind)
 
     @property
     def table(self) -> Table:
@@ -167,7 +180,11 @@ class Graph:
         return (
             f"Graph({self.name!r}, nodes={self.num_nodes:,}, edges={self.num_edges:,}, "
             f"features={self.num_features:,}, classes={self.num_classes}, "
-            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}{self._others})"
+            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}"
+            + (", directed" if self.directed else "")
+            + (", weighted" if self.edge_kind.weighted else "")
+            + (f", edge features={self.edge_kind.columns:,}" if self.edge_kind.columns else "")
+            + f"{self._others})"
         )
 
     @property
@@ -187,7 +204,7 @@ class Graph:
 
     @property
     def num_edges(self) -> int:
-        """Undirected edges, each counted once."""
+        """Edges, each counted once; in a directed graph, pairs of nodes with an edge or two."""
         known = self.__dict__.get("indices")
         return (self.pages.num_entries if known is None else len(known)) // 2
 
@@ -249,21 +266,60 @@ class Graph:
         return read_only(np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degree))
 
     @property
+    def directed(self) -> bool:
+        """Whether edges lead from one node to another; see `from_arrays`."""
+        return self.edge_kind.directed
+
+    @property
     def edge_index(self) -> NDArray[np.int64]:
-        """``[2, 2 * num_edges]`` positions, both directions, PyG's order."""
-        return np.stack([self.sources, self.indices]).astype(np.int64)
+        """Positions of sources and targets, PyG's order.
+
+        ``[2, 2 * num_edges]``, both directions; in a directed graph those that there are.
+        """
+        both = np.stack([self.sources, self.indices]).astype(np.int64)
+        return both[:, self._leading_out] if self.directed else both
+
+    @property
+    def edge_weight(self) -> NDArray[np.float32] | None:
+        """The weight of each edge of `edge_index`; None where edges have none."""
+        return self.edge_kind.weights(self._by_edge) if self.edge_kind.weighted else None
+
+    @property
+    def edge_attr(self) -> NDArray[np.float32] | None:
+        """The feature row of each edge of `edge_index`; None where edges have none."""
+        return self.edge_kind.features(self._by_edge) if self.edge_kind.columns else None
+
+    @property
+    def incoming_weights(self) -> NDArray[np.float32] | None:
+        """The weight with which each entry of ``indices`` comes into its row; None: all 1."""
+        return self.edge_kind.incoming_weights(self.edge_values)
+
+    @property
+    def _leading_out(self) -> NDArray[np.bool_]:
+        """Whether there is an edge from the row to the column of each entry."""
+        return self.edge_kind.directions(self.edge_values) & OUTGOING != 0
+
+    @property
+    def _by_edge(self) -> Values:
+        """What each edge of `edge_index` carries: a row holds what comes in, not what leads out."""
+        if not self.directed:
+            return self.edge_values
+        back = reverse_of(self.indptr.copy(), self.indices.copy())
+        return self.edge_values[back[self._leading_out]]
 
     @property
     def edges(self) -> NDArray[np.int64]:
-        """``[num_edges, 2]`` ids, u < v."""
+        """``[num_edges, 2]`` ids, u < v, whatever their direction."""
         once = self.sources < self.indices
         return np.stack([self.ids[self.sources[once]], self.ids[self.indices[once]]], axis=1)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the content; the same however the graph came to be."""
-        header = np.array([self.num_nodes, self.num_features, self.num_classes], dtype="<i8")
-        return hashlib.sha256(_FORMAT + header.tobytes() + self.tree.root).hexdigest()
+        plain, header = self.edge_kind == PLAIN, [self.num_nodes, self.num_features]
+        header += [self.num_classes, *(() if plain else self.edge_kind)]
+        content = np.array(header, dtype="<i8").tobytes() + self.tree.root
+        return hashlib.sha256((_FORMAT if plain else _FORMAT_WITH_VALUES) + content).hexdigest()
 
     @cached_property
     def tree(self) -> MerkleTree:
@@ -289,13 +345,17 @@ class Graph:
         validation: ArrayLike | None = None,
         num_classes: int | None = None,
         each_edge_once: bool = False,
+        edge_weight: ArrayLike | None = None,
+        edge_attr: ArrayLike | None = None,
+        directed: bool = False,
         name: str = "graph",
     ) -> Graph:
         """Build a graph from arrays, checking all of them.
 
         Args:
             x: features ``[n, num_features]``, dense or scipy sparse.
-            edge_index: ``[2, m]`` node ids; one direction or both, the graph is undirected.
+            edge_index: ``[2, m]`` node ids, sources and targets; one direction or both, unless
+                the graph is ``directed``.
             y: class per node ``[n]``, -1 where it is not known.
             ids: the node ids of the rows; default ``0 .. n-1``.
             train: ids of the training nodes; default all labelled nodes that are neither in
@@ -305,43 +365,73 @@ class Graph:
             num_classes: default the largest label + 1.
             each_edge_once: the input lists every undirected edge once; no note is made of missing
                 reverses.
+            edge_weight: ``[m]``, finite; duplicate edges, and in an undirected graph both
+                directions of an edge, get the mean of theirs, with a warning.
+            edge_attr: features of the edges ``[m, d]``, finite; likewise.
+            directed: keep the directions of the edges.
             name: for people.
         """
+        given = EdgeInput(edge_weight, edge_attr, directed, each_edge_once)
         fields = build.checked_fields(
-            x, edge_index, y, ids, (train, test, validation), num_classes, each_edge_once
+            x, edge_index, y, ids, (train, test, validation), num_classes, given
         )
+        graph = cls._of_fields(fields, name)
+        if graph.edge_kind != PLAIN:
+            _warn_of(graph.notes, name)
+        return graph
+
+    @classmethod
+    def _of_fields(cls, fields: dict[str, Any], name: str) -> Graph:
+        """A graph of checked fields; dense features go straight into pages."""
         if sp.issparse(fields["x"]):
             return cls(**fields, name=name)
         dense, around = fields.pop("x"), fields["ids"][fields["indices"]]
         known = {part: fields[part] for part in ("ids", "y", "role", "indptr")}
-        pages = Pages.of(Rows(**known, neighbours=around, x=dense))
-        return cls.of_pages(pages, name=name, **fields)
+        rows = Rows(**known, neighbours=around, x=dense, values=fields["edge_values"])
+        return cls.of_pages(Pages.of(rows, fields.pop("edge_kind")), name=name, **fields)
 
     @classmethod
     def from_npz(cls, path: str | Path, *, name: str | None = None) -> Graph:
         """Read the compact format: CSR features, every edge once, labels; ids are ``0 .. n-1``.
 
-        Keys: ``x_data x_indices x_indptr x_shape edge_index y``.
+        Keys: ``x_data x_indices x_indptr x_shape edge_index y``, and where edges have them
+        ``edge_weight``, ``edge_attr`` and ``directed`` (a single 0 or 1).
         """
-        x, edge_index, y = npz.read_npz(Path(path))
-        return cls.from_arrays(x, edge_index, y, each_edge_once=True, name=name or Path(path).stem)
+        arrays = npz.read_npz(Path(path))
+        return cls.from_arrays(**arrays, each_edge_once=True, name=name or Path(path).stem)
 
     @classmethod
-    def from_pyg(cls, data: Any, *, num_classes: int | None = None, name: str = "graph") -> Graph:
+    def from_pyg(
+        cls,
+        data: Any,
+        *,
+        num_classes: int | None = None,
+        directed: bool = False,
+        name: str = "graph",
+    ) -> Graph:
         """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
 
-        ``node_id`` gives the ids where it is present. ``train_mask``, ``val_mask`` and
-        ``test_mask`` give the split; nodes in none of them are context nodes. Without a
-        ``train_mask`` every labelled node of no other mask is a training node (see `with_split`).
-        Everything else is ignored; ``notes`` names ignored edge weights.
+        ``edge_weight`` and ``edge_attr`` stay with their edges. ``node_id`` gives the ids where it
+        is present. ``train_mask``, ``val_mask`` and ``test_mask`` give the split; nodes in none of
+        them are context nodes. Without a ``train_mask`` every labelled node of no other mask is a
+        training node (see `with_split`). A Python warning names every other field, and all that
+        was put right: edges made symmetric, merged or dropped.
+
+        Args:
+            data: the ``Data``, which is left unchanged.
+            num_classes: default the largest label + 1.
+            directed: keep the directions of the edges.
+            name: for people.
         """
-        graph = cls.from_arrays(**pyg.arrays_of(data), num_classes=num_classes, name=name)
-        made = object.__new__(cls)
-        made.__dict__.update(graph.__dict__, notes=graph.notes + pyg.notes_on(data))
-        return made
+        arrays = pyg.arrays_of(data)
+        given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
+        fields = build.checked_fields(**arrays, num_classes=num_classes, given=given)
+        fields["notes"] += pyg.notes_on(data)
+        _warn_of(fields["notes"], name)
+        return cls._of_fields(fields, name)
 
     def to_pyg(self) -> Any:
-        """A PyG ``Data`` with dense ``x``, ``node_id`` and the split as masks."""
+        """A PyG ``Data`` with dense ``x``, ``node_id``, what edges carry and the split as masks."""
         return pyg.data_of(self)
 
     # -- looking things up ------------------------------------------------------------------
@@ -400,6 +490,13 @@ class Graph:
             found[row] = at < len(near) and near[at] == other
         return found
 
+    def values_between(self, nodes: NDArray[np.int64], others: NDArray[np.int64]) -> Values:
+        """What the entries of ``others`` in the rows of ``nodes`` carry, all by id."""
+        if not self.edge_kind.width:
+            return NO_VALUES
+        values: Values = entry_values(self.table, self.places(nodes), others)
+        return values
+
     def neighbours(self, node: int) -> NDArray[np.int64]:
         """Ids of the neighbours of one node, sorted."""
         return self.around([node])
@@ -427,6 +524,7 @@ class Graph:
         ids = np.unique(as_ids(nodes))
         places = self.places(ids)
         indptr, indices = induced_edges(self.table, places, ids)
+        carried = self.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
         x_indptr, columns, values = feature_rows(self.table, places)
         fields = fresh(
             ids=ids,
@@ -437,8 +535,9 @@ class Graph:
             ),
             y=labels_at(self.table, places),
             role=roles_at(self.table, places),
+            edge_values=carried,
         )
-        return Graph(**fields, **self._schema)
+        return Graph(**fields, **self._schema, edge_kind=self.edge_kind)
 
     def trained_subgraph(self, nodes: ArrayLike) -> Graph:
         """The subgraph on these nodes as shards see it: only training nodes have labels."""
@@ -493,15 +592,33 @@ class Graph:
         return int((self.roles(named) == TRAIN).sum())
 
     def with_node(
-        self, node: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
+        self,
+        node: int,
+        features: ArrayLike | sp.sparray,
+        label: int,
+        neighbours: ArrayLike,
+        *,
+        edge_weight: ArrayLike | None = None,
+        edge_attr: ArrayLike | None = None,
     ) -> Graph:
-        """A new graph with one more training node."""
+        """A new graph with one more training node.
+
+        Args:
+            node: its id.
+            features: its feature row.
+            label: its class.
+            neighbours: ids of its neighbours; in a directed graph edges lead both ways.
+            edge_weight: one number for each neighbour, where edges have weights.
+            edge_attr: one row for each neighbour, where edges have features.
+        """
         if as_ids([node]).shape != (1,):
             raise ParameterError.of("node", "Graph.with_node", "one node id", node)
         if self.contains([node])[0]:
             raise GraphError(f"node {node} is in the graph already.")
         row = build.check_new_row(node, features, label, self.num_features, self.num_classes)
-        others = np.unique(as_ids(neighbours))
+        others, values = checked_new_edges(
+            as_ids(neighbours), edge_weight, edge_attr, self.edge_kind
+        )
         places = self.places(others)
         rows = Rows(
             np.array([node], dtype=np.int64),
@@ -510,10 +627,36 @@ class Graph:
             np.array([0, len(others)], dtype=np.int64),
             others,
             row.toarray() if self.pages.dense else row,
+            values,
         )
         pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
-        graph = self._changed(self.pages.with_rows(rows, pairs), np.union1d(others, [node]))
-        return graph._counted(self, 1, 1)
+        pages = self.pages.with_rows(rows, pairs, values)
+        return self._changed(pages, np.union1d(others, [node]))._counted(self, 1, 1)
+
+    def without_weights(self) -> Graph:
+        """The same graph, its edges without weights."""
+        return self._of_kind(self.edge_kind._replace(weighted=False))
+
+    def without_edge_attr(self) -> Graph:
+        """The same graph, its edges without features of their own."""
+        return self._of_kind(self.edge_kind._replace(columns=0))
+
+    def undirected(self) -> Graph:
+        """The same graph with edges that lead both ways.
+
+        Where they did before with other weights or features, these get the mean.
+        """
+        return self._of_kind(self.edge_kind._replace(directed=False))
+
+    def _of_kind(self, kind: EdgeKind) -> Graph:
+        if kind == self.edge_kind:
+            return self
+        back = reverse_of(self.indptr.copy(), self.indices.copy())
+        values = converted(self.edge_values, back, self.edge_kind, kind)
+        if not self.pages.dense:
+            return replace(self, edge_kind=kind, **fresh(edge_values=values))
+        pages = Pages.of(self.pages.rows()._replace(values=values), kind)
+        return Graph.of_pages(pages, **self._schema)
 
     def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
         """The same graph with a random train/test split of its labelled nodes."""
@@ -528,7 +671,7 @@ class Graph:
         if not self.pages.dense:
             return replace(self, **fresh(role=role))
         rows = self.pages.rows()._replace(role=role)
-        return Graph.of_pages(Pages.of(rows), **self._schema)
+        return Graph.of_pages(Pages.of(rows, self.edge_kind), **self._schema)
 
     @property
     def _schema(self) -> dict[str, Any]:
@@ -550,3 +693,8 @@ class Graph:
 
     def _sharded_among(self, nodes: NDArray[np.int64]) -> int:
         return int(np.isin(self.roles(nodes), SHARDED_ROLES[self.context]).sum())
+
+
+def _warn_of(notes: Sequence[str], name: str) -> None:
+    for note in notes:
+        warnings.warn(f"graph '{name}': {note}.", stacklevel=3)

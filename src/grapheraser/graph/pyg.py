@@ -16,11 +16,33 @@ if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
 
 
+# What `Graph.from_pyg` reads; ``num_nodes`` is a field only where it can't be told otherwise.
+_READ = ("x", "edge_index", "y", "node_id", "num_nodes", "train_mask", "val_mask", "test_mask")
+_CARRIED = ("edge_weight", "edge_attr")
+# What to do with fields that are often there, and have no part in a graph.
+_INSTEAD = {
+    "pos": "put positions into 'x' if the model should see them",
+    "n_id": "name it 'node_id' if these are the ids to keep",
+    "edge_type": "put it into 'edge_attr', one column per type",
+    "batch": "a graph is one graph, whatever it is made of",
+}
+
+
 def arrays_of(data: Any) -> dict[str, Any]:
     """The arguments of `Graph.from_arrays` for a PyG ``Data``; see `Graph.from_pyg`."""
+    if hasattr(data, "node_types"):
+        raise GraphError(
+            "heterogeneous graphs are not supported (found several types of nodes).",
+            hint="data.to_homogeneous() makes one type of them.",
+        )
     for key in ("x", "edge_index", "y"):
         if getattr(data, key, None) is None:
-            raise GraphError(f"a PyG Data needs 'x', 'edge_index' and 'y' (found no '{key}').")
+            raise GraphError(
+                f"a PyG Data needs 'x', 'edge_index' and 'y' (found no '{key}').",
+                hint="make an edge_index of 'adj_t': torch.stack(data.adj_t.t().coo()[:2])."
+                if key == "edge_index" and getattr(data, "adj_t", None) is not None
+                else None,
+            )
     n = int(data.num_nodes)
     given = getattr(data, "node_id", None)
     ids = np.arange(n) if given is None else as_array(given, "'node_id'")
@@ -40,20 +62,32 @@ def arrays_of(data: Any) -> dict[str, Any]:
     return {
         "x": _features(data.x),
         "edge_index": ids[edge_index.astype(np.int64)],
-        "y": as_array(data.y, "labels").reshape(-1),
+        "y": _labels(data.y),
         "ids": ids,
         **{role: None if mask is None else ids[mask] for role, mask in masks.items()},
+        **{key: getattr(data, key, None) for key in _CARRIED},
     }
 
 
 def notes_on(data: Any) -> tuple[str, ...]:
     """Notes on the content of a PyG ``Data`` that a `Graph` ignores."""
-    notes = [
-        f"'{key}' is not used: edges have no weights"
-        for key in ("edge_weight", "edge_attr")
-        if getattr(data, key, None) is not None
-    ]
+    notes = []
+    for key in data.keys():  # noqa: SIM118  a Data is no mapping
+        if key not in (*_READ, *_CARRIED) and getattr(data, key, None) is not None:
+            instead = _INSTEAD.get(key, "delete it from the Data, or make it part of 'x'")
+            notes.append(f"'{key}' is not used: {instead}")
     return tuple(notes)
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    labels = as_array(y, "labels")
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        raise GraphError(
+            f"a node has one class: labels must be a flat integer array (found shape "
+            f"{list(labels.shape)}, several labels per node).",
+            hint="choose one column: data.y = data.y[:, 0].",
+        )
+    return labels.reshape(-1)
 
 
 def _mask(data: Any, key: str, n: int) -> NDArray[np.bool_] | None:
@@ -81,7 +115,9 @@ def data_of(graph: Graph) -> Any:
     import torch
     from torch_geometric.data import Data
 
+    carried = {"edge_weight": graph.edge_weight, "edge_attr": graph.edge_attr}
     return Data(
+        **{key: torch.tensor(values) for key, values in carried.items() if values is not None},
         x=torch.from_numpy(graph.x.toarray()),
         edge_index=torch.from_numpy(graph.edge_index),
         y=torch.from_numpy(graph.y.copy()),

@@ -73,7 +73,8 @@ def task_graph(graph: Graph, partition: Partition, shard: int, key: int | None =
     ends, columns, values = feature_rows(graph.table, graph.places(ids))
     parts = (values, columns, ends.astype(inner.x.indptr.dtype))
     x = sp.csr_array(parts, shape=(len(ids), graph.num_features))
-    fields = {"ids": ids, "indptr": indptr, "indices": indices, "x": x}
+    carried = graph.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
+    fields = {"ids": ids, "indptr": indptr, "indices": indices, "x": x, "edge_values": carried}
     return replace(inner, **fresh(**fields, y=y, role=role))
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
+from grapheraser.graph.edge_values import PLAIN
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt, Receipts
 from grapheraser.store.files import Batch, read_checked
@@ -142,6 +143,7 @@ class Writer:
             "name": graph.name,
             "notes": list(graph.notes),
             "context": graph.context,
+            **({} if graph.edge_kind == PLAIN else {"edges": graph.edge_kind._asdict()}),
         }
 
     def partition(self, partition: Partition) -> dict[str, Any]:
