@@ -194,20 +194,6 @@ def test_a_field_that_is_not_used_is_warned_of_with_what_to_do(field: str, inste
     assert len(caught) == len(graph.notes) == 1
 
 
-def test_other_kinds_of_data_are_refused_with_what_to_do() -> None:
-    hetero = HeteroData()
-    hetero["author"].x = torch.ones(3, 2)
-    with pytest.raises(GraphError, match="heterogeneous graphs are not supported") as caught:
-        ge.Graph.from_pyg(hetero)
-    assert "to_homogeneous" in str(caught.value.hint)
-    with pytest.raises(GraphError, match=r"several labels per node"):
-        ge.Graph.from_pyg(example(y=torch.ones(3, 4, dtype=torch.long)))
-    sparse = Data(x=example().x, y=example().y, adj_t=torch.eye(3).to_sparse_csr())
-    with pytest.raises(GraphError, match="found no 'edge_index'") as caught:
-        ge.Graph.from_pyg(sparse)
-    assert "adj_t" in str(caught.value.hint)
-
-
 def test_masks_give_every_node_its_role() -> None:
     train, val, _ = torch.eye(3, dtype=torch.bool)
     graph = ge.Graph.from_pyg(example(train_mask=train, val_mask=val))
@@ -224,3 +210,17 @@ def test_masks_give_every_node_its_role() -> None:
         ge.Graph.from_pyg(example(train_mask=train, val_mask=train))
     with pytest.raises(GraphError, match="'val_mask' must be one split"):
         ge.Graph.from_pyg(example(train_mask=train, val_mask=torch.ones(3, 20, dtype=torch.bool)))
+
+
+def test_other_kinds_of_data_are_refused_with_what_to_do() -> None:
+    hetero = HeteroData()
+    hetero["author"].x = torch.ones(3, 2)
+    with pytest.raises(GraphError, match="heterogeneous graphs are not supported") as caught:
+        ge.Graph.from_pyg(hetero)
+    assert "to_homogeneous" in str(caught.value.hint)
+    with pytest.raises(GraphError, match=r"several labels per node"):
+        ge.Graph.from_pyg(example(y=torch.ones(3, 4, dtype=torch.long)))
+    sparse = Data(x=example().x, y=example().y, adj_t=torch.eye(3).to_sparse_csr())
+    with pytest.raises(GraphError, match="found no 'edge_index'") as caught:
+        ge.Graph.from_pyg(sparse)
+    assert "adj_t" in str(caught.value.hint)

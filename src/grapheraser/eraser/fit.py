@@ -34,6 +34,7 @@ def fit(
     settings = resolve(arguments)
     graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
     _check_trainable(graph)
+    graph = graph.with_context(settings.context)
     check_edges(settings.training.model, graph)
     graph = graph.with_context(settings.context)
     warm_up(settings, graph.num_features, weighted=graph.edge_kind.width > 0)

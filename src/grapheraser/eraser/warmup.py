@@ -127,11 +127,8 @@ def _is_ours(part: object) -> bool:
 def _rehearse(tiny: Settings, *, many: bool, weighted: bool) -> None:
     """Fit, ask and change graphs of a dozen nodes, with many features or a dozen."""
     num_features = _MANY if many else 12
-    _walk(
-        tiny,
-        _tiny_graph(num_features, weighted=weighted),
-        (Nodes([0]), Edges([(4, 5)]), Features([7])),
-    )
+    whole = _tiny_graph(num_features, weighted=weighted)
+    _walk(tiny, whole, (Nodes([0]), Edges([(4, 5)]), Features([7])))
     _walk(tiny, _tiny_graph(num_features, labels=4, weighted=weighted), (Labels([0]),))
 
 
@@ -162,5 +159,5 @@ def _tiny_graph(num_features: int, labels: int = 12, *, weighted: bool = False) 
     n = 12
     ring = np.stack([np.arange(n), (np.arange(n) + 1) % n])
     x, weights = np.eye(n, num_features), np.ones(n) if weighted else None
-    y = np.where(np.arange(n) < labels, np.arange(n) % 2, UNLABELLED)
-    return Graph.from_arrays(x, ring, y, test=[n - 1], each_edge_once=True, edge_weight=weights)
+    y, test = np.where(np.arange(n) < labels, np.arange(n) % 2, UNLABELLED), [n - 1]
+    return Graph.from_arrays(x, ring, y, test=test, each_edge_once=True, edge_weight=weights)

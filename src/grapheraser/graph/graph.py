@@ -121,7 +121,7 @@ class Graph:
         """A graph that is held in pages; with its Merkle tree and arrays, where they are known."""
         graph = object.__new__(cls)
         graph.__dict__.update(pages=pages, num_classes=num_classes, name=name, notes=notes)
-        graph.__dict__.update(edge_kind=pages.edge_kind, context=context, **fresh(**arrays))
+        graph.__dict__.update(context=context, edge_kind=pages.edge_kind, **fresh(**arrays))
         if tree is not None:
             graph.__dict__["tree"] = tree
         return graph
@@ -180,11 +180,11 @@ class Graph:
         return (
             f"Graph({self.name!r}, nodes={self.num_nodes:,}, edges={self.num_edges:,}, "
             f"features={self.num_features:,}, classes={self.num_classes}, "
-            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}{self._others}"
+            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}"
             + (", directed" if self.directed else "")
             + (", weighted" if self.edge_kind.weighted else "")
             + (f", edge features={self.edge_kind.columns:,}" if self.edge_kind.columns else "")
-            + ")"
+            + f"{self._others})"
         )
 
     @property
@@ -372,8 +372,9 @@ class Graph:
             name: for people.
         """
         given = EdgeInput(edge_weight, edge_attr, directed, each_edge_once)
-        split = (train, test, validation)
-        fields = build.checked_fields(x, edge_index, y, ids, split, num_classes, given)
+        fields = build.checked_fields(
+            x, edge_index, y, ids, (train, test, validation), num_classes, given
+        )
         graph = cls._of_fields(fields, name)
         if graph.edge_kind != PLAIN:
             _warn_of(graph.notes, name)
@@ -413,8 +414,8 @@ class Graph:
         ``edge_weight`` and ``edge_attr`` stay with their edges. ``node_id`` gives the ids where it
         is present. ``train_mask``, ``val_mask`` and ``test_mask`` give the split; nodes in none of
         them are context nodes. Without a ``train_mask`` every labelled node of no other mask is a
-        training node (see `with_split`). A Python warning names every other field, and all that was
-        put right: edges made symmetric, merged or dropped.
+        training node (see `with_split`). A Python warning names every other field, and all that
+        was put right: edges made symmetric, merged or dropped.
 
         Args:
             data: the ``Data``, which is left unchanged.
@@ -537,7 +538,7 @@ class Graph:
             role=roles_at(self.table, places),
             edge_values=carried,
         )
-        return Graph(**fields, edge_kind=self.edge_kind, **self._schema)
+        return Graph(**fields, **self._schema, edge_kind=self.edge_kind)
 
     def trained_subgraph(self, nodes: ArrayLike) -> Graph:
         """The subgraph on these nodes as shards see it: only training nodes have labels."""
@@ -631,8 +632,7 @@ class Graph:
         )
         pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
         pages = self.pages.with_rows(rows, pairs, values)
-        graph = self._changed(pages, np.union1d(others, [node]))
-        return graph._counted(self, 1, 1)
+        return self._changed(pages, np.union1d(others, [node]))._counted(self, 1, 1)
 
     def without_weights(self) -> Graph:
         """The same graph, its edges without weights."""

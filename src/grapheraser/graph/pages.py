@@ -172,8 +172,7 @@ class Pages:
             pages[number] = pages[number]._replace(nodes=nodes)
         if len(places) == 0:
             return self
-        parts = (self.num_features, self.dense, self.num_entries)
-        return Pages.made(self.directory, pages, *parts, self.edge_kind)
+        return Pages.made(self.directory, pages, *self._shape, self.edge_kind)
 
     def with_rows(self, rows: Rows, pairs: NDArray[np.int64], values: Values = NO_VALUES) -> Pages:
         """With more nodes, none of which is there, and with their ids in their neighbours' rows.

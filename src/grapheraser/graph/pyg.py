@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 # What `Graph.from_pyg` reads; ``num_nodes`` is a field only where it can't be told otherwise.
-_READ = ("x", "edge_index", "y", "node_id", "train_mask", "val_mask", "test_mask", "num_nodes")
+_READ = ("x", "edge_index", "y", "node_id", "num_nodes", "train_mask", "val_mask", "test_mask")
 _CARRIED = ("edge_weight", "edge_attr")
 # What to do with fields that are often there, and have no part in a graph.
 _INSTEAD = {
@@ -29,7 +29,7 @@ _INSTEAD = {
 
 
 def arrays_of(data: Any) -> dict[str, Any]:
-    """The arguments of `Graph.from_arrays` for a PyG ``Data``; see `Graph.from_pyg`."""
+    """What `build.checked_fields` needs of a PyG ``Data``; see `Graph.from_pyg`."""
     if hasattr(data, "node_types"):
         raise GraphError(
             "heterogeneous graphs are not supported (found several types of nodes).",
@@ -57,14 +57,13 @@ def arrays_of(data: Any) -> dict[str, Any]:
         raise GraphError(
             f"edge_index must be in [0, {n - 1}] (found {edge_index.min()} to {edge_index.max()})."
         )
-    names = {"train": "train_mask", "test": "test_mask", "validation": "val_mask"}
-    masks = {role: _mask(data, key, n) for role, key in names.items()}
+    masks = [_mask(data, key, n) for key in ("train_mask", "test_mask", "val_mask")]
     return {
         "x": _features(data.x),
         "edge_index": ids[edge_index.astype(np.int64)],
         "y": _labels(data.y),
         "ids": ids,
-        **{role: None if mask is None else ids[mask] for role, mask in masks.items()},
+        "split": tuple(None if mask is None else ids[mask] for mask in masks),
         **{key: getattr(data, key, None) for key in _CARRIED},
     }
 

@@ -142,8 +142,8 @@ class Writer:
             "num_classes": graph.num_classes,
             "name": graph.name,
             "notes": list(graph.notes),
-            **({} if graph.edge_kind == PLAIN else {"edges": graph.edge_kind._asdict()}),
             "context": graph.context,
+            **({} if graph.edge_kind == PLAIN else {"edges": graph.edge_kind._asdict()}),
         }
 
     def partition(self, partition: Partition) -> dict[str, Any]:
