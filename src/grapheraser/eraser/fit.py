@@ -36,7 +36,6 @@ def fit(
     _check_trainable(graph)
     graph = graph.with_context(settings.context)
     check_edges(settings.training.model, graph)
-    graph = graph.with_context(settings.context)
     warm_up(settings, graph.num_features, weighted=graph.edge_kind.width > 0)
     if partition is None:
         partition = make_partition(arguments, graph)

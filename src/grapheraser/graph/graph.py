@@ -425,8 +425,7 @@ class Graph:
         """
         arrays = pyg.arrays_of(data)
         given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
-        split = arrays.pop("train"), arrays.pop("test"), arrays.pop("validation")
-        fields = build.checked_fields(**arrays, split=split, num_classes=num_classes, given=given)
+        fields = build.checked_fields(**arrays, num_classes=num_classes, given=given)
         fields["notes"] += pyg.notes_on(data)
         _warn_of(fields["notes"], name)
         return cls._of_fields(fields, name)
