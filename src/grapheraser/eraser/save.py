@@ -14,7 +14,7 @@ from grapheraser.eraser.state import State
 from grapheraser.errors import CorruptRunError, GraphEraserError
 from grapheraser.receipts import Ends
 from grapheraser.store import RunLock, StoredRun, load_run, save_run
-from grapheraser.training import check_module
+from grapheraser.training import check_weights
 
 # Beside the settings in a saved run, and no part of their digest.
 _ENDS = "history"
@@ -56,7 +56,7 @@ def load(
         if run.graph.context != settings.context:
             raise CorruptRunError(f"{path}: its graph has another context than its settings.")
         aggregator = settings.aggregator.restore(run.aggregator)
-        check_module(settings.training.model, run.shards.values(), run.graph)
+        check_weights(settings.training.model, run.shards, run.graph)
     except GraphEraserError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
