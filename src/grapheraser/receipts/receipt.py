@@ -121,7 +121,7 @@ class Receipt:
 
     @classmethod
     def from_json(cls, text: str) -> Receipt:
-        """Read a receipt back; anything else is a `VerificationError`."""
+        """Read a receipt back; anything else, or another spelling, is a `VerificationError`."""
         try:
             fields = json.loads(text)
             names, of_shards = _fields_of(fields.get("format"))
@@ -129,9 +129,13 @@ class Receipt:
             for record in fields["shards"]:
                 _check_names(record, of_shards)
             fields["shards"] = tuple(ShardRecord(**record) for record in fields["shards"])
-            return cls(**fields)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            receipt = cls(**fields)
+            is_canonical = receipt.to_json() == text.removesuffix("\n")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise VerificationError(f"not a readable receipt ({error}).") from error
+        if not is_canonical:
+            raise VerificationError("the receipt is not spelled canonically.")
+        return receipt
 
 
 @dataclass(frozen=True)
