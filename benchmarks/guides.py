@@ -18,6 +18,7 @@ from grapheraser.bench import (
     leaks,
     modules,
     partition,
+    public,
     relearning,
     unlearn,
     utility,
@@ -50,6 +51,7 @@ def main() -> None:
     f1 = stored("utility-partitions")
     write("aggregation.md", "utility-partitions", utility.summary(f1))
     write("results/aggregations.md", "utility", utility.table(f1))
+    write("context.md", "public", public.markdown(stored("public")))
     ten = stored("utility")
     write("aggregation.md", "utility", utility.verdict(ten))
     write("results/aggregations.md", "utility-graphs", utility.graphs(ten))

@@ -22,7 +22,7 @@ from grapheraser.datasets import default_shards
 from grapheraser.eraser.settings import resolve
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.graph.arrays import fresh
-from grapheraser.graph.roles import NO_ROLE
+from grapheraser.graph.roles import CONTEXT
 from grapheraser.partition import Partition
 from grapheraser.training import ShardTask, ShardWeights
 
@@ -70,7 +70,7 @@ def _with_labels_of(graph: Graph, partition: Partition, shard: int) -> Graph:
     training = graph.training_graph
     other = ~np.isin(training.ids, partition.members(shard))
     y, role = training.y.copy(), training.role.copy()
-    y[other], role[other] = UNLABELLED, NO_ROLE
+    y[other], role[other] = UNLABELLED, CONTEXT
     return replace(training, **fresh(y=y, role=role))
 
 

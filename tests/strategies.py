@@ -52,10 +52,23 @@ def _with_neighbours(x: Tensor, edge_index: Tensor) -> Tensor:
     return x.index_add(0, edge_index[0], x[edge_index[1]])
 
 
+# Shares of training, validation and context nodes; a quarter are test nodes, or what is left.
+SPLITS = {"labelled": (0.75, 0, 0), "mixed": (0.4, 0.15, 0.2), "few": (0.15, 0.2, 0.4)}
+
+
 def small_graph(
-    seed: int = 0, *, n: int = 40, num_features: int = 12, classes: int = 3, ties: int = 2
+    seed: int = 0,
+    *,
+    n: int = 40,
+    num_features: int = 12,
+    classes: int = 3,
+    ties: int = 2,
+    split: str = "labelled",
 ) -> ge.Graph:
-    """A graph with gaps in its ids, an isolated node, test nodes and a node without features."""
+    """A graph with gaps in its ids, an isolated node, test nodes and a node without features.
+
+    By its split it also has validation and context nodes; every other context node has no label.
+    """
     rng = np.random.default_rng(seed)
     ids = np.sort(rng.choice(3 * n, size=n, replace=False))
     x = rng.integers(1, 4, size=(n, num_features)) * (rng.random((n, num_features)) < 0.3)
@@ -65,12 +78,20 @@ def small_graph(
     pairs = linked[rng.integers(len(linked), size=(2, ties * n))]
     pairs = pairs[:, pairs[0] != pairs[1]]
     shuffled = rng.permutation(ids)
+    y = rng.integers(classes, size=n)
+    roles: dict[str, Any] = {"test": shuffled[: n // 4]}
+    if split != "labelled":
+        least = zip((4, 2, 2), SPLITS[split], strict=True)
+        ends = np.cumsum([max(few, int(share * n)) for few, share in least])
+        train, validation, context, test = np.split(shuffled, ends)
+        roles = {"train": train, "validation": validation, "test": test}
+        y[np.isin(ids, context[::2])] = -1
     return ge.Graph.from_arrays(
         x,
         ids[pairs],
-        rng.integers(classes, size=n),
+        y,
         ids=ids,
-        test=shuffled[: n // 4],
+        **roles,
         num_classes=classes,
         each_edge_once=True,
         name="small",
@@ -81,13 +102,17 @@ def small_graph(
 def small_graphs(draw: st.DrawFn, *, min_nodes: int = 10, max_nodes: int = 40) -> ge.Graph:
     """Random graphs of the kind of `small_graph`, some with more ties than an aggregation reads."""
     n, num_features = draw(st.integers(min_nodes, max_nodes)), draw(st.integers(2, 12))
-    ties = draw(st.sampled_from([2, 12]))
-    return small_graph(draw(st.integers(0, 2**16)), n=n, num_features=num_features, ties=ties)
+    ties, split = draw(st.sampled_from([2, 12])), draw(st.sampled_from(list(SPLITS)))
+    seed = draw(st.integers(0, 2**16))
+    return small_graph(seed, n=n, num_features=num_features, ties=ties, split=split)
 
 
 @st.composite
 def requests_for(
-    draw: st.DrawFn, graph: ge.Graph, *, kinds: tuple[str, ...] = ("nodes", "edges", "features")
+    draw: st.DrawFn,
+    graph: ge.Graph,
+    *,
+    kinds: tuple[str, ...] = ("nodes", "edges", "features", "labels"),
 ) -> Request:
     """One request that the graph can meet, leaving training nodes behind."""
     kind = draw(st.sampled_from(kinds))
@@ -97,6 +122,9 @@ def requests_for(
     filled = graph.ids[np.diff(graph.x.indptr) > 0]
     if kind == "features" and len(filled):
         return ge.Features(draw(_some_of(filled)))
+    labelled = graph.ids[graph.y >= 0]
+    if kind == "labels" and len(labelled):
+        return ge.Labels(draw(_some_of(labelled)))
     return ge.Nodes(draw(_some_of(graph.ids)))
 
 
@@ -123,7 +151,7 @@ def _some_of(ids: Any) -> st.SearchStrategy[list[int]]:
 
 
 def _named(request: Request) -> int:
-    return len(request.ids) if isinstance(request, ge.Nodes) else 0
+    return len(request.ids) if isinstance(request, ge.Nodes | ge.Labels) else 0
 
 
 def _untouched(graph: ge.Graph, request: Request) -> ge.Graph:
@@ -141,3 +169,71 @@ def torch_state_kept() -> Iterator[None]:
     assert torch.are_deterministic_algorithms_enabled() == deterministic
     assert torch.equal(torch.random.get_rng_state(), before)
     assert torch.get_num_threads() == threads
+
+
+class Weighing(nn.Module):
+    """A user's own module that uses all that edges carry."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(in_channels, 6)
+        self.outer = nn.Linear(6, out_channels)
+        self.drop = nn.Dropout(0.3)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+    ) -> Tensor:
+        share = torch.ones(edge_index.shape[1]) if edge_weight is None else edge_weight
+        if edge_attr is not None:
+            share = share * (1 + edge_attr.sum(dim=1))
+        source, target = edge_index
+        h = self.drop(torch.tanh(self.inner(x)))
+        h = h.index_add(0, target, share[:, None] * h[source])
+        logits: Tensor = self.outer(h.index_add(0, target, share[:, None] * h[source]))
+        return logits
+
+
+def with_edge_values(
+    graph: ge.Graph,
+    seed: int = 0,
+    *,
+    weighted: bool = True,
+    columns: int = 0,
+    directed: bool = False,
+) -> ge.Graph:
+    """The same nodes and pairs of neighbours; some weights are 0, some edges lead both ways."""
+    rng = np.random.default_rng(seed)
+    edges = graph.edges
+    if directed:
+        flip, back = rng.random((2, len(edges))) < 0.4
+        edges[flip] = edges[flip, ::-1]
+        edges = np.concatenate([edges, edges[back, ::-1]])
+    weights = rng.random(len(edges)) * (rng.random(len(edges)) < 0.9)
+    return ge.Graph.from_arrays(
+        graph.x,
+        edges.T,
+        graph.y,
+        ids=graph.ids,
+        train=graph.train_nodes,
+        test=graph.test_nodes,
+        num_classes=graph.num_classes,
+        each_edge_once=True,
+        edge_weight=weights.astype(np.float32) if weighted else None,
+        edge_attr=rng.random((len(edges), columns)).astype(np.float32) if columns else None,
+        directed=directed,
+        name=graph.name,
+    )
+
+
+@st.composite
+def graphs_with_edge_values(draw: st.DrawFn, *, columns: bool = True) -> ge.Graph:
+    """Random graphs whose edges have weights, directions, or features of their own."""
+    wide = draw(st.integers(0, 2)) if columns else 0
+    directed = draw(st.booleans())
+    weighted = draw(st.booleans()) or not (wide or directed)
+    graph, seed = draw(small_graphs()), draw(st.integers(0, 2**16))
+    return with_edge_values(graph, seed, weighted=weighted, columns=wide, directed=directed)

@@ -26,6 +26,7 @@ PUBLIC = [
     "FittedAggregator",
     "Graph",
     "GraphEraser",
+    "Labels",
     "LinkEraser",
     "LinkScore",
     "LocalExecutor",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from grapheraser.eraser.recommend import recommend
     from grapheraser.eraser.verify import Verification
     from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor, RayExecutor
-    from grapheraser.graph import Edges, Features, Graph, Nodes
+    from grapheraser.graph import Edges, Features, Graph, Labels, Nodes
     from grapheraser.links import LinkEraser
     from grapheraser.links.metrics import LinkScore
     from grapheraser.links.rank import Ranked
@@ -54,6 +54,7 @@ __all__ = [
     "FittedAggregator",
     "Graph",
     "GraphEraser",
+    "Labels",
     "LinkEraser",
     "LinkScore",
     "LocalExecutor",
@@ -98,6 +99,7 @@ _HOMES = {
         "Edges",
         "Features",
         "Graph",
+        "Labels",
         "Nodes",
     ),
     "links": ("LinkEraser",),

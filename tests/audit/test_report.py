@@ -48,7 +48,8 @@ def test_every_question_is_answered(report: dict[str, Any]) -> None:
     assert not [f for f in report["findings"] if f["level"] == "skipped"]
     assert report["passed"]
     assert report["run"]["statement"] == "exact given partition"
-    assert report["run"]["forgotten"] == {"nodes": 2, "edges": 0, "features": 0}
+    assert report["run"]["forgotten"] == {"nodes": 2, "edges": 0, "features": 0, "labels": 0}
+    assert report["run"]["context_nodes"] == 0
 
 
 def test_the_run_is_attacked_by_whoever_knows_most(report: dict[str, Any]) -> None:

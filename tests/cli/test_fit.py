@@ -71,3 +71,26 @@ def test_a_run_with_a_halo_says_so_and_comes_back(tmp_path: Path) -> None:
     assert ge.GraphEraser.load(tmp_path / "run").halo is True
     data("fit", "demo", *options, "--out", tmp_path / "alone")
     assert ge.GraphEraser.load(tmp_path / "alone").halo is False
+
+
+def test_the_context_is_handed_on_and_has_the_default_of_the_library(tmp_path: Path) -> None:
+    options = ("--shards", 3, "--epochs", 1)
+    for given, expected in (((), ge.GraphEraser().context), (("--context", "all"), "all")):
+        report = data("fit", "demo", *options, *given, "--out", tmp_path / expected)
+        eraser = ge.GraphEraser.load(tmp_path / expected)
+        assert (report["context"], eraser.context, eraser.graph_.context) == (expected,) * 3
+        others = eraser.graph_.num_nodes - eraser.graph_.num_train
+        assert report["context_nodes"] == (others if expected == "all" else 0)
+        assert data("evaluate", tmp_path / expected)["context_nodes"] == report["context_nodes"]
+
+
+@pytest.mark.parametrize(
+    "options", [("--context", "some"), ("--split", "public"), ("--split", "thirds")]
+)
+def test_a_context_or_split_that_there_is_not_is_refused(
+    tmp_path: Path, options: tuple[str, str]
+) -> None:
+    done = run("fit", "demo", *options, "--out", tmp_path / "run", "--json")
+    assert done.returncode != 0
+    assert json.loads(done.stdout)["error"]["type"] == "ParameterError"
+    assert not (tmp_path / "run").exists()

@@ -37,3 +37,19 @@ def test_a_repeated_request_is_told_so(own_run: Path) -> None:
     done = run("unlearn", own_run, "--nodes", node, "--json")
     assert json.loads(done.stdout)["error"]["type"] == "AlreadyForgottenError"
     assert snapshot(own_run) == before
+
+
+def test_labels_are_forgotten_by_option_and_by_file(own_run: Path, tmp_path: Path) -> None:
+    graph = ge.GraphEraser.load(own_run).graph_
+    first, second, third = graph.train_nodes[:3].tolist()
+    assert data("unlearn", own_run, "--labels", first, "--dry-run")["plan"]["labels"] == 1
+    done = run("unlearn", own_run, "--labels", first)
+    assert "forgotten   1 label\n" in done.stdout
+    lines = tmp_path / "requests.jsonl"
+    lines.write_text(json.dumps({"labels": [second]}) + "\n" + json.dumps({"nodes": [first]}))
+    done = run("unlearn", own_run, "--file", lines)
+    assert "forgotten   1 node and 1 label (1 context node among them)" in done.stdout
+    left = ge.GraphEraser.load(own_run).graph_
+    assert left.contains([first, second]).tolist() == [False, True]
+    assert left.labels([second, third]).tolist() == [-1, graph.labels([third])[0]]
+    assert data("verify", own_run)["identical"]

@@ -74,3 +74,24 @@ def test_what_is_known_and_what_is_on_disk(tmp_path: Path) -> None:
     write_npz(tmp_path / "cora.npz")
     found = {info.name: info.available for info in dataset_info(tmp_path)}
     assert found == {"demo": True, "mine": True, **{name: name == "cora" for name in PUBLIC}}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        (
+            "demo",
+            {"split": "public"},
+            "has no public split. Those with one: cora, citeseer, pubmed",
+        ),
+        ("cs", {"split": "public"}, "has no public split"),
+        (Path("cora"), {"split": "public"}, "has no public split"),
+        ("cora", {"split": "public", "split_seed": 3}, "'split_seed' of load_dataset"),
+        ("demo", {"split": "80/20"}, "'split' of load_dataset"),
+    ],
+)
+def test_a_split_that_there_is_not_is_refused(
+    name: str | Path, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ParameterError, match=said):
+        ge.load_dataset(name, **changes)

@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import grapheraser as ge
@@ -80,3 +81,42 @@ def test_raw_and_compact_files_give_one_graph(data_root: Path, tmp_path: Path, n
     shutil.copytree(raw, tmp_path / public.folder / "raw")
     assert "npz" not in {Path(file).suffix[1:] for file in os.listdir(tmp_path)}
     assert load_public(public, tmp_path) == load_public(public, data_root)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:dtype.*:Warning")
+def test_the_public_split_is_that_of_pyg(data_root: Path, tmp_path: Path, name: str) -> None:
+    from torch_geometric.datasets import Planetoid
+
+    public = PUBLIC[name]
+    raw = data_root / public.folder / "raw"
+    if not raw.is_dir():
+        pytest.skip(f"{raw} is not there")
+    shutil.copytree(raw, tmp_path / public.folder / "raw")
+    expected = ge.Graph.from_pyg(Planetoid(root=str(tmp_path), name=public.folder)[0])
+    graph = ge.load_dataset(name, root=data_root, split="public")
+    assert graph == expected
+    assert len(graph.train_nodes) == 20 * graph.num_classes
+    assert (len(graph.validation_nodes), len(graph.test_nodes)) == (500, 1000)
+    assert graph.notes == ()
+
+
+def test_a_damaged_list_of_test_nodes_is_an_error(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "cora.npz",
+        x_data=np.ones(3, dtype=np.uint8),
+        x_indices=np.arange(3),
+        x_indptr=np.arange(4),
+        x_shape=np.array([3, 3]),
+        edge_index=np.array([[0, 1], [1, 2]]),
+        y=np.zeros(3, dtype=np.int64),
+    )
+    listed = tmp_path / "Cora" / "raw" / "ind.cora.test.index"
+    listed.parent.mkdir(parents=True)
+    listed.write_text("7 eight")
+    with pytest.raises(GraphError, match="not a readable list of test nodes"):
+        ge.load_dataset("cora", root=tmp_path, split="public")
+    listed.write_text("2")
+    with pytest.raises(GraphError, match="is not a node id"):
+        ge.load_dataset("cora", root=tmp_path, split="public")

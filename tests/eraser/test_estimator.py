@@ -314,7 +314,7 @@ def test_a_given_partition_is_used_and_restricted_to_what_is_left(small: ge.Grap
 
 def test_a_partition_that_misses_nodes_is_refused(small: ge.Graph) -> None:
     part = ge.partition_graph(small.subgraph(small.ids[:20]), "random", num_shards=2)
-    with pytest.raises(PartitionError, match=r"has no shard for \d+ training nodes"):
+    with pytest.raises(PartitionError, match=r"has no shard for \d+ nodes"):
         ge.GraphEraser(epochs=1).fit(small, partition=part)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import grapheraser as ge
 from grapheraser.eraser.plan import Plan, plan_removal
 from grapheraser.errors import EmptyEnsembleError
-from grapheraser.graph import coalesce
+from grapheraser.graph import Request, coalesce
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import halo_key, task_graph
 from tests.strategies import requests_for, small_graphs
@@ -136,18 +136,20 @@ def test_an_emptied_shard_is_still_seen_by_others() -> None:
 def test_exactly_the_shards_whose_training_graph_changes_are_retrained(
     halo: int | None, data: st.DataObject
 ) -> None:
-    graph = data.draw(small_graphs())
+    context = data.draw(st.sampled_from(["none", "unlabelled", "all"]))
+    graph = data.draw(small_graphs()).with_context(context)
     partition = ge.partition_graph(graph, "random", num_shards=3)
     request = data.draw(requests_for(graph))
     rest = graph.without(request)
-    left = partition.restricted_to(rest.train_nodes)
-    changed, emptied = set(), set()
+    left = partition.restricted_to(rest.sharded_nodes)
+    changed, emptied = set[int](), set[int]()
     for shard in range(3):
+        now = task_graph(rest, left, shard, halo)
         if len(left.members(shard)) == 0:
             emptied.add(shard)
-        elif task_graph(rest, left, shard, halo) != task_graph(graph, partition, shard, halo):
-            changed.add(shard)
-    if len(emptied) < 3:
+        elif now != task_graph(graph, partition, shard, halo):
+            (changed if (now.y >= 0).any() else emptied).add(shard)
+    if len(rest.train_nodes):
         found = plan_removal(graph, partition, coalesce(graph, request), halo)
         assert set(found.retrain) == changed
         assert set(found.emptied) == emptied
@@ -165,7 +167,75 @@ def test_touched_are_the_nodes_left_whose_own_data_changes(data: st.DataObject) 
         for node in rest.ids
         if not np.array_equal(graph.neighbours(node), rest.neighbours(node))
         or (rows[graph.positions([node])] != rows_left[rest.positions([node])]).any()
+        or graph.labels([node])[0] != rest.labels([node])[0]
     ]
     if len(rest.train_nodes):
         found = plan_removal(graph, partition, coalesce(graph, request))
         assert found.touched.tolist() == changed
+
+
+#   0 - 1 - 2 | 3 - 4 - 5      training nodes: 0 3   context: 1 2 4   validation: 5   test: 6
+FEW = ge.Graph.from_arrays(
+    np.eye(7),
+    np.array(PAIRS).T,
+    np.array([0, 1, 0, 1, 0, 1, 0]),
+    train=[0, 3],
+    validation=[5],
+    test=[6],
+    each_edge_once=True,
+)
+
+
+def few_plan(context: str, *requests: Request) -> Plan:
+    graph = FEW.with_context(context)
+    cut = Partition(
+        nodes=graph.sharded_nodes,
+        labels=(graph.sharded_nodes > 2).astype(np.int32),
+        num_shards=2,
+        method="given",
+        capacity=7,
+        inputs=frozenset({"nodes"}),
+    )
+    return plan_removal(graph, cut, coalesce(graph, requests))
+
+
+def test_a_context_node_touches_its_shard_like_any_other() -> None:
+    found = few_plan("unlabelled", ge.Nodes([1]))
+    assert (found.retrain, found.trained.tolist()) == ((0,), [1])
+    assert (found.counts["context"], found.counts["untrained"]) == (1, 0)
+    assert few_plan("unlabelled", ge.Edges([(3, 4)])).retrain == (1,)
+    assert few_plan("unlabelled", ge.Features([4])).retrain == (1,)
+
+
+@pytest.mark.parametrize(("context", "retrain"), [("none", ()), ("unlabelled", ()), ("all", (1,))])
+def test_a_validation_node_is_in_a_shard_under_all_alone(
+    context: str, retrain: tuple[int, ...]
+) -> None:
+    found = few_plan(context, ge.Nodes([5]))
+    assert found.retrain == retrain
+    assert found.counts["untrained"] == (0 if retrain else 1)
+
+
+def test_a_shard_that_loses_its_last_label_is_left_without_a_model() -> None:
+    for request in (ge.Nodes([0]), ge.Labels([0])):
+        found = few_plan("unlabelled", request)
+        assert (found.retrain, found.emptied, found.stale) == ((), (0,), (0,))
+        assert found.shards[0].why.endswith("nodes stay, none of them with a label")
+    found = few_plan("none", ge.Labels([0]))
+    assert (found.retrain, found.emptied, found.stale) == ((), (0,), ())
+    assert found.trained.tolist() == [0]
+
+
+def test_a_label_touches_its_node() -> None:
+    found = few_plan("unlabelled", ge.Labels([3]))
+    assert found.touched.tolist() == [3]
+    assert few_plan("none", ge.Labels([3])).touched.tolist() == [2, 3, 4]  # it leaves its shard
+    assert found.counts["labels"] == 1
+    assert found.to_dict()["shards"][0]["labels"] == 1
+    assert few_plan("all", ge.Labels([5])).counts["untrained"] == 1  # it was never learned from
+
+
+def test_the_last_label_can_not_be_forgotten() -> None:
+    for requests in ([ge.Labels([0, 3])], [ge.Nodes([0]), ge.Labels([3])]):
+        with pytest.raises(EmptyEnsembleError, match="the last 2 training nodes"):
+            few_plan("all", *requests)

@@ -29,7 +29,10 @@ class Plain:
             else:
                 for node in set(request.ids) & nodes.keys():
                     features, label, role = nodes[node]
-                    nodes[node] = (0.0,) * len(features), label, role
+                    if isinstance(request, ge.Features):
+                        nodes[node] = (0.0,) * len(features), label, role
+                    else:
+                        nodes[node] = features, -1, 0 if role == 1 else role
         return Plain(nodes, edges)
 
     def subgraph(self, ids: set[int]) -> Plain:
@@ -73,5 +76,6 @@ def rebuilt(graph: ge.Graph, order: np.random.Generator | None = None) -> ge.Gra
         ids=graph.ids[rows],
         train=graph.train_nodes,
         test=graph.test_nodes,
+        validation=graph.validation_nodes,
         num_classes=graph.num_classes,
     )

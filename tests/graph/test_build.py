@@ -53,7 +53,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "negative id": ({"ids": [-1, 1, 2], "edge_index": [[], []]}, r"non-negative \(found -1\)"),
     "id twice": ({"ids": [1, 1, 2], "edge_index": [[], []]}, r"unique \(found 1 twice\)"),
     "train and test": ({"train": [0, 1], "test": [1]}, "node 1 is both"),
-    "unknown train node": ({"train": [7]}, "train node 7 is not a node id"),
+    "unknown train node": ({"train": [7]}, "training node 7 is not a node id"),
+    "unknown validation node": ({"validation": [7]}, "validation node 7 is not a node id"),
+    "two roles": ({"test": [1], "validation": [1]}, "node 1 is both a test and a validation node"),
     "unknown test node": ({"test": [7]}, "test node 7 is not a node id"),
     "more columns than can be counted": (
         {"x": sp.csr_array((3, 2**31))},
@@ -121,7 +123,9 @@ def test_bad_input_is_a_value_error_too() -> None:
 def test_directed_input_is_symmetrised_and_said_so() -> None:
     graph = build(edge_index=[[0, 1], [1, 2]])
     assert graph == build()
-    assert graph.notes == ("the input was directed: the reverse of 2 edges was added",)
+    (note,) = graph.notes
+    assert note.startswith("the input was directed: the reverse of 2 edges was added")
+    assert "directed=True keeps directions" in note
 
 
 def test_a_format_that_lists_each_edge_once_is_not_called_directed() -> None:

@@ -58,8 +58,11 @@ def test_subgraph_equals_the_plain_oracle(data: st.DataObject) -> None:
 
 @given(small_graphs())
 def test_the_training_graph_has_no_test_node_and_no_edge_to_one(graph: ge.Graph) -> None:
-    train = {node for node, (_, _, role) in plain(graph).nodes.items() if role == TRAIN}
-    assert plain(graph.training_graph) == plain(graph).subgraph(train)
+    roles = {node: role for node, (_, _, role) in plain(graph).nodes.items()}
+    expected = plain(graph).subgraph({node for node, role in roles.items() if role in (0, TRAIN)})
+    for node, (features, label, role) in expected.nodes.items():
+        expected.nodes[node] = features, label if role == TRAIN else -1, role
+    assert plain(graph.training_graph) == expected
 
 
 @given(st.data())

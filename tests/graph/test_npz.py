@@ -108,3 +108,17 @@ def test_a_damaged_file_never_ends_in_anything_but_a_graph_error(
     path.write_bytes(content)
     with suppress(GraphError):  # damage to a time stamp does no harm
         ge.Graph.from_npz(path)
+
+
+def test_what_edges_carry_is_read_too(tmp_path: Path) -> None:
+    carried = {"edge_weight": np.array([0.5, 2.0]), "edge_attr": np.ones((2, 3))}
+    for directed in (False, True):
+        graph = ge.Graph.from_npz(write(tmp_path, directed=np.array(directed), **carried))
+        assert graph.directed == directed
+        assert graph.edge_weight is not None
+        assert sorted(set(graph.edge_weight.tolist())) == [0.5, 2.0]
+        assert graph.edge_index.shape[1] == (2 if directed else 4)
+    with pytest.raises(GraphError, match="one number per edge"):
+        ge.Graph.from_npz(write(tmp_path, edge_weight=np.ones(3)))
+    with pytest.raises(GraphError, match="'directed' must be a single 0 or 1"):
+        ge.Graph.from_npz(write(tmp_path, directed=np.array([1, 1])))

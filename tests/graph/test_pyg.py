@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 import grapheraser as ge
 from grapheraser.errors import GraphError
@@ -152,18 +152,75 @@ def test_a_field_of_the_wrong_kind_is_named(changes: dict[str, Any], found: str)
         ge.Graph.from_pyg(example(**changes))
 
 
-def test_what_is_not_used_is_noted() -> None:
-    train, val, test = torch.eye(3, dtype=torch.bool)
-    extra = example(edge_weight=torch.ones(4), edge_attr=torch.ones(4, 2))
-    notes = ge.Graph.from_pyg(extra).notes
-    assert [note.split(":")[0] for note in notes] == [
-        "'edge_weight' is not used",
-        "'edge_attr' is not used",
-    ]
-    # Whatever its shape: it has no part in the graph.
-    for mask in (val, torch.ones(3, 20, dtype=torch.bool)):
-        graph = ge.Graph.from_pyg(example(train_mask=train, val_mask=mask, test_mask=test))
-        (note,) = graph.notes
-        assert note.endswith("its nodes are neither training nor test nodes")
-    (note,) = ge.Graph.from_pyg(example(val_mask=val)).notes
-    assert note.startswith("'val_mask' is not used")
+def test_weights_features_and_directions_of_edges_are_used() -> None:
+    weights, rows = torch.tensor([1.0, 1.0, 2.0, 2.0]), torch.ones(4, 2)
+    graph = ge.Graph.from_pyg(example(edge_weight=weights, edge_attr=rows))
+    assert graph.notes == ()
+    np.testing.assert_array_equal(graph.edge_weight, weights)
+    np.testing.assert_array_equal(graph.edge_attr, rows)
+    one_way = example(edge_index=torch.tensor([[0, 2], [1, 1]]), edge_attr=torch.tensor([5.0, 6.0]))
+    graph = ge.Graph.from_pyg(one_way, directed=True)
+    np.testing.assert_array_equal(graph.edge_index, one_way.edge_index)
+    np.testing.assert_array_equal(graph.edge_attr, [[5.0], [6.0]])
+    assert graph.to_pyg().is_directed()
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ([[0, 1, 1], [1, 0, 2]], "the input was directed: the reverse of 1 edges was added"),
+        ([[0, 1, 0], [1, 0, 1]], "1 duplicate edges dropped"),
+        ([[0, 1, 2], [1, 0, 2]], "1 self-loops dropped"),
+    ],
+)
+def test_what_is_put_right_is_warned_of(edges: list[list[int]], message: str) -> None:
+    with pytest.warns(UserWarning, match=message) as caught:
+        ge.Graph.from_pyg(example(edge_index=torch.tensor(edges)), name="mine")
+    assert str(caught[0].message).startswith("graph 'mine': ")
+
+
+@pytest.mark.parametrize(
+    ("field", "instead"),
+    [
+        ("pos", "put positions into 'x'"),
+        ("n_id", "name it 'node_id'"),
+        ("edge_type", "put it into 'edge_attr'"),
+        ("whatever", "delete it from the Data"),
+    ],
+)
+def test_a_field_that_is_not_used_is_warned_of_with_what_to_do(field: str, instead: str) -> None:
+    with pytest.warns(UserWarning, match=f"'{field}' is not used: {instead}") as caught:
+        graph = ge.Graph.from_pyg(example(**{field: torch.arange(3)}))
+    assert len(caught) == len(graph.notes) == 1
+
+
+def test_masks_give_every_node_its_role() -> None:
+    train, val, _ = torch.eye(3, dtype=torch.bool)
+    graph = ge.Graph.from_pyg(example(train_mask=train, val_mask=val))
+    assert graph.notes == ()
+    assert graph.role.tolist() == [1, 3, 0]
+    for node, ids in enumerate((graph.train_nodes, graph.validation_nodes, graph.context_nodes)):
+        assert ids.tolist() == [node]
+    back = graph.to_pyg()
+    assert back.val_mask.tolist() == val.tolist()
+    assert ge.Graph.from_pyg(back) == graph
+    # Without a train mask all other labelled nodes train.
+    assert ge.Graph.from_pyg(example(val_mask=val)).train_nodes.tolist() == [0, 2]
+    with pytest.raises(GraphError, match="node 0 is both a training and a validation node"):
+        ge.Graph.from_pyg(example(train_mask=train, val_mask=train))
+    with pytest.raises(GraphError, match="'val_mask' must be one split"):
+        ge.Graph.from_pyg(example(train_mask=train, val_mask=torch.ones(3, 20, dtype=torch.bool)))
+
+
+def test_other_kinds_of_data_are_refused_with_what_to_do() -> None:
+    hetero = HeteroData()
+    hetero["author"].x = torch.ones(3, 2)
+    with pytest.raises(GraphError, match="heterogeneous graphs are not supported") as caught:
+        ge.Graph.from_pyg(hetero)
+    assert "to_homogeneous" in str(caught.value.hint)
+    with pytest.raises(GraphError, match=r"several labels per node"):
+        ge.Graph.from_pyg(example(y=torch.ones(3, 4, dtype=torch.long)))
+    sparse = Data(x=example().x, y=example().y, adj_t=torch.eye(3).to_sparse_csr())
+    with pytest.raises(GraphError, match="found no 'edge_index'") as caught:
+        ge.Graph.from_pyg(sparse)
+    assert "adj_t" in str(caught.value.hint)

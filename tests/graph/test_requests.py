@@ -13,9 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grapheraser as ge
-from grapheraser.errors import NothingToForgetError, ParameterError
-from grapheraser.graph import Request, as_requests, coalesce, request_digest
-from tests.strategies import small_graphs
+from grapheraser.errors import NothingToForgetError, ParameterError, UnknownNodeError
+from grapheraser.graph import (
+    CONTEXT,
+    TEST,
+    Request,
+    as_requests,
+    coalesce,
+    request_digest,
+)
+from tests.strategies import small_graph, small_graphs
 
 IDS = st.lists(st.integers(0, 20), max_size=6)
 PAIRS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=6)
@@ -45,7 +52,7 @@ def test_one_id_and_numpy_ids_are_welcome() -> None:
 
 @pytest.mark.parametrize("bad", [["a"], [1.5], [True], None, [None]])
 def test_ids_that_are_none_are_refused(bad: Any) -> None:
-    for request in (ge.Nodes, ge.Features):
+    for request in (ge.Nodes, ge.Features, ge.Labels):
         with pytest.raises(ParameterError, match=f"'ids' of {request.__name__}"):
             request(bad)
 
@@ -90,7 +97,7 @@ def test_the_digest_depends_on_what_is_asked_alone(requests: list[Request], rand
 
 
 def test_anything_else_is_no_request() -> None:
-    with pytest.raises(ParameterError, match="Nodes, Edges, Features or a list"):
+    with pytest.raises(ParameterError, match="Nodes, Edges, Features, Labels or a list"):
         as_requests([ge.Nodes([1]), 7])  # type: ignore[list-item]
 
 
@@ -147,5 +154,57 @@ def test_what_is_no_pair_is_an_error(pairs: Any) -> None:
 
 @pytest.mark.parametrize("request_", [12, None, "ab", ge.Nodes, {"nodes": [1]}])
 def test_what_is_no_request_at_all_is_an_error(request_: Any) -> None:
-    with pytest.raises(ParameterError, match="Nodes, Edges, Features or a list"):
+    with pytest.raises(ParameterError, match="Nodes, Edges, Features, Labels or a list"):
         as_requests(request_)
+
+
+def test_labels_go_and_their_nodes_stay() -> None:
+    graph = small_graph(split="mixed")
+    trained, tested = int(graph.train_nodes[0]), int(graph.labelled_test_nodes[0])
+    rest = graph.without(ge.Labels([trained, tested]))
+    assert rest.labels([trained, tested]).tolist() == [-1, -1]
+    assert rest.roles([trained, tested]).tolist() == [CONTEXT, TEST]
+    assert np.array_equal(rest.ids, graph.ids)
+    assert np.array_equal(rest.edges, graph.edges)
+    assert np.array_equal(rest.x.toarray(), graph.x.toarray())
+    others = np.setdiff1d(graph.ids, [trained, tested])
+    assert np.array_equal(rest.labels(others), graph.labels(others))
+    assert np.array_equal(rest.roles(others), graph.roles(others))
+    known = {"train": rest.train_nodes, "test": rest.test_nodes}
+    again = ge.Graph.from_arrays(
+        rest.x,
+        rest.edges.T,
+        rest.y,
+        ids=rest.ids,
+        validation=rest.validation_nodes,
+        num_classes=rest.num_classes,
+        **known,  # type: ignore[arg-type]
+    )
+    assert again == rest
+    assert tested not in rest.labelled_test_nodes
+
+
+def test_a_label_that_is_not_there_can_not_be_forgotten() -> None:
+    graph = small_graph(split="mixed")
+    known, unknown = int(graph.train_nodes[0]), int(graph.ids[graph.y < 0][0])
+    with pytest.raises(NothingToForgetError, match=f"node {unknown} has no label"):
+        graph.without(ge.Labels([known, unknown]))
+    with pytest.raises(UnknownNodeError):
+        graph.without(ge.Labels([10_000]))
+    rest = graph.without(ge.Labels([known]))
+    with pytest.raises(NothingToForgetError, match="has no label"):
+        rest.without(ge.Labels([known]))
+
+
+def test_a_node_that_goes_takes_its_label_along() -> None:
+    graph = small_graph()
+    node = int(graph.train_nodes[0])
+    removal = coalesce(graph, [ge.Nodes([node]), ge.Labels([node])])
+    assert removal.labels.size == 0
+    assert graph.without(removal) == graph.without(ge.Nodes([node]))
+
+
+def test_requests_without_labels_have_the_digest_they_always_had() -> None:
+    form = '{"edges":[],"features":[],"nodes":[7]}'
+    assert request_digest([ge.Nodes([7])]) == hashlib.sha256(form.encode()).hexdigest()
+    assert request_digest([ge.Labels([7])]) != request_digest([ge.Features([7])])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import grapheraser as ge
 from grapheraser.aggregation import AGGREGATORS, MEMBERS
 from grapheraser.graph import Request
+from grapheraser.graph.roles import SHARDED_ROLES
 from grapheraser.models import KINDS, PRESETS
 from grapheraser.models.spec import CLOSED_FORM
 from grapheraser.partition import Partition
@@ -54,6 +55,7 @@ def settings_drawn(draw: st.DrawFn, model: str) -> dict[str, Any]:
         "sample": draw(st.sampled_from(["auto", "all", 0.5, 5])),
         "num_shards": draw(st.integers(1, 4)),
         "seed": draw(st.integers(0, 3)),
+        "context": draw(st.sampled_from(list(SHARDED_ROLES))),
     }
 
 
@@ -101,7 +103,8 @@ def test_unlearned_equals_retrained(model: str, engine: str, data: st.DataObject
     assert bits(eraser) == bits(retrained(eraser, rest, cut))
     exact = drawn["partition"] == "hash" or model in CLOSED_FORM
     assert receipt.statement == (EXACT if exact else EXACT_GIVEN_PARTITION)
-    if receipt.statement == EXACT and drawn["num_shards"] <= len(rest.train_nodes):
+    enough = drawn["num_shards"] <= rest.with_context(drawn["context"]).num_sharded
+    if receipt.statement == EXACT and enough:
         assert bits(eraser) == bits(ge.GraphEraser(**eraser.get_params()).fit(rest))
     assert eraser.verify().identical
 
@@ -113,8 +116,8 @@ def test_unlearned_equals_retrained(model: str, engine: str, data: st.DataObject
 def test_unlearned_equals_retrained_for_the_papers_models(
     model: str, engine: str, data: st.DataObject
 ) -> None:
-    graph = data.draw(small_graphs())
-    eraser = eraser_of(model, engine).fit(graph)
+    graph, context = data.draw(small_graphs()), data.draw(st.sampled_from(list(SHARDED_ROLES)))
+    eraser = eraser_of(model, engine, context=context).fit(graph)
     cut, batch = eraser.partition_, data.draw(batches_for(graph))
     eraser.unlearn(batch)
     assert bits(eraser) == bits(retrained(eraser, graph.without(batch), cut))
@@ -127,12 +130,13 @@ def test_unlearned_equals_retrained_for_the_papers_models(
 def test_unlearned_equals_retrained_for_every_cut_and_aggregation(
     partition: str, aggregation: str, data: st.DataObject
 ) -> None:
-    graph = data.draw(small_graphs())
+    graph, context = data.draw(small_graphs()), data.draw(st.sampled_from(list(SHARDED_ROLES)))
     given_cut = None
     if partition == "given":
-        given_cut = ge.partition_graph(graph, "random", num_shards=4, seed=9, gamma=0.5)
+        whole = graph.with_context(context)
+        given_cut = ge.partition_graph(whole, "random", num_shards=4, seed=9, gamma=0.5)
     name = "random" if partition == "given" else partition
-    eraser = eraser_of("gcn", "auto", partition=name, aggregation=aggregation)
+    eraser = eraser_of("gcn", "auto", partition=name, aggregation=aggregation, context=context)
     eraser.fit(graph, partition=given_cut)
     cut = eraser.partition_
     for request in data.draw(batches_for(graph)):
@@ -199,7 +203,11 @@ def test_unlearned_equals_retrained_with_a_halo(
     """Over sequences of nodes, edges, features and insertions."""
     graph = data.draw(small_graphs())
     partition = data.draw(st.sampled_from(["hash", "blpa"]))
-    drawn = {"num_shards": data.draw(st.integers(2, 4)), "seed": data.draw(st.integers(0, 3))}
+    drawn = {
+        "num_shards": data.draw(st.integers(2, 4)),
+        "seed": data.draw(st.integers(0, 3)),
+        "context": data.draw(st.sampled_from(list(SHARDED_ROLES))),
+    }
     eraser = eraser_of(model, engine, partition=partition, halo=True, **drawn).fit(graph)
     for step in range(data.draw(st.integers(1, 4))):
         before = dict(eraser.shards_)
@@ -209,7 +217,7 @@ def test_unlearned_equals_retrained_with_a_halo(
             graph = graph.with_node(1000 + step, graph.x[[0]], 1, others)
         else:
             request = data.draw(requests_for(graph))
-            if len(graph.without(request).train_nodes) < 5:
+            if not leaves_enough(graph, [request]):
                 continue
             plan = eraser.plan(request)
             receipt = eraser.unlearn(request)
@@ -226,7 +234,8 @@ def test_unlearned_equals_retrained_with_a_halo(
 @given(st.data())
 def test_other_shards_keep_their_very_weights(model: str, engine: str, data: st.DataObject) -> None:
     graph = data.draw(small_graphs())
-    eraser = eraser_of(model, engine, num_shards=4).fit(graph)
+    context = data.draw(st.sampled_from(list(SHARDED_ROLES)))
+    eraser = eraser_of(model, engine, num_shards=4, context=context).fit(graph)
     request = data.draw(requests_for(graph).filter(lambda request: leaves_enough(graph, [request])))
     before, plan = dict(eraser.shards_), eraser.plan(request)
     receipt = eraser.unlearn(request)

@@ -29,7 +29,7 @@ from grapheraser.store import (
     write_file,
 )
 from grapheraser.store.manifest import VERSION
-from tests.store.runs import bits, contents
+from tests.store.runs import bits, contents, fitted
 
 HEX = "0123456789abcdef0123"
 NOT_OURS = [
@@ -324,3 +324,34 @@ def test_a_file_that_can_not_be_read_as_text_is_named(tmp_path: Path, content: A
         file.write_bytes(content)
     with pytest.raises(ParameterError, match=r"can't read .*requests\.jsonl"):
         read_text(file)
+
+
+@pytest.mark.parametrize("name", ["pages", "shards", "receipts"])
+def test_a_folder_that_is_a_link_is_refused(saved: Path, tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (saved / name).rename(elsewhere)
+    (saved / name).symlink_to(elsewhere)
+    before = {file.name: file.read_bytes() for file in elsewhere.iterdir()}
+    with pytest.raises(CorruptRunError, match="a link, not a folder"):
+        ge.GraphEraser.load(saved)
+    with pytest.raises(CorruptRunError, match="a link, not a folder"):
+        fitted().save(saved, replace=True)
+    assert {file.name: file.read_bytes() for file in elsewhere.iterdir()} == before
+
+
+def test_a_pipe_in_the_place_of_the_manifest_is_not_waited_for(saved: Path) -> None:
+    (saved / "run.json").unlink()
+    os.mkfifo(saved / "run.json")
+    with pytest.raises(CorruptRunError, match="not a plain file"):
+        ge.GraphEraser.load(saved)
+    fitted().save(saved, replace=True)
+    assert ge.GraphEraser.load(saved).receipts_
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "{", "\0"])
+def test_a_manifest_that_is_none_can_be_replaced(saved: Path, content: str) -> None:
+    (saved / "run.json").write_text(content)
+    with pytest.raises(StoreError):
+        ge.GraphEraser.load(saved)
+    fitted().save(saved, replace=True)
+    assert ge.GraphEraser.load(saved).receipts_

@@ -15,7 +15,8 @@ import grapheraser as ge
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Request, merkle
 from grapheraser.store.pages import index_content
-from tests.store.runs import bits, contents, forge, paged
+from tests.store.runs import bits, contents, forge, paged, paged_graph
+from tests.strategies import with_edge_values
 
 
 @pytest.fixture(scope="module", params=[(True, 1), (False, 1), (True, 10**15)])
@@ -162,7 +163,7 @@ CRAFTED: dict[str, Callable[[Topology], None]] = {
     "an id of another page": _set("ids", -1, 2**62),
     "a label too large": _set("y", 3, 3),
     "a label too small": _set("y", 3, -2),
-    "no such role": _set("role", 3, 3),
+    "no such role": _set("role", 3, 4),
     "a training node without a label": _untrainable,
     "a first pointer": _set("pointers", 0, 1),
     "a pointer that goes back": _set("pointers", 5, 0),
@@ -278,3 +279,50 @@ def test_an_index_does_not_ask_for_more_memory_than_it_is_large(saved: Path) -> 
     forge(saved, file, forged)
     with pytest.raises(CorruptRunError):
         ge.GraphEraser.load(saved)
+
+
+@pytest.fixture(scope="module", params=[False, True])
+def weighted(request: pytest.FixtureRequest) -> ge.GraphEraser:
+    """An eraser on a graph of several pages, whose edges have weights, or directions as well."""
+    graph = with_edge_values(paged_graph(dense=False), directed=request.param)
+    return ge.GraphEraser(num_shards=3, epochs=1).fit(graph)
+
+
+def test_what_edges_carry_comes_back_and_leaves_with_them(
+    weighted: ge.GraphEraser, tmp_path: Path
+) -> None:
+    run, graph = tmp_path / "run", weighted.graph_
+    weighted.save(run)
+    back = ge.GraphEraser.load(run)
+    assert back.graph_.edge_kind == graph.edge_kind
+    assert back.graph_ == graph
+    assert graph.edge_weight is not None
+    np.testing.assert_array_equal(back.graph_.edge_weight, graph.edge_weight)
+    assert bits(back) == bits(weighted)
+    (u, v), node = graph.edges[0], int(graph.edges[-1, 1])
+    gone: list[Request] = [ge.Edges([(u, v)]), ge.Nodes([node])]
+    mark = graph.values_between(np.array([u, v]), np.array([v, u]))
+    mark = mark[mark.any(axis=1)][0].tobytes()
+    assert any(mark in content for content in contents(run).values())
+    back.unlearn(gone)
+    back.save(run)
+    assert not any(mark in content for content in contents(run).values())
+    assert ge.GraphEraser.load(run).graph_ == graph.without(gone)
+    assert ge.GraphEraser.load(run).verify().identical
+
+
+@pytest.mark.parametrize(("at", "value"), [(0, np.nan), (0, 7.0), (0, -0.5), (1, np.nan)])
+def test_a_crafted_value_of_an_edge_is_refused(
+    weighted: ge.GraphEraser, tmp_path: Path, at: int, value: float
+) -> None:
+    """Of the first entry: its direction and its weight, or its weight and the next one's."""
+    run = tmp_path / "run"
+    weighted.save(run)
+    file = next(f for f in sorted((run / "pages").iterdir()) if b"GE-topo" in f.read_bytes()[:8])
+    raw = np.frombuffer(file.read_bytes(), np.uint8).copy()
+    _, m, e, width = raw[:32].view("<i8")
+    start = 32 + 13 * m + -13 * m % 8 + 8 * (m + 1 + e)
+    raw[start : start + 4 * e * width].view("<f4")[at] = value
+    forge(run, file, raw.tobytes())
+    with pytest.raises(CorruptRunError, match="the graph"):
+        ge.GraphEraser.load(run)

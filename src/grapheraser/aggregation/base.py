@@ -34,8 +34,8 @@ class Ensemble:
 
     Attributes:
         graph: the whole current graph, test nodes included.
-        partition: the shard of every training node.
-        shards: weights by shard id, ascending; emptied shards are not there.
+        partition: the shard of every node that is in one.
+        shards: weights by shard id, ascending; shards without a labelled node are not there.
         model: the architecture of all shards.
         seed: the run's seed.
         device: where many posteriors may be computed; the bits are the same.
@@ -53,8 +53,16 @@ class Ensemble:
         return tuple(self.shards)
 
     def shards_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The shard that each of these nodes (ids) was trained in; -1 where it was in none."""
-        return self.partition.shard_or_none(nodes)
+        """The trained shard that holds each of these nodes (ids); -1 where there is none."""
+        shards = self.partition.shard_or_none(nodes)
+        if not len(self._untrained):
+            return shards
+        return np.where(np.isin(shards, self._untrained), np.int32(-1), shards)
+
+    @cached_property
+    def _untrained(self) -> NDArray[np.int64]:
+        """Ids of the shards that hold nodes, but no model: none of the nodes has a label."""
+        return np.setdiff1d(self.partition.shard_ids, np.array(self.shard_ids, dtype=np.int64))
 
     def posteriors(
         self, positions: NDArray[np.int64], shards: Sequence[int] | None = None

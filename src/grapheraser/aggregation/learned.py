@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
 from grapheraser.aggregation.explain import explain_shards
-from grapheraser.aggregation.sample.membership import DEFAULT, Sample, limits, sampled_nodes
+from grapheraser.aggregation.sample.membership import (
+    DEFAULT,
+    Sample,
+    limit_on,
+    limits,
+    sampled_nodes,
+)
 from grapheraser.aggregation.sample.posteriors import SampledPosteriors, collect, refresh
 from grapheraser.aggregation.solvers.simplex import mixture_weights, paper_weights
 from grapheraser.checks import one_of, real
@@ -29,7 +35,7 @@ class LearnedAggregator:
 
     Attributes:
         sample: which training nodes to learn from: a share in (0, 1], a count, ``"all"``, or
-            ``"auto"``: 10 %, but 1000 at the most.
+            ``"auto"``: 10 %, but 1000 at the most, and all where labels are few.
         solver: ``"convex"`` reaches the minimum; ``"paper"`` takes the paper's gradient steps.
         penalty: weight of the scores' Euclidean norm (lambda).
     """
@@ -46,12 +52,12 @@ class LearnedAggregator:
 
     def fit(self, ensemble: Ensemble) -> FittedLearned:
         """See `Aggregator`."""
-        nodes = sampled_nodes(ensemble.graph, limits(self.sample), ensemble.seed)
+        nodes = self._nodes(ensemble)
         return self._learn(ensemble, collect(ensemble, nodes))
 
     def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> FittedLearned:
         """See `Aggregator`."""
-        nodes = sampled_nodes(ensemble.graph, limits(self.sample), ensemble.seed)
+        nodes = self._nodes(ensemble)
         old = SampledPosteriors.restore(fitted.tensors)
         return self._learn(ensemble, refresh(old, ensemble, change, nodes))
 
@@ -59,6 +65,10 @@ class LearnedAggregator:
         """See `Aggregator`."""
         scores = np.asarray(tensors["importance"], dtype=np.float64)
         return FittedLearned(SampledPosteriors.restore(tensors), scores)
+
+    def _nodes(self, ensemble: Ensemble) -> NDArray[np.int64]:
+        limit = limit_on(ensemble.graph, self.sample, limits(DEFAULT))
+        return sampled_nodes(ensemble.graph, limit, ensemble.seed)
 
     def _learn(self, ensemble: Ensemble, sampled: SampledPosteriors) -> FittedLearned:
         solve = mixture_weights if self.solver == "convex" else paper_weights

@@ -19,7 +19,13 @@ from grapheraser.aggregation.members import START, FittedMember, Member, RoutedS
 from grapheraser.aggregation.members.base import Evidence, Ids, Positions
 from grapheraser.aggregation.members.shards import FittedShards
 from grapheraser.aggregation.routed import SHARDS_ASKED, RoutedAggregator
-from grapheraser.aggregation.sample.membership import DEFAULT, Candidates, Sample, limits
+from grapheraser.aggregation.sample.membership import (
+    DEFAULT,
+    Candidates,
+    Sample,
+    limit_on,
+    limits,
+)
 from grapheraser.aggregation.solvers.log_linear import PoolWeights, pool_weights
 from grapheraser.checks import whole
 from grapheraser.kernels.compiled import compiled
@@ -39,7 +45,7 @@ class PooledAggregator:
         members: names of the closed-form members, a selection of `MEMBERS`.
         shards: whether the routed shards are a member.
         sample: which training nodes to learn the weights from: a share in (0, 1], a count,
-            ``"all"``, or ``"auto"``: a quarter, but 1000 at the most.
+            ``"all"``, or ``"auto"``: a quarter, but 1000 at the most, and all where labels are few.
         shards_asked: how many shards are asked about a node.
     """
 
@@ -59,7 +65,7 @@ class PooledAggregator:
 
     def fit(self, ensemble: Ensemble) -> FittedPool:
         """See `Aggregator`."""
-        candidates = Candidates.of(ensemble.graph, self._limit, ensemble.seed)
+        candidates = Candidates.of(ensemble.graph, self._limit(ensemble), ensemble.seed)
         sample = candidates.sampled
         members = {name: part.fit(ensemble, sample) for name, part in self._parts().items()}
         return _learned(ensemble, candidates, members)
@@ -68,8 +74,9 @@ class PooledAggregator:
         """See `Aggregator`."""
         assert isinstance(fitted, FittedPool)
         graph, seed, known = ensemble.graph, ensemble.seed, fitted.candidates
-        if known is None:
-            candidates = Candidates.of(graph, self._limit, seed)
+        limit = self._limit(ensemble)
+        if known is None or known.limit != limit:
+            candidates = Candidates.of(graph, limit, seed)
         else:
             candidates = known.changed(graph, change.changed, seed)
         sample = candidates.sampled
@@ -102,9 +109,8 @@ class PooledAggregator:
             parts[_SHARDS] = RoutedShards(routing)
         return parts
 
-    @property
-    def _limit(self) -> tuple[float, int | None]:
-        return (_SHARE, _COUNT) if self.sample == DEFAULT else limits(self.sample)
+    def _limit(self, ensemble: Ensemble) -> tuple[float, int | None]:
+        return limit_on(ensemble.graph, self.sample, (_SHARE, _COUNT))
 
 
 def _learned(

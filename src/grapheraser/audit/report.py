@@ -239,8 +239,8 @@ class _Work:
         if self.seen is None:
             return {"skipped": "the attack that they are measured against was skipped"}
         graph = self.eraser.graph_
-        posteriors = self.eraser.predict_proba(graph.test_nodes)
-        labels = graph.y[graph.positions(graph.test_nodes)]
+        posteriors = self.eraser.predict_proba(graph.labelled_test_nodes)
+        labels = graph.labels(graph.labelled_test_nodes)
         figures = []
         for guard in CANDIDATES:
             result = attack(
@@ -287,9 +287,9 @@ class _Work:
 
 def _facts(path: Path, eraser: GraphEraser | LinkEraser) -> dict[str, Any]:
     graph, receipts = eraser.graph_, eraser.receipts_
-    f1 = None
-    if isinstance(eraser, GraphEraser) and len(graph.test_nodes):
-        f1 = eraser.score(graph.test_nodes)
+    f1, tested = None, graph.labelled_test_nodes
+    if isinstance(eraser, GraphEraser) and len(tested):
+        f1 = eraser.score(tested)
     forgot = [receipt for receipt in receipts if receipt.action == "unlearn"]
     return {
         "folder": str(path),
@@ -299,6 +299,7 @@ def _facts(path: Path, eraser: GraphEraser | LinkEraser) -> dict[str, Any]:
         "edges": graph.num_edges,
         "classes": graph.num_classes,
         "train_nodes": len(graph.train_nodes),
+        "context_nodes": graph.num_sharded - graph.num_train,
         "test_nodes": len(graph.test_nodes),
         "shards": len(eraser.shards_),
         "shard_nodes": float(np.mean(eraser.partition_.sizes[eraser.partition_.sizes > 0])),
@@ -308,8 +309,8 @@ def _facts(path: Path, eraser: GraphEraser | LinkEraser) -> dict[str, Any]:
         "test_f1": f1,
         "requests": len(forgot),
         "forgotten": {
-            kind: sum(receipt.counts[kind] for receipt in forgot)
-            for kind in ("nodes", "edges", "features")
+            kind: sum(receipt.counts.get(kind, 0) for receipt in forgot)
+            for kind in ("nodes", "edges", "features", "labels")
         },
         "statement": receipts[-1].statement if receipts else None,
         "reason": receipts[-1].exactness["reason"] if receipts else None,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from grapheraser.graph import Graph
+from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import ModelSpec
 from grapheraser.models.modules import build_module
 from grapheraser.partition import partition_graph
@@ -19,9 +19,16 @@ EPOCHS = 100
 
 
 def pyg_loop(graph: Graph, spec: ModelSpec, device: str = "cpu") -> Callable[[int], None]:
+    """A function that trains for so many epochs; see `pyg_module`."""
+    return pyg_module(graph, spec, device)[1]
+
+
+def pyg_module(
+    graph: Graph, spec: ModelSpec, device: str = "cpu"
+) -> tuple[torch.nn.Module, Callable[[int], None]]:
     """Full-batch training on dense features of all columns, with data and module on the device.
 
-    Returns: a function that trains for so many epochs.
+    Nodes without a label have no loss. Returns: the module, and what trains it.
     """
     x = torch.from_numpy(graph.x.toarray()).to(device)
     edge_index = torch.from_numpy(graph.edge_index).to(device)
@@ -32,11 +39,11 @@ def pyg_loop(graph: Graph, spec: ModelSpec, device: str = "cpu") -> Callable[[in
     def train(epochs: int) -> None:
         for _ in range(epochs):
             optimizer.zero_grad()
-            loss = F.cross_entropy(module(x, edge_index), y)
+            loss = F.cross_entropy(module(x, edge_index), y, ignore_index=UNLABELLED)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
-    return train
+    return module, train
 
 
 def shard_tasks(graph: Graph, partition: str, num_shards: int, seed: int) -> list[ShardTask]:

@@ -35,9 +35,11 @@ def parse_edges(text: str, option: str) -> list[tuple[int, int]]:
         raise ParameterError.of(option, _OWNER, "pairs like 3-17,4-8", text) from None
 
 
-def requests_from(nodes: str, edges: str, features: str, file: Path | None) -> list[Request]:
-    """The requests of ``--nodes``, ``--edges``, ``--features`` and ``--file``."""
-    from grapheraser.graph import Edges, Features, Nodes
+def requests_from(
+    nodes: str, edges: str, features: str, labels: str, file: Path | None
+) -> list[Request]:
+    """The requests of ``--nodes``, ``--edges``, ``--features``, ``--labels`` and ``--file``."""
+    from grapheraser.graph import Edges, Features, Labels, Nodes
 
     requests: list[Request] = []
     if nodes:
@@ -46,6 +48,8 @@ def requests_from(nodes: str, edges: str, features: str, file: Path | None) -> l
         requests.append(Edges(parse_edges(edges, "--edges")))
     if features:
         requests.append(Features(parse_ids(features, "--features")))
+    if labels:
+        requests.append(Labels(parse_ids(labels, "--labels")))
     return requests if file is None else requests + read_requests(file)
 
 
@@ -63,16 +67,22 @@ def read_requests(path: Path) -> list[Request]:
 
 
 def _requests_of(line: str, place: str) -> list[Request]:
-    from grapheraser.graph import Edges, Features, Nodes
+    from grapheraser.graph import Edges, Features, Labels, Nodes
 
-    kinds: dict[str, Any] = {"nodes": Nodes, "edges": Edges, "features": Features}
+    kinds: dict[str, Any] = {
+        "nodes": Nodes,
+        "edges": Edges,
+        "features": Features,
+        "labels": Labels,
+    }
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"{place}: not a JSON object ({error}).") from error
     if not isinstance(entry, dict) or not entry or not entry.keys() <= kinds.keys():
         raise ParameterError(
-            f"{place}: a request has the keys nodes, edges or features (found {line.strip()!r})."
+            f"{place}: a request has the keys nodes, edges, features or labels "
+            f"(found {line.strip()!r})."
         )
     try:
         return [kinds[kind](ids) for kind, ids in entry.items()]

@@ -39,9 +39,9 @@ def run(
             hint="bring pairs: --pairs FILE, one per line: 3,17,1 (1: a link, 0: none).",
         )
     eraser = GraphEraser.load(path)
-    nodes = eraser.graph_.test_nodes
+    nodes = eraser.graph_.labelled_test_nodes
     if len(nodes) == 0:
-        raise GraphError(f"{path}: the run's graph has no test nodes.")
+        raise GraphError(f"{path}: the run's graph has no test nodes with a label.")
     started = time.perf_counter()
     f1 = eraser.score(nodes)
     seconds = time.perf_counter() - started
@@ -51,7 +51,8 @@ def run(
                 "run": str(path),
                 "test_f1": f1,
                 "test_nodes": len(nodes),
-                "train_nodes": len(eraser.graph_.train_nodes),
+                "train_nodes": eraser.graph_.num_train,
+                "context_nodes": eraser.graph_.num_sharded - eraser.graph_.num_train,
                 "shards": len(eraser.shards_),
                 "changes": len(eraser.receipts_),
                 "seconds": seconds,

@@ -59,7 +59,14 @@ def run(
     ] = 8,
     epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
+    split: Annotated[
+        str, typer.Option(help="random (80/20) or public, the published one.")
+    ] = "random",
+    split_seed: Annotated[int, typer.Option(help="Seed of the random split.")] = 0,
+    context: Annotated[
+        str,
+        typer.Option(help="Nodes in shards beside training nodes: none, unlabelled or all."),
+    ] = "unlabelled",
     device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",
     executor: Annotated[str, typer.Option(help="local or process.")] = "local",
     engine: Annotated[str, typer.Option(help="auto, pyg, cpu or cuda.")] = "auto",
@@ -93,7 +100,7 @@ def run(
     from grapheraser.store import check_target
 
     check_target(out, replace=replace)
-    graph = load_dataset(dataset, split_seed=split_seed)
+    graph = load_dataset(dataset, split_seed=split_seed, split=split)
     for note in graph.notes:
         say(f"note: {note}")
     eraser = GraphEraser(
@@ -113,6 +120,7 @@ def run(
         members=members.split(",") if members else None,
         halo=halo,
         shards_asked=shards_asked,
+        context=context,
     )
     warm_up(resolve(eraser.get_params()), graph.num_features)
     warm, started = compilations(), time.perf_counter()
@@ -121,7 +129,8 @@ def run(
     # A method of partitioning may have kernels of its own: neither are they part of training.
     seconds -= sum(done.seconds for done in compilations()[len(warm) :])
     _report(compilations())
-    f1 = eraser.score(graph.test_nodes) if len(graph.test_nodes) else None
+    tested = graph.labelled_test_nodes
+    f1 = eraser.score(tested) if len(tested) else None
     eraser.save(out, replace=replace)
     sizes = eraser.partition_.sizes
     if json:
@@ -135,6 +144,8 @@ def run(
                 "engine": eraser.engine_,
                 "shards": len(eraser.shards_),
                 "shard_sizes": sizes.tolist(),
+                "context": context,
+                "context_nodes": eraser.graph_.num_sharded - graph.num_train,
                 "edge_cut": eraser.partition_.edge_cut,
                 "test_f1": f1,
                 "seconds": seconds,

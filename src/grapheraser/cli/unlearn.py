@@ -10,7 +10,7 @@ import typer
 from grapheraser.cli.arguments import requests_from
 from grapheraser.cli.output import JsonOption, print_json, print_table
 from grapheraser.errors import NothingToForgetError
-from grapheraser.reports.wording import contents, duration
+from grapheraser.reports.wording import contents, duration, plural
 
 if TYPE_CHECKING:
     from grapheraser.eraser.plan import Plan
@@ -23,6 +23,7 @@ def run(
     nodes: Annotated[str, typer.Option(help="Node ids, e.g. 10,101.")] = "",
     edges: Annotated[str, typer.Option(help="Edges, e.g. 3-17,4-8.")] = "",
     features: Annotated[str, typer.Option(help="Ids of the nodes whose features to forget.")] = "",
+    labels: Annotated[str, typer.Option(help="Ids of the nodes whose labels to forget.")] = "",
     file: Annotated[
         Path | None, typer.Option(help='File of requests, one per line: {"nodes": [10]}.')
     ] = None,
@@ -31,14 +32,14 @@ def run(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Forget nodes, edges or features, all in one batch."""
+    """Forget nodes, edges, features or labels, all in one batch."""
     from grapheraser.links.loading import load_eraser
     from grapheraser.store import locked
 
-    requests = requests_from(nodes, edges, features, file)
+    requests = requests_from(nodes, edges, features, labels, file)
     if not requests:
         raise NothingToForgetError(
-            "nothing to forget.", hint="use --nodes, --edges, --features or --file."
+            "nothing to forget.", hint="use --nodes, --edges, --features, --labels or --file."
         )
     if dry_run:
         _print_plan(load_eraser(path).plan(requests), as_json=json)
@@ -52,6 +53,8 @@ def run(
         return
     untrained = receipt.counts["untrained"]
     outside = f", {untrained} of them in no shard" if untrained else ""
+    if receipt.counts["context"]:
+        outside += f" ({plural(receipt.counts['context'], 'context node')} among them)"
     retrained = ", ".join(map(str, receipt.retrained)) or "none"
     print(f"forgotten   {contents(receipt.counts)}{outside}")
     print(f"retrained   shards: {retrained} (of {len(eraser.shards_)})")
@@ -65,9 +68,12 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
     if as_json:
         print_json({"plan": plan.to_dict()})
         return
-    rows = [(s.shard, "retrain" if s.size_after else "empty", s.why) for s in plan.shards]
+    rows = [
+        (s.shard, "retrain" if s.shard in plan.retrain else "empty", s.why) for s in plan.shards
+    ]
     print_table("", ("shard", "action", "why"), rows)
     print(
-        f"{plan.cut_edges} edges and {plan.untrained_nodes} nodes or feature rows are in no shard"
+        f"{plan.cut_edges} edges and {plan.untrained_nodes} nodes, feature rows or labels "
+        "are in no shard"
     )
-    print(f"{len(plan.touched)} other nodes lose neighbours or features")
+    print(f"{len(plan.touched)} other nodes lose neighbours, features or labels")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grapheraser.checks import one_of
 from grapheraser.datasets.demo import demo_graph
 from grapheraser.datasets.public import (
     PUBLIC,
@@ -13,12 +14,17 @@ from grapheraser.datasets.public import (
     data_root,
     load_public,
     raw_file,
+    with_public_split,
 )
 from grapheraser.errors import ParameterError, UnknownDatasetError
 from grapheraser.graph import Graph
 
+PUBLIC_SPLIT = "public"
 
-def load_dataset(name: str | Path, root: str | Path | None = None, split_seed: int = 0) -> Graph:
+
+def load_dataset(
+    name: str | Path, root: str | Path | None = None, split_seed: int = 0, split: str = "random"
+) -> Graph:
     """Load a graph with 80 % of its labelled nodes for training and 20 % for testing.
 
     Args:
@@ -26,9 +32,17 @@ def load_dataset(name: str | Path, root: str | Path | None = None, split_seed: i
             physics), the name of a compact ``<name>.npz`` in the data folder, or the path of such
             a file: a `Path`, or a string that ends in ``.npz``.
         root: the data folder; default ``GRAPHERASER_DATA``, or the user's cache.
-        split_seed: the seed of the split.
+        split_seed: the seed of the random split.
+        split: ``"random"`` (80/20), or for cora, citeseer and pubmed ``"public"``, the published
+            one: 20 training nodes per class, 500 validation and 1,000 test nodes; all others are
+            context nodes.
     """
+    one_of("split", "load_dataset", split, ("random", PUBLIC_SPLIT))
     folder = data_root(root)
+    if split == PUBLIC_SPLIT:
+        if split_seed != 0:
+            raise ParameterError("'split_seed' of load_dataset is for the random split only.")
+        return _published(name, folder)
     if isinstance(name, Path):
         graph = Graph.from_npz(name)
     elif not isinstance(name, str):
@@ -48,6 +62,17 @@ def load_dataset(name: str | Path, root: str | Path | None = None, split_seed: i
             hint=f"name a compact <name>.npz in {folder}, or give a path that ends in .npz.",
         )
     return graph.with_split(test_share=0.2, seed=split_seed)
+
+
+def _published(name: str | Path, folder: Path) -> Graph:
+    public = PUBLIC.get(name) if isinstance(name, str) else None
+    if public is None or public.num_train is None:
+        known = ", ".join(graph.name for graph in PUBLIC.values() if graph.num_train is not None)
+        raise ParameterError(
+            f"data set '{name}' has no public split. Those with one: {known}.",
+            hint="leave split out for a random one, or set the masks of a PyG Data yourself.",
+        )
+    return with_public_split(load_public(public, folder), public, folder)
 
 
 def default_shards(name: str) -> int:

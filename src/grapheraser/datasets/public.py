@@ -13,6 +13,9 @@ import scipy.sparse as sp
 from grapheraser.errors import DatasetNotFoundError, GraphError, ParameterError
 from grapheraser.graph import Graph
 
+# Validation nodes of every published split.
+_VALIDATION = 500
+
 
 @dataclass(frozen=True)
 class PublicGraph:
@@ -23,12 +26,14 @@ class PublicGraph:
         folder: its name in PyG, which is also the folder of its raw files.
         family: PyG's class for it, Planetoid or Coauthor.
         num_shards: the paper's k.
+        num_train: training nodes of the published split, where there is one.
     """
 
     name: str
     folder: str
     family: str
     num_shards: int
+    num_train: int | None = None
 
     @property
     def raw_file(self) -> str:
@@ -41,9 +46,9 @@ class PublicGraph:
 PUBLIC = {
     graph.name: graph
     for graph in (
-        PublicGraph("cora", "Cora", "Planetoid", 20),
-        PublicGraph("citeseer", "CiteSeer", "Planetoid", 20),
-        PublicGraph("pubmed", "PubMed", "Planetoid", 50),
+        PublicGraph("cora", "Cora", "Planetoid", 20, 140),
+        PublicGraph("citeseer", "CiteSeer", "Planetoid", 20, 120),
+        PublicGraph("pubmed", "PubMed", "Planetoid", 50, 60),
         PublicGraph("cs", "CS", "Coauthor", 30),
         PublicGraph("physics", "Physics", "Coauthor", 100),
     )
@@ -80,6 +85,32 @@ def load_public(public: PublicGraph, root: Path) -> Graph:
     if not raw.exists():
         _download(public, root)
     return _read_coauthor(raw, public) if public.family == "Coauthor" else _planetoid(public, root)
+
+
+def with_public_split(graph: Graph, public: PublicGraph, root: Path) -> Graph:
+    """A Planetoid graph with its published split: the first nodes train, the next 500 validate.
+
+    The test nodes are listed in a raw file; a compact npz has no split.
+    """
+    path = raw_file(public, root).with_name(f"ind.{public.folder.lower()}.test.index")
+    if not path.exists():
+        _download(public, root)
+    try:
+        test = np.array(path.read_text().split(), dtype=np.int64)
+    except (OSError, ValueError) as error:
+        raise GraphError(f"{path}: not a readable list of test nodes ({error}).") from error
+    start = public.num_train or 0
+    return Graph.from_arrays(
+        graph.x,
+        graph.edges.T,
+        graph.y,
+        train=np.arange(start),
+        validation=np.arange(start, start + _VALIDATION),
+        test=test,
+        num_classes=graph.num_classes,
+        each_edge_once=True,
+        name=public.name,
+    )
 
 
 def _binary(graph: Graph) -> Graph:

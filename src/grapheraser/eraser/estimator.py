@@ -31,6 +31,7 @@ from grapheraser.eraser.verify import Verification, verify
 from grapheraser.errors import NotFittedError
 from grapheraser.execution import Executor
 from grapheraser.graph import Graph, Request
+from grapheraser.graph.roles import DEFAULT_CONTEXT
 from grapheraser.models import Model, ModuleFactory
 from grapheraser.partition import Partition, Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
@@ -49,7 +50,9 @@ class GraphEraser(Estimator):
             ``"closed-form"`` (the closed-form members alone, no shards; ``num_shards`` and
             ``epochs`` have no part in it), ``"sgc"`` (only the regression on features), a
             `ModelSpec`, or a factory ``(in_channels, out_channels) -> torch.nn.Module`` whose
-            modules have ``forward(x, edge_index)``.
+            modules have ``forward(x, edge_index)``, with ``edge_weight`` or ``edge_attr`` where
+            they use them. gcn uses the weights and directions of edges; the other built-in models
+            refuse such graphs.
         partition: name of a partition method, ``"auto"`` (what `recommend` advises), a
             `Partitioner`, or a function ``(graph, num_shards, seed) -> labels``.
         num_shards: k; 1 is training from scratch.
@@ -61,7 +64,8 @@ class GraphEraser(Estimator):
         gamma: slack of the shards' capacity, 0 (strictly balanced) to 1 (none).
         delta: the capacity itself, instead of ``gamma``.
         sample: the training nodes that an aggregation learns from, where it learns: a share in
-            (0, 1], a count, ``"all"``, or ``"auto"`` (10 %, but 1000 at the most).
+            (0, 1], a count, ``"all"``, or ``"auto"`` (10 %, but 1000 at the most, and all where
+            labels are few).
         global_expert: let closed-form members join the routed shards in a pool; they see the whole
             training graph and forget as exactly as the shards do. None: where several shards are
             routed, but not with the paper's own aggregations (mean, majority, learned).
@@ -72,11 +76,14 @@ class GraphEraser(Estimator):
             that sees what it names.
         shards_asked: how many shards ``routed`` asks about a node: those that hold most of its
             neighbours.
+        context: which nodes are in shards beside the training nodes, where they take part in
+            message passing without a loss: ``"unlabelled"`` (those that are neither training,
+            validation nor test nodes), ``"all"`` (validation and test nodes too) or ``"none"``.
 
     Attributes:
         graph_: the current graph.
-        partition_: the shard of every training node.
-        shards_: weights by shard id.
+        partition_: the shard of every training node, and of those that ``context`` adds.
+        shards_: weights by shard id; a shard without a labelled node has none.
         aggregator_: the fitted aggregator; ``aggregator_.explain(node)`` names the members that
             decide.
         receipts_: one per change since the fit, oldest first.
@@ -101,6 +108,7 @@ class GraphEraser(Estimator):
         members: Sequence[str] | None = None,
         halo: bool = False,
         shards_asked: int = SHARDS_ASKED,
+        context: str = DEFAULT_CONTEXT,
     ) -> None:
         self.model = model
         self.partition = partition
@@ -118,6 +126,7 @@ class GraphEraser(Estimator):
         self.members = members
         self.halo = halo
         self.shards_asked = shards_asked
+        self.context = context
         self._turn = Turn()  # requests from several threads are carried out one by one
 
     # -- fitted state -------------------------------------------------------------------------
@@ -174,7 +183,7 @@ class GraphEraser(Estimator):
 
         Args:
             graph: a `Graph`, or a PyG ``Data``.
-            partition: a partition to use as it is, restricted to the training nodes of ``graph``.
+            partition: a partition to use as it is, restricted to the nodes that are in shards.
         """
         snapshot = fit(self.get_params(), graph, partition)
         with self._turn:
@@ -204,7 +213,7 @@ class GraphEraser(Estimator):
         return self._now.plan(request)
 
     def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
-        """Forget nodes, edges or features, and everything that was learned from them.
+        """Forget nodes, edges, features or labels, and everything that was learned from them.
 
         A list of requests is one batch: each touched shard is retrained once. A request that
         fails changes nothing.
@@ -214,15 +223,24 @@ class GraphEraser(Estimator):
             return self._fitted.receipts[-1]
 
     def insert(
-        self, node_id: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
+        self,
+        node_id: int,
+        features: ArrayLike | sp.sparray,
+        label: int,
+        neighbours: ArrayLike,
+        *,
+        edge_weight: ArrayLike | None = None,
+        edge_attr: ArrayLike | None = None,
     ) -> Receipt:
         """Add one training node with its edges, and retrain the shard that it joins.
 
         It joins the shard that holds most of its neighbours; if no shard does, or that shard is
         full, the smallest one. Under ``hash`` and any other data-free partition its id decides.
+        Where edges have weights or features, each neighbour needs its own; see `Graph.with_node`.
         """
+        carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
         with self._turn:
-            self._fitted = insert(self._now, node_id, features, label, neighbours)
+            self._fitted = insert(self._now, node_id, features, label, neighbours, **carried)
             return self._fitted.receipts[-1]
 
     def reshard(self, num_shards: int) -> Receipt:

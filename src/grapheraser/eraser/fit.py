@@ -18,6 +18,7 @@ from grapheraser.partition import Partition, partition_graph
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.placing import accept_partition
 from grapheraser.receipts import Ends, Receipts, digest_of
+from grapheraser.training.edge_arguments import check_edges
 
 
 def fit(
@@ -28,12 +29,14 @@ def fit(
     Args:
         arguments: of `GraphEraser`, by name.
         graph: a `Graph`, or a PyG ``Data``.
-        partition: to use instead of computing one, restricted to the training nodes of ``graph``.
+        partition: to use instead of computing one, restricted to the nodes of ``graph`` in shards.
     """
+    settings = resolve(arguments)
     graph = graph if isinstance(graph, Graph) else Graph.from_pyg(graph)
     _check_trainable(graph)
-    settings = resolve(arguments)
-    warm_up(settings, graph.num_features)
+    graph = graph.with_context(settings.context)
+    check_edges(settings.training.model, graph)
+    warm_up(settings, graph.num_features, weighted=graph.edge_kind.width > 0)
     if partition is None:
         partition = make_partition(arguments, graph)
     else:
@@ -67,7 +70,7 @@ def make_partition(arguments: Mapping[str, Any], graph: Graph) -> Partition:
 def _check_trainable(graph: Graph) -> None:
     if graph.num_nodes == 0:
         raise GraphError(f"graph '{graph.name}' has no nodes.")
-    if len(graph.train_nodes) == 0:
+    if graph.num_train == 0:
         raise GraphError(f"graph '{graph.name}' has no training nodes.")
     if graph.num_features == 0:
         raise GraphError(f"graph '{graph.name}' has no feature columns.")

@@ -63,9 +63,9 @@ def recommend_partition(
     rest; test nodes are never looked at. Arguments as for `recommend`.
     """
     training = graph.training_graph
-    if training.num_nodes < 5:
+    if training.num_train < 5:
         raise PartitionError(
-            f"a recommendation needs 5 training nodes (found {training.num_nodes})."
+            f"a recommendation needs 5 training nodes (found {training.num_train})."
         )
     resolved = resolve_model(model)
     if resolved.closed_form:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation import MEMBERS, Ensemble, PooledAggregator
 from grapheraser.errors import PartitionError
-from grapheraser.graph import TEST, Graph
+from grapheraser.graph import TEST, UNLABELLED, Graph
 from grapheraser.models import GNNS, Model, ModuleFactory, resolve_model
 from grapheraser.partition import partition_graph
 from grapheraser.reports.wording import plural
@@ -81,9 +81,9 @@ def recommend(
         device: as for `GraphEraser`.
     """
     training = graph.training_graph
-    if training.num_nodes < 5:
+    if training.num_train < 5:
         raise PartitionError(
-            f"a recommendation needs 5 training nodes (found {training.num_nodes})."
+            f"a recommendation needs 5 training nodes (found {training.num_train})."
         )
     held_out = held_out_nodes(training, seed)
     candidates = _candidates(model)
@@ -139,18 +139,19 @@ def advised_shards(training: Graph, asked: int | None) -> tuple[int, str]:
     if asked is not None:
         return asked, "as asked for"
     size = max(_FEWEST_NODES, _NODES_PER_CLASS * training.num_classes)
-    shards = int(np.clip(training.num_nodes // size, 1, _MOST_SHARDS))
-    nodes = math.ceil(training.num_nodes / shards)
+    shards = int(np.clip(training.num_train // size, 1, _MOST_SHARDS))
+    nodes, labelled = (math.ceil(n / shards) for n in (training.num_nodes, training.num_train))
     return shards, (
         f"a request retrains {nodes} of {training.num_nodes} nodes, and a shard still sees "
-        f"{nodes // training.num_classes} of each class on average"
+        f"{labelled // training.num_classes} of each class on average"
     )
 
 
 def held_out_nodes(training: Graph, seed: int) -> NDArray[np.int64]:
-    """Positions of a fifth of the training nodes, to judge on."""
-    order = generator(seed, "guideline").permutation(training.num_nodes)
-    return np.sort(order[: max(1, int(_HELD_OUT * training.num_nodes))])
+    """Positions of a fifth of the training nodes, to judge on; context nodes have no label."""
+    labelled = np.flatnonzero(training.y != UNLABELLED)
+    order = generator(seed, "guideline").permutation(len(labelled))
+    return np.sort(labelled[order[: max(1, int(_HELD_OUT * len(labelled)))]])
 
 
 def _split(training: Graph, held_out: NDArray[np.int64]) -> Graph:

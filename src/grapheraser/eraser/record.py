@@ -14,6 +14,13 @@ from grapheraser.receipts import Receipt, ShardRecord, digest_of
 from grapheraser.receipts.claim import exactness
 from grapheraser.training import joined_digest
 
+_COUNTED = ("nodes", "edges", "features", "labels", "context", "untrained")
+
+
+def counts_of(**named: int) -> dict[str, int]:
+    """How much a change named, by kind; 0 where nothing is said."""
+    return dict.fromkeys(_COUNTED, 0) | named
+
 
 def write_receipt(
     before: Snapshot,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from grapheraser.checks import whole
 from grapheraser.eraser.fit import make_partition
-from grapheraser.eraser.record import write_receipt
+from grapheraser.eraser.record import counts_of, write_receipt
 from grapheraser.eraser.settings import describe, resolve
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import fit_state
@@ -36,7 +36,7 @@ def reshard(now: Snapshot, num_shards: int) -> Snapshot:
         after,
         action="reshard",
         request=digest_of({"reshard": num_shards}),
-        counts={"nodes": 0, "edges": 0, "features": 0, "untrained": 0},
+        counts=counts_of(),
         shards=sorted({*now.state.shards, *after.shards}),
         timings={"partition": partitioned - started, "aggregation": fitted - partitioned},
         started=started,

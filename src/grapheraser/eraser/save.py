@@ -14,7 +14,7 @@ from grapheraser.eraser.state import State
 from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError
 from grapheraser.receipts import Ends
 from grapheraser.store import RunLock, StoredRun, load_run, save_run
-from grapheraser.training import check_module
+from grapheraser.training import check_weights
 
 # From arguments, and from what those of a loaded run were resolved to.
 Resolve: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Settings]
@@ -67,8 +67,10 @@ def load(
             raise LookupError(arguments.keys() ^ set(names))
         settings = resolve(arguments, configuration["resolved"])
         check(configuration, settings, own)
+        if run.graph.context != settings.context:
+            raise CorruptRunError(f"{path}: its graph has another context than its settings.")
         aggregator = settings.aggregator.restore(run.aggregator)
-        check_module(settings.training.model, run.shards.values(), run.graph)
+        check_weights(settings.training.model, run.shards, run.graph)
     except GraphEraserError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:

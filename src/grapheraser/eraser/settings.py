@@ -23,11 +23,12 @@ from grapheraser.aggregation import (
     named,
     resolve_aggregator,
 )
-from grapheraser.checks import flag, whole
+from grapheraser.checks import flag, one_of, whole
 from grapheraser.eraser.guideline import AUTO
 from grapheraser.eraser.missing import MissingPartitioner, same_engine
 from grapheraser.errors import CorruptRunError, ParameterError
 from grapheraser.execution import Executor, resolve_executor
+from grapheraser.graph.roles import DEFAULT_CONTEXT, SHARDED_ROLES
 from grapheraser.models import CustomModel, Model, ModelSpec, resolve_model
 from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
 from grapheraser.partition.halo import halo_key
@@ -69,6 +70,7 @@ class Settings:
         seed: every random number follows from it.
         device: where the engine trains.
         halo: whether shards see the features of neighbours in other shards.
+        context: which nodes are in shards beside the training nodes.
     """
 
     training: TrainingConfig
@@ -79,6 +81,7 @@ class Settings:
     seed: int
     device: str = "cpu"
     halo: bool = False
+    context: str = DEFAULT_CONTEXT
 
     def shard_seed(self, shard: int) -> int:
         """The seed of one shard's training; no other shard or node has a part in it."""
@@ -125,6 +128,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         seed=numbers["seed"],
         device=device,
         halo=flag("halo", "GraphEraser", arguments["halo"]),
+        context=one_of("context", "GraphEraser", arguments["context"], tuple(SHARDED_ROLES)),
     )
 
 

@@ -92,11 +92,11 @@ class Snapshot:
                     ) from error
             raise
         plan = plan_removal(self.state.graph, self.state.partition, removal, self.settings.halo_key)
-        nodes = self.state.partition.num_nodes - sum(shard.nodes for shard in plan.shards)
+        nodes = self.state.partition.num_nodes - len(plan.trained)
         return replace(plan, notes=self.shrunk(nodes))
 
     def shrunk(self, nodes: int) -> tuple[str, ...]:
-        """What to say where only so many training nodes are left in the shards, if anything."""
+        """What to say where only so many nodes are left in the shards, if anything."""
         partition = self.state.partition
         slack = self.arguments["gamma"] or self.arguments["delta"] is not None
         made_for = partition.capacity * partition.num_shards
@@ -104,6 +104,6 @@ class Snapshot:
             return ()
         size, fewer = nodes / partition.num_shards, max(1, round(nodes / partition.capacity))
         return (
-            f"shards hold {size:.0f} training nodes on average instead of {partition.capacity}: "
+            f"shards hold {size:.0f} nodes on average instead of {partition.capacity}: "
             f"reshard({fewer}) would fit what is left afresh",
         )

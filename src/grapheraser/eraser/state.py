@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from grapheraser.aggregation import Change, Ensemble, FittedAggregator
 from grapheraser.eraser.missing import MissingEngine
 from grapheraser.eraser.settings import Settings
-from grapheraser.graph import Graph
+from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
 from grapheraser.training import ShardTask, ShardWeights, tensor_digests
@@ -93,13 +93,14 @@ def change_state(
         graph: after the change.
         partition: after the change.
         retrain: shards whose training graph has changed; all others keep their weights.
-        touched: ids of the nodes whose neighbours or features have changed, or that are new.
+        touched: ids of the nodes whose neighbours, features or labels have changed, or that are
+            new.
         gone: ids of the nodes that are no longer in the graph.
     """
     started = time.perf_counter()
     fresh = train(settings, graph, partition, retrain)
     trained = time.perf_counter()
-    left = {int(shard) for shard in partition.shard_ids}
+    left = {int(shard) for shard in partition.shard_ids} - set(retrain)
     shards = {shard: weights for shard, weights in state.shards.items() if shard in left}
     shards = dict(sorted((shards | fresh).items()))
     ensemble = replace(state.ensemble, graph=graph, partition=partition, shards=shards)
@@ -114,7 +115,8 @@ def train(
 ) -> dict[int, ShardWeights]:
     """Train these shards, each on its own nodes, the edges between them, and its halo if any.
 
-    A closed-form model has none: its aggregator does all the work.
+    A shard without a labelled node has nothing to learn from: it gets no weights. A closed-form
+    model has no shards: its aggregator does all the work.
     """
     if settings.training.model.closed_form:
         return {}
@@ -126,6 +128,7 @@ def train(
         )
         for shard in shard_ids
     ]
+    tasks = [task for task in tasks if (task.graph.y != UNLABELLED).any()]
     if tasks and isinstance(settings.engine, MissingEngine):
         settings.engine.train(tasks[0], settings.training)
     return train_shards(tasks, settings.engine, settings.executor, settings.training)

@@ -12,7 +12,7 @@ from grapheraser.graph import Request
 
 
 def unlearn(now: Snapshot, request: Request | Sequence[Request]) -> Snapshot:
-    """The snapshot without the nodes, edges or features of a request, and its receipt."""
+    """The snapshot without the nodes, edges, features or labels of a request, and its receipt."""
     started = time.perf_counter()
     plan = now.plan(request)
     planned = time.perf_counter()
@@ -24,7 +24,7 @@ def unlearn(now: Snapshot, request: Request | Sequence[Request]) -> Snapshot:
         now.state,
         graph,
         partition,
-        retrain=plan.retrain,
+        retrain=plan.stale,
         touched=plan.touched,
         gone=plan.removal.nodes,
     )

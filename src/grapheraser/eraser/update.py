@@ -8,15 +8,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from grapheraser.eraser.record import write_receipt
+from grapheraser.eraser.record import counts_of, write_receipt
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Graph
-from grapheraser.kernels.paged import feature_rows
+from grapheraser.kernels.paged import edge_value_rows, feature_rows
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import halo_edges_to
 from grapheraser.partition.placing import place_node
 from grapheraser.receipts import digest_of
+from grapheraser.training.edge_arguments import check_new_weights
 
 
 def insert(
@@ -25,10 +26,12 @@ def insert(
     features: ArrayLike | sp.sparray,
     label: int,
     neighbours: ArrayLike,
+    **carried: ArrayLike | None,
 ) -> Snapshot:
     """The snapshot with one more training node, and its receipt."""
     started = time.perf_counter()
-    graph = now.state.graph.with_node(node_id, features, label, neighbours)
+    graph = now.state.graph.with_node(node_id, features, label, neighbours, **carried)
+    check_new_weights(now.settings.training.model, graph, node_id)
     others = graph.neighbours(node_id)
     partition = now.state.partition
     shard, inputs = place_node(partition, graph, node_id, now.settings.partitioner)
@@ -49,7 +52,7 @@ def insert(
         after,
         action="insert",
         request=_digest(graph, node_id),
-        counts={"nodes": 1, "edges": len(others), "features": 0, "untrained": 0},
+        counts=counts_of(nodes=1, edges=len(others)),
         shards=retrain,
         timings={"graph": placed - started, **seconds},
         started=started,
@@ -71,16 +74,18 @@ def _shards_that_see(
 def _digest(graph: Graph, node: int) -> str:
     """SHA-256 of an insertion, from the graph that it led to; the requester can compute it.
 
-    It covers all that was handed in: id, label, neighbours, and the features that are not 0.
+    It covers all that was handed in: id, label, neighbours, the features that are not 0, and what
+    edges carry where they do.
     """
     places = graph.places([node])
     _, columns, values = feature_rows(graph.table, places)
-    return digest_of(
-        {
-            "insert": int(node),
-            "label": int(graph.labels([node])[0]),
-            "neighbours": graph.neighbours(node).tolist(),
-            "columns": columns.tolist(),
-            "values": values.tolist(),
-        }
-    )
+    content = {
+        "insert": int(node),
+        "label": int(graph.labels([node])[0]),
+        "neighbours": graph.neighbours(node).tolist(),
+        "columns": columns.tolist(),
+        "values": values.tolist(),
+    }
+    if graph.edge_kind.width:
+        content["edges"] = edge_value_rows(graph.table, places).tolist()
+    return digest_of(content)

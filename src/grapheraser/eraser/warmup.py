@@ -18,7 +18,16 @@ from grapheraser.eraser.settings import Settings, resolve
 from grapheraser.eraser.state import change_state, fit_state
 from grapheraser.errors import GraphEraserError, MissingExtraError
 from grapheraser.execution import LocalExecutor
-from grapheraser.graph import Edges, Features, Graph, Nodes, coalesce
+from grapheraser.graph import (
+    UNLABELLED,
+    Edges,
+    Features,
+    Graph,
+    Labels,
+    Nodes,
+    Request,
+    coalesce,
+)
 from grapheraser.kernels.compiled import cache_folders, compilations, watched
 from grapheraser.models import PRESETS, CustomModel
 from grapheraser.models.spec import CLOSED_FORM
@@ -39,7 +48,7 @@ def compiling() -> Iterator[None]:
         yield
 
 
-def warm_up(settings: Settings, num_features: int) -> None:
+def warm_up(settings: Settings, num_features: int, *, weighted: bool = False) -> None:
     """Make ready what a run with these settings will use, where that is our own code.
 
     The first time ever this compiles, and the result is kept on disk; the first time in a process
@@ -48,6 +57,7 @@ def warm_up(settings: Settings, num_features: int) -> None:
     Args:
         settings: of the run.
         num_features: columns of its graph.
+        weighted: whether the edges of its graph carry anything.
     """
     ours = _is_ours(settings.aggregator) and _is_ours(settings.engine)
     if ours and not isinstance(settings.training.model, CustomModel):
@@ -56,7 +66,7 @@ def warm_up(settings: Settings, num_features: int) -> None:
         executor = LocalExecutor(workers=1)
         tiny = replace(settings, training=training, executor=executor, partitioner=None)
         with compiling():
-            _rehearse(tiny, many=num_features > _FEW)
+            _rehearse(tiny, many=num_features > _FEW, weighted=weighted)
 
 
 @dataclass(frozen=True)
@@ -114,12 +124,18 @@ def _is_ours(part: object) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _rehearse(tiny: Settings, *, many: bool) -> None:
-    """Fit, ask and change a graph of a dozen nodes, with many features or a dozen."""
-    graph = _tiny_graph(_MANY if many else 12)
+def _rehearse(tiny: Settings, *, many: bool, weighted: bool) -> None:
+    """Fit, ask and change graphs of a dozen nodes, with many features or a dozen."""
+    num_features = _MANY if many else 12
+    whole = _tiny_graph(num_features, weighted=weighted)
+    _walk(tiny, whole, (Nodes([0]), Edges([(4, 5)]), Features([7])))
+    _walk(tiny, _tiny_graph(num_features, labels=4, weighted=weighted), (Labels([0]),))
+
+
+def _walk(tiny: Settings, graph: Graph, requests: Sequence[Request]) -> None:
     state = fit_state(tiny, graph, partition_graph(graph, "random", num_shards=3))
     _ = graph.fingerprint
-    for request in (Nodes([0]), Edges([(4, 5)]), Features([7])):
+    for request in requests:
         removal = coalesce(state.graph, request)
         plan = plan_removal(state.graph, state.partition, removal, tiny.halo_key)
         rest = state.graph.without(removal)
@@ -129,7 +145,7 @@ def _rehearse(tiny: Settings, *, many: bool) -> None:
             state,
             rest,
             partition,
-            retrain=plan.retrain,
+            retrain=plan.stale,
             touched=plan.touched,
             gone=removal.nodes,
         )
@@ -138,8 +154,10 @@ def _rehearse(tiny: Settings, *, many: bool) -> None:
     check_structure(graph.pages, graph.num_classes)  # as every run that is read
 
 
-def _tiny_graph(num_features: int) -> Graph:
+def _tiny_graph(num_features: int, labels: int = 12, *, weighted: bool = False) -> Graph:
+    """A ring of a dozen nodes; those beyond so many labels are context nodes."""
     n = 12
     ring = np.stack([np.arange(n), (np.arange(n) + 1) % n])
-    x = np.eye(n, num_features)
-    return Graph.from_arrays(x, ring, np.arange(n) % 2, test=[n - 1], each_edge_once=True)
+    x, weights = np.eye(n, num_features), np.ones(n) if weighted else None
+    y, test = np.where(np.arange(n) < labels, np.arange(n) % 2, UNLABELLED), [n - 1]
+    return Graph.from_arrays(x, ring, y, test=test, each_edge_once=True, edge_weight=weights)

@@ -4,6 +4,7 @@ from grapheraser.graph.graph import Graph
 from grapheraser.graph.requests import (
     Edges,
     Features,
+    Labels,
     Nodes,
     Removal,
     Request,
@@ -11,15 +12,18 @@ from grapheraser.graph.requests import (
     coalesce,
     request_digest,
 )
-from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
+from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
 
 __all__ = [
+    "CONTEXT",
     "TEST",
     "TRAIN",
     "UNLABELLED",
+    "VALIDATION",
     "Edges",
     "Features",
     "Graph",
+    "Labels",
     "Nodes",
     "Removal",
     "Request",

@@ -11,10 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.checks import whole
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array, as_ids, as_int64, fresh
-from grapheraser.graph.csr import symmetric_csr
-from grapheraser.graph.roles import NO_ROLE, TEST, TRAIN, UNLABELLED
+from grapheraser.graph.edge_input import EdgeInput, checked_edges
+from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
 
 _MOST = 2**31 - 1
+_ROLES = {TRAIN: "training", TEST: "test", VALIDATION: "validation"}
+# Ids of the training, test and validation nodes, where they are given.
+Split = tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None]
 
 
 def checked_fields(
@@ -22,10 +25,9 @@ def checked_fields(
     edge_index: ArrayLike,
     y: ArrayLike,
     ids: ArrayLike | None,
-    train: ArrayLike | None,
-    test: ArrayLike | None,
+    split: Split,
     num_classes: int | None,
-    each_edge_once: bool,
+    given: EdgeInput,
 ) -> dict[str, Any]:
     """The fields of a `Graph`, all of them fresh; see `Graph.from_arrays`."""
     features = _check_features(x)
@@ -35,17 +37,15 @@ def checked_fields(
     if n and (np.diff(node_ids) < 0).any():
         order = np.argsort(node_ids, kind="stable")
         node_ids, features, labels = node_ids[order], features[order], labels[order]
-    indptr, indices, notes = _check_edges(edge_index, node_ids, each_edge_once)
-    role = _check_roles(node_ids, labels, train, test)
+    adjacency = checked_edges(edge_index, node_ids, given)
+    role = _check_roles(node_ids, labels, *split)
     return fresh(
         ids=node_ids,
-        indptr=indptr,
-        indices=indices,
         x=features,
         y=labels,
         role=role,
         num_classes=classes,
-        notes=notes,
+        **adjacency._asdict(),
     )
 
 
@@ -137,63 +137,35 @@ def _check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArra
     return labels, max(classes, 1)
 
 
-def _check_edges(
-    edge_index: ArrayLike, ids: NDArray[np.int64], each_edge_once: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int32], tuple[str, ...]]:
-    pairs = as_array(edge_index, "edge_index")
-    if pairs.size == 0:
-        pairs = np.zeros((2, 0), dtype=np.int64)
-    if pairs.ndim != 2 or pairs.shape[0] != 2 or pairs.dtype.kind not in "iu":
-        raise GraphError(
-            f"edge_index must be an integer array of shape [2, m] "
-            f"(found {list(pairs.shape)}, dtype {pairs.dtype})."
-        )
-    at = _ranks(as_int64(pairs, "edge end points"), ids)
-    indptr, indices, loops, repeated, one_way = symmetric_csr(at[0], at[1], len(ids))
-    notes = []
-    if loops:
-        notes.append(f"{loops} self-loops dropped")
-    if repeated:
-        notes.append(f"{repeated} duplicate edges dropped")
-    if one_way and not each_edge_once:
-        notes.append(f"the input was directed: the reverse of {one_way} edges was added")
-    return indptr, indices, tuple(notes)
-
-
-def _ranks(ends: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Where each id is among the sorted ones; raises on an id that is not."""
-    n = len(ids)
-    if n and ids[0] == 0 and ids[-1] == n - 1:
-        unknown = (ends < 0) | (ends >= n)
-        at = ends
-    else:
-        at = np.minimum(np.searchsorted(ids, ends), max(n - 1, 0))
-        unknown = ids[at] != ends if n else np.ones(ends.shape, dtype=bool)
-    if unknown.any():
-        raise GraphError(
-            f"edge end points must be among the {n} node ids (found {ends[unknown][0]})."
-        )
-    return np.ascontiguousarray(at, dtype=np.int32)
-
-
 def _check_roles(
     ids: NDArray[np.int64],
     labels: NDArray[np.int64],
     train: ArrayLike | None,
     test: ArrayLike | None,
+    validation: ArrayLike | None,
 ) -> NDArray[np.int8]:
-    role = np.full(len(ids), NO_ROLE, dtype=np.int8)
-    test_ids = as_ids(()) if test is None else as_ids(test)
-    for what, nodes in (("test", test_ids), ("train", as_ids(()) if train is None else train)):
-        outside = ~np.isin(as_ids(nodes), ids)
-        if outside.any():
-            raise GraphError(f"{what} node {as_ids(nodes)[outside][0]} is not a node id.")
-    in_test = np.isin(ids, test_ids)
-    in_train = (labels != UNLABELLED) & ~in_test if train is None else np.isin(ids, as_ids(train))
-    if (in_train & in_test).any():
-        raise GraphError(f"node {ids[in_train & in_test][0]} is both a training and a test node.")
+    named = {TEST: test, VALIDATION: validation}
+    others = {role: np.isin(ids, _of_role(ids, role, nodes)) for role, nodes in named.items()}
+    if train is None:
+        in_train = (labels != UNLABELLED) & ~others[TEST] & ~others[VALIDATION]
+    else:
+        in_train = np.isin(ids, _of_role(ids, TRAIN, train))
+    role = np.full(len(ids), CONTEXT, dtype=np.int8)
+    for code, chosen in ({TRAIN: in_train} | others).items():
+        twice = chosen & (role != CONTEXT)
+        if twice.any():
+            words = " and a ".join(_ROLES[c] for c in (int(role[twice][0]), code))
+            raise GraphError(f"node {ids[twice][0]} is both a {words} node.")
+        role[chosen] = code
     if (in_train & (labels == UNLABELLED)).any():
         node = ids[in_train & (labels == UNLABELLED)][0]
         raise GraphError(f"training nodes need a label (node {node} has none).")
-    role[in_train], role[in_test] = TRAIN, TEST
     return role
+
+
+def _of_role(ids: NDArray[np.int64], role: int, nodes: ArrayLike | None) -> NDArray[np.int64]:
+    found = as_ids(() if nodes is None else nodes)
+    outside = ~np.isin(found, ids)
+    if outside.any():
+        raise GraphError(f"{_ROLES[role]} node {found[outside][0]} is not a node id.")
+    return found

@@ -115,3 +115,16 @@ def _again(
             out[ends[indices[e]]] = row
             ends[indices[e]] += 1
     return pointers, out
+
+
+@compiled
+def reverse_of(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Place of (j, i) for every entry (i, j) of a symmetric CSR with sorted rows."""
+    free = indptr.copy()
+    reverse = np.empty(len(indices), dtype=np.int32)
+    for r in range(len(indptr) - 1):
+        for e in range(indptr[r], indptr[r + 1]):
+            # Rows come in ascending order, so the entries (j, .) are met in ascending order too.
+            reverse[e] = free[indices[e]]
+            free[indices[e]] += 1
+    return reverse

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,35 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.checks import real, whole
+from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
 from grapheraser.graph import build, npz, pyg
 from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
-from grapheraser.graph.csr import slices_of
+from grapheraser.graph.csr import reverse_of, slices_of
+from grapheraser.graph.edge_input import EdgeInput, checked_new_edges
+from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
 from grapheraser.graph.induced import induced_edges
 from grapheraser.graph.merkle import MerkleTree
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
 from grapheraser.graph.proof import Proof
 from grapheraser.graph.requests import Removal, Request, coalesce
-from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED
+from grapheraser.graph.roles import (
+    CONTEXT,
+    DEFAULT_CONTEXT,
+    SHARDED_ROLES,
+    TEST,
+    TRAIN,
+    UNLABELLED,
+    VALIDATION,
+)
 from grapheraser.kernels.paged import (
     NOWHERE,
+    OUTGOING,
     ROOM,
     Table,
+    edge_value_rows,
+    entry_values,
     feature_rows,
     labels_at,
     located,
@@ -38,13 +52,15 @@ from grapheraser.kernels.paged import (
 )
 from grapheraser.seeding import generator
 
-_FORMAT = b"grapheraser-graph-2"
-_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x")
+_FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"
+_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values")
+# What is remembered of a graph and follows from its `context`.
+_OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An undirected graph with features and labels, sorted by node id.
+    """A graph with features and labels, sorted by node id; undirected unless it says otherwise.
 
     Nodes are named by ids that survive every deletion. Arrays are indexed by *position*, the rank
     of an id among those present; `positions` translates. Build one with `Graph.from_arrays`,
@@ -60,10 +76,16 @@ class Graph:
         indptr, indices: symmetric CSR adjacency over positions, no self-loops, no duplicates.
         x: float32 CSR ``[n, num_features]``, canonical (sorted columns, no explicit zeros).
         y: int64 ``[n]``, a class in ``[0, num_classes)``, or -1 where it is not known.
-        role: int8 ``[n]``, 1 for training nodes, 2 for test nodes, 0 for neither.
+        role: int8 ``[n]``, 1 for training nodes, 2 for test nodes, 3 for validation nodes, 0 for
+            context nodes, which are none of these.
         num_classes: part of the schema; deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
         notes: what was put right while the graph was built.
+        edge_kind: whether edges have directions, weights and features of their own.
+        edge_values: float32 ``[len(indices), edge_kind.width]``, what each entry of ``indices``
+            carries (see `graph.edge_values`); `edge_weight` and `edge_attr` take it apart.
+        context: which nodes are in shards beside the training nodes: ``none``, ``unlabelled`` (the
+            context nodes) or ``all``; see `with_context`. No part of the fingerprint.
     """
 
     ids: NDArray[np.int64]
@@ -75,9 +97,12 @@ class Graph:
     num_classes: int
     name: str = "graph"
     notes: tuple[str, ...] = ()
+    edge_kind: EdgeKind = PLAIN
+    edge_values: Values = field(default_factory=lambda: NO_VALUES)
+    context: str = DEFAULT_CONTEXT
 
     def __post_init__(self) -> None:
-        for name in ("ids", "indptr", "indices", "y", "role"):
+        for name in ("ids", "indptr", "indices", "y", "role", "edge_values"):
             object.__setattr__(self, name, owned(getattr(self, name)))
         object.__setattr__(self, "x", owned_csr(self.x))
 
@@ -89,13 +114,14 @@ class Graph:
         *,
         name: str = "graph",
         notes: tuple[str, ...] = (),
+        context: str = DEFAULT_CONTEXT,
         tree: MerkleTree | None = None,
         **arrays: Any,
     ) -> Graph:
         """A graph that is held in pages; with its Merkle tree and arrays, where they are known."""
         graph = object.__new__(cls)
         graph.__dict__.update(pages=pages, num_classes=num_classes, name=name, notes=notes)
-        graph.__dict__.update(fresh(**arrays))
+        graph.__dict__.update(context=context, edge_kind=pages.edge_kind, **fresh(**arrays))
         if tree is not None:
             graph.__dict__["tree"] = tree
         return graph
@@ -121,6 +147,9 @@ class Graph:
             consecutive = len(ids) == 0 or ids[-1] == len(ids) - 1
             at = around if consecutive else np.searchsorted(ids, around)
             return {"indptr": indptr, "indices": at.astype(np.int32)}
+        if name == "edge_values":
+            plain = self.edge_kind == PLAIN
+            return {"edge_values": NO_VALUES if plain else edge_value_rows(self.table, places)}
         ids, y, role = self.pages.nodes()
         return {"ids": ids, "y": y, "role": role}
 
@@ -128,7 +157,7 @@ class Graph:
     def pages(self) -> Pages:
         """The pages that hold the graph."""
         rows = (self.ids, self.y, self.role, self.indptr, self.ids[self.indices], self.x)
-        return Pages.of(Rows(*rows))
+        return Pages.of(Rows(*rows, self.edge_values), self.edge_kind)
 
     @property
     def table(self) -> Table:
@@ -151,8 +180,17 @@ class Graph:
         return (
             f"Graph({self.name!r}, nodes={self.num_nodes:,}, edges={self.num_edges:,}, "
             f"features={self.num_features:,}, classes={self.num_classes}, "
-            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,})"
+            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}"
+            + (", directed" if self.directed else "")
+            + (", weighted" if self.edge_kind.weighted else "")
+            + (f", edge features={self.edge_kind.columns:,}" if self.edge_kind.columns else "")
+            + f"{self._others})"
         )
+
+    @property
+    def _others(self) -> str:
+        counts = {"validation": self.validation_nodes, "context": self.context_nodes}
+        return "".join(f", {name}={len(ids):,}" for name, ids in counts.items() if len(ids))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.fingerprint == other.fingerprint
@@ -166,7 +204,7 @@ class Graph:
 
     @property
     def num_edges(self) -> int:
-        """Undirected edges, each counted once."""
+        """Edges, each counted once; in a directed graph, pairs of nodes with an edge or two."""
         known = self.__dict__.get("indices")
         return (self.pages.num_entries if known is None else len(known)) // 2
 
@@ -185,6 +223,38 @@ class Graph:
         """Ids of the test nodes."""
         return read_only(self.ids[self.role == TEST])
 
+    @property
+    def labelled_test_nodes(self) -> NDArray[np.int64]:
+        """Ids of the test nodes whose label is known: those that a score is made of."""
+        return self.ids[(self.role == TEST) & (self.y != UNLABELLED)]
+
+    @cached_property
+    def validation_nodes(self) -> NDArray[np.int64]:
+        """Ids of the validation nodes."""
+        return read_only(self.ids[self.role == VALIDATION])
+
+    @cached_property
+    def context_nodes(self) -> NDArray[np.int64]:
+        """Ids of the nodes that are neither training, validation nor test nodes."""
+        return read_only(self.ids[self.role == CONTEXT])
+
+    @cached_property
+    def sharded_nodes(self) -> NDArray[np.int64]:
+        """Ids of the nodes that shards hold: the training nodes and those that ``context`` adds."""
+        if self.context == "all":
+            return self.ids
+        return read_only(self.ids[np.isin(self.role, SHARDED_ROLES[self.context])])
+
+    @cached_property
+    def num_train(self) -> int:
+        """The number of training nodes."""
+        return len(self.train_nodes)
+
+    @cached_property
+    def num_sharded(self) -> int:
+        """The number of nodes that shards hold."""
+        return len(self.sharded_nodes)
+
     @cached_property
     def degree(self) -> NDArray[np.int64]:
         """Number of neighbours by position."""
@@ -196,21 +266,60 @@ class Graph:
         return read_only(np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degree))
 
     @property
+    def directed(self) -> bool:
+        """Whether edges lead from one node to another; see `from_arrays`."""
+        return self.edge_kind.directed
+
+    @property
     def edge_index(self) -> NDArray[np.int64]:
-        """``[2, 2 * num_edges]`` positions, both directions, PyG's order."""
-        return np.stack([self.sources, self.indices]).astype(np.int64)
+        """Positions of sources and targets, PyG's order.
+
+        ``[2, 2 * num_edges]``, both directions; in a directed graph those that there are.
+        """
+        both = np.stack([self.sources, self.indices]).astype(np.int64)
+        return both[:, self._leading_out] if self.directed else both
+
+    @property
+    def edge_weight(self) -> NDArray[np.float32] | None:
+        """The weight of each edge of `edge_index`; None where edges have none."""
+        return self.edge_kind.weights(self._by_edge) if self.edge_kind.weighted else None
+
+    @property
+    def edge_attr(self) -> NDArray[np.float32] | None:
+        """The feature row of each edge of `edge_index`; None where edges have none."""
+        return self.edge_kind.features(self._by_edge) if self.edge_kind.columns else None
+
+    @property
+    def incoming_weights(self) -> NDArray[np.float32] | None:
+        """The weight with which each entry of ``indices`` comes into its row; None: all 1."""
+        return self.edge_kind.incoming_weights(self.edge_values)
+
+    @property
+    def _leading_out(self) -> NDArray[np.bool_]:
+        """Whether there is an edge from the row to the column of each entry."""
+        return self.edge_kind.directions(self.edge_values) & OUTGOING != 0
+
+    @property
+    def _by_edge(self) -> Values:
+        """What each edge of `edge_index` carries: a row holds what comes in, not what leads out."""
+        if not self.directed:
+            return self.edge_values
+        back = reverse_of(self.indptr.copy(), self.indices.copy())
+        return self.edge_values[back[self._leading_out]]
 
     @property
     def edges(self) -> NDArray[np.int64]:
-        """``[num_edges, 2]`` ids, u < v."""
+        """``[num_edges, 2]`` ids, u < v, whatever their direction."""
         once = self.sources < self.indices
         return np.stack([self.ids[self.sources[once]], self.ids[self.indices[once]]], axis=1)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the content; the same however the graph came to be."""
-        header = np.array([self.num_nodes, self.num_features, self.num_classes], dtype="<i8")
-        return hashlib.sha256(_FORMAT + header.tobytes() + self.tree.root).hexdigest()
+        plain, header = self.edge_kind == PLAIN, [self.num_nodes, self.num_features]
+        header += [self.num_classes, *(() if plain else self.edge_kind)]
+        content = np.array(header, dtype="<i8").tobytes() + self.tree.root
+        return hashlib.sha256((_FORMAT if plain else _FORMAT_WITH_VALUES) + content).hexdigest()
 
     @cached_property
     def tree(self) -> MerkleTree:
@@ -233,58 +342,96 @@ class Graph:
         ids: ArrayLike | None = None,
         train: ArrayLike | None = None,
         test: ArrayLike | None = None,
+        validation: ArrayLike | None = None,
         num_classes: int | None = None,
         each_edge_once: bool = False,
+        edge_weight: ArrayLike | None = None,
+        edge_attr: ArrayLike | None = None,
+        directed: bool = False,
         name: str = "graph",
     ) -> Graph:
         """Build a graph from arrays, checking all of them.
 
         Args:
             x: features ``[n, num_features]``, dense or scipy sparse.
-            edge_index: ``[2, m]`` node ids; one direction or both, the graph is undirected.
+            edge_index: ``[2, m]`` node ids, sources and targets; one direction or both, unless
+                the graph is ``directed``.
             y: class per node ``[n]``, -1 where it is not known.
             ids: the node ids of the rows; default ``0 .. n-1``.
-            train: ids of the training nodes; default all labelled nodes that are not in ``test``.
+            train: ids of the training nodes; default all labelled nodes that are neither in
+                ``test`` nor in ``validation``.
             test: ids of the test nodes; default none.
+            validation: ids of the validation nodes; default none.
             num_classes: default the largest label + 1.
             each_edge_once: the input lists every undirected edge once; no note is made of missing
                 reverses.
+            edge_weight: ``[m]``, finite; duplicate edges, and in an undirected graph both
+                directions of an edge, get the mean of theirs, with a warning.
+            edge_attr: features of the edges ``[m, d]``, finite; likewise.
+            directed: keep the directions of the edges.
             name: for people.
         """
+        given = EdgeInput(edge_weight, edge_attr, directed, each_edge_once)
         fields = build.checked_fields(
-            x, edge_index, y, ids, train, test, num_classes, each_edge_once
+            x, edge_index, y, ids, (train, test, validation), num_classes, given
         )
+        graph = cls._of_fields(fields, name)
+        if graph.edge_kind != PLAIN:
+            _warn_of(graph.notes, name)
+        return graph
+
+    @classmethod
+    def _of_fields(cls, fields: dict[str, Any], name: str) -> Graph:
+        """A graph of checked fields; dense features go straight into pages."""
         if sp.issparse(fields["x"]):
             return cls(**fields, name=name)
         dense, around = fields.pop("x"), fields["ids"][fields["indices"]]
         known = {part: fields[part] for part in ("ids", "y", "role", "indptr")}
-        pages = Pages.of(Rows(**known, neighbours=around, x=dense))
-        return cls.of_pages(pages, name=name, **fields)
+        rows = Rows(**known, neighbours=around, x=dense, values=fields["edge_values"])
+        return cls.of_pages(Pages.of(rows, fields.pop("edge_kind")), name=name, **fields)
 
     @classmethod
     def from_npz(cls, path: str | Path, *, name: str | None = None) -> Graph:
         """Read the compact format: CSR features, every edge once, labels; ids are ``0 .. n-1``.
 
-        Keys: ``x_data x_indices x_indptr x_shape edge_index y``.
+        Keys: ``x_data x_indices x_indptr x_shape edge_index y``, and where edges have them
+        ``edge_weight``, ``edge_attr`` and ``directed`` (a single 0 or 1).
         """
-        x, edge_index, y = npz.read_npz(Path(path))
-        return cls.from_arrays(x, edge_index, y, each_edge_once=True, name=name or Path(path).stem)
+        arrays = npz.read_npz(Path(path))
+        return cls.from_arrays(**arrays, each_edge_once=True, name=name or Path(path).stem)
 
     @classmethod
-    def from_pyg(cls, data: Any, *, num_classes: int | None = None, name: str = "graph") -> Graph:
+    def from_pyg(
+        cls,
+        data: Any,
+        *,
+        num_classes: int | None = None,
+        directed: bool = False,
+        name: str = "graph",
+    ) -> Graph:
         """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
 
-        ``node_id`` gives the ids where it is present. ``train_mask`` and ``test_mask`` give the
-        split; without them every labelled node is a training node (see `with_split`). Everything
-        else is ignored; ``notes`` names ignored edge weights and validation nodes.
+        ``edge_weight`` and ``edge_attr`` stay with their edges. ``node_id`` gives the ids where it
+        is present. ``train_mask``, ``val_mask`` and ``test_mask`` give the split; nodes in none of
+        them are context nodes. Without a ``train_mask`` every labelled node of no other mask is a
+        training node (see `with_split`). A Python warning names every other field, and all that
+        was put right: edges made symmetric, merged or dropped.
+
+        Args:
+            data: the ``Data``, which is left unchanged.
+            num_classes: default the largest label + 1.
+            directed: keep the directions of the edges.
+            name: for people.
         """
-        graph = cls.from_arrays(**pyg.arrays_of(data), num_classes=num_classes, name=name)
-        made = object.__new__(cls)
-        made.__dict__.update(graph.__dict__, notes=graph.notes + pyg.notes_on(data))
-        return made
+        arrays = pyg.arrays_of(data)
+        given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
+        fields = build.checked_fields(**arrays, num_classes=num_classes, given=given)
+        fields["notes"] += pyg.notes_on(data)
+        _warn_of(fields["notes"], name)
+        return cls._of_fields(fields, name)
 
     def to_pyg(self) -> Any:
-        """A PyG ``Data`` with dense ``x``, ``node_id`` and the split as masks."""
+        """A PyG ``Data`` with dense ``x``, ``node_id``, what edges carry and the split as masks."""
         return pyg.data_of(self)
 
     # -- looking things up ------------------------------------------------------------------
@@ -343,6 +490,13 @@ class Graph:
             found[row] = at < len(near) and near[at] == other
         return found
 
+    def values_between(self, nodes: NDArray[np.int64], others: NDArray[np.int64]) -> Values:
+        """What the entries of ``others`` in the rows of ``nodes`` carry, all by id."""
+        if not self.edge_kind.width:
+            return NO_VALUES
+        values: Values = entry_values(self.table, self.places(nodes), others)
+        return values
+
     def neighbours(self, node: int) -> NDArray[np.int64]:
         """Ids of the neighbours of one node, sorted."""
         return self.around([node])
@@ -370,6 +524,7 @@ class Graph:
         ids = np.unique(as_ids(nodes))
         places = self.places(ids)
         indptr, indices = induced_edges(self.table, places, ids)
+        carried = self.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
         x_indptr, columns, values = feature_rows(self.table, places)
         fields = fresh(
             ids=ids,
@@ -380,13 +535,37 @@ class Graph:
             ),
             y=labels_at(self.table, places),
             role=roles_at(self.table, places),
+            edge_values=carried,
         )
-        return Graph(**fields, num_classes=self.num_classes, name=self.name, notes=self.notes)
+        return Graph(**fields, **self._schema, edge_kind=self.edge_kind)
+
+    def trained_subgraph(self, nodes: ArrayLike) -> Graph:
+        """The subgraph on these nodes as shards see it: only training nodes have labels."""
+        inner = self.subgraph(nodes)
+        trained = inner.role == TRAIN
+        if trained.all():
+            return inner
+        return replace(inner, **fresh(y=np.where(trained, inner.y, UNLABELLED)))
 
     @cached_property
     def training_graph(self) -> Graph:
-        """The training nodes and the edges between them: all that a partitioner sees."""
-        return self.subgraph(self.train_nodes)
+        """The nodes that shards hold and the edges between them: all that a partitioner sees."""
+        return self.trained_subgraph(self.sharded_nodes)
+
+    def with_context(self, context: str) -> Graph:
+        """The same data with other nodes in shards; `GraphEraser.fit` calls it with its argument.
+
+        Args:
+            context: ``"none"``: training nodes alone; ``"unlabelled"``: context nodes too;
+                ``"all"``: validation and test nodes as well.
+        """
+        one_of("context", "Graph.with_context", context, tuple(SHARDED_ROLES))
+        if context == self.context:
+            return self
+        made = object.__new__(Graph)
+        kept = {k: v for k, v in self.__dict__.items() if k not in _OF_CONTEXT}
+        made.__dict__.update(kept, context=context)
+        return made
 
     def without(self, request: Request | Sequence[Request] | Removal) -> Graph:
         """A new graph without the data that the request names."""
@@ -396,22 +575,50 @@ class Graph:
         near = np.stack([around, np.repeat(removal.nodes, np.diff(indptr))], axis=1)
         near = near[~np.isin(near[:, 0], removal.nodes)]
         pairs = np.concatenate([near, removal.edges, removal.edges[:, ::-1]])
-        touched = np.union1d(pairs[:, 0], removal.features)
+        touched = np.union1d(np.union1d(pairs[:, 0], removal.features), removal.labels)
         entries = np.stack([self.places(pairs[:, 0]), pairs[:, 1]], axis=1)
         entries = entries[np.lexsort((entries[:, 1], entries[:, 0]))]
         pages = self.pages.without(gone, entries, self.places(removal.features))
-        return self._changed(pages, touched)
+        pages = pages.unlabelled(located(pages.table, removal.labels))
+        graph = self._changed(pages, touched)
+        lost = self._sharded_among(removal.nodes)
+        if self.context == "none":  # then a node without a label leaves its shard
+            lost += self._sharded_among(removal.labels)
+        return graph._counted(self, -self.trained_among(removal), -lost)
+
+    def trained_among(self, removal: Removal) -> int:
+        """How many training nodes a removal takes: nodes that go, and those without a label."""
+        named = np.concatenate([removal.nodes, removal.labels])
+        return int((self.roles(named) == TRAIN).sum())
 
     def with_node(
-        self, node: int, features: ArrayLike | sp.sparray, label: int, neighbours: ArrayLike
+        self,
+        node: int,
+        features: ArrayLike | sp.sparray,
+        label: int,
+        neighbours: ArrayLike,
+        *,
+        edge_weight: ArrayLike | None = None,
+        edge_attr: ArrayLike | None = None,
     ) -> Graph:
-        """A new graph with one more training node."""
+        """A new graph with one more training node.
+
+        Args:
+            node: its id.
+            features: its feature row.
+            label: its class.
+            neighbours: ids of its neighbours; in a directed graph edges lead both ways.
+            edge_weight: one number for each neighbour, where edges have weights.
+            edge_attr: one row for each neighbour, where edges have features.
+        """
         if as_ids([node]).shape != (1,):
             raise ParameterError.of("node", "Graph.with_node", "one node id", node)
         if self.contains([node])[0]:
             raise GraphError(f"node {node} is in the graph already.")
         row = build.check_new_row(node, features, label, self.num_features, self.num_classes)
-        others = np.unique(as_ids(neighbours))
+        others, values = checked_new_edges(
+            as_ids(neighbours), edge_weight, edge_attr, self.edge_kind
+        )
         places = self.places(others)
         rows = Rows(
             np.array([node], dtype=np.int64),
@@ -420,9 +627,36 @@ class Graph:
             np.array([0, len(others)], dtype=np.int64),
             others,
             row.toarray() if self.pages.dense else row,
+            values,
         )
         pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
-        return self._changed(self.pages.with_rows(rows, pairs), np.union1d(others, [node]))
+        pages = self.pages.with_rows(rows, pairs, values)
+        return self._changed(pages, np.union1d(others, [node]))._counted(self, 1, 1)
+
+    def without_weights(self) -> Graph:
+        """The same graph, its edges without weights."""
+        return self._of_kind(self.edge_kind._replace(weighted=False))
+
+    def without_edge_attr(self) -> Graph:
+        """The same graph, its edges without features of their own."""
+        return self._of_kind(self.edge_kind._replace(columns=0))
+
+    def undirected(self) -> Graph:
+        """The same graph with edges that lead both ways.
+
+        Where they did before with other weights or features, these get the mean.
+        """
+        return self._of_kind(self.edge_kind._replace(directed=False))
+
+    def _of_kind(self, kind: EdgeKind) -> Graph:
+        if kind == self.edge_kind:
+            return self
+        back = reverse_of(self.indptr.copy(), self.indices.copy())
+        values = converted(self.edge_values, back, self.edge_kind, kind)
+        if not self.pages.dense:
+            return replace(self, edge_kind=kind, **fresh(edge_values=values))
+        pages = Pages.of(self.pages.rows()._replace(values=values), kind)
+        return Graph.of_pages(pages, **self._schema)
 
     def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
         """The same graph with a random train/test split of its labelled nodes."""
@@ -437,10 +671,30 @@ class Graph:
         if not self.pages.dense:
             return replace(self, **fresh(role=role))
         rows = self.pages.rows()._replace(role=role)
-        return Graph.of_pages(Pages.of(rows), self.num_classes, name=self.name, notes=self.notes)
+        return Graph.of_pages(Pages.of(rows, self.edge_kind), **self._schema)
+
+    @property
+    def _schema(self) -> dict[str, Any]:
+        names = ("num_classes", "name", "notes", "context")
+        return {name: getattr(self, name) for name in names}
 
     def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:
         """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
         known = self.__dict__.get("tree")
         tree = None if known is None else known.changed(pages, touched)
-        return Graph.of_pages(pages, self.num_classes, name=self.name, notes=self.notes, tree=tree)
+        return Graph.of_pages(pages, **self._schema, tree=tree)
+
+    def _counted(self, before: Graph, trained: int, sharded: int) -> Graph:
+        """This graph, which has so many training nodes and nodes in shards more than before."""
+        for name, more in (("num_train", trained), ("num_sharded", sharded)):
+            if name in before.__dict__:
+                self.__dict__[name] = before.__dict__[name] + more
+        return self
+
+    def _sharded_among(self, nodes: NDArray[np.int64]) -> int:
+        return int(np.isin(self.roles(nodes), SHARDED_ROLES[self.context]).sum())
+
+
+def _warn_of(notes: Sequence[str], name: str) -> None:
+    for note in notes:
+        warnings.warn(f"graph '{name}': {note}.", stacklevel=3)

@@ -5,6 +5,7 @@ the most significant first. Below the last level lies the leaf of a node. The di
 node is that of the branches that hold anything:
 
     leaf   SHA-256(0, id, label, role, number of neighbours, their ids, columns, values)
+           SHA-256(2, the same, what each neighbour's entry carries), where edges carry anything
     node   SHA-256(1, two bytes that say which branches are there, their digests)
 
 So a change costs as much as it touches, times the levels. A proof shows, level by level, the other
@@ -27,6 +28,7 @@ from grapheraser.graph.pages import Pages
 from grapheraser.graph.proof import EMPTY, LEVELS, Proof, Step, joined
 from grapheraser.kernels.paged import (
     ROOM,
+    edge_value_rows,
     feature_rows,
     labels_at,
     located,
@@ -35,7 +37,7 @@ from grapheraser.kernels.paged import (
     roles_at,
 )
 
-_LEAF = b"\x00"
+_LEAF, _LEAF_WITH_VALUES = b"\x00", b"\x02"
 _SIXTEENS = 16 ** np.arange(1, LEVELS, dtype=np.int64)
 
 Ids = NDArray[np.int64]
@@ -112,6 +114,7 @@ class MerkleTree:
         if not self.pages.directory.same_blocks(pages.directory):
             return self._recut(pages, touched)
         moved = (old.nodes != new.nodes) | (old.edges != new.edges) | (old.features != new.features)
+        moved |= old.values != new.values
         leaves, inner = list(self.leaves), dict(self.inner)
         places = located(new, touched)
         digests = leaf_digests(pages, places)
@@ -189,11 +192,15 @@ def leaf_digests(pages: Pages, places: Ids) -> Digests:
     head, near = heads.tobytes(), around.astype("<i8", copy=False).tobytes()
     column, value = columns.astype("<i4", copy=False).tobytes(), values.astype("<f4").tobytes()
     ends, x_ends = (8 * indptr).tolist(), (4 * x_indptr).tolist()
+    width, tag = table.edge_width, _LEAF_WITH_VALUES if table.edge_width else _LEAF
+    carried = edge_value_rows(table, places).astype("<f4", copy=False).tobytes() if width else b""
     sha, parts = hashlib.sha256, []
     for i in range(len(places)):
         start, end = x_ends[i], x_ends[i + 1]
         content = head[32 * i : 32 * i + 32] + near[ends[i] : ends[i + 1]]
-        parts.append(sha(_LEAF + content + column[start:end] + value[start:end]).digest())
+        content += column[start:end] + value[start:end]
+        content += carried[ends[i] // 2 * width : ends[i + 1] // 2 * width]
+        parts.append(sha(tag + content).digest())
     return np.frombuffer(b"".join(parts), dtype=np.uint8).reshape(-1, 32)
 
 

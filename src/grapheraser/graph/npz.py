@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_int64
 
+_NEEDED = ("x_data", "x_indices", "x_indptr", "x_shape", "edge_index", "y")
+_CARRIED = ("edge_weight", "edge_attr", "directed")
 
-def read_npz(path: Path) -> tuple[sp.csr_array, NDArray[Any], NDArray[Any]]:
-    """Read features, edges and labels; see `Graph.from_npz`."""
+
+def read_npz(path: Path) -> dict[str, Any]:
+    """The arguments of `Graph.from_arrays`; see `Graph.from_npz`."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as z:
-            keys = ("x_data", "x_indices", "x_indptr", "x_shape", "edge_index", "y")
-            missing = [key for key in keys if key not in z.files]
+            missing = [key for key in _NEEDED if key not in z.files]
             if missing:
                 raise GraphError(f"{path}: keys {missing} are missing (found {z.files}).")
-            arrays: dict[str, NDArray[Any]] = {key: z[key] for key in keys}
+            there = [key for key in (*_NEEDED, *_CARRIED) if key in z.files]
+            arrays: dict[str, NDArray[Any]] = {key: z[key] for key in there}
     except FileNotFoundError:
         raise GraphError(f"{path}: no such file.") from None
     except GraphError:
@@ -34,7 +37,16 @@ def read_npz(path: Path) -> tuple[sp.csr_array, NDArray[Any], NDArray[Any]]:
         x = _csr(arrays)
     except ValueError as error:
         raise GraphError(f"{path}: the feature matrix is malformed ({error}).") from error
-    return x, arrays["edge_index"], arrays["y"]
+    found = {"x": x, "edge_index": arrays["edge_index"], "y": arrays["y"]}
+    found |= {key: arrays[key] for key in _CARRIED[:2] if key in arrays}
+    return found | {"directed": _directed(path, arrays)}
+
+
+def _directed(path: Path, arrays: dict[str, NDArray[Any]]) -> bool:
+    given = arrays.get("directed", np.zeros(1, dtype=bool))
+    if given.size != 1 or not np.isin(given, (0, 1)).all():
+        raise GraphError(f"{path}: 'directed' must be a single 0 or 1 (found {given.tolist()}).")
+    return bool(given.item())
 
 
 def _csr(arrays: dict[str, NDArray[Any]]) -> sp.csr_array:

@@ -1,4 +1,4 @@
-"""A page as three blocks of memory, and the rows that go into it; see `kernels.paged`."""
+"""A page as blocks of memory, and the rows that go into it; see `kernels.paged`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grapheraser.graph.edge_values import NO_VALUES, Values
+from grapheraser.graph.roles import CONTEXT, TRAIN, UNLABELLED
 from grapheraser.kernels.compiled import compiled
 
 Block = NDArray[np.uint8]
 Ids = NDArray[np.int64]
 
+NOTHING: Block = np.zeros(0, dtype=np.uint8)
+NOTHING.flags.writeable = False
+
 
 class Page(NamedTuple):
-    """The three blocks of a page; see `kernels.paged`."""
+    """The blocks of a page; see `kernels.paged`."""
 
     nodes: Block
     edges: Block
     features: Block
+    values: Block = NOTHING
 
 
 class Rows(NamedTuple):
@@ -30,6 +36,7 @@ class Rows(NamedTuple):
         ids, y, role: of each node.
         indptr, neighbours: ids of the neighbours of each.
         x: float32 ``[len(ids), num_features]``, dense or CSR.
+        values: what each entry of ``neighbours`` carries; see `edge_values`.
     """
 
     ids: Ids
@@ -38,6 +45,7 @@ class Rows(NamedTuple):
     indptr: Ids
     neighbours: Ids
     x: sp.csr_array | NDArray[np.float32]
+    values: Values = NO_VALUES
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
@@ -55,6 +63,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
         np.concatenate([*indptr, ends[-1:]]),
         np.concatenate([part.neighbours for part in parts]),
         x,
+        np.concatenate([part.values for part in parts]),
     )
 
 
@@ -68,16 +77,18 @@ def sliced(rows: Rows, low: int, high: int) -> Rows:
         rows.indptr[low : high + 1] - first,
         rows.neighbours[first:last],
         rows.x[low:high],
+        rows.values[first:last],
     )
 
 
-def no_rows(num_features: int, dense: bool) -> Rows:
+def no_rows(num_features: int, dense: bool, edge_width: int) -> Rows:
     """The rows of no nodes."""
     none = np.zeros(0, dtype=np.int64)
     x = np.zeros((0, num_features), dtype=np.float32)
     pointers = np.zeros(1, dtype=np.int64)
     features = x if dense else sp.csr_array(x)
-    return Rows(none, none, none.astype(np.int8), pointers, none, features)
+    values = np.zeros((0, edge_width), dtype=np.float32)
+    return Rows(none, none, none.astype(np.int8), pointers, none, features, values)
 
 
 def packed(rows: Rows, counts: NDArray[np.int64]) -> list[Page]:
@@ -89,8 +100,13 @@ def packed(rows: Rows, counts: NDArray[np.int64]) -> list[Page]:
         end += count
         nodes = _packed_nodes(part.ids, part.y, part.role)
         edges = _bytes(part.indptr.astype(np.int64), part.neighbours)
-        pages.append(Page(nodes, edges, packed_features(part.x)))
+        pages.append(Page(nodes, edges, packed_features(part.x), packed_values(part.values)))
     return pages
+
+
+def packed_values(values: Values) -> Block:
+    """The block of what the entries of a page carry."""
+    return _bytes(values) if values.shape[1] else NOTHING
 
 
 def _packed_nodes(ids: Ids, y: NDArray[Any], role: NDArray[np.int8]) -> Block:
@@ -115,12 +131,19 @@ def _bytes(*arrays: NDArray[Any]) -> Block:
     return out
 
 
-def unpacked(page: Page, count: int, num_features: int, dense: bool) -> Rows:
+def unpacked(page: Page, count: int, num_features: int, dense: bool, edge_width: int) -> Rows:
     """The rows of a page of so many nodes."""
     ids, y, role = unpacked_nodes(page.nodes, count)
     words = page.edges.view(np.int64)
     x = unpacked_features(page.features, count, num_features, dense)
-    return Rows(ids, y.astype(np.int64), role, words[: count + 1], words[count + 1 :], x)
+    pointers, around = words[: count + 1], words[count + 1 :]
+    values = unpacked_values(page.values, edge_width)
+    return Rows(ids, y.astype(np.int64), role, pointers, around, x, values)
+
+
+def unpacked_values(block: Block, edge_width: int) -> Values:
+    """What the entries of a page carry ``[entries, edge_width]``."""
+    return block.view(np.float32).reshape(-1, edge_width) if edge_width else NO_VALUES
 
 
 def unpacked_nodes(block: Block, count: int) -> tuple[Ids, NDArray[np.int32], NDArray[np.int8]]:
@@ -146,6 +169,15 @@ def kept_nodes(block: Block, keep: NDArray[np.bool_]) -> Block:
     """The nodes block without the rows that go."""
     ids, y, role = unpacked_nodes(block, len(keep))
     return _packed_nodes(ids[keep], y[keep], role[keep])
+
+
+def unlabelled_nodes(block: Block, count: int, rows: Ids) -> Block:
+    """The nodes block where some rows have no label; training nodes among them become context."""
+    ids, labels, roles = unpacked_nodes(block, count)
+    y, role = labels.copy(), roles.copy()
+    y[rows] = UNLABELLED
+    role[rows] = np.where(role[rows] == TRAIN, CONTEXT, role[rows])
+    return _packed_nodes(ids, y, role)
 
 
 def edited_edges(block: Block, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Block:
@@ -186,11 +218,49 @@ def _edited_words(words: Ids, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> I
     return out
 
 
-def extended_edges(block: Block, count: int, rows: Ids, ids: Ids) -> Block:
-    """Edges of so many rows with these (row, id) pairs, each in its place in the order of ids."""
-    words = block.view(np.int64)
+def edited_values(page: Page, width: int, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Block:
+    """What the entries that `edited_edges` leaves of a page carry."""
+    if not width or (len(rows) == 0 and keep.all()):
+        return page.values
+    stays = _stays(page.edges.view(np.int64), keep, rows, np.ascontiguousarray(ids))
+    return packed_values(unpacked_values(page.values, width)[stays])
+
+
+@compiled
+def _stays(words: Ids, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> NDArray[np.bool_]:
+    """Whether each entry of a page is in a row to keep, and none of these (row, id) pairs."""
+    count, pair = len(keep), 0
+    out = np.empty(words[count], dtype=np.bool_)
+    for row in range(count):
+        while pair < len(rows) and rows[pair] < row:
+            pair += 1
+        for e in range(words[row], words[row + 1]):
+            named = pair < len(rows) and rows[pair] == row and ids[pair] == words[count + 1 + e]
+            out[e] = keep[row] and not named
+            pair += named
+    return out
+
+
+def extended_edges(
+    page: Page, count: int, rows: Ids, ids: Ids, values: Values
+) -> tuple[Block, Block]:
+    """A page's edges and what they carry, with more (row, id) pairs.
+
+    Args:
+        page: of so many rows.
+        count: see ``page``.
+        rows: of the pairs.
+        ids: of the pairs; each goes to its place in the order of ids.
+        values: what the new entries carry.
+    """
+    words = page.edges.view(np.int64)
     owner = np.repeat(np.arange(count), np.diff(words[: count + 1]))
     owner, other = np.concatenate([owner, rows]), np.concatenate([words[count + 1 :], ids])
     order = np.lexsort((other, owner))
     lengths = np.bincount(owner, minlength=count)
-    return _bytes(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), other[order])
+    edges = _bytes(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), other[order])
+    width = values.shape[1]
+    if not width:
+        return edges, page.values
+    carried = np.concatenate([unpacked_values(page.values, width), values])
+    return edges, packed_values(carried[order])

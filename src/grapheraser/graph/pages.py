@@ -16,12 +16,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grapheraser.graph.directory import WHOLE, Directory
+from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values
 from grapheraser.graph.packing import (
     Block,
     Ids,
     Page,
     Rows,
     edited_edges,
+    edited_values,
     extended_edges,
     joined,
     kept_nodes,
@@ -29,6 +31,7 @@ from grapheraser.graph.packing import (
     packed,
     packed_features,
     sliced,
+    unlabelled_nodes,
     unpacked,
     unpacked_features,
     unpacked_nodes,
@@ -46,6 +49,7 @@ class Pages:
         num_features: columns.
         dense: whether features are kept with their zeros.
         num_entries: twice the number of edges.
+        edge_kind: what each entry carries.
     """
 
     directory: Directory
@@ -53,16 +57,17 @@ class Pages:
     num_features: int
     dense: bool
     num_entries: int
+    edge_kind: EdgeKind
     table: Table = field(repr=False)
 
     @classmethod
-    def of(cls, rows: Rows) -> Pages:
+    def of(cls, rows: Rows, edge_kind: EdgeKind = PLAIN) -> Pages:
         """Pack all nodes of a graph."""
         dense = not sp.issparse(rows.x)
         directory = Directory.of(rows.ids)
         pages = tuple(packed(rows, directory.counts))
         entries = len(rows.neighbours)
-        return cls.made(directory, pages, int(rows.x.shape[1]), dense, entries)
+        return cls.made(directory, pages, int(rows.x.shape[1]), dense, entries, edge_kind)
 
     @classmethod
     def made(
@@ -72,19 +77,21 @@ class Pages:
         num_features: int,
         dense: bool,
         num_entries: int,
+        edge_kind: EdgeKind = PLAIN,
     ) -> Pages:
         """From pages that are packed already."""
-        first, shift = directory.radix
         addresses = np.array([_addresses(page) for page in pages], dtype=np.int64)
-        three = _three(np.ascontiguousarray(addresses.reshape(-1, 3).T))
-        width = num_features if dense else -1
-        table = Table(directory.starts, first, shift, directory.counts, *three, width)
-        return cls(directory, tuple(pages), num_features, dense, num_entries, table)
+        addresses = np.ascontiguousarray(addresses.reshape(-1, 4).T)
+        table = _table(directory, addresses, num_features if dense else -1, edge_kind)
+        return cls(directory, tuple(pages), num_features, dense, num_entries, edge_kind, table)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Addresses mean nothing to another process."""
-        parts = (self.directory, self.pages, self.num_features, self.dense, self.num_entries)
-        return Pages.made, parts
+        return Pages.made, (self.directory, self.pages, *self._shape, self.edge_kind)
+
+    @property
+    def _shape(self) -> tuple[int, bool, int]:
+        return self.num_features, self.dense, self.num_entries
 
     @property
     def num_nodes(self) -> int:
@@ -106,11 +113,11 @@ class Pages:
         high = len(self.pages) if high is None else high
         counts = self.directory.counts[low:high].tolist()
         parts = [
-            unpacked(page, count, self.num_features, self.dense)
+            unpacked(page, count, self.num_features, self.dense, self.edge_kind.width)
             for page, count in zip(self.pages[low:high], counts, strict=True)
         ]
         if not parts:
-            parts = [no_rows(self.num_features, self.dense)]
+            parts = [no_rows(self.num_features, self.dense, self.edge_kind.width)]
         return joined(parts)
 
     def without(self, nodes: Ids, pairs: NDArray[np.int64], cleared: Ids) -> Pages:
@@ -125,49 +132,66 @@ class Pages:
         pages = list(self.pages)
         counts = self.directory.counts.copy()
         table = self.table
-        addresses = np.stack([table.nodes, table.edges, table.features])
+        addresses = np.stack([table.nodes, table.edges, table.features, table.values])
         touched = np.unique(np.concatenate([nodes, pairs[:, 0], cleared]) // ROOM).tolist()
         for number in touched:
             count, page = int(counts[number]), pages[number]
             keep = np.ones(count, dtype=np.bool_)
             keep[_within(nodes, number) % ROOM] = False
             entries = pairs[slice(*np.searchsorted(pairs[:, 0], _range(number)))]
+            gone_from = (keep, entries[:, 0] % ROOM, entries[:, 1])
             new = Page(
                 page.nodes if keep.all() else kept_nodes(page.nodes, keep),
-                edited_edges(page.edges, keep, entries[:, 0] % ROOM, entries[:, 1]),
+                edited_edges(page.edges, *gone_from),
                 self._cleared(page.features, keep, _within(cleared, number) % ROOM),
+                edited_values(page, self.edge_kind.width, *gone_from),
             )
             pages[number], counts[number] = new, keep.sum()
             addresses[:, number] = _addresses(new)
         gone = int(sum(self._degrees(nodes))) + len(pairs)
         directory = self.directory.recounted(counts)
-        first, shift = directory.radix
         made = Pages(
             directory,
             tuple(pages),
             self.num_features,
             self.dense,
             self.num_entries - gone,
-            Table(directory.starts, first, shift, counts, *_three(addresses), table.width),
+            self.edge_kind,
+            _table(directory, addresses, table.width, self.edge_kind),
         )
         lost = np.unique(nodes // ROOM).tolist()
         return made._rejoined([int(self.directory.starts[number]) for number in lost])
 
-    def with_rows(self, rows: Rows, pairs: NDArray[np.int64]) -> Pages:
+    def unlabelled(self, places: Ids) -> Pages:
+        """With some nodes that have no label any more; training nodes become context nodes."""
+        pages = list(self.pages)
+        for number in np.unique(places // ROOM).tolist():
+            rows = places[places // ROOM == number] % ROOM
+            count = int(self.directory.counts[number])
+            nodes = unlabelled_nodes(pages[number].nodes, count, rows)
+            pages[number] = pages[number]._replace(nodes=nodes)
+        if len(places) == 0:
+            return self
+        return Pages.made(self.directory, pages, *self._shape, self.edge_kind)
+
+    def with_rows(self, rows: Rows, pairs: NDArray[np.int64], values: Values = NO_VALUES) -> Pages:
         """With more nodes, none of which is there, and with their ids in their neighbours' rows.
 
         Args:
             rows: the new nodes.
             pairs: ``[m, 2]``, a place and the id of a neighbour to put into its row; sorted.
+            values: what the entries of these pairs carry.
         """
         pages = list(self.pages)
         for number in np.unique(pairs[:, 0] // ROOM).tolist():
-            entries = pairs[slice(*np.searchsorted(pairs[:, 0], _range(number)))]
-            count, page = int(self.directory.counts[number]), pages[number]
-            edges = extended_edges(page.edges, count, entries[:, 0] % ROOM, entries[:, 1])
-            pages[number] = page._replace(edges=edges)
+            part = slice(*np.searchsorted(pairs[:, 0], _range(number)))
+            count, page, entries = int(self.directory.counts[number]), pages[number], pairs[part]
+            edges, carried = extended_edges(
+                page, count, entries[:, 0] % ROOM, entries[:, 1], values[part]
+            )
+            pages[number] = page._replace(edges=edges, values=carried)
         entries_after = self.num_entries + len(pairs) + len(rows.neighbours)
-        parts = (self.num_features, self.dense, entries_after)
+        parts = (self.num_features, self.dense, entries_after, self.edge_kind)
         made = Pages.made(self.directory, pages, *parts)
         for at in range(len(rows.ids)):
             made = made._with_row(sliced(rows, at, at + 1))
@@ -213,7 +237,7 @@ class Pages:
         fresh = packed(joined(rows), blocks.counts) if rows else []
         pages = (*self.pages[:low], *fresh, *self.pages[high:])
         directory = self.directory.replaced(low, high, blocks)
-        return Pages.made(directory, pages, self.num_features, self.dense, self.num_entries)
+        return Pages.made(directory, pages, *self._shape, self.edge_kind)
 
     def _degrees(self, places: Ids) -> list[int]:
         found = []
@@ -248,11 +272,17 @@ def _range(page: int) -> tuple[int, int]:
     return page * ROOM, (page + 1) * ROOM
 
 
-def _three(addresses: NDArray[np.int64]) -> tuple[Ids, Ids, Ids]:
-    nodes, edges, features = addresses
-    return nodes, edges, features
+def _addresses(page: Page) -> list[int]:
+    return [block.__array_interface__["data"][0] for block in page]
 
 
-def _addresses(page: Page) -> tuple[int, int, int]:
-    nodes, edges, features = (block.__array_interface__["data"][0] for block in page)
-    return nodes, edges, features
+def _table(
+    directory: Directory, addresses: NDArray[np.int64], width: int, edge_kind: EdgeKind
+) -> Table:
+    """The table of pages whose blocks lie at these addresses ``[4, num_pages]``."""
+    nodes, edges, features, values = addresses
+    return Table(
+        *(directory.starts, *directory.radix, directory.counts),
+        *(nodes, edges, features, values),
+        *(width, edge_kind.width, edge_kind.directed, edge_kind.weighted),
+    )

@@ -10,17 +10,39 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array
-from grapheraser.graph.roles import TEST, TRAIN
+from grapheraser.graph.roles import TEST, TRAIN, VALIDATION
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
 
 
+# What `Graph.from_pyg` reads; ``num_nodes`` is a field only where it can't be told otherwise.
+_READ = ("x", "edge_index", "y", "node_id", "num_nodes", "train_mask", "val_mask", "test_mask")
+_CARRIED = ("edge_weight", "edge_attr")
+# What to do with fields that are often there, and have no part in a graph.
+_INSTEAD = {
+    "pos": "put positions into 'x' if the model should see them",
+    "n_id": "name it 'node_id' if these are the ids to keep",
+    "edge_type": "put it into 'edge_attr', one column per type",
+    "batch": "a graph is one graph, whatever it is made of",
+}
+
+
 def arrays_of(data: Any) -> dict[str, Any]:
-    """The arguments of `Graph.from_arrays` for a PyG ``Data``; see `Graph.from_pyg`."""
+    """What `build.checked_fields` needs of a PyG ``Data``; see `Graph.from_pyg`."""
+    if hasattr(data, "node_types"):
+        raise GraphError(
+            "heterogeneous graphs are not supported (found several types of nodes).",
+            hint="data.to_homogeneous() makes one type of them.",
+        )
     for key in ("x", "edge_index", "y"):
         if getattr(data, key, None) is None:
-            raise GraphError(f"a PyG Data needs 'x', 'edge_index' and 'y' (found no '{key}').")
+            raise GraphError(
+                f"a PyG Data needs 'x', 'edge_index' and 'y' (found no '{key}').",
+                hint="make an edge_index of 'adj_t': torch.stack(data.adj_t.t().coo()[:2])."
+                if key == "edge_index" and getattr(data, "adj_t", None) is not None
+                else None,
+            )
     n = int(data.num_nodes)
     given = getattr(data, "node_id", None)
     ids = np.arange(n) if given is None else as_array(given, "'node_id'")
@@ -35,31 +57,36 @@ def arrays_of(data: Any) -> dict[str, Any]:
         raise GraphError(
             f"edge_index must be in [0, {n - 1}] (found {edge_index.min()} to {edge_index.max()})."
         )
-    train, test = _mask(data, "train_mask", n), _mask(data, "test_mask", n)
+    masks = [_mask(data, key, n) for key in ("train_mask", "test_mask", "val_mask")]
     return {
         "x": _features(data.x),
         "edge_index": ids[edge_index.astype(np.int64)],
-        "y": as_array(data.y, "labels").reshape(-1),
+        "y": _labels(data.y),
         "ids": ids,
-        "train": None if train is None else ids[train],
-        "test": None if test is None else ids[test],
+        "split": tuple(None if mask is None else ids[mask] for mask in masks),
+        **{key: getattr(data, key, None) for key in _CARRIED},
     }
 
 
 def notes_on(data: Any) -> tuple[str, ...]:
     """Notes on the content of a PyG ``Data`` that a `Graph` ignores."""
-    notes = [
-        f"'{key}' is not used: edges have no weights"
-        for key in ("edge_weight", "edge_attr")
-        if getattr(data, key, None) is not None
-    ]
-    if getattr(data, "val_mask", None) is not None:
-        notes.append(
-            "'val_mask' is not used: its nodes are neither training nor test nodes"
-            if getattr(data, "train_mask", None) is not None
-            else "'val_mask' is not used: without 'train_mask', all labelled nodes train"
-        )
+    notes = []
+    for key in data.keys():  # noqa: SIM118  a Data is no mapping
+        if key not in (*_READ, *_CARRIED) and getattr(data, key, None) is not None:
+            instead = _INSTEAD.get(key, "delete it from the Data, or make it part of 'x'")
+            notes.append(f"'{key}' is not used: {instead}")
     return tuple(notes)
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    labels = as_array(y, "labels")
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        raise GraphError(
+            f"a node has one class: labels must be a flat integer array (found shape "
+            f"{list(labels.shape)}, several labels per node).",
+            hint="choose one column: data.y = data.y[:, 0].",
+        )
+    return labels.reshape(-1)
 
 
 def _mask(data: Any, key: str, n: int) -> NDArray[np.bool_] | None:
@@ -87,12 +114,15 @@ def data_of(graph: Graph) -> Any:
     import torch
     from torch_geometric.data import Data
 
+    carried = {"edge_weight": graph.edge_weight, "edge_attr": graph.edge_attr}
     return Data(
+        **{key: torch.tensor(values) for key, values in carried.items() if values is not None},
         x=torch.from_numpy(graph.x.toarray()),
         edge_index=torch.from_numpy(graph.edge_index),
         y=torch.from_numpy(graph.y.copy()),
         node_id=torch.from_numpy(graph.ids.copy()),
         train_mask=torch.from_numpy(graph.role == TRAIN),
+        val_mask=torch.from_numpy(graph.role == VALIDATION),
         test_mask=torch.from_numpy(graph.role == TEST),
     )
 

@@ -7,7 +7,7 @@ graph and merges them into one `Removal` without repetitions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.canonical import digest_of
 from grapheraser.errors import NothingToForgetError, ParameterError, UnknownEdgeError
+from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
 
 if TYPE_CHECKING:
@@ -73,7 +74,20 @@ class Edges:
         object.__setattr__(self, "pairs", tuple(sorted(canonical)))
 
 
-Request: TypeAlias = Nodes | Edges | Features
+@dataclass(frozen=True)
+class Labels:
+    """Forget the labels of these nodes; the nodes, their features and edges stay.
+
+    Training nodes become context nodes. One id, or any iterable, array or tensor of them.
+    """
+
+    ids: tuple[int, ...]
+
+    def __init__(self, ids: Iterable[int] | ArrayLike) -> None:
+        object.__setattr__(self, "ids", _canonical_ids("Labels", ids))
+
+
+Request: TypeAlias = Nodes | Edges | Features | Labels
 
 
 @dataclass(frozen=True)
@@ -85,22 +99,24 @@ class Removal:
         edges: ids ``[m, 2]`` (u < v) of further edges to remove; none touches one of ``nodes``.
         features: sorted ids of further nodes whose features to remove; none is among ``nodes``.
         digest: SHA-256 of the request as made, whatever the order of its parts.
+        labels: sorted ids of further nodes whose labels to remove; none is among ``nodes``.
     """
 
     nodes: NDArray[np.int64]
     edges: NDArray[np.int64]
     features: NDArray[np.int64]
     digest: str
+    labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
     """Return one request, or a sequence of them, as a tuple."""
-    given = (request,) if isinstance(request, Nodes | Edges | Features) else request
+    given = (request,) if isinstance(request, Request) else request
     requests = tuple(given) if isinstance(given, Iterable) else (given,)
     for item in requests:
-        if not isinstance(item, Nodes | Edges | Features):
+        if not isinstance(item, Request):
             raise ParameterError(
-                f"a request must be Nodes, Edges, Features or a list of them. Got {item!r}."
+                f"a request must be Nodes, Edges, Features, Labels or a list of them. Got {item!r}."
             )
     return requests
 
@@ -110,6 +126,7 @@ def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
     nodes: set[int] = set()
     edges: set[tuple[int, int]] = set()
     features: set[int] = set()
+    labels: set[int] = set()
     for request in requests:
         match request:
             case Nodes(ids):
@@ -118,7 +135,10 @@ def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
                 edges.update(pairs)
             case Features(ids):
                 features.update(ids)
-    return {
+            case Labels(ids):
+                labels.update(ids)
+    form: dict[str, Any] = {"labels": sorted(labels)} if labels else {}
+    return form | {
         "edges": [list(pair) for pair in sorted(edges)],
         "features": sorted(features),
         "nodes": sorted(nodes),
@@ -135,12 +155,13 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
     requests = as_requests(request)
     form = canonical_form(requests)
     if not any(form.values()):
-        raise NothingToForgetError("the request names no node, edge or feature row.")
+        raise NothingToForgetError("the request names no node, edge, feature row or label.")
     nodes = np.array(form["nodes"], dtype=np.int64)
     edges = np.array(form["edges"], dtype=np.int64).reshape(-1, 2)
     features = np.array(form["features"], dtype=np.int64)
+    labels = np.array(form.get("labels", ()), dtype=np.int64)
 
-    for named in (nodes, edges.ravel(), features):
+    for named in (nodes, edges.ravel(), features, labels):
         graph.places(named)
     missing = ~graph.has_edges(edges)
     if missing.any():
@@ -150,7 +171,7 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
             "requested edges do not exist).",
             hint="it never existed, or it has been forgotten already.",
         )
-    # Removing a node removes its edges and features: drop what else the request says of them.
+    # Removing a node removes all that it has: drop what else the request says of it.
     edges = edges[~np.isin(edges, nodes).any(axis=1)]
     features = features[~np.isin(features, nodes)]
     empty = np.diff(feature_rows(graph.table, graph.places(features))[0]) == 0
@@ -159,7 +180,14 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
             f"node {features[empty][0]} has no features to forget "
             f"({int(empty.sum())} of {len(features)} requested rows are empty)."
         )
-    return Removal(nodes, edges, features, request_digest(requests))
+    labels = labels[~np.isin(labels, nodes)]
+    unknown = graph.labels(labels) == UNLABELLED
+    if unknown.any():
+        raise NothingToForgetError(
+            f"node {labels[unknown][0]} has no label to forget "
+            f"({int(unknown.sum())} of {len(labels)} requested labels are not known)."
+        )
+    return Removal(nodes, edges, features, request_digest(requests), labels)
 
 
 def _canonical_ids(owner: str, ids: Iterable[int] | ArrayLike) -> tuple[int, ...]:

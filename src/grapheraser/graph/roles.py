@@ -1,4 +1,13 @@
-"""The roles of nodes, and the label of unlabelled ones."""
+"""The roles of nodes, which of them take part in training, and the label of unlabelled nodes."""
+
+from __future__ import annotations
 
 UNLABELLED = -1
-NO_ROLE, TRAIN, TEST = 0, 1, 2
+CONTEXT, TRAIN, TEST, VALIDATION = 0, 1, 2, 3
+# The roles whose nodes are in shards, by the setting `context`.
+SHARDED_ROLES = {
+    "none": (TRAIN,),
+    "unlabelled": (TRAIN, CONTEXT),
+    "all": (TRAIN, CONTEXT, VALIDATION, TEST),
+}
+DEFAULT_CONTEXT = "unlabelled"

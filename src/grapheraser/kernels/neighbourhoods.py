@@ -29,9 +29,10 @@ from grapheraser.kernels.paged import (
     size_at,
 )
 
-# Which neighbours may be chosen: any, those trained on, those of them with a label, all others.
-ANY, TRAINED, LABELLED, OTHERS = range(4)
-_TRAIN, _UNLABELLED = 1, -1  # as in `graph.roles`
+# Which neighbours may be chosen: any, training nodes, those of them with a label, all but training
+# nodes, training and context nodes.
+ANY, TRAINED, LABELLED, OTHERS, UNMASKED = range(5)
+_CONTEXT, _TRAIN, _UNLABELLED = 0, 1, -1  # as in `graph.roles`
 
 
 @compiled
@@ -76,9 +77,12 @@ def is_kind(table: Table, place: int, kind: int) -> bool:
     """Whether the node at a place is of a kind."""
     if kind == ANY:
         return True
-    if role_at(table, place) != _TRAIN:
-        return kind == OTHERS
-    return kind == TRAINED or (label_at(table, place) != _UNLABELLED) == (kind == LABELLED)
+    role = role_at(table, place)
+    if role != _TRAIN:
+        return kind == OTHERS or (kind == UNMASKED and role == _CONTEXT)
+    return kind in (TRAINED, UNMASKED) or (label_at(table, place) != _UNLABELLED) == (
+        kind == LABELLED
+    )
 
 
 @compiled

@@ -2,12 +2,14 @@
 
 Nodes lie in pages of at most `ROOM`, in the order of their ids; `graph.directory` says which share
 one. A *place* is where a node lies: the number of its page times `ROOM`, plus its row there. Places
-are ordered as ids are, and hold for one graph. A page is three blocks of memory:
+are ordered as ids are, and hold for one graph. A page is four blocks of memory:
 
     nodes      ids int64[m], labels int32[m], roles int8[m]
     edges      pointers int64[m + 1], ids of the neighbours int64[...], sorted in each row
     features   pointers int64[m + 1], columns int32[...], values float32[...]
                or, where features are dense, values float32[m, num_features]
+    values     what each entry of the edges carries, float32[entries, edge_width]: direction,
+               weight, features, those that the graph's edges have; empty where they have none
 
 `Table` holds their addresses; whoever calls a kernel keeps the graph alive meanwhile.
 """
@@ -29,6 +31,8 @@ from grapheraser.kernels.compiled import compiled
 
 ROOM = 256
 NOWHERE = -1
+# Directions of an entry: from the neighbour to the node, or the other way round; 3 is both.
+INCOMING, OUTGOING = 1, 2
 
 
 class Table(NamedTuple):
@@ -40,8 +44,10 @@ class Table(NamedTuple):
             before it.
         shift: see ``first``.
         counts: int64 ``[num_pages]``, nodes in each page.
-        nodes, edges, features: int64 ``[num_pages]``, addresses.
+        nodes, edges, features, values: int64 ``[num_pages]``, addresses.
         width: number of feature columns where they are dense, else -1.
+        edge_width: number of values of each entry.
+        directed, weighted: whether a direction, a weight is among them, in this order.
     """
 
     starts: NDArray[np.int64]
@@ -51,7 +57,11 @@ class Table(NamedTuple):
     nodes: NDArray[np.int64]
     edges: NDArray[np.int64]
     features: NDArray[np.int64]
+    values: NDArray[np.int64]
     width: int
+    edge_width: int
+    directed: bool
+    weighted: bool
 
 
 def _reader(kind: Any) -> Callable[..., Any]:
@@ -179,6 +189,38 @@ def first_edge(table: Table, place: int) -> int:
 def neighbour(first: int, i: int) -> int:
     """The id of the i-th neighbour, from what `first_edge` gave."""
     return _int64(first + 8 * i)
+
+
+@compiled(inline=True)
+def entry_of(table: Table, place: int, other: int) -> int:
+    """Which of the neighbours of the node at a place an id is; `NOWHERE` for none of them."""
+    first, low, high = first_edge(table, place), 0, degree_at(table, place)
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if neighbour(first, middle) < other:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and neighbour(first, low) == other else NOWHERE
+
+
+@compiled(inline=True)
+def edge_value(table: Table, place: int, i: int, column: int) -> np.float32:
+    """A value of the entry of the i-th neighbour of the node at a place."""
+    page = place // ROOM
+    entry = _int64(table.edges[page] + 8 * (place % ROOM)) + i
+    return _float32(table.values[page] + 4 * (entry * table.edge_width + column))
+
+
+@compiled(inline=True)
+def weight_at(table: Table, place: int, i: int) -> np.float32:
+    """The weight with which the i-th neighbour comes in; 0 where the edge only leads out."""
+    if table.weighted:
+        return edge_value(table, place, i, 1 if table.directed else 0)
+    if table.directed and edge_value(table, place, i, 0) == OUTGOING:
+        return np.float32(0.0)
+    return np.float32(1.0)
 
 
 @compiled(inline=True)
@@ -332,3 +374,35 @@ def feature_rows(
     for i in range(len(places)):
         indptr[i + 1] = copy_features(table, places[i], columns, values, indptr[i])
     return indptr, columns[: indptr[-1]].copy(), values[: indptr[-1]].copy()
+
+
+@compiled
+def edge_value_rows(table: Table, places: NDArray[np.int64]) -> NDArray[np.float32]:
+    """What the entries of `neighbour_rows` carry ``[entries, edge_width]``."""
+    count = 0
+    for place in places:
+        count += degree_at(table, place)
+    out, at = np.empty((count, table.edge_width), dtype=np.float32), 0
+    for place in places:
+        for e in range(degree_at(table, place)):
+            for column in range(table.edge_width):
+                out[at, column] = edge_value(table, place, e, column)
+            at += 1
+    return out
+
+
+@compiled
+def entry_values(
+    table: Table, places: NDArray[np.int64], others: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """What the entries of these neighbours in the rows at these places carry.
+
+    Returns: ``[len(places), edge_width]``; zeros for an id that is no neighbour.
+    """
+    out = np.zeros((len(places), table.edge_width), dtype=np.float32)
+    for i in range(len(places)):
+        entry = entry_of(table, places[i], others[i])
+        if entry != NOWHERE:
+            for column in range(table.edge_width):
+                out[i, column] = edge_value(table, places[i], entry, column)
+    return out

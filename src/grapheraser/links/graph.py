@@ -7,6 +7,7 @@ classes is the width of the encoders' output.
 
 from __future__ import annotations
 
+import warnings
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from grapheraser.checks import whole
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import TRAIN, Graph
 from grapheraser.graph.pages import Pages
+from grapheraser.reports.wording import listed
 
 Sides: TypeAlias = str | int | None
 BY_LABEL = "labels"
@@ -41,6 +43,7 @@ def link_graph(graph: Graph, sides: Sides = None, width: int = 1) -> Graph:
             1, or an id, which is the smallest of the second side.
         width: of the encoders' output; 1 without shards.
     """
+    graph = _plain(graph)
     y = _sides(graph, sides)
     if sides is not None:
         within = y[graph.sources] == y[graph.indices]
@@ -68,6 +71,25 @@ def side_of(node: int, sides: Sides, given: int | None) -> int:
             f"Got {given!r}."
         )
     return 0 if sides is None else int(node >= int(sides))
+
+
+def _plain(graph: Graph) -> Graph:
+    """The graph with edges that lead both ways and carry nothing; says what is left out."""
+    kind = graph.edge_kind
+    carried = {
+        "directions": kind.directed,
+        "weights": kind.weighted,
+        "features": kind.columns > 0,
+    }
+    left_out = [name for name, there in carried.items() if there]
+    if not left_out:
+        return graph
+    note = f"links are learned without the {listed(left_out)} of edges"
+    warnings.warn(f"graph '{graph.name}': {note}.", stacklevel=4)
+    plain = graph.without_weights().without_edge_attr().undirected()
+    return Graph.of_pages(
+        plain.pages, plain.num_classes, name=plain.name, notes=(*plain.notes, note)
+    )
 
 
 def _sides(graph: Graph, sides: Sides) -> NDArray[np.int64]:

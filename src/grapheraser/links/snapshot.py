@@ -11,8 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.eraser.plan import Plan
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.errors import EmptyEnsembleError, GraphError, ParameterError
-from grapheraser.graph import Request
+from grapheraser.errors import (
+    EmptyEnsembleError,
+    GraphError,
+    NothingToForgetError,
+    ParameterError,
+)
+from grapheraser.graph import Labels, Request, as_requests
 from grapheraser.graph.arrays import as_ids
 from grapheraser.links.metrics import LinkScore, link_score
 from grapheraser.links.model import FittedLinks, probabilities
@@ -97,6 +102,11 @@ class LinkSnapshot(Snapshot):
 
     def plan(self, request: Request | Sequence[Request]) -> Plan:
         """What forgetting takes; see `Snapshot.plan`. Refuses to take the last edge."""
+        if any(isinstance(part, Labels) for part in as_requests(request)):
+            raise NothingToForgetError(
+                "a link run keeps no labels.",
+                hint="forget the nodes, or their features or edges.",
+            )
         plan = super().plan(request)
         graph, removal = self.state.graph, plan.removal
         degrees = sum(len(graph.neighbours(int(node))) for node in removal.nodes)

@@ -147,6 +147,7 @@ class Declaration:
         hops: how far a node's logits look.
         weighing: how a layer weighs neighbours: by both degrees, by the node's own, or not.
         self_loops: whether a node counts among its own neighbours; beside a mean, in full.
+        weighs_edges: whether it uses the weights and the directions of edges.
     """
 
     preset: ModelSpec
@@ -156,6 +157,7 @@ class Declaration:
     hops: int = 2
     weighing: Callable[[ModelSpec], Weighing] = field(default=lambda spec: "sum")
     self_loops: Callable[[ModelSpec], bool] = field(default=lambda spec: False)
+    weighs_edges: bool = False
 
     @property
     def reach(self) -> int:

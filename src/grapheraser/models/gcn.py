@@ -46,4 +46,5 @@ DECLARATION = Declaration(
     module=module,
     weighing=lambda spec: "normalised",
     self_loops=lambda spec: spec.self_loops,
+    weighs_edges=True,
 )

@@ -33,6 +33,7 @@ class BuiltIn(nn.Module):
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__()
         self.spec = spec
+        self.supports_edge_weight = declaration_of(spec.kind).weighs_edges
 
     def _input(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.spec.input_dropout, self.training)
@@ -59,9 +60,10 @@ class TwoConvolutions(BuiltIn):
         self.conv2, self.norm2 = conv2, norm2 or nn.Identity()
         self.head = head
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        h = self._activate(self.norm1(self.conv1(self._input(x), edge_index)))
-        logits: Tensor = self.conv2(h, edge_index)
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        edges = (edge_index,) if edge_weight is None else (edge_index, edge_weight)
+        h = self._activate(self.norm1(self.conv1(self._input(x), *edges)))
+        logits: Tensor = self.conv2(h, *edges)
         if self.head is not None:
             logits = self.head(self._activate(self.norm2(logits)))
         return logits

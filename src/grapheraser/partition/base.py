@@ -78,13 +78,13 @@ class Partitioner(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The shard of each training node, and how it was chosen.
+    """The shard of each node that is in one, and how it was chosen.
 
     Like a graph it is held in pages (of ids and shards), which one that came out of a change shares
     with the one before; it puts ``nodes`` and ``labels`` together when it is first asked for them.
 
     Attributes:
-        nodes: sorted ids of the training nodes.
+        nodes: sorted ids of the training nodes, and of those that the graph's context adds.
         labels: int32, the shard of each.
         num_shards: k; deletions may leave some shards empty.
         method: name of the partitioner, or "given".
@@ -203,7 +203,7 @@ class Partition:
         }
 
     def shard_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
-        """The shard of each of these training nodes."""
+        """The shard of each of these nodes; one that is in none is an error."""
         ids = as_ids(nodes)
         return labels_at(self.pages.table, self._places(ids)).astype(np.int32)
 

@@ -32,8 +32,8 @@ def check_partitioner(method: str | Partitioner | PartitionFunction, *, seed: in
     """Run a partitioner on small and awkward graphs and check every promise.
 
     The graphs: one node, a path, a star, a clique, no edges at all, two components and some
-    isolated nodes, no features at all, and a random graph; each partitioned into 1, 2, 3, n / 2
-    and n shards, strictly balanced and with slack.
+    isolated nodes, no features at all, few labels, and a random graph; each partitioned into 1, 2,
+    3, n / 2 and n shards, strictly balanced and with slack.
 
     Raises:
         BrokenContractError: on the first broken promise.
@@ -55,9 +55,9 @@ def check_case(
 ) -> Partition:
     """Partition one graph, check every promise, and return the partition.
 
-    Every training node is in exactly one of ``num_shards`` shards; no shard exceeds the capacity,
-    unless the partitioner is not ``strict`` and its notes say so; the graph is unchanged; the same
-    seed gives the same partition; all figures are finite.
+    Every node of the training graph is in exactly one of ``num_shards`` shards; no shard exceeds
+    the capacity, unless the partitioner is not ``strict`` and its notes say so; the graph is
+    unchanged; the same seed gives the same partition; all figures are finite.
     """
     name = resolve_partitioner(method).name
     where = f"on '{graph.name}' with num_shards={num_shards}, gamma={gamma}, seed={seed}"
@@ -76,9 +76,9 @@ def check_case(
         raise BrokenContractError(f"partitioner '{name}' failed {where}: {error}") from error
     require(replace(training).fingerprint == before, "changed its input graph")
     require(
-        np.array_equal(partition.nodes, graph.train_nodes)
-        and int(partition.sizes.sum()) == len(graph.train_nodes),
-        "did not put every training node into exactly one shard",
+        np.array_equal(partition.nodes, graph.sharded_nodes)
+        and int(partition.sizes.sum()) == len(graph.sharded_nodes),
+        "did not put every node into exactly one shard",
     )
     require(len(partition.sizes) == num_shards, f"made {len(partition.sizes)} shards")
     largest = int(partition.sizes.max())
@@ -113,6 +113,7 @@ def awkward_graphs() -> Iterator[Graph]:
     apart = [(0, 1), (1, 2), (0, 2), (4, 5), (5, 6), (6, 7), (4, 7)]
     yield _graph("two components and isolated nodes", 11, apart)
     yield _graph("no features", 12, pairs[::3], features=np.zeros((12, 3)))
+    yield _graph("few labels", 12, pairs[::4], train=[0, 5, 7])
     yield _graph("random", 40, rng.integers(0, 40, size=(80, 2)))
 
 
@@ -121,8 +122,9 @@ def _graph(
     n: int,
     pairs: NDArray[np.int64] | list[tuple[int, int]],
     features: NDArray[np.float64] | None = None,
+    train: list[int] | None = None,
 ) -> Graph:
     edges = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     edges = edges[edges[:, 0] != edges[:, 1]]
     x = np.eye(n, 5) if features is None else features
-    return Graph.from_arrays(x, edges.T, np.arange(n) % 2, name=name)
+    return Graph.from_arrays(x, edges.T, np.arange(n) % 2, train=train, name=name)

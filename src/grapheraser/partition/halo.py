@@ -1,6 +1,6 @@
 """What a shard trains on: its members, the edges between them, and on demand a halo.
 
-The halo of a shard is the training nodes of other shards that are neighbours of its members. The
+The halo of a shard is the nodes of other shards that are neighbours of its members. The
 shard sees their features and the edges from members to them; it sees no label of theirs and no
 edge between two of them. Of each member's neighbours in other shards at most `MOST` count, chosen
 by keyed hash, so the task graph follows from the key, the ids and the shards of the nodes around.
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.graph.arrays import fresh
 from grapheraser.graph.csr import csr_from_pairs
-from grapheraser.graph.roles import NO_ROLE
+from grapheraser.graph.roles import CONTEXT
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.neighbourhoods import admit, places_for, put_in_order
@@ -53,10 +53,10 @@ def halo_key(seed: int) -> int:
 def task_graph(graph: Graph, partition: Partition, shard: int, key: int | None = None) -> Graph:
     """The graph that a shard trains on, with a halo where there is a key for it.
 
-    Nodes of the halo have neither label nor role.
+    Only training nodes of the shard have a label; nodes of the halo are context nodes.
     """
     members = partition.members(shard)
-    inner = graph.subgraph(members)
+    inner = graph.trained_subgraph(members)
     if key is None:
         return inner
     across = halo_edges(graph, partition, members, key)
@@ -68,19 +68,20 @@ def task_graph(graph: Graph, partition: Partition, shard: int, key: int | None =
         len(ids),
     )
     y = np.full(len(ids), UNLABELLED, dtype=np.int64)
-    role = np.full(len(ids), NO_ROLE, dtype=np.int8)
+    role = np.full(len(ids), CONTEXT, dtype=np.int8)
     y[new], role[new] = inner.y, inner.role
     ends, columns, values = feature_rows(graph.table, graph.places(ids))
     parts = (values, columns, ends.astype(inner.x.indptr.dtype))
     x = sp.csr_array(parts, shape=(len(ids), graph.num_features))
-    fields = {"ids": ids, "indptr": indptr, "indices": indices, "x": x}
+    carried = graph.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
+    fields = {"ids": ids, "indptr": indptr, "indices": indices, "x": x, "edge_values": carried}
     return replace(inner, **fresh(**fields, y=y, role=role))
 
 
 def halo_edges(
     graph: Graph, partition: Partition, nodes: NDArray[np.int64], key: int
 ) -> NDArray[np.int64]:
-    """Edges ``[m, 2]`` from these training nodes to those that they choose in other shards.
+    """Edges ``[m, 2]`` from these nodes in shards to those that they choose in other shards.
 
     All by id. An edge is listed from each end that has chosen the other.
     """

@@ -122,9 +122,10 @@ def partition_graph(
     """Partition the training graph of ``graph`` into ``num_shards`` shards.
 
     Args:
-        graph: the method sees its training nodes and the edges between them.
+        graph: the method sees its `training_graph`: the training nodes and those that the graph's
+            context adds, with the edges between them.
         method: a registered name, a `Partitioner`, or ``(graph, num_shards, seed) -> labels``.
-        num_shards: k, between 1 and the number of training nodes.
+        num_shards: k, between 1 and the number of those nodes.
         seed: the result is a function of the graph, the method and this.
         gamma: slack of a shard's capacity, from 0 (strictly balanced) to 1 (no limit).
         delta: the capacity itself, instead of ``gamma``.

@@ -21,7 +21,7 @@ def place_node(
     """The shard of a new training node, and the data that the choice depends on.
 
     The node joins the shard of most of its neighbours; on a tie, the one with the lowest id. Where
-    that shard is full, or no neighbour is a training node, it joins the smallest shard. Under a
+    that shard is full, or no neighbour is in a shard, it joins the smallest shard. Under a
     data-free partition its id decides, as in a fresh fit.
 
     Args:
@@ -46,7 +46,7 @@ def place_node(
 def partition_afresh(
     partitioner: Partitioner | None, graph: Graph, partition: Partition
 ) -> NDArray[np.integer]:
-    """The shards of a graph's training nodes when it is partitioned as ``partition`` was."""
+    """The shards of a graph's nodes when it is partitioned as ``partition`` was."""
     return _rule(partitioner, partition)(
         graph.training_graph,
         partition.num_shards,
@@ -58,7 +58,7 @@ def partition_afresh(
 def accept_partition(
     partition: Partition, graph: Graph, partitioner: Partitioner | None
 ) -> Partition:
-    """Check a partition that the user passes to ``fit``, and restrict it to the training nodes.
+    """Check a partition that the user passes to ``fit``, and restrict it to the nodes in shards.
 
     It counts as data-free only if its partitioner is known and returns the same shards; otherwise
     it may have been computed from all of the data.
@@ -68,12 +68,13 @@ def accept_partition(
             f"'partition' of fit must be a Partition. Got {partition!r}.",
             hint="name a method in the constructor instead: GraphEraser(partition=...).",
         )
-    restricted = partition.restricted_to(graph.train_nodes)
-    missing = np.setdiff1d(graph.train_nodes, restricted.nodes)
+    restricted = partition.restricted_to(graph.sharded_nodes)
+    missing = np.setdiff1d(graph.sharded_nodes, restricted.nodes)
     if len(missing):
         raise PartitionError(
-            f"the given partition has no shard for {len(missing)} training nodes "
-            f"(the first is {missing[0]})."
+            f"the given partition has no shard for {len(missing)} nodes that context="
+            f"{graph.context!r} puts into one (the first is {missing[0]}).",
+            hint="partition graph.with_context(...), with the context of the GraphEraser.",
         )
     if restricted.data_free:
         try:
@@ -93,7 +94,7 @@ def _place_by_id(
         (shard,) = rule.place([node], partition.num_shards, seed=partition.seed)
     else:
         labels = partition_afresh(partitioner, graph, partition)
-        (shard,) = labels[graph.train_nodes == node]
+        (shard,) = labels[graph.sharded_nodes == node]
     return int(shard)
 
 

@@ -60,8 +60,9 @@ class Receipt:
         sequence: 1, 2, 3, ... within the run.
         previous: digest of the receipt before, None for the first.
         request: SHA-256 of the request in canonical form; of an insertion, with its data.
-        counts: how many nodes, edges and feature rows it named (after merging), and how many of
-            them no shard was trained on.
+        counts: how many nodes, edges, feature rows and labels it named (after merging), how many
+            of the nodes were context (in a shard, without a label to learn from), and how much no
+            shard was trained on.
         graph_before, graph_after: fingerprints.
         shards: one record per shard that was retrained or emptied.
         aggregation: its name, digests of what it holds before and after, and whether it was
@@ -120,7 +121,7 @@ class Receipt:
 
     @classmethod
     def from_json(cls, text: str) -> Receipt:
-        """Read a receipt back; anything else is a `VerificationError`."""
+        """Read a receipt back; anything else, or another spelling, is a `VerificationError`."""
         try:
             fields = json.loads(text)
             names, of_shards = _fields_of(fields.get("format"))
@@ -128,9 +129,13 @@ class Receipt:
             for record in fields["shards"]:
                 _check_names(record, of_shards)
             fields["shards"] = tuple(ShardRecord(**record) for record in fields["shards"])
-            return cls(**fields)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            receipt = cls(**fields)
+            is_canonical = receipt.to_json() == text.removesuffix("\n")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise VerificationError(f"not a readable receipt ({error}).") from error
+        if not is_canonical:
+            raise VerificationError("the receipt is not spelled canonically.")
+        return receipt
 
 
 @dataclass(frozen=True)

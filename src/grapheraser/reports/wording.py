@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 # (used below this many seconds, units in a second, name)
 _UNITS = ((1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (120.0, 1.0, "s"), (7200.0, 1 / 60, "min"))
-_NOUNS = {"nodes": "node", "edges": "edge", "features": "feature row"}
+_NOUNS = {"nodes": "node", "edges": "edge", "features": "feature row", "labels": "label"}
 
 
 def duration(seconds: float | None) -> str:

@@ -137,17 +137,21 @@ def _remove(file: Path) -> None:
 def read_checked(path: Path | str, sha256: str, size: int | None = None) -> bytes:
     """Read a plain file and check its bytes against their digest, and first their number."""
     try:
-        with io.FileIO(os.open(path, _PLAIN)) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise CorruptRunError(f"{path}: not a plain file.")
-            whole = size is None or found.st_size == size
-            content = file.readall() if whole else b""
+        content = read_plain(path, size)
     except OSError as error:
         raise CorruptRunError(f"{path}: can't be read ({error.strerror}).") from error
-    if not whole or hashlib.sha256(content).hexdigest() != sha256:
+    if content is None or hashlib.sha256(content).hexdigest() != sha256:
         raise CorruptRunError(f"{path}: truncated or altered since it was written.")
     return content
+
+
+def read_plain(path: Path | str, size: int | None = None) -> bytes | None:
+    """Read a plain file; None where it should have another size. Follows no link."""
+    with io.FileIO(os.open(path, _PLAIN)) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise CorruptRunError(f"{path}: not a plain file.")
+        return file.readall() if size is None or found.st_size == size else None
 
 
 def read_text(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from grapheraser.errors import ReceiptLossError, RunBusyError, StoreError
+from grapheraser.errors import CorruptRunError, ReceiptLossError, RunBusyError, StoreError
 from grapheraser.receipts import Receipt, Receipts
 from grapheraser.store.files import flush, remove
 from grapheraser.store.manifest import (
@@ -23,8 +22,10 @@ from grapheraser.store.manifest import (
     MARKER,
     OVERWRITE,
     chain_ends,
+    check_folders,
     is_ours,
     known_names,
+    read_json,
     read_manifest,
 )
 
@@ -186,8 +187,10 @@ def check_target(path: Path, receipts: Sequence[Receipt] = (), *, replace: bool 
     there = next(place for place in (path, *path.parents) if os.path.exists(place))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise StoreError(f"can't make the folder {path}: can't write to {there}.")
-    if there == path and _holds_something_else(path):
-        raise StoreError(f"{path} holds something that is not a run; choose another folder.")
+    if there == path:
+        check_folders(path)
+        if _holds_something_else(path):
+            raise StoreError(f"{path} holds something that is not a run; choose another folder.")
     if replace or not (path / MANIFEST).exists():
         return
     manifest = read_manifest(path)
@@ -210,7 +213,7 @@ def continues(path: Path, manifest: dict[str, Any], receipts: Sequence[Receipt])
 def _holds_something_else(path: Path) -> bool:
     """Whether a folder is neither a run nor what a crashed first save left."""
     try:
-        manifest = json.loads((path / MANIFEST).read_text())
-    except (OSError, ValueError):
+        manifest = read_json(path / MANIFEST)
+    except (OSError, ValueError, CorruptRunError):
         return any(name not in (MANIFEST, LOCK) and not is_ours(name) for name in _files(path))
     return not isinstance(manifest, dict) or manifest.get("format") != FORMAT

@@ -29,7 +29,7 @@ from grapheraser.errors import (
     VerificationError,
 )
 from grapheraser.receipts import Receipt, Receipts, Stored
-from grapheraser.store.files import TEMPORARY, read_checked
+from grapheraser.store.files import TEMPORARY, read_checked, read_plain
 from grapheraser.store.pages import GRAPH, SHARDS, page_digests, page_file, read_index
 
 MANIFEST, LOCK = "run.json", ".lock"
@@ -37,7 +37,7 @@ MANIFEST, LOCK = "run.json", ".lock"
 MARKER = f"saving{TEMPORARY}"
 FOLDERS = ("pages", "shards", "receipts")
 # Raise the version when the content changes its meaning, not only its shape.
-FORMAT, VERSION = "grapheraser-run", 6
+FORMAT, VERSION = "grapheraser-run", 7
 OVERWRITE = "overwrite it with `grapheraser fit --replace`, or save(..., replace=True)."
 
 _HEX = "[0-9a-f]{20}"
@@ -54,14 +54,15 @@ _NUMBER = re.compile(rf"receipts/(\d{{6,}})-{_HEX}\.json")
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a run in this version of the format."""
+    check_folders(path)
     try:
-        manifest = json.loads((path / MANIFEST).read_text())
+        manifest = read_json(path / MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
         raise RunNotFoundError(
             f"{path}: there is no run here ({MANIFEST} is missing).",
             hint="grapheraser fit DATASET --out RUN makes one.",
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, CorruptRunError) as error:
         raise CorruptRunError(
             f"{path / MANIFEST}: not readable ({error}).", hint=f"restore it, or {OVERWRITE}"
         ) from error
@@ -74,6 +75,23 @@ def read_manifest(path: Path) -> dict[str, Any]:
             hint=f"use the release of grapheraser that wrote it, or {OVERWRITE}",
         )
     return manifest
+
+
+def check_folders(path: Path) -> None:
+    """Raise an error where a folder of the run is a link, and files would lie elsewhere."""
+    for name in FOLDERS:
+        if (path / name).is_symlink():
+            raise CorruptRunError(
+                f"{path / name}: a link, not a folder of the run.", hint="remove the link."
+            )
+
+
+def read_json(file: Path) -> Any:
+    """The JSON in a plain file; `ValueError` where there is none."""
+    try:
+        return json.loads(read_plain(file) or b"")
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def manifest_content(manifest: dict[str, Any]) -> bytes:

@@ -3,7 +3,8 @@
 A page of a graph is two files and a page of a partition is one, each a header of four numbers and
 then its blocks (see `kernels.paged`), padded to eight bytes; all numbers are little-endian.
 
-    topology    TOPOLOGY, nodes m, entries e, 0      nodes, edges, and m leaves of the Merkle tree
+    topology    TOPOLOGY, nodes m, entries e, w      nodes, edges, the w values that each entry
+                                                     carries, and m leaves of the Merkle tree
     features    FEATURES, nodes m, columns, values   features; values is -1 where they are dense
     partition   PARTITION, nodes m, 0, 0             nodes, their labels the shards
 
@@ -51,6 +52,8 @@ class Topology(NamedTuple):
     nodes: Block
     edges: Block
     leaves: NDArray[np.uint8]
+    values: Block
+    num_entries: int
 
 
 def page_file(digest: bytes) -> str:
@@ -62,10 +65,15 @@ def topology_content(page: Page, leaves: NDArray[np.uint8]) -> bytes:
     """The topology file of a page."""
     count = len(leaves)
     entries = page.edges.nbytes // 8 - count - 1
-    header = np.array([TOPOLOGY, count, entries, 0], dtype="<i8")
-    padding = bytes(-13 * count % 8)
-    head = header.tobytes() + page.nodes.tobytes() + padding
-    return b"".join((head, page.edges.data, np.ascontiguousarray(leaves).data))
+    edge_width = page.values.nbytes // (4 * entries) if entries else 0
+    header = np.array([TOPOLOGY, count, entries, edge_width], dtype="<i8")
+    head = header.tobytes() + page.nodes.tobytes() + _padding(13 * count)
+    values = page.values.tobytes() + _padding(page.values.nbytes)
+    return b"".join((head, page.edges.data, values, np.ascontiguousarray(leaves).data))
+
+
+def _padding(size: int) -> bytes:
+    return bytes(-size % 8)
 
 
 def shards_content(block: Block, count: int) -> bytes:
@@ -81,19 +89,23 @@ def features_content(block: Block, count: int, columns: int, dense: bool) -> byt
 
 def topology_size(page: Page, count: int) -> int:
     """The bytes of a page's topology file."""
-    return HEADER + 13 * count + -13 * count % 8 + page.edges.nbytes + 32 * count
+    padded = 13 * count + -13 * count % 8 + page.values.nbytes + -page.values.nbytes % 8
+    return HEADER + padded + page.edges.nbytes + 32 * count
 
 
 def read_topology(content: bytes) -> Topology:
     """The parts of a topology file."""
-    magic, count, entries, none = _header(content)
+    magic, count, entries, edge_width = _header(content)
     end_of_nodes = HEADER + 13 * count
     edges = end_of_nodes + -13 * count % 8
-    leaves = edges + 8 * (count + 1 + entries)
-    if (magic, none) != (TOPOLOGY, 0) or leaves + 32 * count != len(content):
+    values = edges + 8 * (count + 1 + entries)
+    end_of_values = values + 4 * entries * edge_width
+    leaves = end_of_values + -end_of_values % 8
+    if magic != TOPOLOGY or edge_width < 0 or leaves + 32 * count != len(content):
         raise CorruptRunError("not the topology of a page.")
     raw = np.frombuffer(content, dtype=np.uint8)
-    return Topology(raw[HEADER:end_of_nodes], raw[edges:leaves], raw[leaves:].reshape(count, 32))
+    parts = raw[HEADER:end_of_nodes], raw[edges:values], raw[leaves:].reshape(count, 32)
+    return Topology(*parts, raw[values:end_of_values], entries)
 
 
 def read_features(content: bytes) -> tuple[Block, int, int, bool]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import read_only
+from grapheraser.graph.edge_values import EdgeKind
 from grapheraser.graph.merkle import KeptLeaves, MerkleTree
 from grapheraser.graph.packing import Page
 from grapheraser.graph.pages import Pages
@@ -42,11 +43,12 @@ def read_graph(path: Path, entry: Entry) -> Graph:
     """The graph of a run, with its Merkle tree."""
     index = read_index(_read(path, entry), GRAPH)
     shape = (int(entry["num_features"]), bool(entry["dense"]))
-    pages, leaves = _read_pages(path, index, shape)
+    kind = EdgeKind(**entry.get("edges", {}))
+    pages, leaves = _read_pages(path, index, shape, kind.width)
     directory = directory_of(index)
     entries = sum(page.edges.nbytes // 8 for page in pages)
     entries -= int(directory.counts.sum()) + len(pages)
-    made = Pages.made(directory, pages, *shape, entries)
+    made = Pages.made(directory, pages, *shape, entries, kind)
     num_classes = int(entry["num_classes"])
     check_structure(made, num_classes)
     return Graph.of_pages(
@@ -54,12 +56,13 @@ def read_graph(path: Path, entry: Entry) -> Graph:
         num_classes,
         name=str(entry["name"]),
         notes=tuple(map(str, entry["notes"])),
+        context=str(entry["context"]),
         tree=MerkleTree.restored(made, leaves),
     )
 
 
 def _read_pages(
-    path: Path, index: NDArray[np.void], shape: tuple[int, bool]
+    path: Path, index: NDArray[np.void], shape: tuple[int, bool], edge_width: int
 ) -> tuple[list[Page], list[KeptLeaves]]:
     pages, leaves = [], []
     columns = (
@@ -73,11 +76,12 @@ def _read_pages(
     for one, two, root, size, other, count in zip(*columns, strict=True):
         topology = read_topology(read_part(path, page_file(one), one.hex(), size))
         block, *rest = read_features(read_part(path, page_file(two), two.hex(), other))
-        if len(topology.leaves) != count or rest != [count, *shape]:
+        fits = len(topology.leaves) == count and rest == [count, *shape]
+        if not fits or len(topology.values) != 4 * edge_width * topology.num_entries:
             raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")
         page_files.put(topology.leaves, one)
         page_files.put(block, two)
-        pages.append(Page(topology.nodes, topology.edges, block))
+        pages.append(Page(topology.nodes, topology.edges, block, topology.values))
         leaves.append(KeptLeaves(topology.leaves, root))
     return pages, leaves
 

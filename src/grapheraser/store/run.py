@@ -168,7 +168,7 @@ def load_run(path: Path) -> StoredRun:
 def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
     graph = read_graph(path, manifest["graph"])
     partition = read_partition(path, manifest["partition"])
-    check_coverage(graph.pages, partition.pages)
+    check_coverage(graph.pages, partition.pages, graph.context)
     return StoredRun(
         configuration=manifest["configuration"],
         graph=graph,

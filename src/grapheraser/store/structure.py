@@ -9,33 +9,47 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph.directory import Directory
+from grapheraser.graph.edge_values import Values
+from grapheraser.graph.packing import unpacked_values
 from grapheraser.graph.pages import Pages
-from grapheraser.graph.roles import NO_ROLE, TEST, TRAIN, UNLABELLED
+from grapheraser.graph.roles import (
+    CONTEXT,
+    SHARDED_ROLES,
+    TRAIN,
+    UNLABELLED,
+)
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
+from grapheraser.kernels.paged import INCOMING, OUTGOING
 
 _PROBLEMS = {
     1: "pointers out of range",
     2: "neighbours or columns that are not ascending, or out of range",
     3: "features that are not finite, or zeros among those that are not 0",
+    4: "edges with weights or features that are not finite, or directions that there are not",
 }
 
 
 def check_structure(pages: Pages, num_classes: int) -> None:
     """Raise an error unless these pages are those of a graph with so many classes."""
     check_nodes(pages, num_classes, "graph")
+    kind = pages.edge_kind
     key, balance = np.uint64(secrets.randbits(64)), np.uint64(0)
     for number, page in enumerate(pages.pages):
         count = int(pages.directory.counts[number])
         ids, words = page.nodes[: 8 * count].view(np.int64), page.edges.view(np.int64)
-        problem, part = _check_edges(ids, words, key)
+        values, directed = unpacked_values(page.values, kind.width), kind.directed
+        problem, part = _check_edges(ids, words, values.copy(), directed, key)
         problem = problem or _check_features(page.features, count, pages.num_features, pages.dense)
         if problem:
             raise CorruptRunError(f"page {number} of the graph has {_PROBLEMS[problem]}.")
         with np.errstate(over="ignore"):
             balance += np.uint64(part)
     if balance != 0:
-        raise CorruptRunError("an edge of the graph is in the row of one of its nodes only.")
+        raise CorruptRunError(
+            "an edge of the graph is in the row of one of its nodes only, or carries other values "
+            "there."
+        )
 
 
 def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
@@ -46,7 +60,7 @@ def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
     graph = what == "graph"
     if (y < (UNLABELLED if graph else 0)).any() or (y >= num_labels).any():
         raise CorruptRunError(f"the {what} has labels out of range.")
-    known = np.isin(role, (NO_ROLE, TRAIN, TEST) if graph else (NO_ROLE,))
+    known = np.isin(role, SHARDED_ROLES["all"] if graph else (CONTEXT,))
     if not known.all() or (y[role == TRAIN] == UNLABELLED).any():
         raise CorruptRunError(
             f"the {what} has roles out of range, or training nodes without a label."
@@ -57,22 +71,22 @@ def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
             raise CorruptRunError(f"the pages of the {what} have other {name} than their ids ask.")
 
 
-def check_coverage(graph: Pages, partition: Pages) -> None:
-    """Raise an error unless a partition has a shard for every training node, and for no other."""
+def check_coverage(graph: Pages, partition: Pages, context: str) -> None:
+    """Raise an error unless the partition holds the nodes that a context puts into shards."""
     ids, _, role = graph.nodes()
-    if not np.array_equal(ids[role == TRAIN], partition.nodes()[0]):
-        raise CorruptRunError("the nodes of the partition are not the training nodes of the graph.")
+    if not np.array_equal(ids[np.isin(role, SHARDED_ROLES[context])], partition.nodes()[0]):
+        raise CorruptRunError("the nodes of the partition are not those of the graph's shards.")
 
 
 @compiled
 def _check_edges(
-    ids: NDArray[np.int64], words: NDArray[np.int64], key: np.uint64
+    ids: NDArray[np.int64], words: NDArray[np.int64], values: Values, directed: bool, key: np.uint64
 ) -> tuple[int, np.uint64]:
     """Which problem the edges of a page have, 0 for none; and their balance.
 
     An edge adds a keyed hash to the balance in the row of its smaller node and takes it off in
-    that of the larger: over all pages it is 0 where every edge is in both rows, and hardly ever
-    elsewhere.
+    that of the larger: over all pages it is 0 where every edge is in both rows, with the same
+    values or the opposite direction, and hardly ever elsewhere.
     """
     balance = np.uint64(0)
     count = len(ids)
@@ -90,10 +104,39 @@ def _check_edges(
                 return 2, balance
             before = other
             if node < other:
-                balance += paired(own, np.uint64(other))
+                part = paired(own, np.uint64(other))
             else:
-                balance -= paired(paired(key, np.uint64(other)), np.uint64(node))
+                part = paired(paired(key, np.uint64(other)), np.uint64(node))
+            if values.shape[1]:
+                if not _is_sound(values[e], directed):
+                    return 4, balance
+                part = _with_values(part, values[e], directed, node < other)
+            balance += part if node < other else np.uint64(0) - part
     return 0, balance
+
+
+@compiled
+def _is_sound(values: Values, directed: bool) -> bool:
+    """Whether an entry can carry these values."""
+    for value in values:
+        if not np.isfinite(value):
+            return False
+    if not directed:
+        return True
+    if values[0] not in (INCOMING, OUTGOING, INCOMING + OUTGOING):
+        return False
+    return values[0] != OUTGOING or not values[1:].any()
+
+
+@compiled
+def _with_values(part: np.uint64, values: Values, directed: bool, smaller: bool) -> np.uint64:
+    """The hash of an edge together with what has to be the same in both rows."""
+    if not directed:
+        for bits in values.view(np.uint32):
+            part = paired(part, np.uint64(bits))
+        return part
+    swapped = values[0] if smaller or values[0] == INCOMING + OUTGOING else 3 - values[0]
+    return paired(part, np.uint64(swapped))
 
 
 def _check_features(block: NDArray[np.uint8], count: int, columns: int, dense: bool) -> int:

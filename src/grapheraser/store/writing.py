@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
+from grapheraser.graph.edge_values import PLAIN
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt, Receipts
 from grapheraser.store.files import Batch, read_checked
@@ -141,6 +142,8 @@ class Writer:
             "num_classes": graph.num_classes,
             "name": graph.name,
             "notes": list(graph.notes),
+            "context": graph.context,
+            **({} if graph.edge_kind == PLAIN else {"edges": graph.edge_kind._asdict()}),
         }
 
     def partition(self, partition: Partition) -> dict[str, Any]:

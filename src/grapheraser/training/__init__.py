@@ -1,7 +1,7 @@
 """The training stage: from isolated shards to shard models, and from those to posteriors."""
 
+from grapheraser.training.check import check_weights
 from grapheraser.training.engine import ENGINES, Engine, StackingEngine, resolve_engine
-from grapheraser.training.inference.module import check_module
 from grapheraser.training.inference.posteriors import shard_posteriors
 from grapheraser.training.task import (
     ShardTask,
@@ -19,7 +19,7 @@ __all__ = [
     "ShardWeights",
     "StackingEngine",
     "TrainingConfig",
-    "check_module",
+    "check_weights",
     "digest_tensors",
     "joined_digest",
     "resolve_engine",

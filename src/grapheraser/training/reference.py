@@ -21,6 +21,7 @@ from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import CustomModel, Model, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.seeding import derive
+from grapheraser.training.edge_arguments import edge_tensors, taken
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
 # PyTorch draws dropout masks from one generator per process: one shard at a time may own it.
@@ -33,30 +34,31 @@ def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu")
     """Train one shard model on its own subgraph, full batch, with Adam."""
     columns = task.columns(config.model)
     x, edge_index = shard_tensors(task.graph, columns, device)
+    carried = edge_tensors(task.graph, device)
     y = torch.from_numpy(task.graph.y.copy()).to(device)
     with reproducible(task.seed):
         module = initial_module(task, config.model, columns).to(device)
+        carried = taken(module, carried)
         optimizer = torch.optim.Adam(
             module.parameters(), lr=config.model.lr, weight_decay=config.model.weight_decay
         )
         module.train()
         for _ in range(config.epochs):
             optimizer.zero_grad()
-            scores = _scores(module, x, edge_index, task.graph.num_classes)
+            scores: Tensor = module(x, edge_index, **carried)
+            _check_scores(scores, len(x), task.graph.num_classes)
             loss = F.cross_entropy(scores, y, ignore_index=UNLABELLED)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     return ShardWeights(columns, tensors_of(module, config.model))
 
 
-def _scores(module: nn.Module, x: Tensor, edge_index: Tensor, num_classes: int) -> Tensor:
-    scores: Tensor = module(x, edge_index)
+def _check_scores(scores: Tensor, num_nodes: int, num_classes: int) -> None:
     found = tuple(getattr(scores, "shape", ()))
-    if found != (len(x), num_classes):
+    if found != (num_nodes, num_classes):
         raise ParameterError(
-            f"the model must return [nodes, classes] = {(len(x), num_classes)}. Got {found}."
+            f"the model must return [nodes, classes] = {(num_nodes, num_classes)}. Got {found}."
         )
-    return scores
 
 
 def initial_module(task: ShardTask, model: Model, columns: NDArray[np.int32]) -> nn.Module:

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 import grapheraser as ge
 from grapheraser.aggregation import LearnedAggregator, resolve_aggregator
-from grapheraser.aggregation.sample.membership import Candidates, limits, sampled_nodes
+from grapheraser.aggregation.sample import membership
+from grapheraser.aggregation.sample.membership import (
+    Candidates,
+    few_labels,
+    limit_on,
+    limits,
+    sampled_nodes,
+)
 from grapheraser.errors import ParameterError
 from grapheraser.seeding import derive, keyed_hash
 from tests.strategies import small_graph
@@ -101,3 +108,32 @@ def test_the_sample_is_that_of_the_smallest_hashes() -> None:
     assert sampled_nodes(graph, (1.0, 7), 5).tolist() == expected
     below = hashes < np.uint64(2**63)
     assert sampled_nodes(graph, (0.5, None), 5).tolist() == nodes[below].tolist()
+
+
+@pytest.mark.parametrize(
+    ("split", "context", "few"),
+    [
+        ("labelled", "all", False),
+        ("few", "none", False),
+        ("few", "unlabelled", True),
+        ("few", "all", True),
+        ("mixed", "unlabelled", False),
+    ],
+)
+def test_few_labels_are_all_sampled(split: str, context: str, few: bool) -> None:
+    graph = small_graph(2, n=100, split=split).with_context(context)
+    assert few_labels(graph) == few
+    usual = (0.25, 1000)
+    assert limit_on(graph, "auto", usual) == ((1.0, 1000) if few else usual)
+    assert limit_on(graph, 0.5, usual) == (0.5, None)
+    learned = ge.GraphEraser(num_shards=2, epochs=1, aggregation="learned", context=context)
+    pooled = ge.GraphEraser("closed-form", context=context)
+    for eraser in (learned, pooled):
+        sampled = eraser.fit(graph).aggregator_.tensors["nodes"]
+        assert (len(sampled) == graph.num_train) == few
+
+
+def test_more_labels_than_the_sample_may_hold_are_not_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = small_graph(2, n=100, split="few")
+    monkeypatch.setattr(membership, "DEFAULT_COUNT", graph.num_train - 1)
+    assert not few_labels(graph)

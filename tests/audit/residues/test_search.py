@@ -17,6 +17,7 @@ import grapheraser as ge
 from grapheraser.audit.residues.forgotten import Forgotten, Row
 from grapheraser.audit.residues.search import Search, search_run
 from grapheraser.errors import ParameterError
+from grapheraser.store import load_run, save_run
 
 NODE = 5
 
@@ -238,3 +239,26 @@ def test_a_bad_line_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
 
 def test_a_dense_row_has_its_values_in_its_columns() -> None:
     assert Row((1, 3), (2.0, 4.0)).dense(5).tolist() == [0, 2, 0, 4, 0]
+
+
+def test_a_label_that_is_still_there_or_learned_from_is_found(run: Path) -> None:
+    eraser = ge.GraphEraser.load(run)
+    node = int(eraser.aggregator_.tensors["nodes"][0])  # a sampled one
+    forgotten = Forgotten.of(eraser.graph_, ge.Labels([node]))
+    assert forgotten.labels == {node}
+    assert kinds(search_run(run, forgotten)) == {"label"}
+    stored = load_run(run)
+    half_done = replace(stored, graph=stored.graph.without(ge.Labels([node])))
+    save_run(run.with_name("half done"), half_done)
+    found = search_run(run.with_name("half done"), forgotten)
+    assert any("not trained on" in residue.what for residue in found.residues)
+    eraser.unlearn(ge.Labels([node]))
+    eraser.save(run)
+    assert search_run(run, forgotten).residues == ()
+
+
+def test_forgotten_labels_survive_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "forgotten.jsonl"
+    path.write_text(Forgotten(labels=frozenset({4, 2})).to_lines())
+    assert path.read_text() == '{"labels": [2, 4]}\n'
+    assert Forgotten.read(path) == Forgotten(labels=frozenset({2, 4}))

@@ -28,6 +28,7 @@ from grapheraser.training.layout.dropout import (
     limits_of,
 )
 from grapheraser.training.layout.schedule import BETA_1
+from tests.strategies import with_edge_values
 from tests.training.variants import VARIANTS
 
 
@@ -113,6 +114,22 @@ def test_gradients_equal_autograd_in_float64(name: str, halo: bool) -> None:
     module, x, edge_index, y = module_of(spec, task, start, torch.float64)
     loss = F.cross_entropy(module(x, edge_index), y, ignore_index=UNLABELLED)
     torch.autograd.backward(loss)
+    assert_gradients_equal(engine_gradients(spec, task, start), module, 1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("gcn")])
+def test_gradients_along_weighted_and_directed_edges_equal_autograd(
+    name: str, directed: bool, weighted: bool
+) -> None:
+    task, spec = shard_task(), quiet(VARIANTS[name])
+    graph = with_edge_values(task.graph, weighted=weighted, directed=directed)
+    task = replace(task, graph=graph)
+    start = start_of(spec, task)
+    module, x, edge_index, y = module_of(spec, task, start, torch.float64)
+    weights = (torch.tensor(graph.edge_weight, dtype=torch.float64),) if weighted else ()
+    torch.autograd.backward(F.cross_entropy(module(x, edge_index, *weights), y))
     assert_gradients_equal(engine_gradients(spec, task, start), module, 1e-8)
 
 

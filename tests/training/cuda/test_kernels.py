@@ -20,6 +20,7 @@ from grapheraser.models import KINDS, PRESETS, ModelSpec, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardTask, TrainingConfig, cpu
 from grapheraser.training.cpu.prepared import PreparedShard
+from tests.strategies import with_edge_values
 from tests.training.variants import VARIANTS
 
 HAS_GPU = torch.cuda.is_available()
@@ -144,3 +145,25 @@ def test_a_shard_has_the_same_bits_alone_and_stacked(name: str) -> None:
     assert together[1].digest == cuda.train_shard(tasks[1], config, device=DEVICE).digest
     other = cuda.train_shards(tasks[::-1], config, device=DEVICE)
     assert [w.digest for w in together] == [w.digest for w in other[::-1]]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("gcn")])
+def test_weighted_and_directed_edges_agree_with_the_cpu_engine(name: str, directed: bool) -> None:
+    spec = VARIANTS[name]
+    tasks = [shard_task(n, seed) for n, seed in ((13, 1), (9, 2))]
+    tasks = [replace(task, graph=with_edge_values(task.graph, directed=directed)) for task in tasks]
+    layout, device = layout_of(spec, 5), torch.device(DEVICE)
+    stack = PreparedStack(layout, tasks, 3, device, dtype=torch.float64)
+    for _ in range(3):
+        stack.epoch()
+    stacked: list[dict[str, Any]] = [*stack.named(stack.run.weights, stack.run.theta)]
+    for task, found in zip(tasks, stacked, strict=True):
+        expected = PreparedShard(task, spec, 3, dtype=np.float64)
+        expected.run()
+        inner: dict[str, Any] = expected.named(expected.weights.values, expected.parameters.values)
+        for tensor, value in inner.items():
+            np.testing.assert_allclose(found[tensor], value, rtol=0, atol=1e-9, err_msg=tensor)
+    config = TrainingConfig(spec, epochs=2)
+    together = cuda.train_shards(tasks, config, device=DEVICE)
+    assert together[1].digest == cuda.train_shard(tasks[1], config, device=DEVICE).digest

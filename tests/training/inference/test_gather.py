@@ -16,7 +16,7 @@ from grapheraser.training.inference.gather import (
     gather_field,
     part_of,
 )
-from tests.strategies import small_graphs
+from tests.strategies import graphs_with_edge_values, small_graphs
 from tests.training.inference.oracle import counted
 
 
@@ -68,3 +68,46 @@ def test_a_part_is_what_gathering_it_alone_gives(data: st.DataObject, bound: Bou
     np.testing.assert_array_equal(part.indices, alone.indices)
     np.testing.assert_array_equal(part.degree, alone.degree)
     assert (room == -1).all()
+
+
+@settings(max_examples=40)
+@given(data=st.data(), most=st.sampled_from([1, 2, 10**6]), hops=st.integers(0, 2))
+def test_weights_are_those_that_come_in_along_the_edges_that_count(
+    data: st.DataObject, most: int, hops: int
+) -> None:
+    graph = data.draw(graphs_with_edge_values())
+    wanted = data.draw(st.lists(st.integers(0, graph.num_nodes - 1), max_size=6))
+    found = gather_field(graph, np.array(wanted, dtype=np.int64), Bound(most, 7), hops=hops)
+    weights = graph.edge_weight
+    pairs = graph.edge_index.T.tolist()
+    incoming = {
+        (target, source): 1.0 if weights is None else float(weights[i])
+        for i, (source, target) in enumerate(pairs)
+    }
+    rows = graph.positions(found.nodes).tolist()
+    if graph.edge_kind.weighted or graph.directed:
+        for r in range(len(found.indptr) - 1):
+            part = slice(found.indptr[r], found.indptr[r + 1])
+            expected = [incoming.get((rows[r], rows[i]), 0.0) for i in found.indices[part]]
+            np.testing.assert_array_equal(found.weights[part], expected)
+    else:
+        assert len(found.weights) == 0
+    sums = [
+        sum(incoming.get((row, other), 0.0) for other in counted(graph, row, most, 7))
+        for row in rows
+    ]
+    np.testing.assert_allclose(found.degree, sums, rtol=1e-6)
+
+
+@given(data=st.data(), bound=st.sampled_from([WHOLE, Bound(2, 3)]))
+def test_a_part_has_the_weights_that_gathering_it_alone_gives(
+    data: st.DataObject, bound: Bound
+) -> None:
+    graph = data.draw(graphs_with_edge_values())
+    every = gather_field(graph, np.arange(graph.num_nodes), bound)
+    some = data.draw(st.lists(st.integers(0, graph.num_nodes - 1), max_size=5, unique=True))
+    room = np.full(len(every.nodes), -1, dtype=np.int32)
+    part = part_of(every, np.array(some, dtype=np.int32), room, 2)
+    alone = gather_field(graph, np.array(some, dtype=np.int64), bound)
+    assert part.weights.tobytes() == alone.weights.tobytes()
+    assert part.degree.tobytes() == alone.degree.tobytes()

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from grapheraser.graph import Graph, Nodes
 from grapheraser.models import PRESETS, ModelSpec, declaration_of, initial_weights
 from grapheraser.models.modules import build_module
-from grapheraser.training import ShardWeights
+from grapheraser.training import ShardTask, ShardWeights, TrainingConfig, reference
 from grapheraser.training.inference import posteriors as inference
 from grapheraser.training.inference.gather import WHOLE, Bound, gather_field
 from grapheraser.training.inference.posteriors import asked_posteriors, posteriors
+from tests.strategies import small_graph, with_edge_values
 from tests.training.inference.oracle import bounded_edges
 from tests.training.variants import VARIANTS
 
@@ -184,3 +185,26 @@ def test_no_positions_and_no_shards_are_empty() -> None:
     assert posteriors(spec, [], graph, np.arange(3)).shape == (0, 3, 4)
     none = np.zeros(0, dtype=np.int64)
     assert posteriors(spec, all_weights(spec, graph), graph, none).shape == (3, 0, 4)
+
+
+@pytest.mark.parametrize("most", [2, 10**6])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("gcn")])
+def test_posteriors_along_weighted_and_directed_edges_are_those_of_pyg(
+    name: str, directed: bool, most: int
+) -> None:
+    graph = with_edge_values(small_graph(5, ties=4), directed=directed)
+    spec = VARIANTS[name]
+    weights = reference.train_shard(ShardTask(0, graph, 1), TrainingConfig(spec, epochs=5))
+    module = build_module(spec, len(weights.columns), graph.num_classes)
+    reference.load_tensors(module, weights.tensors).eval()
+    assert graph.edge_weight is not None
+    carried = dict(zip(map(tuple, graph.edge_index.T.tolist()), graph.edge_weight, strict=True))
+    # Of each node the edges that come in from a neighbour that counts.
+    edges = [pair for pair in bounded_edges(graph, most, 7).T.tolist() if tuple(pair) in carried]
+    x = torch.tensor(graph.x.toarray()[:, weights.columns])
+    with torch.no_grad():
+        values = torch.tensor([carried[tuple(pair)] for pair in edges])
+        scores = module(x, torch.tensor(edges).T, values)
+    found = posteriors(spec, [weights], graph, np.arange(graph.num_nodes), Bound(most, 7))
+    np.testing.assert_allclose(found[0], torch.softmax(scores, dim=1).numpy(), atol=1e-6)

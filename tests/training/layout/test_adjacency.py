@@ -9,6 +9,7 @@ from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import declaration_of
 from grapheraser.training.layout.adjacency import LARGEST_INDEX, adjacency_of, check_entries
+from tests.strategies import small_graph, with_edge_values
 from tests.training.variants import VARIANTS
 
 
@@ -30,13 +31,38 @@ def test_weights_equal_those_of_dense_matrices(name: str) -> None:
         "sum": dense,
     }[declared.weighing(spec)]
 
-    found = adjacency_of(spec, graph.indptr, graph.indices, np.float64)
+    found = adjacency_of(spec, graph, np.float64)
     rows = np.repeat(np.arange(n), np.diff(found.indptr))
     np.testing.assert_allclose(found.forward, weights[rows, found.indices], rtol=1e-12)
     np.testing.assert_allclose(found.backward, weights[found.indices, rows], rtol=1e-12)
     assert len(rows) == np.count_nonzero(dense)
     np.testing.assert_array_equal(rows[found.reverse], found.indices)
     np.testing.assert_array_equal(found.indices[found.reverse], rows)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("gcn")])
+def test_weights_and_directions_equal_those_of_dense_matrices(
+    name: str, weighted: bool, directed: bool
+) -> None:
+    spec = VARIANTS[name]
+    graph = with_edge_values(small_graph(), weighted=weighted, directed=directed)
+    n = graph.num_nodes
+    dense = np.zeros((n, n))
+    sources, targets = graph.edge_index
+    dense[targets, sources] = 1.0 if graph.edge_weight is None else graph.edge_weight
+    dense += np.eye(n) if spec.self_loops else 0.0
+    degree = dense.sum(axis=1)
+    factor = np.array([1 / np.sqrt(d) if d > 0 else 0.0 for d in degree])
+    weights = factor[:, None] * dense * factor
+
+    found = adjacency_of(spec, graph, np.float64)
+    rows = np.repeat(np.arange(n), np.diff(found.indptr))
+    forward, backward = np.zeros((n, n)), np.zeros((n, n))
+    forward[rows, found.indices], backward[rows, found.indices] = found.forward, found.backward
+    np.testing.assert_allclose(forward, weights, rtol=1e-12)
+    np.testing.assert_allclose(backward, weights.T, rtol=1e-12)
 
 
 def test_more_entries_than_32_bits_can_name_are_refused() -> None:

@@ -26,6 +26,7 @@ from grapheraser.aggregation.members.base import (
     trained_among,
 )
 from grapheraser.aggregation.members.words import WordCounts
+from grapheraser.aggregation.sample.membership import few_labels
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.paged import labels_at
 from grapheraser.kernels.sets import ranks
@@ -187,5 +188,6 @@ class FittedCounting:
                 )
                 out[:, i] = edges.evidence(self.pairs, around, own)
             elif around is not None:
-                out[:, i] = labels.evidence(graph, around, self.classes, self.words)
+                hints = None if few_labels(graph) else self.words
+                out[:, i] = labels.evidence(graph, around, self.classes, hints)
         return out

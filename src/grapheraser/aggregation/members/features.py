@@ -1,13 +1,13 @@
 """Features: ridge regression from features smoothed over two steps.
 
 How a row is made follows from the number of feature columns alone. Many are hashed to a few hundred
-columns, a node's own added to those around it. Fewer are taken as they are; still fewer get columns
-of their own for the node and for its surroundings.
+columns, a node's own added to those around it, unless labels are few. Fewer are taken as they are;
+still fewer get columns of their own for the node and for its surroundings.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grapheraser.aggregation.base import Change
 from grapheraser.aggregation.members.base import Ids, Places
@@ -23,10 +23,12 @@ from grapheraser.aggregation.members.smoothing import (
 from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
 from grapheraser.checks import real, whole
 from grapheraser.graph import Graph
-from grapheraser.kernels.neighbourhoods import ANY, TRAINED
+from grapheraser.kernels.neighbourhoods import ANY, TRAINED, UNMASKED
 
 # Rows of at most so many columns need no hashing.
 _UNHASHED = 512
+# The neighbours that are in shards, by the graph's context.
+_SHARDED = {"none": TRAINED, "unlabelled": UNMASKED, "all": ANY}
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,18 @@ class FeatureRegression(RidgeMember):
     def name(self) -> str:
         return "features"
 
+    def of_few(self) -> FeatureRegression:
+        """See `RidgeMember`: without hashing, which saves nothing where nodes are few."""
+        return replace(self, columns=MOST_COLUMNS)
+
     def width(self, graph: Graph) -> int:
         """See `RidgeMember`."""
         sketch = self._sketch(graph, 0)
         return 3 * graph.num_features + 1 if sketch is None else sketch.width
 
     def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
-        """See `RidgeMember`; only what is learned from keeps to training nodes."""
-        sketch, reach = self._sketch(graph, seed), self._reach(learning=learning)
+        """See `RidgeMember`; only what is learned from keeps to the nodes in shards."""
+        sketch, reach = self._sketch(graph, seed), self._reach(graph, learning=learning)
         return smoothed_rows(sketch, graph, places, reach, seed)
 
     def rows_before_and_after(
@@ -68,20 +74,20 @@ class FeatureRegression(RidgeMember):
     ) -> tuple[Rows, Rows]:
         """See `RidgeMember`."""
         before, after = (change.before.graph, old), (graph, new)
-        sketch, reach = self._sketch(graph, seed), self._reach(learning=True)
+        sketch, reach = self._sketch(graph, seed), self._reach(graph, learning=True)
         return smoothed_rows_twice(sketch, before, after, moved, reach, seed)
 
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Stale:
         """See `RidgeMember`."""
-        reach = self._reach(learning=learning)
+        reach = self._reach(graph, learning=learning)
         walk = Walk(reach, Reach(reach.kind, FIRST), key_of(seed), features=True)
         return stale_nodes(change, graph, walk, among)
 
-    def _reach(self, *, learning: bool) -> Reach:
-        """The second step; like the shards, a regression learns from no test node."""
-        return Reach(TRAINED if learning else ANY, self.second)
+    def _reach(self, graph: Graph, *, learning: bool) -> Reach:
+        """The second step; a regression learns from no node outside the shards."""
+        return Reach(_SHARDED[graph.context] if learning else ANY, self.second)
 
     def _sketch(self, graph: Graph, seed: int) -> Sketch | None:
         """None: own features, those one step and those two steps away have their own columns."""

@@ -5,7 +5,8 @@ the old products of the rows that it changes out of the sums and puts the new on
 the regression anew. Rows are whole numbers, so the sums are exact: changed or computed afresh, they
 have the same bits.
 
-To judge the sampled nodes held out, the regression is solved once more without all of them.
+To judge the sampled nodes held out, the regression is solved once more without all of them. Where
+labels are few it is solved another way; see `dual`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from grapheraser.aggregation.members.base import (
     labelled_places,
     trained_among,
 )
+from grapheraser.aggregation.members.dual import SHARPNESS, FittedDual
 from grapheraser.aggregation.members.stale import Stale
+from grapheraser.aggregation.sample.membership import few_labels
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.cholesky import solve_in_place
 from grapheraser.kernels.compiled import compiled
@@ -50,8 +53,6 @@ SCALE = 2.0**16
 _BLOCK = 2**18
 # Rows are made and used in blocks of so many numbers, half a gigabyte.
 _MOST_NUMBERS = 2**26
-# Evidence is so many times the regression's output.
-_SHARPNESS = 8.0
 
 Rows = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -112,6 +113,10 @@ class RidgeMember(ABC):
     @abstractmethod
     def name(self) -> str: ...
 
+    def of_few(self) -> RidgeMember:
+        """The regression to use where labels are few; see `dual`."""
+        return self
+
     @abstractmethod
     def width(self, graph: Graph) -> int:
         """Number of columns; follows from the graph's schema alone."""
@@ -163,15 +168,21 @@ class RidgeMember(ABC):
         rows = self.rows(change.before.graph, old, seed, learning=True)
         return rows, self.rows(graph, new, seed, learning=True)
 
-    def fit(self, ensemble: Ensemble, sample: Ids) -> FittedRidge:
+    def fit(self, ensemble: Ensemble, sample: Ids) -> FittedRidge | FittedDual:
         """See `Member`."""
+        if few_labels(ensemble.graph):
+            return FittedDual.of(self.of_few(), ensemble)
         sums = self._summed(ensemble, labelled_places(ensemble.graph))
         return self._fitted(sums, self._judged(ensemble, sample))
 
     def refit(
         self, fitted: FittedMember, ensemble: Ensemble, change: Change, sample: Ids
-    ) -> FittedRidge:
+    ) -> FittedRidge | FittedDual:
         """See `Member`."""
+        if few_labels(ensemble.graph) != isinstance(fitted, FittedDual):
+            return self.fit(ensemble, sample)
+        if isinstance(fitted, FittedDual):
+            return fitted.changed(ensemble, change)
         assert isinstance(fitted, FittedRidge)
         graph, seed, judged = ensemble.graph, ensemble.seed, fitted.judged
         others = np.zeros(0, dtype=np.int64) if judged is None else judged.sample
@@ -193,6 +204,8 @@ class RidgeMember(ABC):
     ) -> NDArray[np.float32]:
         """The rows of sampled nodes, from those of the nodes that were sampled before."""
         known = ranks(sample, judged.sample)
+        if len(judged.sample) == 0:
+            return self.rows(graph, graph.places(sample), seed, learning=False).astype(np.float32)
         rows = judged.rows[known]
         known[
             ranks(self.stale(change, graph, seed, learning=False, among=sample).nodes, sample)
@@ -202,12 +215,38 @@ class RidgeMember(ABC):
             rows[again] = self.rows(graph, graph.places(sample[again]), seed, learning=False)
         return rows
 
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedRidge:
+    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedRidge | FittedDual:
         """See `Member`."""
+        weights = np.asarray(tensors["weights"], dtype=np.float32)
+        if "gram" not in tensors:
+            return FittedDual(self.of_few(), weights, None)
         gram = np.asarray(tensors["gram"], dtype=np.int64)
         cross = np.asarray(tensors["cross"], dtype=np.int64)
-        weights = np.asarray(tensors["weights"], dtype=np.float32)
         return FittedRidge(self, Sums(gram, cross), weights, None)
+
+    def scored(
+        self,
+        ensemble: Ensemble,
+        positions: Positions,
+        weights: NDArray[np.float32],
+        most: int | None = None,
+    ) -> Evidence:
+        """What weights say about some nodes, ``[len(positions), 1, num_classes]``.
+
+        Args:
+            ensemble: with the graph.
+            positions: rows of the graph.
+            weights: ``[width, num_classes]``.
+            most: numbers that a block of rows may have; None: as many as usual.
+        """
+        graph = ensemble.graph
+        out = np.empty((len(positions), 1, graph.num_classes))
+        start = 0
+        for block in blocks(graph.places_at(positions), len(weights), most):
+            rows = self.rows(graph, block, ensemble.seed, learning=False)
+            out[start : start + len(block), 0] = _scores(rows, weights)
+            start += len(block)
+        return out
 
     def _fitted(self, sums: Sums, judged: Judged) -> FittedRidge:
         return FittedRidge(self, sums, sums.solve(self.ridge), judged)
@@ -285,14 +324,7 @@ class FittedRidge:
 
     def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
         """See `FittedMember`."""
-        graph = ensemble.graph
-        out = np.empty((len(positions), 1, graph.num_classes))
-        start = 0
-        for block in blocks(graph.places_at(positions), len(self.weights)):
-            rows = self.rule.rows(graph, block, ensemble.seed, learning=False)
-            out[start : start + len(block), 0] = _scores(rows, self.weights)
-            start += len(block)
-        return out
+        return self.rule.scored(ensemble, positions, self.weights)
 
     def held_out(self, ensemble: Ensemble, sample: Ids) -> Evidence:
         """See `FittedMember`: by the regression without all sampled nodes."""
@@ -301,9 +333,9 @@ class FittedRidge:
         return _scores(judged.rows, weights)[:, None]
 
 
-def blocks(places: Places, width: int) -> Iterator[Places]:
+def blocks(places: Places, width: int, most: int | None = None) -> Iterator[Places]:
     """Places whose rows are held at once; each row is the same in any block."""
-    size = min(_BLOCK, max(1, _MOST_NUMBERS // width))
+    size = min(_BLOCK, max(1, (most or _MOST_NUMBERS) // width))
     for start in range(0, len(places), size):
         yield places[start : start + size]
 
@@ -428,7 +460,7 @@ def _scores(rows: NDArray[np.floating], weights: NDArray[np.float32]) -> Evidenc
     """The sharpened regression, each row by itself in a fixed order."""
     width, c = weights.shape
     wide = np.zeros((width, -(-c // HALF_LANES) * HALF_LANES))
-    wide[:, :c] = weights * (_SHARPNESS / SCALE)  # a power of two: products have the same bits
+    wide[:, :c] = weights * (SHARPNESS / SCALE)  # a power of two: products have the same bits
     scores: Evidence = _weighted(rows, wide)
     return scores[:, :c]
 

@@ -112,6 +112,29 @@ class Candidates:
         return Candidates.of(graph, self.limit, seed) if found._run_out else found
 
 
+def few_labels(graph: Graph) -> bool:
+    """Whether most nodes in shards have no label, and so few have one that none can be spared.
+
+    Decided anew with every request.
+    """
+    return graph.num_train <= DEFAULT_COUNT and 2 * graph.num_train < graph.num_sharded
+
+
+def limit_on(
+    graph: Graph, sample: Sample, usual: tuple[float, int | None]
+) -> tuple[float, int | None]:
+    """The share and the count of a sample; ``auto`` takes all labels where they are few.
+
+    Args:
+        graph: the current graph.
+        sample: the argument.
+        usual: what ``auto`` stands for where labels are many.
+    """
+    if sample != DEFAULT:
+        return limits(sample)
+    return (1.0, DEFAULT_COUNT) if few_labels(graph) else usual
+
+
 def limits(sample: Sample) -> tuple[float, int | None]:
     """The share and the count that a ``sample`` argument stands for; raises on anything else."""
     if sample == DEFAULT:

@@ -17,7 +17,7 @@ from grapheraser.aggregation.base import Ensemble
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import ANY, chosen_alike, features_differ, places_for
-from grapheraser.kernels.paged import NOWHERE, Table, locate
+from grapheraser.kernels.paged import NOWHERE, Table, entry_of, locate, node_at, weight_at
 from grapheraser.seeding import derive
 from grapheraser.training.inference.gather import NO_FEATURES, Bound, Gathered, gather_field
 
@@ -71,9 +71,10 @@ def _seen(
 
 
 def moved(before: Graph, after: Graph, touched: Ids, seed: int) -> Ids:
-    """Ids of the touched nodes that are new, have other features or other neighbours that count.
+    """Ids of the touched nodes that are new, or have other features or neighbours that count.
 
-    A node that lost or gained a neighbour which does not count looks the same.
+    A neighbour with another weight is another one. A node that lost or gained a neighbour which
+    does not count looks the same.
 
     Args:
         before: the graph before a change.
@@ -96,8 +97,13 @@ def _differs(
     for i in range(len(touched)):
         was, place = locate(before, touched[i]), locate(after, touched[i])
         if was != NOWHERE:
-            out[i] = chosen_alike(before, was, after, place, ANY, key, room) < 0
-            out[i] |= features_differ(before, was, after, place)
+            count = chosen_alike(before, was, after, place, ANY, key, room)
+            out[i] = count < 0 or features_differ(before, was, after, place)
+            if after.weighted or after.directed:
+                for near in chosen[: max(count, 0)]:
+                    node = node_at(after, near)
+                    old = weight_at(before, was, entry_of(before, was, node))
+                    out[i] |= old != weight_at(after, place, entry_of(after, place, node))
     return out
 
 

@@ -201,7 +201,7 @@ def resplit(graph: Graph, seed: int, *, share: float | None = None) -> Graph:
     trained on. Default share: as many training nodes as now, on average.
     """
     share = train_share(graph) if share is None else share
-    known = np.flatnonzero((graph.role != 0) & (graph.y != UNLABELLED))
+    known = np.flatnonzero(np.isin(graph.role, (TRAIN, TEST)) & (graph.y != UNLABELLED))
     drawn = generator(seed, "audit", "resplit").random(len(known)) < share
     role = graph.role.copy()
     role[known] = np.where(drawn, TRAIN, TEST)

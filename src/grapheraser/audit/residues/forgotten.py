@@ -5,6 +5,7 @@ A run keeps none of this, so whoever asks for the search has to bring it, in a f
     {"nodes": [10, 101]}
     {"edges": [[3, 17]]}
     {"rows": {"10": {"5": 1.0, "17": 1.0}}}        node id -> column -> value
+    {"labels": [12]}                               ids of nodes that stay without their label
 
 `Forgotten.of(graph, requests)` makes it from the graph as it was before. Such a file is personal
 data: keep it apart from the run, and no longer than the search needs it.
@@ -26,7 +27,7 @@ from grapheraser.graph import Edges, Graph, Nodes, Request, coalesce
 from grapheraser.graph.csr import slices_of
 from grapheraser.store import read_text
 
-_KEYS = ("nodes", "edges", "features", "rows")
+_KEYS = ("nodes", "edges", "features", "rows", "labels")
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,13 @@ class Forgotten:
         nodes: ids of forgotten nodes.
         edges: forgotten ones, (u, v) with u < v, those of forgotten nodes included.
         rows: forgotten feature rows by node id.
+        labels: ids of nodes whose labels are forgotten.
     """
 
     nodes: frozenset[int] = frozenset()
     edges: frozenset[tuple[int, int]] = frozenset()
     rows: Mapping[int, Row] = field(default_factory=dict)
+    labels: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, graph: Graph, request: Request | Sequence[Request]) -> Forgotten:
@@ -72,7 +75,8 @@ class Forgotten:
             if part.start < part.stop:
                 columns, values = graph.x.indices[part].tolist(), graph.x.data[part].tolist()
                 rows[node] = Row(tuple(columns), tuple(values))
-        return cls(frozenset(removal.nodes.tolist()), _ordered(pairs.tolist()), rows)
+        labels = frozenset(removal.labels.tolist())
+        return cls(frozenset(removal.nodes.tolist()), _ordered(pairs.tolist()), rows, labels)
 
     @classmethod
     def read(cls, path: Path) -> Forgotten:
@@ -80,6 +84,7 @@ class Forgotten:
         nodes: set[int] = set()
         edges: list[Any] = []
         rows: dict[int, Row] = {}
+        labels: set[int] = set()
         for number, line in enumerate(read_text(path).splitlines(), start=1):
             if not line.strip():
                 continue
@@ -88,6 +93,7 @@ class Forgotten:
                 if not isinstance(entry, dict) or not entry.keys() <= set(_KEYS):
                     raise ValueError(f"the keys are {', '.join(_KEYS)}")
                 nodes.update(Nodes(list(entry.get("nodes", ()))).ids)
+                labels.update(Nodes(list(entry.get("labels", ()))).ids)
                 edges += Edges(entry.get("edges", ())).pairs
                 for node, row in entry.get("rows", {}).items():
                     rows[Nodes(int(node)).ids[0]] = _row(row)
@@ -95,7 +101,7 @@ class Forgotten:
                 raise ParameterError(
                     f"{path}:{number}: not a line of forgotten data ({error})."
                 ) from error
-        return cls(frozenset(nodes), _ordered(edges), rows)
+        return cls(frozenset(nodes), _ordered(edges), rows, frozenset(labels))
 
     def to_lines(self) -> str:
         """The file's content."""
@@ -104,6 +110,7 @@ class Forgotten:
             for node, row in sorted(self.rows.items())
         }
         parts = {"nodes": sorted(self.nodes), "edges": sorted(self.edges), "rows": rows}
+        parts |= {"labels": sorted(self.labels)}
         return "".join(json.dumps({key: part}) + "\n" for key, part in parts.items() if part)
 
 

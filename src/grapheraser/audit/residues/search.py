@@ -29,7 +29,7 @@ from grapheraser.audit.residues.traces import (
     traces_of_rows,
 )
 from grapheraser.eraser.verify import stale_aggregator, stale_shards
-from grapheraser.graph import Graph
+from grapheraser.graph import TRAIN, UNLABELLED, Graph
 from grapheraser.models import ModelSpec
 from grapheraser.partition.halo import halo_key, task_graph
 from grapheraser.store import (
@@ -206,6 +206,10 @@ def _in_graph(graph: Graph, sought: Forgotten, run: StoredRun) -> Iterator[Resid
     for u, v in sorted(sought.edges):
         if graph.contains([u, v]).all() and graph.has_edges(np.array([[u, v]]))[0]:
             yield Residue("edge", "graph", f"{u}-{v} is still in the graph")
+    labels = np.array(sorted(sought.labels), dtype=np.int64)
+    labels = labels[graph.contains(labels)]
+    for node in labels[graph.labels(labels) != UNLABELLED].tolist():
+        yield Residue("label", "graph", f"node {node} still has its label")
     for node, row in sorted(sought.rows.items()):
         if graph.contains([node])[0]:
             (at,) = graph.positions([node])
@@ -222,13 +226,15 @@ def _in_state(run: StoredRun) -> Iterator[Residue]:
     if stale_aggregator(run.receipts, run.aggregator):
         what = "what the aggregator holds is not what the last receipt left"
         yield Residue("stale posterior", "aggregator", what)
-    strangers = np.setdiff1d(run.partition.nodes, run.graph.train_nodes)
+    strangers = np.setdiff1d(run.partition.nodes, run.graph.sharded_nodes)
     if len(strangers):
-        what = f"{len(strangers)} nodes have a shard and are not in the graph"
+        what = f"{len(strangers)} nodes have a shard that the graph puts into none"
         yield Residue("id", "partition", what)
     for name, array in run.aggregator.items():
         if _holds_ids(name, array) and not run.graph.contains(array).all():
             yield Residue("id", "aggregator", f"'{name}' names nodes that are not in the graph")
+        elif _holds_ids(name, array) and (run.graph.roles(array) != TRAIN).any():
+            yield Residue("label", "aggregator", f"'{name}' names nodes that are not trained on")
     yield from _columns(run)
 
 
@@ -281,8 +287,8 @@ def _guessable(run: StoredRun) -> tuple[int, int]:
         receipt.request
         for receipt in run.receipts
         if receipt.action == "unlearn"
-        and (receipt.counts["nodes"], receipt.counts["edges"], receipt.counts["features"])
-        == (1, 0, 0)
+        and [receipt.counts.get(kind, 0) for kind in ("nodes", "edges", "features", "labels")]
+        == [1, 0, 0, 0]
     ]
     if not wanted or not run.graph.num_nodes:
         return 0, len(wanted)

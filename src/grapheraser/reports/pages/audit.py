@@ -56,6 +56,8 @@ def audit_page(report: Mapping[str, Any]) -> str:
 def _subtitle(run: Mapping[str, Any]) -> str:
     size = f"{plural(run['nodes'], 'node')}, {plural(run['edges'], 'edge')}"
     shards = plural(run["shards"], "shard")
+    if run.get("context_nodes"):
+        shards += f" with {plural(run['context_nodes'], 'context node')} among theirs"
     return f"{run['graph']}: {size}; {shards} by the partition method {run['partition']}"
 
 

@@ -69,7 +69,7 @@ class PreparedShard:
             self.inputs.write(start, self.weights.values.reshape(-1))
         self.shard = Shard(
             x=_features_of(task, columns, shape[1], dtype),
-            edges=adjacency_of(spec, graph.indptr, graph.indices, dtype),
+            edges=adjacency_of(spec, graph, dtype),
             labels=graph.y.copy(),
             num_classes=graph.num_classes,
             noise=noise_of(task.seed, graph.ids, layout.limits),

@@ -217,9 +217,7 @@ def _stacked_edges(
     layout: TensorLayout, tasks: Sequence[ShardTask], rows: NDArray[np.int64], dtype: DTypeLike
 ) -> dict[str, NDArray[Any]]:
     """The adjacency as the model weighs it."""
-    parts = [
-        adjacency_of(layout.spec, task.graph.indptr, task.graph.indices, dtype) for task in tasks
-    ]
+    parts = [adjacency_of(layout.spec, task.graph, dtype) for task in tasks]
     firsts = _ends([len(part.indices) for part in parts])
     counts = np.diff(firsts)
     pointers = [part.indptr[:-1] + at for part, at in zip(parts, firsts[:-1], strict=True)]

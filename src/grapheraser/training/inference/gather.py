@@ -17,11 +17,13 @@ from grapheraser.kernels.neighbourhoods import admit, places_for, put_in_order
 from grapheraser.kernels.paged import (
     Table,
     degree_at,
+    entry_of,
     feature_rows,
     first_edge,
     locate,
     neighbour,
     node_at,
+    weight_at,
 )
 from grapheraser.kernels.sets import put, room_for_set
 
@@ -45,6 +47,7 @@ class Bound(NamedTuple):
 
 
 WHOLE = Bound(2**62, 0)
+_UNWEIGHTED: Matrix = np.zeros(0, dtype=np.float32)
 
 
 class Gathered(NamedTuple):
@@ -54,7 +57,10 @@ class Gathered(NamedTuple):
         nodes: int64 ``[n]``, the node id of each number.
         wanted: how many of them were asked for; these come first, in the order asked for.
         indptr, indices: CSR over numbers; the neighbours that count, of all but the last ring.
-        degree: float32 ``[n]``, how many neighbours count, also of the last ring.
+        degree: float32 ``[n]``, how many neighbours count, also of the last ring; where edges have
+            weights or directions, what the weights of those that come in sum up to.
+        weights: float32, the weight with which each entry of ``indices`` comes in; empty where
+            edges have neither weights nor directions.
         x_indptr, x_indices, x_data: CSR features, in the columns of the graph; of no number, of
             those asked for or of all.
         num_features: columns of the graph.
@@ -65,6 +71,7 @@ class Gathered(NamedTuple):
     indptr: Pointers
     indices: Numbers
     degree: Matrix
+    weights: Matrix
     x_indptr: Pointers
     x_indices: Numbers
     x_data: Matrix
@@ -92,6 +99,10 @@ def gather_field(
     most, key = min(bound.most, graph.num_nodes), np.uint64(bound.key)
     table = graph.table
     nodes, places, indptr, indices, degree = _rings(table, wanted, graph.num_nodes, most, key, hops)
+    weights = _UNWEIGHTED
+    if table.weighted or table.directed:
+        edges = indptr, indices, graph.num_nodes, most, key
+        weights, degree = _weighed(table, nodes, places, *edges)
     read = places[: (0, len(wanted), len(places))[features]]
     x_indptr, x_indices, x_data = feature_rows(table, read)
     return Gathered(
@@ -100,6 +111,7 @@ def gather_field(
         indptr,
         indices,
         degree,
+        weights,
         x_indptr,
         x_indices,
         x_data,
@@ -149,6 +161,38 @@ def _rings(
 
 
 @compiled
+def _weighed(
+    table: Table,
+    nodes: NDArray[np.int64],
+    places: NDArray[np.int64],
+    indptr: Pointers,
+    indices: Numbers,
+    num_nodes: int,
+    most: int,
+    key: np.uint64,
+) -> tuple[Matrix, Matrix]:
+    """Weights of the entries of `_rings`, and their sum for every node, the last ring's too."""
+    hashes, chosen = places_for(most if most < num_nodes else 1)
+    weights, sums = np.empty(indptr[-1], dtype=np.float32), np.empty(len(nodes), dtype=np.float32)
+    for r in range(len(nodes)):
+        total, degree = 0.0, degree_at(table, places[r])
+        if r + 1 < len(indptr):
+            for e in range(indptr[r], indptr[r + 1]):
+                entry = entry_of(table, places[r], nodes[indices[e]])
+                weights[e] = weight_at(table, places[r], entry)
+                total += weights[e]
+        elif degree <= most:
+            for entry in range(degree):
+                total += weight_at(table, places[r], entry)
+        else:
+            _choose(first_edge(table, places[r]), degree, nodes[r], key, hashes, chosen)
+            for other in chosen[:most]:
+                total += weight_at(table, places[r], entry_of(table, places[r], other))
+        sums[r] = total
+    return weights, sums
+
+
+@compiled
 def _longer(array, length):  # type: ignore[no-untyped-def]
     """A copy with room for more."""
     out = np.empty(max(length, len(array)), dtype=array.dtype)
@@ -181,7 +225,7 @@ class Part(NamedTuple):
     Attributes:
         numbers: int32, of the gathered nodes, in rings as there; the asked for come first.
         wanted: how many were asked for.
-        indptr, indices, degree: as there, over the places in ``numbers``.
+        indptr, indices, degree, weights: as there, over the places in ``numbers``.
     """
 
     numbers: Numbers
@@ -189,12 +233,14 @@ class Part(NamedTuple):
     indptr: Pointers
     indices: Numbers
     degree: Matrix
+    weights: Matrix
 
 
 def whole_part(gathered: Gathered) -> Part:
     """All that was gathered."""
     numbers = np.arange(len(gathered.nodes), dtype=np.int32)
-    return Part(numbers, gathered.wanted, gathered.indptr, gathered.indices, gathered.degree)
+    edges = gathered.indptr, gathered.indices, gathered.degree, gathered.weights
+    return Part(numbers, gathered.wanted, *edges)
 
 
 def part_of(gathered: Gathered, wanted: Numbers, room: Numbers, hops: int) -> Part:
@@ -206,14 +252,21 @@ def part_of(gathered: Gathered, wanted: Numbers, room: Numbers, hops: int) -> Pa
         room: int32, one per gathered number, all -1, and left so.
         hops: how many rings around them.
     """
-    found = _part(gathered.indptr, gathered.indices, gathered.degree, wanted, room, hops)
-    return Part(found[0], len(wanted), *found[1:])
+    edges = gathered.indptr, gathered.indices, gathered.degree, gathered.weights
+    numbers, *found = _part(*edges, wanted, room, hops)
+    return Part(numbers, len(wanted), *found)
 
 
 @compiled
 def _part(
-    indptr: Pointers, indices: Numbers, degree: Matrix, wanted: Numbers, room: Numbers, hops: int
-) -> tuple[Numbers, Pointers, Numbers, Matrix]:
+    indptr: Pointers,
+    indices: Numbers,
+    degree: Matrix,
+    weights: Matrix,
+    wanted: Numbers,
+    room: Numbers,
+    hops: int,
+) -> tuple[Numbers, Pointers, Numbers, Matrix, Matrix]:
     numbers, count, done = wanted, len(wanted), 0
     pointers, places = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
     for r in range(count):
@@ -241,4 +294,9 @@ def _part(
     for r in range(count):
         around[r] = degree[numbers[r]]
         room[numbers[r]] = -1
-    return numbers[:count].copy(), pointers, places, around
+    own = np.empty(len(places) if len(weights) else 0, dtype=np.float32)
+    for r in range(done if len(weights) else 0):
+        first, start = pointers[r], indptr[numbers[r]]
+        for e in range(first, pointers[r + 1]):
+            own[e] = weights[start + e - first]
+    return numbers[:count].copy(), pointers, places, around, own

@@ -30,7 +30,7 @@ _PREFETCHED = 32
 
 @compiled
 def convolve(hop: Hop, self_loops: bool, z: Matrix) -> Matrix:
-    """GCN's symmetrically normalised sum over neighbours."""
+    """GCN's sum over neighbours, normalised by both degrees, each by the weight of its edge."""
     n, width = len(hop.indptr) - 1, z.shape[1]
     out = np.zeros((n, width), dtype=np.float32)
     loop = np.float32(1.0 if self_loops else 0.0)
@@ -45,7 +45,12 @@ def convolve(hop: Hop, self_loops: bool, z: Matrix) -> Matrix:
         here, start = np.float32(1.0) / roots[r], hop.indptr[r]
         count = hop.indptr[r + 1] - start
         for e in range(count):
-            factors[e] = here / roots[hop.indices[start + e]]
+            there = roots[hop.indices[start + e]]
+            # The weights of a neighbour's own edges may all be 0.
+            factors[e] = here / there if there > 0 else np.float32(0.0)
+        if len(hop.weights) > 0:
+            for e in range(count):
+                factors[e] *= hop.weights[start + e]
         factors[count] = here * here * loop
         _add_weighted(hop, r, factors, z, out)
     return out

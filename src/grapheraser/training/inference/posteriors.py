@@ -206,8 +206,8 @@ def _field(
     gathered: Gathered, rows: Numbers | None, place: Numbers, room: Numbers, hops: int
 ) -> Field:
     part = whole_part(gathered) if rows is None else part_of(gathered, rows, room, hops)
-    outer = Hop(part.indptr, part.indices, part.degree)
-    inner = Hop(part.indptr[: part.wanted + 1], part.indices, part.degree)
+    outer = Hop(part.indptr, part.indices, part.degree, part.weights)
+    inner = outer._replace(indptr=part.indptr[: part.wanted + 1])
     numbers = part.numbers if hops else part.numbers[: part.wanted]
     x = gathered.x_indptr, gathered.x_indices, gathered.x_data
     return Field(outer, inner, numbers, *x, place)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -20,10 +20,18 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from grapheraser.graph import Graph
+from grapheraser.graph.edge_values import PLAIN, EdgeKind
 from grapheraser.seeding import generator
-from grapheraser.training.inference.surroundings import surroundings_of, whole_graph
+from grapheraser.training.inference.surroundings import (
+    Surroundings,
+    surroundings_of,
+    whole_graph,
+)
 
-Run = Callable[[Tensor, Tensor], Tensor]
+Run = Callable[..., Tensor]
+
+# Features of nodes, whether edges have weights, features of edges.
+Shape: TypeAlias = tuple[int, bool, int]
 
 # In graphs worth the trouble, whoever looks further than this sees nearly everything.
 MOST_HOPS = 6
@@ -49,67 +57,71 @@ class Reach:
     why: str = ""
 
 
-def reach_of(run: Run, num_features: int) -> Reach:
+def reach_of(run: Run, num_features: int, edge_kind: EdgeKind = PLAIN) -> Reach:
     """Try a module.
 
     Args:
-        run: scores ``[n, num_classes]`` from features ``[n, num_features]`` and ``edge_index``;
-            the module must be in the same state each time.
+        run: scores ``[n, num_classes]`` from features ``[n, num_features]``, ``edge_index`` and
+            what edges carry, by name; the module must be in the same state each time.
         num_features: of the nodes.
+        edge_kind: of the graphs that it is made for.
     """
+    shape = num_features, edge_kind.weighted, edge_kind.columns
     try:
-        hops = _spread(run, num_features)
+        hops = _spread(run, shape)
         if hops > MOST_HOPS:
             return Reach(None, why=f"it looks at nodes more than {MOST_HOPS} hops away")
-        return _compared(run, num_features, hops)
+        return _compared(run, shape, hops)
     except Exception as error:  # whatever a user's code raises on a graph that is not theirs
         return Reach(None, why=f"it failed on a small graph ({type(error).__name__}: {error})")
 
 
-def _spread(run: Run, num_features: int) -> int:
+def _spread(run: Run, shape: Shape) -> int:
     """How many hops the NaN of one node spreads; more than `MOST_HOPS` if it spreads too far."""
-    graph = _small_graph(2 * MOST_HOPS, num_features)
+    graph = _small_graph(2 * MOST_HOPS, *shape)
     start = np.zeros(1, dtype=np.int64)
     seen = whole_graph(graph, start)
     x = seen.x.clone()
     x[0] = torch.nan
-    spread = np.flatnonzero(run(x, seen.edge_index).isnan().any(dim=1).numpy())
+    scores = run(x, seen.edge_index, **seen.carried)
+    spread = np.flatnonzero(scores.isnan().any(dim=1).numpy())
     hops = 0
     while hops <= MOST_HOPS and not np.isin(spread, graph.within_hops(start, hops)).all():
         hops += 1
     return hops
 
 
-def _compared(run: Run, num_features: int, hops: int) -> Reach:
+def _compared(run: Run, shape: Shape, hops: int) -> Reach:
     """Compare scores of some nodes with those that they have when everything far away is other."""
     length = 8 * (hops + 2)
-    graph = _small_graph(length, num_features)
+    graph = _small_graph(length, *shape)
     # Away from the ends and from each other.
     some = np.array([3 * length // 8, 6 * length // 8 + 1])
     seen = whole_graph(graph, some)
     with _Reading() as reading:  # type: ignore[no-untyped-call]
-        expected = run(seen.x, seen.edge_index)[seen.places]
+        expected = run(seen.x, seen.edge_index, **seen.carried)[seen.places]
     if reading.happened:
         return Reach(None, why="what it does depends on values that it reads from tensors")
 
-    def is_same(x: Tensor, edge_index: Tensor, places: Tensor) -> bool:
-        difference = (run(x, edge_index)[places] - expected).abs().max()
+    def is_same(part: Surroundings) -> bool:
+        scores = run(part.x, part.edge_index, **part.carried)
+        difference = (scores[part.places] - expected).abs().max()
         return bool(difference <= _ROUNDING * expected.abs().max())
 
     near = torch.from_numpy(graph.within_hops(some, hops))
     for far in (_LARGE, -_LARGE):
         # Whatever ranks nodes, or compares them with all others, ranks some of them otherwise now.
         x = torch.full_like(seen.x, far).index_copy(0, near, seen.x[near])
-        if not is_same(x, seen.edge_index, seen.places):
+        if not is_same(seen._replace(x=x)):
             return Reach(None, why=_ELSEWHERE)
     for degrees in (False, True):
-        if is_same(*surroundings_of(graph, some, hops, degrees=degrees)):
+        if is_same(surroundings_of(graph, some, hops, degrees=degrees)):
             return Reach(hops, degrees)
     return Reach(None, why=_ELSEWHERE)
 
 
 @lru_cache(maxsize=4)
-def _small_graph(length: int, num_features: int) -> Graph:
+def _small_graph(length: int, num_features: int, weighted: bool, edge_columns: int) -> Graph:
     """A path with triangles and leaves along it; the path's nodes come first."""
     path = np.arange(length)
     leaves = np.arange(length, length + length // 2)
@@ -123,7 +135,15 @@ def _small_graph(length: int, num_features: int) -> Graph:
     )
     n = length + len(leaves)
     x = generator(0, "small graph").random((n, num_features), dtype=np.float32)
-    return Graph.from_arrays(x, edges, np.zeros(n, dtype=np.int64), each_edge_once=True)
+    carried = generator(0, "small graph", "edges").random((edges.shape[1], 1 + edge_columns))
+    return Graph.from_arrays(
+        x,
+        edges,
+        np.zeros(n, dtype=np.int64),
+        each_edge_once=True,
+        edge_weight=0.5 + carried[:, 0] if weighted else None,
+        edge_attr=carried[:, 1:] if edge_columns else None,
+    )
 
 
 class _Reading(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -38,12 +38,14 @@ class Hop(NamedTuple):
 
     Attributes:
         indptr, indices: CSR; columns are places in the wider ring.
-        degree: float32, neighbours that count of the wider ring's nodes.
+        degree: float32, neighbours that count of the wider ring's nodes, or their weights' sum.
+        weights: float32, of each entry; empty where edges have none.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     degree: Matrix
+    weights: Matrix
 
 
 class Field(NamedTuple):

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from grapheraser.graph import Graph
+from grapheraser.graph.edge_values import PLAIN, EdgeKind
 from grapheraser.models import CustomModel
 from grapheraser.training import reference
+from grapheraser.training.edge_arguments import taken
 from grapheraser.training.inference.reach import Reach, reach_of
 from grapheraser.training.inference.surroundings import Surroundings
 from grapheraser.training.task import ShardWeights
@@ -36,10 +38,11 @@ class ShardModule:
         tensors: Mapping[str, NDArray[np.generic]],
         num_features: int,
         num_classes: int,
+        edge_kind: EdgeKind = PLAIN,
     ) -> None:
         self.model = model
         self._tensors = tensors
-        self._shape = num_features, num_classes
+        self._shape, self._edge_kind = (num_features, num_classes), edge_kind
         self._built: _Built | None = self._build()
 
     @property
@@ -48,21 +51,21 @@ class ShardModule:
 
     def __call__(self, seen: Surroundings) -> Tensor:
         """Scores of the nodes asked for ``[len(seen.places), num_classes]``."""
-        return self._pass(seen.x, seen.edge_index)[seen.places]
+        return self._pass(seen.x, seen.edge_index, **seen.carried)[seen.places]
 
     @cached_property
     def reach(self) -> Reach:
         """How far the module looks: as the user says, or as found by trying."""
         hops = self.model.hops
         if hops == "auto":
-            return reach_of(self._pass, self._shape[0])
+            return reach_of(self._pass, self._shape[0], self._edge_kind)
         return Reach(None if hops == "all" else int(hops))
 
-    def _pass(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def _pass(self, x: Tensor, edge_index: Tensor, **carried: Tensor) -> Tensor:
         built = self._built or self._build()
         self._built = None  # until it is known to be as it was
         _reseed()
-        scores: Tensor = built.module(x, edge_index)
+        scores: Tensor = built.module(x, edge_index, **taken(built.module, carried))
         if built.is_unchanged():
             self._built = built
         return scores
@@ -113,6 +116,7 @@ def module_of(model: CustomModel, weights: ShardWeights, graph: Graph) -> ShardM
     """The shard's module; remembered for as long as the weights themselves live."""
     known = _KNOWN.get(weights)
     if known is None or known.model != model:
-        known = ShardModule(model, weights.tensors, graph.num_features, graph.num_classes)
+        shape = graph.num_features, graph.num_classes, graph.edge_kind
+        known = ShardModule(model, weights.tensors, *shape)
         _KNOWN[weights] = known
     return known

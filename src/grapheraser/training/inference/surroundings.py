@@ -8,6 +8,7 @@ gives itself away.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 from weakref import finalize
 
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grapheraser.graph import Graph
-from grapheraser.kernels.paged import feature_rows, neighbour_rows
+from grapheraser.graph.edge_values import PLAIN
+from grapheraser.kernels.paged import INCOMING, feature_rows, neighbour_rows
 from grapheraser.training import reference
+from grapheraser.training.edge_arguments import CARRIED, edge_tensors
 
 Positions = NDArray[np.int64]
 Ids = NDArray[np.int64]
@@ -38,11 +41,13 @@ class Surroundings(NamedTuple):
         x: float32 ``[num_nodes, num_features]``, nodes in the order of their positions.
         edge_index: int64 ``[2, num_edges]``, in PyG's order.
         places: int64, the rows of ``x`` that are asked for.
+        carried: ``edge_weight`` and ``edge_attr`` of ``edge_index``, where edges have them.
     """
 
     x: Tensor
     edge_index: Tensor
     places: Tensor
+    carried: Mapping[str, Tensor]
 
 
 def whole_graph(graph: Graph, positions: Positions) -> Surroundings:
@@ -50,7 +55,8 @@ def whole_graph(graph: Graph, positions: Positions) -> Surroundings:
     kept = _KEPT.get(id(graph))
     if kept is None:
         columns = np.arange(graph.num_features, dtype=np.int32)
-        kept = Surroundings(*reference.shard_tensors(graph, columns), torch.empty(0))
+        tensors = reference.shard_tensors(graph, columns)
+        kept = Surroundings(*tensors, torch.empty(0), edge_tensors(graph))
         if kept.x.nbytes <= _KEPT_BYTES:
             _KEPT[id(graph)] = kept
             finalize(graph, _KEPT.pop, id(graph), None)
@@ -87,7 +93,11 @@ def surroundings_of(
     rows = sp.csr_array((values, columns, ends), shape=(len(known), graph.num_features))
     x.numpy()[np.searchsorted(nodes, known)] = rows.toarray()
     places = torch.from_numpy(np.searchsorted(nodes, asked))
-    return Surroundings(x, _both_ways(sources, targets, count), places)
+    edges = _both_ways(sources, targets, count)
+    if graph.edge_kind == PLAIN:
+        return Surroundings(x, torch.from_numpy(edges), places, {})
+    edges, carried = _edges_between(graph, nodes, edges)
+    return Surroundings(x, torch.from_numpy(edges), places, carried)
 
 
 def _within(graph: Graph, nodes: Ids, hops: int) -> Ids:
@@ -107,7 +117,29 @@ def _edges_of(graph: Graph, nodes: Ids) -> tuple[Ids, Ids]:
     return np.repeat(nodes, np.diff(indptr)), targets
 
 
-def _both_ways(sources: Ids, targets: Ids, count: int) -> Tensor:
-    """These edges and their reverses, each once, sorted by source and target."""
+def _both_ways(sources: Ids, targets: Ids, count: int) -> Ids:
+    """These edges and their reverses ``[2, m]``, each once, sorted by source and target."""
     keys = np.unique(np.concatenate([sources * count + targets, targets * count + sources]))
-    return torch.from_numpy(np.stack(np.divmod(keys, count)))
+    return np.stack(np.divmod(keys, count))
+
+
+def _edges_between(graph: Graph, nodes: Ids, edges: Ids) -> tuple[Ids, dict[str, Tensor]]:
+    """Those of ``edges`` (places in ``nodes``) that there are in this direction, and what they are.
+
+    The node that stands for all that is further away comes after ``nodes``: its edges lead both
+    ways and carry NaN, as it does.
+    """
+    known: NDArray[np.bool_] = (edges < len(nodes)).all(axis=0)  # type: ignore[assignment]
+    values = np.full((len(known), graph.edge_kind.width), np.nan, dtype=np.float32)
+    sources, targets = nodes[edges[:, known]]
+    values[known] = graph.values_between(targets, sources)
+    there = ~known
+    there[known] = graph.edge_kind.directions(values[known]) & INCOMING != 0
+    values = values[there]
+    parts = graph.edge_kind.weights(values), graph.edge_kind.features(values)
+    carried = {
+        name: torch.from_numpy(np.ascontiguousarray(part))
+        for name, part in zip(CARRIED, parts, strict=True)
+        if part is not None
+    }
+    return edges[:, there], carried

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
+from grapheraser.graph.csr import reverse_of
 from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec, declaration_of
 
@@ -31,27 +33,32 @@ class Adjacency(NamedTuple):
     reverse: NDArray[np.int32]
 
 
-def adjacency_of(
-    spec: ModelSpec, indptr: NDArray[np.int64], indices: NDArray[np.int32], dtype: DTypeLike
-) -> Adjacency:
-    """The edges of a CSR, with self-loops and weights as the model is declared to have them."""
+def adjacency_of(spec: ModelSpec, graph: Graph, dtype: DTypeLike) -> Adjacency:
+    """The edges of a graph, with self-loops and weights as the model is declared to have them."""
+    indptr, indices = graph.indptr, graph.indices
     check_entries(len(indices) + len(indptr))
     declared = declaration_of(spec.kind)
     loops = declared.self_loops(spec)
     indptr, indices, sources = _with_loops(indptr.copy(), indices.copy(), loops)
+    reverse = reverse_of(indptr, indices)
     degree = np.diff(indptr).astype(np.float64)
+    given = graph.incoming_weights
     with np.errstate(divide="ignore"):
         weighing = declared.weighing(spec)
         if weighing == "normalised":
+            weights = np.ones(len(indices))
+            if given is not None:
+                weights[sources != indices] = given  # a self-loop weighs 1
+                degree = np.bincount(sources, weights, minlength=graph.num_nodes)
             factor = np.where(degree > 0, 1 / np.sqrt(degree), 0.0)
-            forward = backward = factor[sources] * factor[indices]
+            forward = factor[sources] * factor[indices] * weights
+            backward = forward[reverse]
         elif weighing == "mean":
             inverse, own = 1 / (degree - loops), sources == indices
             forward = np.where(own, 1.0, inverse[sources])
             backward = np.where(own, 1.0, inverse[indices])
         else:
             forward = backward = np.ones(len(indices))
-    reverse = _reverse_of(indptr, indices)
     return Adjacency(indptr, indices, forward.astype(dtype), backward.astype(dtype), reverse)
 
 
@@ -90,16 +97,3 @@ def _with_loops(
             at += 1
         new_indptr[r + 1] = at
     return new_indptr, new_indices, rows
-
-
-@compiled
-def _reverse_of(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Place of (j, i) for every entry (i, j) of a symmetric CSR with sorted rows."""
-    free = indptr.copy()
-    reverse = np.empty(len(indices), dtype=np.int32)
-    for r in range(len(indptr) - 1):
-        for e in range(indptr[r], indptr[r + 1]):
-            # Rows come in ascending order, so the entries (j, .) are met in ascending order too.
-            reverse[e] = free[indices[e]]
-            free[indices[e]] += 1
-    return reverse

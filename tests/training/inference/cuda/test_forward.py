@@ -14,6 +14,7 @@ from grapheraser.training.inference import posteriors as asked
 from grapheraser.training.inference.gather import Bound, gather_field
 from grapheraser.training.reference import train_shard
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+from tests.strategies import with_edge_values
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -67,3 +68,22 @@ def test_few_shards_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     here = asked.asked_posteriors(*answer)
     monkeypatch.setattr(asked, "_WORTH_SENDING", 1)
     assert here.tobytes() == asked.asked_posteriors(*answer, "cuda").tobytes()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", ["gcn", "gcn:paper", "gcn, 21"])
+def test_weighted_and_directed_edges_same_bits(
+    name: str, directed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = with_edge_values(a_graph(3, dense=False), directed=directed)
+    shards, positions = shards_of(graph, name, 2), np.arange(graph.num_nodes)
+    here = asked.posteriors(SPECS[name], shards, graph, positions)
+    gathered = gather_field(graph, positions[:200], Bound(16, 7))
+    wanted = np.tile(np.arange(2, dtype=np.int32), (200, 1))
+    wanted[::3, 0] = -1
+    answer = SPECS[name], dict(enumerate(shards)), gathered, wanted, graph.num_classes
+    few = asked.asked_posteriors(*answer)
+    monkeypatch.setattr(asked, "_WORTH_SENDING", 1)
+    there = asked.posteriors(SPECS[name], shards, graph, positions, device="cuda")
+    assert here.tobytes() == there.tobytes()
+    assert few.tobytes() == asked.asked_posteriors(*answer, "cuda").tobytes()

@@ -41,6 +41,7 @@ class Hop(NamedTuple):
     indptr: Tensor
     indices: Tensor
     degree: Tensor
+    weights: Tensor
     edges: int
 
     @property
@@ -77,12 +78,14 @@ def field_of(part: Part, features: Features, hops: int) -> Field:
     wanted = part.wanted if hops else 0
     numbers = part.numbers if hops else part.numbers[: part.wanted]
     edges = part.indices[: part.indptr[-1]]
-    pieces = [numbers, part.indptr.astype(np.int32), edges, part.degree.view(np.int32)]
+    floats = [part.degree.view(np.int32), part.weights.view(np.int32)]
+    pieces = [numbers, part.indptr.astype(np.int32), edges, *floats]
     sent = torch.from_numpy(np.concatenate(pieces)).to(features.data.device)
-    rows, indptr, indices, degree = torch.split(sent, [len(piece) for piece in pieces])
-    degree = degree.view(torch.float32)
-    inner = Hop(indptr[: wanted + 1], indices, degree, int(part.indptr[wanted]))
-    return Field(Hop(indptr, indices, degree, len(edges)), inner, rows, features)
+    rows, indptr, indices, *parts = torch.split(sent, [len(piece) for piece in pieces])
+    degree, weights = (each.view(torch.float32) for each in parts)
+    outer = Hop(indptr, indices, degree, weights, len(edges))
+    inner = outer._replace(indptr=indptr[: wanted + 1], edges=int(part.indptr[wanted]))
+    return Field(outer, inner, rows, features)
 
 
 def logits(spec: ModelSpec, w: WeightsByRole, field: Field) -> Tensor:
@@ -243,6 +246,9 @@ def _convolve(hop: Hop, self_loops: bool, z: Tensor) -> Tensor:
     counts = (hop.indptr[1:] - hop.indptr[:-1]).long()
     used = hop.indices[: hop.edges].long()
     factors = torch.repeat_interleave(here, counts, output_size=hop.edges) / roots[used]
+    if len(hop.weights):
+        factors = torch.where(roots[used] > 0, factors, torch.zeros_like(factors))
+        factors *= hop.weights[: hop.edges]
     return _neighbours(hop, z, factors, here * here * loop)
 
 

@@ -1,0 +1,159 @@
+"""Signed notes and checkpoints of a log (C2SP signed-note and tlog-checkpoint), with Ed25519.
+
+A checkpoint is the text ``origin, size, root`` under a signature. Whoever keeps one elsewhere can
+tell later whether the log was rewritten. Standard library alone, but for the signatures.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+from typing import Protocol
+
+from grapheraser.errors import VerificationError
+from grapheraser.receipts.tree import HASH_SIZE
+
+_DASH = "\u2014 "
+_ED25519 = b"\x01"
+_KEY_SIZE, _ID_SIZE = 32, 4
+# What anyone needs is far below; a note beyond it is no note.
+_MOST_CHARACTERS, _MOST_SIGNATURES = 1_000_000, 100
+
+
+class Signer(Protocol):
+    """A private key."""
+
+    @property
+    def public(self) -> bytes:
+        """The raw public key."""
+
+    def sign(self, message: bytes) -> bytes:
+        """An Ed25519 signature."""
+
+
+class Verifier(Protocol):
+    """A public key."""
+
+    @property
+    def public(self) -> bytes:
+        """The raw public key."""
+
+    def accepts(self, message: bytes, signature: bytes) -> bool:
+        """Whether the signature is one of this key over the message."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How far a log has come.
+
+    Attributes:
+        origin: which log; also the name of the key that signs for it.
+        size: how many entries it has.
+        root: of the tree over them.
+    """
+
+    origin: str
+    size: int
+    root: bytes
+
+    def signed_by(self, signer: Signer) -> str:
+        """The signed note."""
+        _check_name(self.origin)
+        root = base64.b64encode(self.root).decode()
+        return sign_note(f"{self.origin}\n{self.size}\n{root}\n", self.origin, signer)
+
+    @classmethod
+    def opened(cls, note: str, verifier: Verifier) -> Checkpoint:
+        """Read a signed checkpoint; raise `VerificationError` unless the key signed it."""
+        lines = _text_of(note).split("\n")
+        if len(lines) < 4 or not all(lines[:-1]):
+            raise VerificationError("not a checkpoint: it needs an origin, a size and a root.")
+        origin, size, root = lines[:3]
+        if not size.isascii() or not size.isdigit() or size != str(int(size[:20])):
+            raise VerificationError(f"not a checkpoint: its size is {size[:40]!r}.")
+        check_note(note, origin, verifier)
+        decoded = _decoded(root)
+        if len(decoded) != HASH_SIZE:
+            raise VerificationError("not a checkpoint: its root is no SHA-256 hash.")
+        return cls(origin, int(size), decoded)
+
+
+def sign_note(text: str, name: str, signer: Signer) -> str:
+    """A note: a text that ends with a line break, and one signature.
+
+    Args:
+        text: lines without control characters, none of them empty.
+        name: of the key.
+        signer: of whom.
+    """
+    _check_name(name)
+    lines = text.split("\n")
+    if lines[-1] or not all(lines[:-1]) or any(ord(c) < 32 for line in lines for c in line):
+        raise ValueError("a note is lines of printable characters, none of them empty")
+    signature = key_id(name, signer.public) + signer.sign(text.encode())
+    return f"{text}\n{_DASH}{name} {base64.b64encode(signature).decode()}\n"
+
+
+def check_note(note: str, name: str, verifier: Verifier) -> str:
+    """The text of a note; raise `VerificationError` unless the key of that name signed it."""
+    text, wanted = _text_of(note), key_id(name, verifier.public)
+    lines = note[len(text) + 1 :].split("\n")[:-1]
+    if len(lines) > _MOST_SIGNATURES:
+        raise VerificationError("the note has too many signatures.")
+    for line in lines:
+        signer, _, encoded = line.removeprefix(_DASH).partition(" ")
+        if not line.startswith(_DASH) or not signer or not encoded:
+            raise VerificationError("the note has a malformed signature.")
+        signature = _decoded(encoded)
+        if signer == name and signature[:_ID_SIZE] == wanted:
+            if verifier.accepts(text.encode(), signature[_ID_SIZE:]):
+                return text
+            raise VerificationError(f"the signature of {name} does not fit the note.")
+    raise VerificationError(f"the note is not signed by {name} with this key.")
+
+
+def key_id(name: str, public: bytes) -> bytes:
+    """Four bytes that tell keys apart."""
+    return hashlib.sha256(name.encode() + b"\n" + _ED25519 + public).digest()[:_ID_SIZE]
+
+
+def verifier_key(name: str, public: bytes) -> str:
+    """A public key as one line, ``name+id+key``."""
+    _check_name(name)
+    encoded = base64.b64encode(_ED25519 + public).decode()
+    return f"{name}+{key_id(name, public).hex()}+{encoded}"
+
+
+def read_verifier_key(line: str) -> tuple[str, bytes]:
+    """The name and the raw key of such a line."""
+    name, _, rest = line.strip().partition("+")
+    identity, _, encoded = rest.partition("+")
+    key = _decoded(encoded)
+    if len(key) != 1 + _KEY_SIZE or key[:1] != _ED25519:
+        raise VerificationError("not an Ed25519 verifier key.")
+    if key_id(name, key[1:]).hex() != identity:
+        raise VerificationError("the verifier key is damaged: its id does not fit.")
+    return name, key[1:]
+
+
+def _text_of(note: str) -> str:
+    if len(note) > _MOST_CHARACTERS:
+        raise VerificationError("not a signed note: it is too long.")
+    at = note.rfind("\n\n")
+    if at < 0 or not note.endswith("\n") or any(ord(c) < 32 and c != "\n" for c in note):
+        raise VerificationError("not a signed note: it needs a text, an empty line, signatures.")
+    return note[: at + 1]
+
+
+def _check_name(name: str) -> None:
+    if not name or "+" in name or any(c.isspace() for c in name):
+        raise ValueError(f"not a name for a key: {name!r}")
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise VerificationError("not base64.") from error

@@ -1,0 +1,133 @@
+"""What a model takes of the edges of a graph, and what it has to refuse."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from grapheraser.errors import GraphError, ParameterError
+from grapheraser.graph import Graph
+from grapheraser.kernels.paged import edge_value_rows
+from grapheraser.models import CustomModel, Model, declaration_of
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+CARRIED = ("edge_weight", "edge_attr")
+T = TypeVar("T")
+_WITHOUT = {"edge_weight": "without_weights()", "edge_attr": "without_edge_attr()"}
+
+
+def edge_tensors(graph: Graph, device: str = "cpu") -> dict[str, Tensor]:
+    """What the edges of a graph carry, in the order of its ``edge_index``."""
+    import torch
+
+    found = {name: getattr(graph, name) for name in CARRIED}
+    return {
+        name: torch.tensor(values, device=device)
+        for name, values in found.items()
+        if values is not None
+    }
+
+
+def taken(module: nn.Module, carried: Mapping[str, T]) -> dict[str, T]:
+    """Those of what edges carry, by name, that the module's ``forward`` takes."""
+    names = _parameters(module)
+    # PyG's own models have both arguments, and say which of them their layers use.
+    return {
+        name: values
+        for name, values in carried.items()
+        if name in names and getattr(module, f"supports_{name}", True)
+    }
+
+
+def _parameters(module: nn.Module) -> Mapping[str, Any]:
+    """The parameters of a module's ``forward``, by name."""
+    sequential = getattr(getattr(module, "signature", None), "param_dict", None)
+    if sequential is not None:  # PyG's Sequential
+        return dict(sequential)
+    try:
+        return inspect.signature(module.forward).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def _carried(graph: Graph) -> list[str]:
+    """Names of what the edges of a graph carry."""
+    there = graph.edge_kind.weighted, graph.edge_kind.columns > 0
+    return [name for name, is_there in zip(CARRIED, there, strict=True) if is_there]
+
+
+def check_edges(model: Model, graph: Graph) -> None:
+    """Refuse a graph whose edges the model can't use; warn of what a user's module ignores."""
+    if isinstance(model, CustomModel):
+        _check_module(model, graph)
+        return
+    declared = None if model.closed_form else declaration_of(model.kind)
+    weighs = declared is not None and declared.weighs_edges
+    refused = [name for name in _carried(graph) if name != "edge_weight" or not weighs]
+    ways = [f"graph.{_WITHOUT[name]}" for name in refused]
+    what = [f"'{name}'" for name in refused]
+    if graph.directed and not weighs:
+        what.append("directions")
+        ways.append("graph.undirected()")
+    if what:
+        others = "a module of your own" if weighs else "model='gcn' or a module of your own"
+        raise GraphError(
+            f"model '{model.name}' can't use the {' and '.join(what)} of the edges of graph "
+            f"'{graph.name}'.",
+            hint=f"take them off with {', '.join(ways)}, or use {others}.",
+        )
+    _check_weights(model, graph.edge_weight)
+
+
+def check_new_weights(model: Model, graph: Graph, node: int) -> None:
+    """Refuse a new node with edges that the model can't use."""
+    values = edge_value_rows(graph.table, graph.places([node]))
+    _check_weights(model, graph.edge_kind.weights(values))
+
+
+def _check_weights(model: Model, weights: Any) -> None:
+    """Refuse weights that a built-in model can't normalise."""
+    if isinstance(model, CustomModel) or weights is None or not (weights < 0).any():
+        return
+    raise GraphError(
+        f"model '{model.name}' divides by the sum of a node's edge weights, so they must not be "
+        f"negative (found {weights.min()}).",
+        hint="shift or clip them, or use a module of your own.",
+    )
+
+
+def _check_module(model: CustomModel, graph: Graph) -> None:
+    from grapheraser.training import reference
+
+    with reference.reproducible(0):
+        module = model.factory(graph.num_features, graph.num_classes)
+    given = dict.fromkeys(_carried(graph))
+    others = list(_parameters(module).values())[2:]  # after x and edge_index
+    needed = [p.name for p in others if _is_needed(p) and p.name not in given]
+    if needed:
+        raise ParameterError(
+            f"the forward of {model.name} needs {', '.join(map(repr, needed))}, which graph "
+            f"'{graph.name}' does not have.",
+            hint="forward takes x and edge_index, and edge_weight and edge_attr where the graph "
+            "has them.",
+        )
+    ignored = given.keys() - taken(module, given).keys()
+    if ignored:
+        names = [name for name in CARRIED if name in ignored]
+        ways = ", ".join(f"graph.{_WITHOUT[name]}" for name in names)
+        warnings.warn(
+            f"{model.name} ignores the {' and '.join(map(repr, names))} of the graph: its "
+            f"forward does not take them. Add the argument, or take them off with {ways}.",
+            stacklevel=2,
+        )
+
+
+def _is_needed(parameter: Any) -> bool:
+    """Whether a forward can't be called without this parameter."""
+    starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    is_starred = getattr(parameter, "kind", None) in starred
+    return parameter.default is inspect.Parameter.empty and not is_starred
