@@ -293,3 +293,28 @@ def test_a_new_user_joins_the_side_that_the_id_or_the_caller_says() -> None:
         by_label.insert(second - 1, [1.0, 0, 0], [second])
     by_label.insert(second - 1, [1.0, 0, 0], [second], side=0)
     assert by_label.verify().identical
+
+
+# -- what edges carry, and labels -----------------------------------------------------------------
+
+
+def test_what_edges_carry_is_left_out_and_said(graph: ge.Graph) -> None:
+    weights = np.linspace(0.5, 2.0, graph.num_edges)
+    weighted = ge.Graph.from_arrays(
+        graph.x, graph.edges.T, graph.y, ids=graph.ids, edge_weight=weights, each_edge_once=True
+    )
+    directed = ge.Graph.from_arrays(graph.x, graph.edges.T, graph.y, ids=graph.ids, directed=True)
+    plain = ge.LinkEraser().fit(graph)
+    for carrying, words in ((weighted, "the weights of edges"), (directed, "the directions of")):
+        with pytest.warns(UserWarning, match=f"links are learned without {words}"):
+            links = ge.LinkEraser().fit(carrying)
+        assert links.weights_ == plain.weights_
+        assert links.graph_ == plain.graph_
+        assert words in links.graph_.notes[-1]
+
+
+def test_labels_of_a_link_run_can_not_be_forgotten(links: ge.LinkEraser, graph: ge.Graph) -> None:
+    before = links.graph_
+    with pytest.raises(errors.NothingToForgetError, match="a link run keeps no labels"):
+        links.unlearn([ge.Nodes([int(graph.ids[0])]), ge.Labels([int(graph.ids[1])])])
+    assert links.graph_ is before
