@@ -27,6 +27,7 @@ from tests.property.test_processors import OTHER, ROOT
 from tests.strategies import TwoHops, requests_for, small_graph, small_graphs
 
 pytestmark = pytest.mark.slow
+KINDS = ("nodes", "edges", "features")
 SHARDED: dict[str, Any] = {
     "num_shards": 3,
     "epochs": 2,
@@ -78,7 +79,7 @@ def check_a_sequence(
     eraser.fit(graph)
     eraser.rank(int(graph.ids[0]))  # from here on there is an index to keep
     for _ in range(data.draw(st.integers(1, steps))):
-        request = data.draw(requests_for(graph))
+        request = data.draw(requests_for(graph, kinds=KINDS))
         rest = graph.without(request)
         if rest.num_edges == 0 or rest.num_nodes < 4:
             return
