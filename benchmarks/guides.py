@@ -16,6 +16,7 @@ from grapheraser.bench import (
     engines,
     fidelity,
     leaks,
+    links,
     modules,
     partition,
     public,
@@ -48,6 +49,7 @@ def main() -> None:
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))
     write("aggregation.md", "relearning", relearning.markdown(stored("relearning")))
     write("audit.md", "leaks", leaks.markdown(stored("leaks")))
+    write("links.md", "links", links.markdown(stored("links")))
     f1 = stored("utility-partitions")
     write("aggregation.md", "utility-partitions", utility.summary(f1))
     write("results/aggregations.md", "utility", utility.table(f1))

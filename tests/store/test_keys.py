@@ -11,7 +11,8 @@ from grapheraser.errors import ParameterError, StoreError, VerificationError
 from grapheraser.receipts.notes import verifier_key
 
 pytest.importorskip("cryptography", reason="needs the extra 'sign'")
-from grapheraser.receipts.keys import KeyFolder, PublicKey, default_folder
+from grapheraser.receipts.keys import PublicKey
+from grapheraser.store.keys import KeyFolder, default_folder
 
 
 def test_made_on_first_use_and_kept(tmp_path: Path) -> None:
