@@ -95,7 +95,7 @@ def run(
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.eraser import GraphEraser
     from grapheraser.eraser.settings import resolve
-    from grapheraser.eraser.warmup import warm_up
+    from grapheraser.eraser.warmup import warm_up_for
     from grapheraser.kernels.compiled import compilations
     from grapheraser.store import check_target
 
@@ -122,7 +122,7 @@ def run(
         shards_asked=shards_asked,
         context=context,
     )
-    warm_up(resolve(eraser.get_params()), graph.num_features)
+    warm_up_for(resolve(eraser.get_params()), graph)
     warm, started = compilations(), time.perf_counter()
     eraser.fit(graph)
     seconds = time.perf_counter() - started

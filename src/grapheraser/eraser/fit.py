@@ -10,7 +10,7 @@ from grapheraser.eraser.guideline import AUTO, recommend_partition
 from grapheraser.eraser.settings import describe, resolve
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import fit_state
-from grapheraser.eraser.warmup import compiling, warm_up
+from grapheraser.eraser.warmup import compiling, warm_up_for
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import resolve_model
@@ -36,7 +36,7 @@ def fit(
     _check_trainable(graph)
     graph = graph.with_context(settings.context)
     check_edges(settings.training.model, graph)
-    warm_up(settings, graph.num_features, weighted=graph.edge_kind.width > 0)
+    warm_up_for(settings, graph)
     if partition is None:
         partition = make_partition(arguments, graph)
     else:

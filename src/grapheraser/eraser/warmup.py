@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grapheraser.aggregation import AGGREGATORS
+from grapheraser.aggregation.sample.membership import few_labels
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.eraser.settings import Settings, resolve
 from grapheraser.eraser.state import change_state, fit_state
@@ -48,7 +50,9 @@ def compiling() -> Iterator[None]:
         yield
 
 
-def warm_up(settings: Settings, num_features: int, *, weighted: bool = False) -> None:
+def warm_up(
+    settings: Settings, num_features: int, *, weighted: bool = False, few: bool = False
+) -> None:
     """Make ready what a run with these settings will use, where that is our own code.
 
     The first time ever this compiles, and the result is kept on disk; the first time in a process
@@ -58,6 +62,7 @@ def warm_up(settings: Settings, num_features: int, *, weighted: bool = False) ->
         settings: of the run.
         num_features: columns of its graph.
         weighted: whether the edges of its graph carry anything.
+        few: whether its labels are few, see `few_labels`.
     """
     ours = _is_ours(settings.aggregator) and _is_ours(settings.engine)
     if ours and not isinstance(settings.training.model, CustomModel):
@@ -66,7 +71,13 @@ def warm_up(settings: Settings, num_features: int, *, weighted: bool = False) ->
         executor = LocalExecutor(workers=1)
         tiny = replace(settings, training=training, executor=executor, partitioner=None)
         with compiling():
-            _rehearse(tiny, many=num_features > _FEW, weighted=weighted)
+            _rehearse(tiny, many=num_features > _FEW, weighted=weighted, few=few)
+
+
+def warm_up_for(settings: Settings, graph: Graph) -> None:
+    """Compile what a run with these settings will use on this graph."""
+    few = few_labels(graph.with_context(settings.context))
+    warm_up(settings, graph.num_features, weighted=graph.edge_kind.width > 0, few=few)
 
 
 @dataclass(frozen=True)
@@ -95,8 +106,8 @@ def warm_up_models(models: Sequence[str], arguments: Mapping[str, Any]) -> WarmU
     """
     started, before = time.perf_counter(), len(compilations())
     for settings in _settings(models, arguments):
-        for num_features in (_FEW, _MANY):
-            warm_up(settings, num_features)
+        for num_features, few in product((_FEW, _MANY), (False, True)):
+            warm_up(settings, num_features, few=few)
     for method in PARTITIONERS:
         with compiling(), suppress(MissingExtraError):
             partition_graph(_tiny_graph(_FEW), method, num_shards=3)
@@ -124,12 +135,11 @@ def _is_ours(part: object) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _rehearse(tiny: Settings, *, many: bool, weighted: bool) -> None:
+def _rehearse(tiny: Settings, *, many: bool, weighted: bool, few: bool) -> None:
     """Fit, ask and change graphs of a dozen nodes, with many features or a dozen."""
     num_features = _MANY if many else 12
-    whole = _tiny_graph(num_features, weighted=weighted)
-    _walk(tiny, whole, (Nodes([0]), Edges([(4, 5)]), Features([7])))
-    _walk(tiny, _tiny_graph(num_features, labels=4, weighted=weighted), (Labels([0]),))
+    graph = _tiny_graph(num_features, 4 if few else 12, weighted=weighted)
+    _walk(tiny, graph, (Nodes([0]), Edges([(4, 5)]), Features([7]), Labels([1])))
 
 
 def _walk(tiny: Settings, graph: Graph, requests: Sequence[Request]) -> None:
