@@ -50,7 +50,7 @@ from grapheraser.kernels.vectors import (
 SCALE = 2.0**16
 # Products are at most 2**32; so many of them add up exactly in float64, which is what vector units
 # and a BLAS are fast at. Beyond that, in int64.
-_BLOCK = 2**18
+_BLOCK = 2**15
 # Rows are made and used in blocks of so many numbers, half a gigabyte.
 _MOST_NUMBERS = 2**26
 
