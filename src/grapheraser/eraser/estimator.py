@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,18 +17,16 @@ from grapheraser.aggregation import (
     Explanation,
     Sample,
 )
-from grapheraser.eraser.conventions import Estimator, Turn
+from grapheraser.eraser.conventions import Turn
 from grapheraser.eraser.fit import fit
-from grapheraser.eraser.plan import Plan
+from grapheraser.eraser.fitted import Eraser
 from grapheraser.eraser.reshard import reshard
-from grapheraser.eraser.save import load, save
+from grapheraser.eraser.save import load
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import State
 from grapheraser.eraser.unlearn import unlearn
 from grapheraser.eraser.update import insert
-from grapheraser.eraser.verify import Verification, verify
-from grapheraser.errors import NotFittedError
 from grapheraser.execution import Executor
 from grapheraser.graph import Graph, Request
 from grapheraser.graph.roles import DEFAULT_CONTEXT
@@ -36,11 +34,9 @@ from grapheraser.models import Model, ModuleFactory
 from grapheraser.partition import Partition, Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
 from grapheraser.receipts import Receipt
-from grapheraser.store import RunLock
-from grapheraser.training import ShardWeights
 
 
-class GraphEraser(Estimator):
+class GraphEraser(Eraser[Snapshot]):
     """An ensemble of isolated shard models that forgets nodes and edges exactly.
 
     The constructor only stores its arguments; `fit` checks them.
@@ -127,36 +123,13 @@ class GraphEraser(Estimator):
         self.halo = halo
         self.shards_asked = shards_asked
         self.context = context
-        self._turn = Turn()  # requests from several threads are carried out one by one
+        self._turn = Turn()
 
     # -- fitted state -------------------------------------------------------------------------
 
     @property
-    def graph_(self) -> Graph:
-        return self._state.graph
-
-    @property
-    def partition_(self) -> Partition:
-        return self._state.partition
-
-    @property
-    def shards_(self) -> Mapping[int, ShardWeights]:
-        return self._state.shards
-
-    @property
     def aggregator_(self) -> BoundAggregator:
         return self._now.aggregator
-
-    @property
-    def receipts_(self) -> Sequence[Receipt]:
-        return self._now.receipts
-
-    @property
-    def engine_(self) -> str:
-        return self._settings.engine.name
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_fitted" in self.__dict__
 
     @property
     def _settings(self) -> Settings:
@@ -165,16 +138,6 @@ class GraphEraser(Estimator):
     @property
     def _state(self) -> State:
         return self._now.state
-
-    @property
-    def _now(self) -> Snapshot:
-        """The current snapshot. Read it once per call: another thread may replace it."""
-        fitted: Snapshot | None = self.__dict__.get("_fitted")
-        if fitted is None:
-            raise NotFittedError(
-                "this GraphEraser is not fitted yet.", hint="call fit(graph) first, or load a run."
-            )
-        return fitted
 
     # -- fitting and predicting ---------------------------------------------------------------
 
@@ -208,10 +171,6 @@ class GraphEraser(Estimator):
 
     # -- forgetting and adding ----------------------------------------------------------------
 
-    def plan(self, request: Request | Sequence[Request]) -> Plan:
-        """What `unlearn` would do, without doing it."""
-        return self._now.plan(request)
-
     def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
         """Forget nodes, edges, features or labels, and everything that was learned from them.
 
@@ -219,8 +178,7 @@ class GraphEraser(Estimator):
         fails changes nothing.
         """
         with self._turn:
-            self._fitted = unlearn(self._now, request)
-            return self._fitted.receipts[-1]
+            return self._then(unlearn(self._now, request))
 
     def insert(
         self,
@@ -240,8 +198,7 @@ class GraphEraser(Estimator):
         """
         carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
         with self._turn:
-            self._fitted = insert(self._now, node_id, features, label, neighbours, **carried)
-            return self._fitted.receipts[-1]
+            return self._then(insert(self._now, node_id, features, label, neighbours, **carried))
 
     def reshard(self, num_shards: int) -> Receipt:
         """Partition what is left into another number of shards, and fit it afresh.
@@ -250,28 +207,11 @@ class GraphEraser(Estimator):
         before all of it is done.
         """
         with self._turn:
-            self._fitted = reshard(self._now, num_shards)
+            receipt = self._then(reshard(self._now, num_shards))
             self.num_shards = num_shards
-            return self._fitted.receipts[-1]
-
-    # -- proof --------------------------------------------------------------------------------
-
-    def verify(self) -> Verification:
-        """Train from the remaining data alone and compare every tensor bit for bit.
-
-        A data-free partition is computed afresh too. The receipts must follow one another from the
-        graph that was fitted to this one, and agree with the state that they led to.
-        """
-        return verify(self._now)
+            return receipt
 
     # -- keeping ------------------------------------------------------------------------------
-
-    def save(self, path: str | Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
-        """Write the run to a folder, all or nothing; what was forgotten leaves it.
-
-        Refuses a folder that holds a run with receipts which this one lacks, unless ``replace``.
-        """
-        save(self._now, Path(path), lock=lock, replace=replace)
 
     @classmethod
     def load(

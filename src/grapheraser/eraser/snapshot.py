@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +49,7 @@ class Snapshot:
         """The fitted aggregation with the ensemble that it speaks for."""
         return BoundAggregator(self.state.aggregator, self.state.ensemble)
 
-    def then(self, state: State, receipt: Receipt) -> Snapshot:
+    def then(self, state: State, receipt: Receipt) -> Self:
         """The snapshot after one more change."""
         ends = None if self.ends is None else self.ends.then(receipt)
         receipts = Receipts.of(self.receipts).then(receipt)
@@ -107,3 +107,7 @@ class Snapshot:
             f"shards hold {size:.0f} nodes on average instead of {partition.capacity}: "
             f"reshard({fewer}) would fit what is left afresh",
         )
+
+
+# Any kind of snapshot; a change leads to another of the same kind.
+AnySnapshot = TypeVar("AnySnapshot", bound=Snapshot)

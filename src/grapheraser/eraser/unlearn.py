@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 
 from grapheraser.eraser.record import write_receipt
-from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Request
 
 
-def unlearn(now: Snapshot, request: Request | Sequence[Request]) -> Snapshot:
+def unlearn(now: AnySnapshot, request: Request | Sequence[Request]) -> AnySnapshot:
     """The snapshot without the nodes, edges, features or labels of a request, and its receipt."""
     started = time.perf_counter()
     plan = now.plan(request)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from grapheraser.eraser.record import counts_of, write_receipt
-from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Graph
 from grapheraser.kernels.paged import edge_value_rows, feature_rows
@@ -21,13 +21,13 @@ from grapheraser.training.edge_arguments import check_new_weights
 
 
 def insert(
-    now: Snapshot,
+    now: AnySnapshot,
     node_id: int,
     features: ArrayLike | sp.sparray,
     label: int,
     neighbours: ArrayLike,
     **carried: ArrayLike | None,
-) -> Snapshot:
+) -> AnySnapshot:
     """The snapshot with one more training node, and its receipt."""
     started = time.perf_counter()
     graph = now.state.graph.with_node(node_id, features, label, neighbours, **carried)

@@ -176,3 +176,23 @@ def _substitute(L: Matrix, X: Matrix) -> None:
             store(X, i * width + at, x)
             for r in range(i):
                 store(X, r * width + at, load(X, r * width + at, HALF) - x * row[r])
+
+
+@compiled
+def solve_few(A: Matrix, s: NDArray[np.float64]) -> None:
+    """Turn ``s`` into ``A^-1 s``, for a handful of unknowns; A's lower half is used up."""
+    n = len(s)
+    for j in range(n):
+        for i in range(j, n):
+            total = A[i, j]
+            for k in range(j):
+                total -= A[i, k] * A[j, k]
+            A[i, j] = math.sqrt(total) if i == j else total / A[j, j]
+    for i in range(n):
+        for k in range(i):
+            s[i] -= A[i, k] * s[k]
+        s[i] /= A[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            s[i] -= A[k, i] * s[k]
+        s[i] /= A[i, i]

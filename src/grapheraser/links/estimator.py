@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,13 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.eraser.conventions import Estimator, Turn
-from grapheraser.eraser.plan import Plan
-from grapheraser.eraser.save import LINKS, load, save
+from grapheraser.eraser.conventions import Turn
+from grapheraser.eraser.fitted import Eraser
+from grapheraser.eraser.save import LINKS, load
 from grapheraser.eraser.unlearn import unlearn
 from grapheraser.eraser.update import insert
-from grapheraser.eraser.verify import Verification, verify
-from grapheraser.errors import NotFittedError
 from grapheraser.execution import Executor
 from grapheraser.graph import Graph, Request
 from grapheraser.links.fit import fit
@@ -26,14 +24,12 @@ from grapheraser.links.rank import Ranked, rank
 from grapheraser.links.settings import resolve
 from grapheraser.links.snapshot import LinkSnapshot
 from grapheraser.models import Model, ModuleFactory
-from grapheraser.partition import Partition, Partitioner
+from grapheraser.partition import Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
 from grapheraser.receipts import Receipt
-from grapheraser.store import RunLock
-from grapheraser.training import ShardWeights
 
 
-class LinkEraser(Estimator):
+class LinkEraser(Eraser[LinkSnapshot]):
     """Predicts and ranks links, and forgets nodes, edges and features exactly.
 
     Labels and the split into training and test nodes have no part in it. The constructor only
@@ -91,46 +87,13 @@ class LinkEraser(Estimator):
         self.seed = seed
         self.device = device
         self.executor = executor
-        self._turn = Turn()  # requests from several threads are carried out one by one
+        self._turn = Turn()
 
     # -- fitted state -------------------------------------------------------------------------
 
     @property
-    def graph_(self) -> Graph:
-        return self._now.state.graph
-
-    @property
-    def partition_(self) -> Partition:
-        return self._now.state.partition
-
-    @property
-    def shards_(self) -> Mapping[int, ShardWeights]:
-        return self._now.state.shards
-
-    @property
     def weights_(self) -> dict[str, float]:
         return self._now.fitted.named_weights
-
-    @property
-    def engine_(self) -> str:
-        return self._now.settings.engine.name
-
-    @property
-    def receipts_(self) -> Sequence[Receipt]:
-        return self._now.receipts
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_fitted" in self.__dict__
-
-    @property
-    def _now(self) -> LinkSnapshot:
-        """The current snapshot. Read it once per call: another thread may replace it."""
-        fitted: LinkSnapshot | None = self.__dict__.get("_fitted")
-        if fitted is None:
-            raise NotFittedError(
-                "this LinkEraser is not fitted yet.", hint="call fit(graph) first, or load a run."
-            )
-        return fitted
 
     # -- fitting and predicting ---------------------------------------------------------------
 
@@ -159,10 +122,6 @@ class LinkEraser(Estimator):
 
     # -- forgetting and adding ----------------------------------------------------------------
 
-    def plan(self, request: Request | Sequence[Request]) -> Plan:
-        """What `unlearn` would do, without doing it."""
-        return self._now.plan(request)
-
     def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
         """Forget nodes, edges or features, and everything that was learned from them.
 
@@ -186,29 +145,7 @@ class LinkEraser(Estimator):
             now.check_neighbours(own, neighbours)
             return self._then(insert(now, node_id, features, own, neighbours))
 
-    def _then(self, snapshot: Any) -> Receipt:
-        assert isinstance(snapshot, LinkSnapshot)
-        self._fitted = snapshot
-        return snapshot.receipts[-1]
-
-    # -- proof --------------------------------------------------------------------------------
-
-    def verify(self) -> Verification:
-        """Learn from the remaining data alone and compare every tensor bit for bit.
-
-        A data-free partition is computed afresh too. The receipts must follow one another from the
-        graph that was fitted to this one, and agree with the state that they led to.
-        """
-        return verify(self._now)
-
     # -- keeping ------------------------------------------------------------------------------
-
-    def save(self, path: str | Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
-        """Write the run to a folder, all or nothing; what was forgotten leaves it.
-
-        Refuses a folder that holds a run with receipts which this one lacks, unless ``replace``.
-        """
-        save(self._now, Path(path), lock=lock, replace=replace)
 
     @classmethod
     def load(

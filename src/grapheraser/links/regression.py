@@ -17,6 +17,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.kernels.cholesky import solve_few
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, logarithm
 from grapheraser.links.numbers import NUMBERS, Numbers
@@ -171,21 +172,8 @@ def _product(a: Vector, b: Vector) -> float:
 @compiled
 def _newton(A, gradient):  # type: ignore[no-untyped-def]
     """``-A^-1 g`` by Cholesky, in place of A's lower half."""
-    n, s = len(gradient), -gradient
-    for j in range(n):
-        for i in range(j, n):
-            total = A[i, j]
-            for k in range(j):
-                total -= A[i, k] * A[j, k]
-            A[i, j] = math.sqrt(total) if i == j else total / A[j, j]
-    for i in range(n):
-        for k in range(i):
-            s[i] -= A[i, k] * s[k]
-        s[i] /= A[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            s[i] -= A[k, i] * s[k]
-        s[i] /= A[i, i]
+    s = -gradient
+    solve_few(A, s)
     return s
 
 

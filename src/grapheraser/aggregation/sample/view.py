@@ -18,6 +18,7 @@ from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import ANY, chosen_alike, features_differ, places_for
 from grapheraser.kernels.paged import NOWHERE, Table, entry_of, locate, node_at, weight_at
+from grapheraser.kernels.sets import rank_of
 from grapheraser.seeding import derive
 from grapheraser.training.inference.gather import NO_FEATURES, Bound, Gathered, gather_field
 
@@ -120,13 +121,5 @@ def sees(seen: Ids, moved: Ids) -> NDArray[np.bool_]:
     out = np.zeros(len(seen), dtype=np.bool_)
     for r in range(len(seen)):
         for node in seen[r]:
-            low, high = 0, len(moved)
-            while low < high:
-                middle = (low + high) // 2
-                if moved[middle] < node:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < len(moved) and moved[low] == node:
-                out[r] = True
+            out[r] |= rank_of(node, moved) >= 0
     return out

@@ -12,12 +12,12 @@ same bits. Nodes are looked at a vector of them at a time.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.kernels.cholesky import solve_few
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, logarithm
 from grapheraser.kernels.vectors import (
@@ -247,20 +247,7 @@ def _newton(hessian, gradient, free):  # type: ignore[no-untyped-def]
         s[i] = -gradient[at[i]]
         for j in range(i + 1):
             A[i, j] = hessian[at[i], at[j]]
-    for j in range(n):
-        for i in range(j, n):
-            total = A[i, j]
-            for k in range(j):
-                total -= A[i, k] * A[j, k]
-            A[i, j] = math.sqrt(total) if i == j else total / A[j, j]
-    for i in range(n):
-        for k in range(i):
-            s[i] -= A[i, k] * s[k]
-        s[i] /= A[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            s[i] -= A[k, i] * s[k]
-        s[i] /= A[i, i]
+    solve_few(A, s)
     out = np.zeros(len(gradient))
     for i in range(n):
         out[at[i]] = s[i]
