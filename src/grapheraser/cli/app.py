@@ -17,9 +17,12 @@ from grapheraser.cli import (
     evaluate,
     experiment,
     fit,
+    keys,
     partition,
     predict,
     rank,
+    receipt,
+    receipts,
     recommend,
     reshard,
     unlearn,
@@ -39,7 +42,8 @@ app = typer.Typer(
 )
 _VERBS = (
     *(demo, datasets, recommend, fit, predict, rank, evaluate),
-    *(unlearn, reshard, verify, audit, partition, warmup, bench),
+    *(unlearn, reshard, verify, receipts, receipt, keys),
+    *(audit, partition, warmup, bench),
 )
 for verb in _VERBS:
     app.command(verb.NAME)(verb.run)

@@ -53,6 +53,14 @@ def requests_from(
     return requests if file is None else requests + read_requests(file)
 
 
+def read_file(path: Path) -> bytes:
+    """The content of a file that the caller names; needs nothing but the standard library."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ParameterError(f"can't read {path}: {error.strerror}.") from error
+
+
 def read_requests(path: Path) -> list[Request]:
     """Read a file of requests, one JSON object per line: {"nodes": [10]}, {"edges": [[3, 17]]}."""
     try:

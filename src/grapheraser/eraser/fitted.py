@@ -60,8 +60,8 @@ class Eraser(Estimator, Generic[AnySnapshot]):
         return fitted
 
     def _then(self, snapshot: AnySnapshot) -> Receipt:
-        """Go on from a snapshot; returns the receipt that led to it."""
-        self._fitted = snapshot
+        """Go on from a snapshot; returns the receipt that led to it, with all that is not kept."""
+        self._fitted = snapshot.kept()
         return snapshot.receipts[-1]
 
     def plan(self, request: Request | Sequence[Request]) -> Plan:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from grapheraser.aggregation import Ensemble
+from grapheraser.eraser.seals import Seals
 from grapheraser.eraser.settings import Settings, check, resolve, restore
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import State
-from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError
+from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError, VerificationError
 from grapheraser.receipts import Ends
-from grapheraser.store import RunLock, StoredRun, load_run, save_run
+from grapheraser.store import ENDS, RunLock, StoredRun, load_run, save_run
 from grapheraser.training import check_weights
 
 # From arguments, and from what those of a loaded run were resolved to.
 Resolve: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Settings]
 
-# Beside the settings in a saved run, and no part of their digest.
-_ENDS = "history"
 # What a run predicts, where that is not the class of nodes.
 TASK, LINKS = "task", "links"
 
@@ -29,12 +27,14 @@ def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: boo
     """Write a snapshot to a folder; see `GraphEraser.save`."""
     state = now.state
     run = StoredRun(
-        configuration=now.configuration | ({} if now.ends is None else {_ENDS: asdict(now.ends)}),
+        configuration=now.configuration | {ENDS: now.ends.to_dict()},
         graph=state.graph,
         partition=state.partition,
         shards=state.shards,
         aggregator=dict(state.aggregator.tensors),
         receipts=now.receipts,
+        register=now.seals.register,
+        state=now.document,
     )
     save_run(path, run, lock=lock, replace=replace)
 
@@ -61,7 +61,8 @@ def load(
     run = load_run(path)
     _check_task(path, run.configuration, task)
     try:
-        configuration, ends = _split(run.configuration)
+        configuration, ends = _split(path, run.configuration)
+        seals = _seals(path, run)
         arguments = {**restore(configuration, own), **changes}
         if arguments.keys() != set(names):
             raise LookupError(arguments.keys() ^ set(names))
@@ -78,7 +79,8 @@ def load(
     model, seed = settings.training.model, settings.seed
     ensemble = Ensemble(run.graph, run.partition, run.shards, model, seed, settings.device)
     state = State(ensemble, aggregator)
-    return Snapshot(arguments, settings, state, configuration, run.receipts, ends)
+    described = dict(run.state)
+    return Snapshot(arguments, settings, state, configuration, run.receipts, ends, seals, described)
 
 
 def task_of(configuration: Mapping[str, Any]) -> str | None:
@@ -98,10 +100,20 @@ def _check_task(path: Path, configuration: Mapping[str, Any], task: str | None) 
         )
 
 
-def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends | None]:
-    """The settings of a saved run, and the ends of its receipts where it has them."""
-    configuration = {key: value for key, value in kept.items() if key != _ENDS}
+def _split(path: Path, kept: dict[str, Any]) -> tuple[dict[str, Any], Ends]:
+    """The settings of a saved run, and the ends of its receipts."""
+    configuration = {key: value for key, value in kept.items() if key != ENDS}
     try:
-        return configuration, Ends(**kept[_ENDS])
-    except (KeyError, TypeError):
-        return configuration, None
+        return configuration, Ends.from_dict(kept[ENDS])
+    except (VerificationError, KeyError) as error:
+        raise CorruptRunError(
+            f"{path}: does not say what it was fitted on, nor which receipts there are."
+        ) from error
+
+
+def _seals(path: Path, run: StoredRun) -> Seals:
+    try:
+        nonce, versions = bytes.fromhex(run.state["nonce"]), dict(run.state["versions"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptRunError(f"{path}: does not describe its state ({error!r}).") from error
+    return Seals(run.register, nonce, versions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from grapheraser.eraser.record import write_receipt
+from grapheraser.eraser.record import Work, forgotten, record
 from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Request
@@ -28,15 +28,16 @@ def unlearn(now: AnySnapshot, request: Request | Sequence[Request]) -> AnySnapsh
         touched=plan.touched,
         gone=plan.removal.nodes,
     )
-    receipt = write_receipt(
-        now,
-        after,
+    work = Work(
         action="unlearn",
-        request=plan.removal.digest,
+        abouts=[*forgotten(plan.removal.named)],
         counts=plan.counts,
         shards=(*plan.retrain, *plan.emptied),
         timings={"planning": planned - started, "graph": removed - planned, **seconds},
         started=started,
+        gone=plan.removal.nodes,
+        context=plan.counts["context"],
+        untrained=plan.counts["untrained"],
         notes=plan.notes,
     )
-    return now.then(after, receipt)
+    return record(now, after, work)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from grapheraser.eraser.record import counts_of, write_receipt
+from grapheraser.eraser.record import Work, record
 from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Graph
@@ -16,7 +17,6 @@ from grapheraser.kernels.paged import edge_value_rows, feature_rows
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import halo_edges_to
 from grapheraser.partition.placing import place_node
-from grapheraser.receipts import digest_of
 from grapheraser.training.edge_arguments import check_new_weights
 
 
@@ -47,17 +47,16 @@ def insert(
         touched=np.union1d(others, [node_id]),
         gone=np.zeros(0, dtype=np.int64),
     )
-    receipt = write_receipt(
-        now,
-        after,
+    work = Work(
         action="insert",
-        request=_digest(graph, node_id),
-        counts=counts_of(nodes=1, edges=len(others)),
+        abouts=[_asked(graph, node_id)],
+        counts={"nodes": 1, "edges": len(others)},
         shards=retrain,
         timings={"graph": placed - started, **seconds},
         started=started,
+        new=np.array([node_id], dtype=np.int64),
     )
-    return now.then(after, receipt)
+    return record(now, after, work)
 
 
 def _shards_that_see(
@@ -71,21 +70,22 @@ def _shards_that_see(
     return tuple(np.unique(partition.shard_of(seeing)).tolist())
 
 
-def _digest(graph: Graph, node: int) -> str:
-    """SHA-256 of an insertion, from the graph that it led to; the requester can compute it.
+def _asked(graph: Graph, node: int) -> dict[str, Any]:
+    """An insertion as it was asked for, from the graph that it led to; large numbers as text.
 
     It covers all that was handed in: id, label, neighbours, the features that are not 0, and what
     edges carry where they do.
     """
     places = graph.places([node])
     _, columns, values = feature_rows(graph.table, places)
-    content = {
-        "insert": int(node),
+    content: dict[str, Any] = {
+        "insert": "node",
+        "ids": [str(node)],
         "label": int(graph.labels([node])[0]),
-        "neighbours": graph.neighbours(node).tolist(),
+        "neighbours": [str(other) for other in graph.neighbours(node).tolist()],
         "columns": columns.tolist(),
         "values": values.tolist(),
     }
     if graph.edge_kind.width:
         content["edges"] = edge_value_rows(graph.table, places).tolist()
-    return digest_of(content)
+    return content

@@ -25,7 +25,6 @@ from grapheraser.graph.induced import induced_edges
 from grapheraser.graph.merkle import MerkleTree
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
-from grapheraser.graph.proof import Proof
 from grapheraser.graph.requests import Removal, Request, coalesce
 from grapheraser.graph.roles import (
     CONTEXT,
@@ -50,6 +49,7 @@ from grapheraser.kernels.paged import (
     nodes_at,
     roles_at,
 )
+from grapheraser.receipts.proof import Proof
 from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"

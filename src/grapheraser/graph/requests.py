@@ -100,6 +100,7 @@ class Removal:
         features: sorted ids of further nodes whose features to remove; none is among ``nodes``.
         digest: SHA-256 of the request as made, whatever the order of its parts.
         labels: sorted ids of further nodes whose labels to remove; none is among ``nodes``.
+        named: all that the request names, as plain sorted lists by kind.
     """
 
     nodes: NDArray[np.int64]
@@ -107,6 +108,7 @@ class Removal:
     features: NDArray[np.int64]
     digest: str
     labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    named: dict[str, Any] = field(default_factory=dict)
 
 
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
@@ -187,7 +189,7 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
             f"node {labels[unknown][0]} has no label to forget "
             f"({int(unknown.sum())} of {len(labels)} requested labels are not known)."
         )
-    return Removal(nodes, edges, features, request_digest(requests), labels)
+    return Removal(nodes, edges, features, request_digest(requests), labels, form)
 
 
 def _canonical_ids(owner: str, ids: Iterable[int] | ArrayLike) -> tuple[int, ...]:

@@ -11,17 +11,21 @@ from grapheraser.store.folder import (
 )
 from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
 from grapheraser.store.pages import page_arrays
-from grapheraser.store.run import StoredRun, load_run, save_run
+from grapheraser.store.run import ENDS, StoredRun, load_receipts, load_run, save_run
+from grapheraser.store.writing import aggregator_digest, shard_digest
 
 __all__ = [
+    "ENDS",
     "LOCK",
     "MANIFEST",
     "TEMPORARY",
     "FoundFile",
     "RunLock",
     "StoredRun",
+    "aggregator_digest",
     "check_target",
     "found_files",
+    "load_receipts",
     "load_run",
     "locked",
     "named_files",
@@ -29,6 +33,7 @@ __all__ = [
     "read_manifest",
     "read_text",
     "save_run",
+    "shard_digest",
     "stray_files",
     "write_file",
     "write_text",

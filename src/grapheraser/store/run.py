@@ -18,11 +18,11 @@ from zipfile import BadZipFile
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from grapheraser.environment import versions
-from grapheraser.errors import CorruptRunError, RunBusyError, StoreError
+from grapheraser.errors import CorruptRunError, RunBusyError, StoreError, VerificationError
 from grapheraser.graph import Graph
+from grapheraser.graph.register import Register
 from grapheraser.partition import Partition
-from grapheraser.receipts import Receipt
+from grapheraser.receipts import Ends, Receipt, Receipts
 from grapheraser.store.files import Batch, flush, make_folder, remove
 from grapheraser.store.folder import (
     RunLock,
@@ -45,11 +45,19 @@ from grapheraser.store.manifest import (
     stored_receipts,
 )
 from grapheraser.store.pages import page_file
-from grapheraser.store.reading import read_aggregator, read_graph, read_partition, read_shards
+from grapheraser.store.reading import (
+    read_aggregator,
+    read_graph,
+    read_partition,
+    read_register,
+    read_shards,
+)
 from grapheraser.store.structure import check_coverage
 from grapheraser.store.writing import Kept, Writer
 from grapheraser.training import ShardWeights
 
+# Beside the settings in a manifest, and no part of their digest: the ends of the receipts.
+ENDS = "history"
 _TRIES = 10
 _UNREADABLE = (
     CorruptRunError,
@@ -65,7 +73,10 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """Everything that a run folder holds, as values; receipts are read when they are asked for."""
+    """Everything that a run folder holds, as values; receipts are read when they are asked for.
+
+    ``state`` is the document of the state, which receipts name by its digest.
+    """
 
     configuration: dict[str, Any]
     graph: Graph
@@ -73,6 +84,8 @@ class StoredRun:
     shards: Mapping[int, ShardWeights]
     aggregator: Mapping[str, NDArray[Any]]
     receipts: Sequence[Receipt]
+    register: Register
+    state: Mapping[str, Any]
 
 
 def save_run(
@@ -114,7 +127,8 @@ def save_run(
 
 def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
     """Write what the folder lacks, then the manifest; returns the names that it no longer names."""
-    with Batch() as batch:
+    # When a page was written would tell which of them a request touched.
+    with Batch(dated=False) as batch:
         writer = Writer(path, batch, kept)
         manifest = _put(writer, run)
         content, named = manifest_content(manifest), direct_files(path, manifest)
@@ -139,11 +153,12 @@ def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "written_by": versions(),
         "configuration": run.configuration,
         "graph": writer.graph(run.graph),
         "partition": writer.partition(run.partition),
+        "register": writer.register(run.register),
         "aggregator": writer.aggregator(run.aggregator),
+        "state": dict(run.state),
         "receipts": writer.receipts(run.receipts),
         "shards": shards,
     }
@@ -165,6 +180,18 @@ def load_run(path: Path) -> StoredRun:
     raise RunBusyError(f"{path}: changes faster than it can be read.", hint="try again later.")
 
 
+def load_receipts(path: Path) -> tuple[Receipts, Ends]:
+    """The receipts of a run and where they begin and end, without reading anything else."""
+    manifest = read_manifest(path)
+    try:
+        ends = Ends.from_dict(manifest["configuration"][ENDS])
+    except (VerificationError, KeyError, TypeError) as error:
+        raise CorruptRunError(
+            f"{path}: does not say what it was fitted on, nor which receipts there are."
+        ) from error
+    return stored_receipts(path, manifest), ends
+
+
 def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
     graph = read_graph(path, manifest["graph"])
     partition = read_partition(path, manifest["partition"])
@@ -176,4 +203,6 @@ def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
         shards=read_shards(path, manifest["shards"]),
         aggregator=read_aggregator(path, manifest["aggregator"]),
         receipts=stored_receipts(path, manifest),
+        register=read_register(path, manifest["register"]),
+        state=manifest["state"],
     )
