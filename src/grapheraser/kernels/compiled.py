@@ -161,7 +161,7 @@ class KernelCache(FunctionCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write compiled code to the first folder that takes it, if any does."""
         seconds = time.perf_counter() - self._begun
-        folder = self._save(sig, data) if self._impl.check_cachable(data) else None
+        folder = None if data.library.has_dynamic_globals else self._save(sig, data)
         _done.append(Compilation(self._kernel, seconds, folder))
 
     def _save(self, sig: Any, data: Any) -> Path | None:
