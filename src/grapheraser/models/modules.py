@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -42,48 +43,53 @@ class BuiltIn(nn.Module):
         return F.dropout(_ACTIVATIONS[self.spec.activation](h), self.spec.dropout, self.training)
 
 
-class TwoConvolutions(BuiltIn):
-    """Two message-passing layers; after the second, a linear head if there is one."""
+class Convolutions(BuiltIn):
+    """Message-passing layers ``conv1``, ``conv2``..., each but the last followed by its norm.
+
+    Where there is a linear ``head``, the last one's norm and the head follow as well.
+    """
 
     def __init__(
         self,
         spec: ModelSpec,
-        conv1: nn.Module,
-        conv2: nn.Module,
+        layers: Sequence[nn.Module],
         *,
-        norm1: nn.Module | None = None,
-        norm2: nn.Module | None = None,
+        norms: Sequence[nn.Module] = (),
         head: nn.Module | None = None,
     ) -> None:
         super().__init__(spec)
-        self.conv1, self.norm1 = conv1, norm1 or nn.Identity()
-        self.conv2, self.norm2 = conv2, norm2 or nn.Identity()
+        for number, layer in enumerate(layers, start=1):
+            self.add_module(f"conv{number}", layer)
+            norm = norms[number - 1] if number <= len(norms) else nn.Identity()
+            self.add_module(f"norm{number}", norm)
         self.head = head
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         edges = (edge_index,) if edge_weight is None else (edge_index, edge_weight)
-        h = self._activate(self.norm1(self.conv1(self._input(x), *edges)))
-        logits: Tensor = self.conv2(h, *edges)
-        if self.head is not None:
-            logits = self.head(self._activate(self.norm2(logits)))
-        return logits
+        h, depth = self._input(x), self.spec.depth
+        for number in range(1, depth + 1):
+            h = self.get_submodule(f"conv{number}")(h, *edges)
+            if number < depth or self.head is not None:
+                h = self._activate(self.get_submodule(f"norm{number}")(h))
+        return h if self.head is None else self.head(h)
 
 
 class Perceptron(BuiltIn):
-    """Three linear layers."""
+    """Linear layers ``lin1``, ``lin2``..."""
 
-    def __init__(self, spec: ModelSpec, num_features: int, num_classes: int) -> None:
+    def __init__(self, spec: ModelSpec, widths: Sequence[int]) -> None:
         super().__init__(spec)
-        second = spec.second_hidden or spec.hidden
-        self.lin1 = nn.Linear(num_features, spec.hidden)
-        self.lin2 = nn.Linear(spec.hidden, second)
-        self.lin3 = nn.Linear(second, num_classes)
+        for number, (inner, out) in enumerate(pairwise(widths), start=1):
+            self.add_module(f"lin{number}", nn.Linear(inner, out))
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         del edge_index
-        h = self._activate(self.lin1(self._input(x)))
-        logits: Tensor = self.lin3(self._activate(self.lin2(h)))
-        return logits
+        h, depth = self._input(x), self.spec.depth
+        for number in range(1, depth + 1):
+            h = self.get_submodule(f"lin{number}")(h)
+            if number < depth:
+                h = self._activate(h)
+        return h
 
 
 class BatchNorm(nn.BatchNorm1d):
