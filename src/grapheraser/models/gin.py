@@ -59,7 +59,7 @@ def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     from torch import nn
     from torch_geometric.nn import GINConv
 
-    from grapheraser.models.modules import BatchNorm, Convolutions
+    from grapheraser.models.modules import Convolutions
 
     def perceptron(width_in: int, width_out: int) -> nn.Sequential:
         linear = nn.Linear(width_in, spec.hidden)
@@ -75,7 +75,7 @@ def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     return Convolutions(
         spec,
         layers,
-        norms=[BatchNorm(spec.hidden) for _ in range(norms)] if spec.batch_norm else (),
+        norms=[nn.BatchNorm1d(spec.hidden) for _ in range(norms)] if spec.batch_norm else (),
         head=nn.Linear(spec.hidden, num_classes) if spec.linear_head else None,
     )
 

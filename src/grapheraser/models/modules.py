@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from grapheraser.models.declaration import declaration_of
 from grapheraser.models.spec import ModelSpec
@@ -92,15 +94,35 @@ class Perceptron(BuiltIn):
         return h
 
 
-class BatchNorm(nn.BatchNorm1d):
-    """Batch norm that also takes a single row, whose variance is 0: deletions can leave one."""
+def accept_few_rows(module: nn.Module) -> None:
+    """Let every batch norm in a module train on a single row: deletions can leave one.
 
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or len(x) > 1:
-            return super().forward(x)
-        # As `running * (1 - momentum) + row * momentum`, with these roundings.
-        old = 1 - (self.momentum or 0.0)
-        with torch.no_grad():
-            self.get_buffer("running_mean").mul_(old).add_(x[0], alpha=1 - old)
-            self.get_buffer("running_var").mul_(old)
-        return torch.zeros_like(x) * self.weight + self.bias
+    Its variance is taken as 0, where PyTorch refuses it. Two rows and more are as ever.
+    """
+    for part in module.modules():
+        if isinstance(part, _BatchNorm):
+            part.forward = partial(_normalised, part)  # type: ignore[method-assign]
+
+
+def _normalised(norm: _BatchNorm, x: Tensor) -> Tensor:
+    channels = x.size(1) if x.dim() > 1 else 0
+    if not norm.training or x.numel() > channels:
+        out: Tensor = type(norm).forward(norm, x)
+        return out
+    if norm.track_running_stats and x.numel():
+        _follow(norm, x.detach().reshape(-1))
+    centred = torch.zeros_like(x)
+    if not norm.affine:
+        return centred
+    shape = (1, channels, *[1] * (x.dim() - 2))
+    return centred * norm.weight.reshape(shape) + norm.bias.reshape(shape)
+
+
+def _follow(norm: _BatchNorm, row: Tensor) -> None:
+    """Bring the running statistics up to a single row: its own mean, no variance."""
+    counter = norm.get_buffer("num_batches_tracked").add_(1)
+    share = 1 / float(counter) if norm.momentum is None else norm.momentum
+    # As `running * (1 - momentum) + row * momentum`, with these roundings.
+    old = 1 - share
+    norm.get_buffer("running_mean").mul_(old).add_(row, alpha=1 - old)
+    norm.get_buffer("running_var").mul_(old)

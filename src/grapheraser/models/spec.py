@@ -13,6 +13,7 @@ KINDS = ("gcn", "sage", "gat", "gin", "mlp")
 # Models without shards: the closed-form members of the pool that they consist of; None: all.
 CLOSED_FORM: dict[str, tuple[str, ...] | None] = {"sgc": ("features",), "closed-form": None}
 # What the kernels of the engines are written for; other numbers of layers go through PyG modules.
+MOST_LAYERS = 32
 USUAL_LAYERS = {kind: 3 if kind == "mlp" else 2 for kind in KINDS}
 _FLAGS = ("self_loops", "bias", "mean", "skip", "batch_norm", "linear_head", "all_columns")
 
@@ -70,9 +71,11 @@ class ModelSpec:
         owner, given = "ModelSpec", vars(self)
         one_of("kind", owner, self.kind, (*KINDS, *CLOSED_FORM))
         one_of("activation", owner, self.activation, ACTIVATION_CODES)
-        for name in ("hidden", "heads", "second_hidden", "layers"):
+        for name in ("hidden", "heads", "second_hidden"):
             if given[name] is not None:
                 object.__setattr__(self, name, whole(name, owner, given[name], 1))
+        if self.layers is not None:
+            object.__setattr__(self, "layers", whole("layers", owner, self.layers, 1, MOST_LAYERS))
         for name in ("dropout", "input_dropout", "attention_dropout"):
             real(name, owner, given[name], 0, below=1)
         for name in _FLAGS:
