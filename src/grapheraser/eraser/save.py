@@ -15,6 +15,7 @@ from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError
 from grapheraser.receipts import Ends
 from grapheraser.store import RunLock, StoredRun, load_run, save_run
 from grapheraser.training import check_weights
+from grapheraser.training.training import check_recordable
 
 # From arguments, and from what those of a loaded run were resolved to.
 Resolve: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Settings]
@@ -27,6 +28,7 @@ TASK, LINKS = "task", "links"
 
 def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
     """Write a snapshot to a folder; see `GraphEraser.save`."""
+    check_recordable(now.arguments.get("training"))
     state = now.state
     run = StoredRun(
         configuration=now.configuration | ({} if now.ends is None else {_ENDS: asdict(now.ends)}),
