@@ -23,7 +23,7 @@ from grapheraser.aggregation import (
     named,
     resolve_aggregator,
 )
-from grapheraser.checks import flag, one_of, whole
+from grapheraser.checks import flag, one_of, real, whole
 from grapheraser.eraser.guideline import AUTO
 from grapheraser.eraser.missing import MissingPartitioner, same_engine
 from grapheraser.errors import CorruptRunError, ParameterError
@@ -35,6 +35,7 @@ from grapheraser.partition.halo import halo_key
 from grapheraser.partition.partitioning import FunctionPartitioner
 from grapheraser.seeding import derive
 from grapheraser.training import Engine, TrainingConfig, resolve_engine
+from grapheraser.training.engine import ENGINES
 
 # What arguments about shards may be where a model has none.
 _WITHOUT_SHARDS: dict[str, tuple[Any, ...]] = {
@@ -114,9 +115,11 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         for name in ("seed", "num_shards", "epochs")
     }
     device = str(arguments["device"])
+    _check_capacity(arguments["gamma"], arguments["delta"])
     if fitted_as is None:
         engine = resolve_engine(arguments["engine"], model, device)
     else:
+        one_of("engine", "GraphEraser", arguments["engine"], ("auto", *ENGINES))
         engine = same_engine(fitted_as["engine"], fitted_as["device"], model, device)
     partition = arguments["partition"]
     return Settings(
@@ -130,6 +133,13 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         halo=flag("halo", "GraphEraser", arguments["halo"]),
         context=one_of("context", "GraphEraser", arguments["context"], tuple(SHARDED_ROLES)),
     )
+
+
+def _check_capacity(gamma: object, delta: object) -> None:
+    """What can be said of a shard's capacity before there is a graph."""
+    real("gamma", "GraphEraser", gamma, 0, 1)
+    if delta is not None:
+        whole("delta", "GraphEraser", delta, 1)
 
 
 def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
