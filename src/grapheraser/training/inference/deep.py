@@ -57,9 +57,7 @@ class _Input:
         """The product with one of a layer's weights, of its first rows or of all."""
         if self._h is None:
             rows = self._count if count is None else count
-            return project(
-                self._field, rows, self._w.columns, self._w.inputs[which], self._w.tile
-            )
+            return project(self._field, rows, self._w.columns, self._w.inputs[which], self._w.tile)
         rows = len(self._h) if count is None else count
         return matmul(self._h[:rows], self._w.of(f"weight{number}")[which])
 
