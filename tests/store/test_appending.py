@@ -241,7 +241,7 @@ def test_a_manifest_that_does_not_say_which_receipts_there_are_is_refused(
 ) -> None:
     found = manifest.read_manifest(run)
     (run / "run.json").write_bytes(manifest.manifest_content({**found, "receipts": entry}))
-    with pytest.raises(CorruptRunError, match="does not say which receipts"):
+    with pytest.raises(CorruptRunError, match=r"which receipts|receipts is missing"):
         ge.GraphEraser.load(run)
 
 

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from grapheraser.aggregation import Ensemble
+from grapheraser.eraser.check import check_configuration, check_document, checked_state
 from grapheraser.eraser.seals import Seals
 from grapheraser.eraser.settings import Settings, check, resolve, restore
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.state import State
 from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError, VerificationError
 from grapheraser.receipts import Ends
 from grapheraser.store import ENDS, RunLock, StoredRun, load_run, save_run
-from grapheraser.training import check_weights
+from grapheraser.training.training import check_recordable
 
 # From arguments, and from what those of a loaded run were resolved to.
 Resolve: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Settings]
@@ -25,6 +24,7 @@ TASK, LINKS = "task", "links"
 
 def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
     """Write a snapshot to a folder; see `GraphEraser.save`."""
+    check_recordable(now.arguments.get("training"))
     state = now.state
     run = StoredRun(
         configuration=now.configuration | {ENDS: now.ends.to_dict()},
@@ -61,24 +61,22 @@ def load(
     run = load_run(path)
     _check_task(path, run.configuration, task)
     try:
-        configuration, ends = _split(path, run.configuration)
-        seals = _seals(path, run)
+        configuration, ends = _split(run.configuration)
+        seals = _seals(run)
+        check_configuration(configuration, ends)
+        check_document(run.state, ends)
         arguments = {**restore(configuration, own), **changes}
         if arguments.keys() != set(names):
             raise LookupError(arguments.keys() ^ set(names))
         settings = resolve(arguments, configuration["resolved"])
         check(configuration, settings, own)
-        if run.graph.context != settings.context:
-            raise CorruptRunError(f"{path}: its graph has another context than its settings.")
-        aggregator = settings.aggregator.restore(run.aggregator)
-        check_weights(settings.training.model, run.shards, run.graph)
+        state = checked_state(settings, run)
+    except CorruptRunError as error:
+        raise CorruptRunError(f"{path}: {error.message}", hint=error.hint) from error
     except GraphEraserError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
-    model, seed = settings.training.model, settings.seed
-    ensemble = Ensemble(run.graph, run.partition, run.shards, model, seed, settings.device)
-    state = State(ensemble, aggregator)
     described = dict(run.state)
     return Snapshot(arguments, settings, state, configuration, run.receipts, ends, seals, described)
 
@@ -100,20 +98,20 @@ def _check_task(path: Path, configuration: Mapping[str, Any], task: str | None) 
         )
 
 
-def _split(path: Path, kept: dict[str, Any]) -> tuple[dict[str, Any], Ends]:
+def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends]:
     """The settings of a saved run, and the ends of its receipts."""
     configuration = {key: value for key, value in kept.items() if key != ENDS}
     try:
         return configuration, Ends.from_dict(kept[ENDS])
     except (VerificationError, KeyError) as error:
         raise CorruptRunError(
-            f"{path}: does not say what it was fitted on, nor which receipts there are."
+            "does not say what it was fitted on, nor which receipts there are."
         ) from error
 
 
-def _seals(path: Path, run: StoredRun) -> Seals:
+def _seals(run: StoredRun) -> Seals:
     try:
         nonce, versions = bytes.fromhex(run.state["nonce"]), dict(run.state["versions"])
     except (KeyError, TypeError, ValueError) as error:
-        raise CorruptRunError(f"{path}: does not describe its state ({error!r}).") from error
+        raise CorruptRunError(f"does not describe its state ({error!r}).") from error
     return Seals(run.register, nonce, versions)

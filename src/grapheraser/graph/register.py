@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.errors import CorruptRunError
 from grapheraser.graph.arrays import read_only
 from grapheraser.receipts.proof import EMPTY, LEVELS, Step, joined
 from grapheraser.receipts.register import (
@@ -101,8 +102,9 @@ class RegisterPage:
 
     def without(self, slots: NDArray[np.uint64]) -> RegisterPage:
         """The page with these slots empty."""
+        rows = _rows(self.entries, slots)
         stays = np.ones(len(self.entries), dtype=bool)
-        stays[np.searchsorted(self.entries["slot"].astype(np.uint64), slots)] = False
+        stays[rows] = False
         page = RegisterPage(self.entries[stays], self.digits)
         held = np.frombuffer(self.commitments, dtype=f"V{_HELD}")
         page.commitments = held[stays].tobytes()
@@ -191,7 +193,8 @@ class Register:
         """The nonce of a node that is in the register."""
         slot = slot_of(self.key, node)
         entries = self.pages[self._page_of(slot)].entries
-        return bytes(entries["nonce"][int(np.searchsorted(entries["slot"], np.uint64(slot)))])
+        (row,) = _rows(entries, np.array([slot], dtype=np.uint64)).tolist()
+        return bytes(entries["nonce"][row])
 
     def proof(self, slot: int) -> SlotProof:
         """What is in the bin of a slot."""
@@ -233,6 +236,15 @@ def _entries(key: bytes, nodes: NDArray[np.int64]) -> Entries:
     )
     entries["node"] = nodes
     return entries[np.argsort(entries["slot"].astype(np.uint64))]
+
+
+def _rows(entries: Entries, slots: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The rows of slots that are not empty."""
+    there = entries["slot"].astype(np.uint64)
+    rows = np.searchsorted(there, slots)
+    if not np.array_equal(there[np.minimum(rows, len(there) - 1)] if len(there) else there, slots):
+        raise CorruptRunError("the register lacks a node that is in the graph.")
+    return rows
 
 
 def _paged(key: bytes, entries: Entries) -> Register:

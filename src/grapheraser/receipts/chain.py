@@ -7,6 +7,7 @@ elsewhere. Standard library alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 from grapheraser.errors import VerificationError
 from grapheraser.receipts.notes import Checkpoint, Signer, Verifier
 from grapheraser.receipts.receipt import Receipt
-from grapheraser.receipts.tree import Growing, root_of
+from grapheraser.receipts.tree import HASH_SIZE, Growing, root_of
+
+_NAME = re.compile(r"[!-*,-~]{1,200}")  # what can be the name of a key; see `receipts.notes`
 
 
 @dataclass(frozen=True)
@@ -72,10 +75,12 @@ class Ends:
             ends = cls(**{**found, "log": tuple(found["log"])})
             fits = found.keys() == {f.name for f in fields(cls)}
             fits = fits and all(isinstance(getattr(ends, name), str) for name in texts)
+            fits = fits and type(ends.receipts) is int and ends.receipts >= 0
+            fits = fits and _NAME.fullmatch(ends.run) is not None
             fits = fits and all(
                 isinstance(text, str | None) for text in (ends.head, ends.checkpoint)
             )
-            ends.tree  # noqa: B018
+            fits = fits and all(len(root) == HASH_SIZE for root in ends.tree.roots)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise VerificationError("the ends of the receipts are not readable.") from error
         if not fits:

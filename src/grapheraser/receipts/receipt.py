@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from grapheraser.errors import VerificationError
 from grapheraser.receipts.envelope import Signature, encoded, opened, spelled
+from grapheraser.receipts.form import check_types
 from grapheraser.receipts.notes import Signer
 from grapheraser.receipts.statement import PAYLOAD, fields_of, statement_of
 from grapheraser.receipts.tree import leaf_hash
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 EXACT = "exact"
 EXACT_GIVEN_PARTITION = "exact given partition"
-_DIGEST = re.compile("[0-9a-f]{64}")
-_DIGESTS = ("request", "before", "after", "register_before", "register_after", "configuration")
 
 
 @dataclass(frozen=True)
@@ -198,13 +196,11 @@ class Receipt:
         if found.keys() != set(_NAMES):
             odd = ", ".join(sorted(map(str, found.keys() ^ set(_NAMES))))
             raise VerificationError(f"not a readable receipt (missing or unknown: {odd}).")
-        receipt = cls(**found, signatures=signatures)
-        _check_types(receipt)
-        return receipt
+        check_types(found)
+        return cls(**found, signatures=signatures)
 
 
 _NAMES = tuple(f.name for f in fields(Receipt) if f.name not in ("signatures", "details", "_open"))
-_TEXTS = ("action", "run", "seed", "engine", "device", "completed_at", *_DIGESTS)
 
 
 def _fields(receipt: Receipt) -> dict[str, Any]:
@@ -216,26 +212,3 @@ def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copied(part) for key, part in value.items()}
     return [_copied(part) for part in value] if isinstance(value, list) else value
-
-
-def _check_types(receipt: Receipt) -> None:
-    fits = {
-        name: isinstance(value, str) and (name not in _DIGESTS or _DIGEST.fullmatch(value))
-        for name in _TEXTS
-        for value in (getattr(receipt, name),)
-    }
-    fits["previous"] = receipt.previous is None or (
-        isinstance(receipt.previous, str) and _DIGEST.fullmatch(receipt.previous)
-    )
-    for name in ("sequence", "requests"):
-        fits[name] = type(getattr(receipt, name)) is int
-    for name, kind in (("counts", int), ("versions", str)):
-        value = getattr(receipt, name)
-        fits[name] = isinstance(value, dict) and all(type(v) is kind for v in value.values())
-    fits["aggregation"] = isinstance(receipt.aggregation, dict)
-    fits["exactness"] = isinstance(receipt.exactness, dict) and {"statement", "reason"} <= (
-        receipt.exactness.keys()
-    )
-    wrong = sorted(name for name, fit in fits.items() if not fit)
-    if wrong:
-        raise VerificationError(f"not a readable receipt (mistyped: {', '.join(wrong)}).")
