@@ -83,9 +83,7 @@ def _refuse_shards(arguments: Mapping[str, Any]) -> None:
             raise ParameterError.of(name, "LinkEraser", wanted, arguments[name])
 
 
-def _engine(
-    config: TrainingConfig, device: str, fitted_as: Mapping[str, Any] | None
-) -> Engine:
+def _engine(config: TrainingConfig, device: str, fitted_as: Mapping[str, Any] | None) -> Engine:
     if config.model.closed_form:
         return resolve_engine("cpu", config, "cpu")
     if fitted_as is not None:
