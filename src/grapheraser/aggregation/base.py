@@ -240,3 +240,11 @@ class Aggregator(Protocol):
 
     def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedAggregator:
         """The fitted aggregator that has these tensors."""
+
+
+@runtime_checkable
+class ChecksTensors(Protocol):
+    """An aggregator that knows what its tensors must look like: all that are built in."""
+
+    def check_tensors(self, tensors: Mapping[str, NDArray[np.generic]], ensemble: Ensemble) -> None:
+        """Raise `CorruptRunError` unless `restore` and all that follows can do with these."""

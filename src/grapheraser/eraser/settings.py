@@ -24,7 +24,7 @@ from grapheraser.aggregation import (
     named,
     resolve_aggregator,
 )
-from grapheraser.checks import flag, one_of, whole
+from grapheraser.checks import flag, one_of, real, whole
 from grapheraser.eraser.guideline import AUTO
 from grapheraser.eraser.missing import MissingPartitioner, same_engine
 from grapheraser.errors import CorruptRunError, ParameterError
@@ -42,6 +42,7 @@ from grapheraser.training import (
     TrainingConfig,
     resolve_engine,
 )
+from grapheraser.training.engine import ENGINES
 from grapheraser.training.importable import name_of
 from grapheraser.training.training import configure
 
@@ -123,9 +124,11 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         whole(name, "GraphEraser", arguments[name])
     training = training_config(arguments)
     device = str(arguments["device"])
+    _check_capacity(arguments["gamma"], arguments["delta"])
     if fitted_as is None:
         engine = resolve_engine(arguments["engine"], training, device)
     else:
+        one_of("engine", "GraphEraser", arguments["engine"], ("auto", *ENGINES))
         engine = same_engine(fitted_as["engine"], fitted_as["device"], training, device)
     partition = arguments["partition"]
     return Settings(
@@ -147,6 +150,13 @@ def training_config(arguments: Mapping[str, Any]) -> TrainingConfig:
     epochs = None if epochs is None else whole("epochs", "GraphEraser", epochs, 1)
     named = isinstance(model, str)
     return configure(resolve_model(model), arguments["training"], epochs, named=named)
+
+
+def _check_capacity(gamma: object, delta: object) -> None:
+    """What can be said of a shard's capacity before there is a graph."""
+    real("gamma", "GraphEraser", gamma, 0, 1)
+    if delta is not None:
+        whole("delta", "GraphEraser", delta, 1)
 
 
 def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
