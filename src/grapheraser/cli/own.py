@@ -12,11 +12,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.errors import ParameterError
+from grapheraser.errors import CorruptRunError, ParameterError
+
+if TYPE_CHECKING:
+    from grapheraser.training import Training
 
 TrustOption = Annotated[
     list[str] | None,
@@ -66,46 +69,53 @@ def own_parts(path: Path, trust: Sequence[str] | None) -> dict[str, Any]:
 
     configuration = read_manifest(path).get("configuration")
     arguments = configuration.get("arguments") if isinstance(configuration, dict) else None
-    found: dict[str, Any] = {}
-    if isinstance(arguments, dict):
-        trusted = frozenset(trust or ())
-        found = {"model": _factory(arguments.get("model"), trusted)}
-        found["training"] = _training(arguments.get("training"), trusted)
-        found = {name: part for name, part in found.items() if part is not None}
-    if trust and not found:
+    given = arguments if isinstance(arguments, dict) else {}
+    training = _options(given.get("training"))
+    described = {name: training.get(name) for name in ("optimizer", "loss")}
+    described["model"] = _factory(given.get("model"))
+    own = {name: part for name, part in described.items() if isinstance(part, Mapping)}
+    _check_trust(path, own, trust or ())
+    parts = {name: _part(part) for name, part in own.items()}
+    found = {"model": parts.pop("model")} if "model" in parts else {}
+    return found | ({"training": _training(training, parts)} if parts else {})
+
+
+def _check_trust(path: Path, own: Mapping[str, Mapping[str, Any]], trust: Sequence[str]) -> None:
+    """Before anything is imported."""
+    if trust and not own:
         raise ParameterError(f"--trust: {path} has no model, optimizer or loss of its own.")
-    return found
+    missing = {name: where for name, part in own.items() if (where := _where(part)) not in trust}
+    if missing:
+        what = " and ".join(f"{name} of its own, {where!r}" for name, where in missing.items())
+        options = " ".join(f"--trust {where}" for where in missing.values())
+        raise ParameterError(
+            f"this run was fitted with a {what}; importing runs code.",
+            hint=f"if you trust that code, add {options}.",
+        )
 
 
-def _factory(described: Any, trusted: frozenset[str]) -> Any:
-    """The user's module factory in the description of a model; None where there is none."""
-    if not isinstance(described, Mapping):
-        return None
-    if "type" in described:
-        return _part("model", described, trusted)
-    options = described.get("options")
-    return _factory(options.get("factory"), trusted) if isinstance(options, Mapping) else None
+def _options(described: Any) -> Mapping[str, Any]:
+    options = described.get("options") if isinstance(described, Mapping) else None
+    return options if isinstance(options, Mapping) else {}
 
 
-def _training(described: Any, trusted: frozenset[str]) -> Any:
-    """The `Training` in a description, where it has functions of the user's own."""
+def _factory(described: Any) -> Any:
+    """The description of a user's module factory in that of a model."""
+    has_type = isinstance(described, Mapping) and "type" in described
+    return described if has_type else _options(described).get("factory")
+
+
+def _training(options: Mapping[str, Any], parts: dict[str, Any]) -> Training:
+    """The `Training` in a description, with functions of the user's own."""
     from grapheraser.training import EarlyStopping, Training
 
-    options = described.get("options") if isinstance(described, Mapping) else None
-    if not isinstance(options, Mapping):
-        return None
-    own = {
-        name: _part(name, options[name], trusted)
-        for name in ("optimizer", "loss")
-        if isinstance(options.get(name), Mapping)
-    }
-    if not own:
-        return None
-    values = {name: _plain(value) for name, value in options.items()} | own
-    stopping = options.get("early_stopping")
-    if isinstance(stopping, Mapping):
-        values["early_stopping"] = EarlyStopping(**stopping.get("options", {}))
-    return Training(**values)
+    values = {name: _plain(value) for name, value in options.items()} | parts
+    try:
+        if isinstance(stopping := options.get("early_stopping"), Mapping):
+            values["early_stopping"] = EarlyStopping(**_options(stopping))
+        return Training(**values)
+    except TypeError as error:
+        raise CorruptRunError(f"the run's training is none ({error}).") from error
 
 
 def _plain(value: Any) -> Any:
@@ -113,13 +123,10 @@ def _plain(value: Any) -> Any:
     return tuple(map(_plain, value)) if isinstance(value, list) else value
 
 
-def _part(name: str, described: Mapping[str, Any], trusted: frozenset[str]) -> Any:
-    where = str(described.get("type"))
-    if where not in trusted:
-        raise ParameterError(
-            f"this run was fitted with a {name} of its own, {where!r}; importing it runs its code.",
-            hint=f"if you trust that code, add --trust {where}.",
-        )
-    part = imported(where, "--trust")
-    options = described.get("options")
+def _where(described: Mapping[str, Any]) -> str:
+    return str(described.get("type"))
+
+
+def _part(described: Mapping[str, Any]) -> Any:
+    part, options = imported(_where(described), "--trust"), _options(described)
     return partial(part, **options) if options else part

@@ -46,7 +46,7 @@ _OF_OPTIMIZERS = ("learning_rate", "weight_decay")
 _OWNER = "Training"
 
 
-# What each field may be: of built-in models with the reference loop (engine pyg) and with the kernels
+# What each field may be: of built-in models with the reference loop (engine pyg), with the kernels
 # of cpu and cuda, and of modules of one's own, which the reference loop trains.
 SUPPORT: dict[str, tuple[str, str, str]] = {
     "epochs": ("any", "any", "any"),
