@@ -20,6 +20,7 @@ from grapheraser.aggregation import (
 from grapheraser.eraser.conventions import Turn
 from grapheraser.eraser.fit import fit
 from grapheraser.eraser.fitted import Eraser
+from grapheraser.eraser.new_nodes import predict_proba_new
 from grapheraser.eraser.reshard import reshard
 from grapheraser.eraser.save import load
 from grapheraser.eraser.settings import Settings
@@ -160,6 +161,40 @@ class GraphEraser(Eraser[Snapshot]):
     def predict(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """The class of each node, by id."""
         return self.predict_proba(nodes).argmax(axis=1)
+
+    def predict_proba_new(
+        self,
+        x: ArrayLike | sp.sparray,
+        neighbours: Sequence[ArrayLike],
+        *,
+        edge_weight: Sequence[ArrayLike] | None = None,
+        edge_attr: Sequence[ArrayLike] | None = None,
+    ) -> NDArray[np.float32]:
+        """Posteriors ``[m, num_classes]`` of m nodes that are not in the graph.
+
+        Each is judged as if it alone were a test node with these edges, under the id that follows
+        the largest one. Nothing of it is kept.
+
+        Args:
+            x: their features ``[m, num_features]``.
+            neighbours: of each of them a list of the ids of its neighbours; in a directed graph
+                edges lead both ways.
+            edge_weight: of each of them one number for each neighbour, where edges have weights.
+            edge_attr: likewise one row for each neighbour, where edges have features.
+        """
+        return predict_proba_new(self._now, x, neighbours, edge_weight, edge_attr)
+
+    def predict_new(
+        self,
+        x: ArrayLike | sp.sparray,
+        neighbours: Sequence[ArrayLike],
+        *,
+        edge_weight: Sequence[ArrayLike] | None = None,
+        edge_attr: Sequence[ArrayLike] | None = None,
+    ) -> NDArray[np.int64]:
+        """The class of each of m nodes that are not in the graph; see `predict_proba_new`."""
+        carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
+        return self.predict_proba_new(x, neighbours, **carried).argmax(axis=1)
 
     def score(self, nodes: ArrayLike) -> float:
         """Micro F1 (with one label per node: accuracy) on labelled nodes, by id."""

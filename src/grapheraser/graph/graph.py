@@ -676,6 +676,10 @@ class Graph:
         names = ("num_classes", "name", "notes", "context")
         return {name: getattr(self, name) for name in names}
 
+    def with_pages(self, pages: Pages, *, trained: int = 0, sharded: int = 0) -> Graph:
+        """A graph of other pages, with so many more training nodes and nodes in shards."""
+        return Graph.of_pages(pages, **self._schema)._counted(self, trained, sharded)
+
     def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:
         """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
         known = self.__dict__.get("tree")
