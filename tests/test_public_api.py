@@ -14,6 +14,8 @@ import grapheraser as ge
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = [
+    "AddEdges",
+    "AddNodes",
     "Aggregator",
     "Assignment",
     "Change",
@@ -39,6 +41,8 @@ PUBLIC = [
     "Ranked",
     "RayExecutor",
     "Receipt",
+    "SetFeatures",
+    "SetLabels",
     "Verification",
     "check_partitioner",
     "load_dataset",

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         partition_graph,
     )
     from grapheraser.receipts import Receipt
+    from grapheraser.training import EarlyStopping, Training
 
 __all__ = [
     "AddEdges",
@@ -58,6 +59,7 @@ __all__ = [
     "Assignment",
     "Change",
     "CustomModel",
+    "EarlyStopping",
     "Edges",
     "Ensemble",
     "Executor",
@@ -81,6 +83,7 @@ __all__ = [
     "Receipt",
     "SetFeatures",
     "SetLabels",
+    "Training",
     "Verification",
     "check_partitioner",
     "load_dataset",
@@ -135,6 +138,10 @@ _HOMES = {
         "partition_graph",
     ),
     "receipts": ("Receipt",),
+    "training": (
+        "EarlyStopping",
+        "Training",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

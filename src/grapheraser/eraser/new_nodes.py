@@ -41,12 +41,12 @@ def predict_proba_new(
         edge_weight: of each of them one number for each neighbour, where edges have weights.
         edge_attr: likewise one row for each neighbour, where edges have features.
     """
-    rows: Any = x if sp.issparse(x) else as_array(x, "features")
+    rows: Any = as_array(x, "features") if not sp.issparse(x) else x
     if rows.ndim != 2:
         raise ParameterError(
             f"'x' of {_OWNER} must have one row per node. Got shape {list(rows.shape)}."
         )
-    rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+    rows = rows.tocsr() if hasattr(rows, "tocsr") else rows
     count = rows.shape[0]
     near = _one_each("neighbours", neighbours, count)
     carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import UnknownNodeError
-from grapheraser.graph import build, npz, pyg
 from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
 from grapheraser.graph.changes import GraphChange, one_training_node
+from grapheraser.graph.conversions import Conversions
 from grapheraser.graph.csr import reverse_of, slices_of
-from grapheraser.graph.edge_input import EdgeInput
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
 from grapheraser.graph.edit import Edit, edit_of, edited_pages
 from grapheraser.graph.induced import induced_edges
@@ -61,7 +58,7 @@ _OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Conversions):
     """A graph with features and labels, sorted by node id; undirected unless it says otherwise.
 
     Nodes are named by ids that survive every deletion. Arrays are indexed by *position*, the rank
@@ -332,55 +329,7 @@ class Graph:
         """That a node is in the graph, or that it is not; ``proof.root()`` must be `tree`'s."""
         return self.tree.proof(int(as_ids([node])[0]))
 
-    # -- from and to other formats ------------------------------------------------------------
-
-    @classmethod
-    def from_arrays(
-        cls,
-        x: ArrayLike | sp.sparray | sp.spmatrix,
-        edge_index: ArrayLike,
-        y: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        train: ArrayLike | None = None,
-        test: ArrayLike | None = None,
-        validation: ArrayLike | None = None,
-        num_classes: int | None = None,
-        each_edge_once: bool = False,
-        edge_weight: ArrayLike | None = None,
-        edge_attr: ArrayLike | None = None,
-        directed: bool = False,
-        name: str = "graph",
-    ) -> Graph:
-        """Build a graph from arrays, checking all of them.
-
-        Args:
-            x: features ``[n, num_features]``, dense or scipy sparse.
-            edge_index: ``[2, m]`` node ids, sources and targets; one direction or both, unless
-                the graph is ``directed``.
-            y: class per node ``[n]``, -1 where it is not known.
-            ids: the node ids of the rows; default ``0 .. n-1``.
-            train: ids of the training nodes; default all labelled nodes that are neither in
-                ``test`` nor in ``validation``.
-            test: ids of the test nodes; default none.
-            validation: ids of the validation nodes; default none.
-            num_classes: default the largest label + 1.
-            each_edge_once: the input lists every undirected edge once; no note is made of missing
-                reverses.
-            edge_weight: ``[m]``, finite; duplicate edges, and in an undirected graph both
-                directions of an edge, get the mean of theirs, with a warning.
-            edge_attr: features of the edges ``[m, d]``, finite; likewise.
-            directed: keep the directions of the edges.
-            name: for people.
-        """
-        given = EdgeInput(edge_weight, edge_attr, directed, each_edge_once)
-        fields = build.checked_fields(
-            x, edge_index, y, ids, (train, test, validation), num_classes, given
-        )
-        graph = cls._of_fields(fields, name)
-        if graph.edge_kind != PLAIN:
-            _warn_of(graph.notes, name)
-        return graph
+    # -- building --------------------------------------------------------------------------------
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any], name: str) -> Graph:
@@ -391,50 +340,6 @@ class Graph:
         known = {part: fields[part] for part in ("ids", "y", "role", "indptr")}
         rows = Rows(**known, neighbours=around, x=dense, values=fields["edge_values"])
         return cls.of_pages(Pages.of(rows, fields.pop("edge_kind")), name=name, **fields)
-
-    @classmethod
-    def from_npz(cls, path: str | Path, *, name: str | None = None) -> Graph:
-        """Read the compact format: CSR features, every edge once, labels; ids are ``0 .. n-1``.
-
-        Keys: ``x_data x_indices x_indptr x_shape edge_index y``, and where edges have them
-        ``edge_weight``, ``edge_attr`` and ``directed`` (a single 0 or 1).
-        """
-        arrays = npz.read_npz(Path(path))
-        return cls.from_arrays(**arrays, each_edge_once=True, name=name or Path(path).stem)
-
-    @classmethod
-    def from_pyg(
-        cls,
-        data: Any,
-        *,
-        num_classes: int | None = None,
-        directed: bool = False,
-        name: str = "graph",
-    ) -> Graph:
-        """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
-
-        ``edge_weight`` and ``edge_attr`` stay with their edges. ``node_id`` gives the ids where it
-        is present. ``train_mask``, ``val_mask`` and ``test_mask`` give the split; nodes in none of
-        them are context nodes. Without a ``train_mask`` every labelled node of no other mask is a
-        training node (see `with_split`). A Python warning names every other field, and all that
-        was put right: edges made symmetric, merged or dropped.
-
-        Args:
-            data: the ``Data``, which is left unchanged.
-            num_classes: default the largest label + 1.
-            directed: keep the directions of the edges.
-            name: for people.
-        """
-        arrays = pyg.arrays_of(data)
-        given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
-        fields = build.checked_fields(**arrays, num_classes=num_classes, given=given)
-        fields["notes"] += pyg.notes_on(data)
-        _warn_of(fields["notes"], name)
-        return cls._of_fields(fields, name)
-
-    def to_pyg(self) -> Any:
-        """A PyG ``Data`` with dense ``x``, ``node_id``, what edges carry and the split as masks."""
-        return pyg.data_of(self)
 
     # -- looking things up ------------------------------------------------------------------
 
@@ -695,8 +600,3 @@ class Graph:
 
     def _sharded_among(self, nodes: NDArray[np.int64]) -> int:
         return int(np.isin(self.roles(nodes), SHARDED_ROLES[self.context]).sum())
-
-
-def _warn_of(notes: Sequence[str], name: str) -> None:
-    for note in notes:
-        warnings.warn(f"graph '{name}': {note}.", stacklevel=3)
