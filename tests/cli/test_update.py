@@ -76,7 +76,7 @@ def test_changes_come_from_stdin_and_are_told(
     text = lines({"add_edges": {"pairs": [[a, 10**6]]}}, {"nodes": [b]})
     text += lines({"add_nodes": {"ids": [10**6], "x": [{}], "y": [0]}})
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    assert "of 6)" not in run("update", own_run, "--file", "-", "--dry-run").stderr
+    assert "other nodes change" in run("update", own_run, "--file", "-", "--dry-run").stdout
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     done = run("update", own_run, "--file", "-")
     assert "forgotten   1 node\n" in done.stdout

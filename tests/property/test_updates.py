@@ -72,7 +72,7 @@ def check_a_sequence(
 
 
 @every_case
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(st.data())
 def test_updated_equals_fitted_afresh(model: str, engine: str, data: st.DataObject) -> None:
     graph, drawn = data.draw(small_graphs()), data.draw(settings_drawn(model))
@@ -112,7 +112,7 @@ def test_updated_equals_fitted_afresh_with_a_halo(
 
 
 @weighed.every_case
-@settings(max_examples=6)
+@settings(max_examples=5)
 @given(st.data())
 def test_updated_equals_fitted_afresh_where_edges_carry_something(
     model: str, engine: str, data: st.DataObject
@@ -123,7 +123,7 @@ def test_updated_equals_fitted_afresh_where_edges_carry_something(
 
 
 @pytest.mark.parametrize("model", ["gcn", *CLOSED_FORM])
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(st.data())
 def test_a_run_that_was_saved_in_between_changes_the_same_way(
     tmp_path_factory: pytest.TempPathFactory, model: str, data: st.DataObject
