@@ -112,7 +112,8 @@ class Removal:
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
     """Return one request, or a sequence of them, as a tuple."""
     given = (request,) if isinstance(request, Request) else request
-    requests = tuple(given) if isinstance(given, Iterable) else (given,)
+    flat = isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0
+    requests = tuple(given) if flat else (given,)
     for item in requests:
         if not isinstance(item, Request):
             raise ParameterError(

@@ -89,10 +89,10 @@ def _engine(
     if model.closed_form:
         return resolve_engine("cpu", model, "cpu")
     if fitted_as is not None:
-        engine = same_engine("pyg", fitted_as["device"], model, device)
-        return engine if isinstance(engine, MissingEngine) else LinkEngine(device)
+        engine = same_engine(fitted_as, model, device)
+        return engine if isinstance(engine, MissingEngine) else LinkEngine.on(device)
     resolve_engine("pyg", model, device)  # refuses a device that is not there
-    return LinkEngine(device)
+    return LinkEngine.on(device)
 
 
 def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
