@@ -27,6 +27,8 @@ from grapheraser.training.inference.posteriors import asked_posteriors, features
 
 # Of a hub so many neighbours count where shards are routed; see docs/aggregation.md.
 MOST_NEIGHBOURS = 64
+# How far a node looks for shards to ask.
+ROUTE_HOPS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,12 @@ class Ensemble:
     model: Model
     seed: int
     device: str = "cpu"
+
+    @property
+    def hops(self) -> int:
+        """How many rings are gathered: as far as routes look, or a built-in model further."""
+        ours = not isinstance(self.model, CustomModel)
+        return max(ROUTE_HOPS, self.model.hops) if ours else ROUTE_HOPS
 
     @property
     def shard_ids(self) -> tuple[int, ...]:
@@ -87,7 +95,7 @@ class Ensemble:
             key = derive(self.seed, "hubs")
             bound = Bound(MOST_NEIGHBOURS, key) if len(self.shards) > 1 else WHOLE
         read = features_read(self.model) if features else NO_FEATURES
-        return gather_field(self.graph, positions, bound, features=read)
+        return gather_field(self.graph, positions, bound, hops=self.hops, features=read)
 
     def asked_posteriors(self, gathered: Gathered, asked: NDArray[np.int32]) -> NDArray[np.float32]:
         """What each gathered node's own few shards say about it.

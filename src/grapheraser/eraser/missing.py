@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from grapheraser.errors import ParameterError, PartitionError
-from grapheraser.models import Model
 from grapheraser.training import Engine, ShardTask, TrainingConfig, resolve_engine
 
 # In the description of a run, where its bits depend on what torch computes with.
@@ -60,12 +59,12 @@ class MissingEngine:
         )
 
 
-def same_engine(fitted_as: Mapping[str, Any], model: Model, device: str) -> Engine:
+def same_engine(fitted_as: Mapping[str, Any], config: TrainingConfig, device: str) -> Engine:
     """The engine that trained a run, on a device of the same kind; else a `MissingEngine`.
 
     Args:
         fitted_as: the run's own description of its engine, device and processor.
-        model: the run's.
+        config: the run's model and how it is trained.
         device: where it is to train now.
     """
     _check_device(device)
@@ -75,7 +74,7 @@ def same_engine(fitted_as: Mapping[str, Any], model: Model, device: str) -> Engi
         why = f"the run was trained on device '{fitted_on}', and this is '{device}'."
         return MissingEngine(name, why)
     try:
-        engine = resolve_engine(name, model, device)
+        engine = resolve_engine(name, config, device)
     except ParameterError as error:
         return MissingEngine(name, error.message)
     here = processor_of(engine)

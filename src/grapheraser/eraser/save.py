@@ -14,6 +14,7 @@ from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError
 from grapheraser.receipts import Ends, digest_of
 from grapheraser.store import RunLock, StoredRun, load_run, save_run
 from grapheraser.store.folder import HISTORY
+from grapheraser.training.training import check_recordable
 
 # From arguments, and from what those of a loaded run were resolved to.
 Resolve: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Settings]
@@ -26,6 +27,7 @@ TASK, LINKS = "task", "links"
 
 def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
     """Write a snapshot to a folder; see `GraphEraser.save`."""
+    check_recordable(now.arguments.get("training"))
     state = now.state
     run = StoredRun(
         configuration=now.configuration | ({} if now.ends is None else {_ENDS: asdict(now.ends)}),

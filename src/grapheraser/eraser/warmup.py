@@ -43,6 +43,7 @@ from grapheraser.models.spec import CLOSED_FORM
 from grapheraser.partition import PARTITIONERS, partition_graph
 from grapheraser.progress import counted
 from grapheraser.store.structure import check_structure
+from grapheraser.training import TrainingConfig
 
 # All built-in models by name.
 BUILT_IN = (*PRESETS, *CLOSED_FORM)
@@ -73,7 +74,8 @@ def warm_up(
     """
     ours = _is_ours(settings.aggregator) and _is_ours(settings.engine)
     if ours and not isinstance(settings.training.model, CustomModel):
-        training = replace(settings.training, epochs=1)
+        # What a user trains with need not suit tiny graphs, and is no code of ours.
+        training = TrainingConfig(settings.training.model, epochs=1)
         # A user's parts need not be hashable, and these have no part in what is compiled.
         executor = LocalExecutor(workers=1)
         tiny = replace(settings, training=training, executor=executor, partitioner=None)
