@@ -14,6 +14,8 @@ import grapheraser as ge
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = [
+    "AddEdges",
+    "AddNodes",
     "Aggregator",
     "Assignment",
     "Change",
@@ -40,6 +42,8 @@ PUBLIC = [
     "Ranked",
     "RayExecutor",
     "Receipt",
+    "SetFeatures",
+    "SetLabels",
     "Training",
     "Verification",
     "check_partitioner",

@@ -219,6 +219,10 @@ def test_a_node_with_features_that_are_too_large_is_not_added(small: ge.Graph) -
     eraser = ge.GraphEraser(num_shards=2, epochs=1).fit(small)
     with pytest.raises(GraphError, match=r"found 1e\+30 at node 1000"):
         eraser.insert(1000, [1e30] * 12, 1, small.ids[:2])
-    assert eraser.graph_ is not None
+    with pytest.raises(GraphError, match=r"at most 1e\+12"):
+        eraser.predict_new([[1e30] * 12], [small.ids[:2]])
+    with pytest.raises(GraphError, match=r"found -1e\+30"):
+        eraser.update(ge.SetFeatures(small.test_nodes[:1], [[-1e30] * 12]))
+    assert eraser.graph_ == small
     assert 1000 not in eraser.graph_.ids
     assert len(eraser.receipts_) == 0
