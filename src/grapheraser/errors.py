@@ -22,6 +22,7 @@
     │   ├── RunVersionError         the run has another version of the format
     │   ├── RunKindError            the run predicts something else
     │   ├── RunBusyError            another process is changing the run
+    │   ├── RunExistsError          a save would overwrite another run
     │   ├── ReceiptLossError        a save would lose receipts of the run in that folder
     │   └── StorageFullError        the disk is full; the run is unchanged
     └── VerificationError           a receipt, chain or tensor does not match
@@ -200,6 +201,10 @@ class RunKindError(StoreError):
 
 class RunBusyError(StoreError):
     """Another process is changing the run."""
+
+
+class RunExistsError(StoreError):
+    """A save would overwrite another run."""
 
 
 class ReceiptLossError(StoreError):

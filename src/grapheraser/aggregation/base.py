@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.checks import whole
 from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
@@ -218,6 +219,7 @@ class BoundAggregator:
 
     def explain(self, node: int) -> Explanation:
         """Which members decide about one node, with what weight."""
+        node = whole("node", "explain", node)
         (position,) = self.ensemble.graph.positions([node])
         return self.fitted.explain(self.ensemble, int(position))
 

@@ -125,6 +125,7 @@ class Eraser(Estimator, Generic[AnySnapshot]):
     def save(self, path: str | Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
         """Write the run to a folder, all or nothing; what was forgotten leaves it.
 
-        Refuses a folder that holds a run with receipts which this one lacks, unless ``replace``.
+        Refuses a folder that holds another run, or this one with receipts that it lacks here,
+        unless ``replace``.
         """
         save(self._now, Path(path), lock=lock, replace=replace)

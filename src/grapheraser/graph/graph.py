@@ -79,7 +79,7 @@ class Graph(Conversions):
             context nodes, which are none of these.
         num_classes: part of the schema; deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
-        notes: what was put right while the graph was built.
+        notes: what was put right while the graph was built; gone after a change.
         edge_kind: whether edges have directions, weights and features of their own.
         edge_values: float32 ``[len(indices), edge_kind.width]``, what each entry of ``indices``
             carries (see `graph.edge_values`); `edge_weight` and `edge_attr` take it apart.
@@ -589,7 +589,8 @@ class Graph(Conversions):
         """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
         known = self.__dict__.get("tree")
         tree = None if known is None else known.changed(pages, touched)
-        return Graph.of_pages(pages, **self._schema, tree=tree)
+        # Notes may speak of what is gone.
+        return Graph.of_pages(pages, **{**self._schema, "notes": ()}, tree=tree)
 
     def _counted(self, before: Graph, trained: int, sharded: int) -> Graph:
         """This graph, which has so many training nodes and nodes in shards more than before."""

@@ -127,7 +127,9 @@ RAISE, SKIP = "raise", "skip"
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
     """Return one request, or a sequence of them, as a tuple."""
     given = (request,) if isinstance(request, Request) else request
-    requests = tuple(given) if isinstance(given, Iterable) else (given,)
+    requests: tuple[Any, ...] = (given,)
+    if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
+        requests = tuple(given)
     for item in requests:
         if not isinstance(item, Request):
             raise ParameterError(

@@ -23,6 +23,8 @@ from grapheraser.partition.quality import PartitionQuality
 NODES, EDGES, FEATURES, LABELS = "nodes", "edges", "features", "labels"
 EVERYTHING = frozenset({NODES, EDGES, FEATURES, LABELS})
 MAX_ITERATIONS = 30
+# More shards than any graph has use for; sizes of arrays follow from their number.
+MOST_SHARDS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
