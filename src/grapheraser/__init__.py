@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from grapheraser.eraser.recommend import recommend
     from grapheraser.eraser.verify import Verification
     from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor, RayExecutor
-    from grapheraser.graph import Edges, Features, Graph, Labels, Nodes
+    from grapheraser.graph import (
+        AddEdges,
+        AddNodes,
+        Edges,
+        Features,
+        Graph,
+        Labels,
+        Nodes,
+        SetFeatures,
+        SetLabels,
+    )
     from grapheraser.links import LinkEraser
     from grapheraser.links.metrics import LinkScore
     from grapheraser.links.rank import Ranked
@@ -40,12 +50,16 @@ if TYPE_CHECKING:
         partition_graph,
     )
     from grapheraser.receipts import Receipt
+    from grapheraser.training import EarlyStopping, Training
 
 __all__ = [
+    "AddEdges",
+    "AddNodes",
     "Aggregator",
     "Assignment",
     "Change",
     "CustomModel",
+    "EarlyStopping",
     "Edges",
     "Ensemble",
     "Executor",
@@ -67,6 +81,9 @@ __all__ = [
     "Ranked",
     "RayExecutor",
     "Receipt",
+    "SetFeatures",
+    "SetLabels",
+    "Training",
     "Verification",
     "check_partitioner",
     "load_dataset",
@@ -96,11 +113,15 @@ _HOMES = {
         "RayExecutor",
     ),
     "graph": (
+        "AddEdges",
+        "AddNodes",
         "Edges",
         "Features",
         "Graph",
         "Labels",
         "Nodes",
+        "SetFeatures",
+        "SetLabels",
     ),
     "links": ("LinkEraser",),
     "links.metrics": ("LinkScore",),
@@ -117,6 +138,10 @@ _HOMES = {
         "partition_graph",
     ),
     "receipts": ("Receipt",),
+    "training": (
+        "EarlyStopping",
+        "Training",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

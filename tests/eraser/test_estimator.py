@@ -120,8 +120,16 @@ def test_changing_a_parameter_after_fit_changes_no_fitted_state(
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no shards": ({"num_shards": 0}, r"'num_shards' of \w+ must be an int in \[1, 30\]\. Got 0"),
-    "more shards than nodes": ({"num_shards": 31}, r"in \[1, 30\]\. Got 31"),
+    "no shards": (
+        {"num_shards": 0, "partition": "random"},
+        r"'num_shards' of \w+ must be an int in \[1, 30\]\. Got 0",
+    ),
+    "more shards than nodes": (
+        {"num_shards": 31, "partition": "random"},
+        r"in \[1, 30\]\. Got 31",
+    ),
+    "too many shards": ({"num_shards": 10**7}, r"in \[1, 1048576\]\. Got 10000000"),
+    "engine as a list": ({"engine": []}, r"unknown engine \[\]"),
     "half a shard": ({"num_shards": 2.5}, "'num_shards' .* Got 2.5"),
     "no epochs": ({"epochs": 0}, "'epochs' .* Got 0"),
     "epochs as text": ({"epochs": "3"}, "'epochs'"),
@@ -226,7 +234,7 @@ def test_nodes_without_a_label_can_be_predicted_but_not_scored(small: ge.Graph) 
 def test_one_shard_is_training_from_scratch(small: ge.Graph) -> None:
     eraser = fitted(small, num_shards=1, seed=5)
     model = resolve_model("gcn")
-    engine = resolve_engine("auto", model, "cpu")
+    engine = resolve_engine("auto", TrainingConfig(model), "cpu")
     task = ShardTask(0, small.training_graph, derive(5, "train", 0))
     scratch = engine.train(task, TrainingConfig(model, epochs=3))
     assert eraser.shards_[0].digest == scratch.digest

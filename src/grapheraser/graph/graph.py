@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,18 +13,19 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import one_of, real, whole
-from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
-from grapheraser.graph import build, npz, pyg
+from grapheraser.errors import UnknownNodeError
 from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
+from grapheraser.graph.changes import GraphChange, one_training_node
+from grapheraser.graph.conversions import Conversions
 from grapheraser.graph.csr import reverse_of, slices_of
-from grapheraser.graph.edge_input import EdgeInput, checked_new_edges
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
+from grapheraser.graph.edit import Edit, edit_of, edited_pages
 from grapheraser.graph.induced import induced_edges
 from grapheraser.graph.merkle import MerkleTree
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
 from grapheraser.graph.proof import Proof
-from grapheraser.graph.requests import Removal, Request, coalesce
+from grapheraser.graph.requests import NOTHING, Removal, Request, coalesce
 from grapheraser.graph.roles import (
     CONTEXT,
     DEFAULT_CONTEXT,
@@ -59,7 +58,7 @@ _OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Conversions):
     """A graph with features and labels, sorted by node id; undirected unless it says otherwise.
 
     Nodes are named by ids that survive every deletion. Arrays are indexed by *position*, the rank
@@ -80,7 +79,7 @@ class Graph:
             context nodes, which are none of these.
         num_classes: part of the schema; deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
-        notes: what was put right while the graph was built.
+        notes: what was put right while the graph was built; gone after a change.
         edge_kind: whether edges have directions, weights and features of their own.
         edge_values: float32 ``[len(indices), edge_kind.width]``, what each entry of ``indices``
             carries (see `graph.edge_values`); `edge_weight` and `edge_attr` take it apart.
@@ -330,55 +329,7 @@ class Graph:
         """That a node is in the graph, or that it is not; ``proof.root()`` must be `tree`'s."""
         return self.tree.proof(int(as_ids([node])[0]))
 
-    # -- from and to other formats ------------------------------------------------------------
-
-    @classmethod
-    def from_arrays(
-        cls,
-        x: ArrayLike | sp.sparray | sp.spmatrix,
-        edge_index: ArrayLike,
-        y: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        train: ArrayLike | None = None,
-        test: ArrayLike | None = None,
-        validation: ArrayLike | None = None,
-        num_classes: int | None = None,
-        each_edge_once: bool = False,
-        edge_weight: ArrayLike | None = None,
-        edge_attr: ArrayLike | None = None,
-        directed: bool = False,
-        name: str = "graph",
-    ) -> Graph:
-        """Build a graph from arrays, checking all of them.
-
-        Args:
-            x: features ``[n, num_features]``, dense or scipy sparse.
-            edge_index: ``[2, m]`` node ids, sources and targets; one direction or both, unless
-                the graph is ``directed``.
-            y: class per node ``[n]``, -1 where it is not known.
-            ids: the node ids of the rows; default ``0 .. n-1``.
-            train: ids of the training nodes; default all labelled nodes that are neither in
-                ``test`` nor in ``validation``.
-            test: ids of the test nodes; default none.
-            validation: ids of the validation nodes; default none.
-            num_classes: default the largest label + 1.
-            each_edge_once: the input lists every undirected edge once; no note is made of missing
-                reverses.
-            edge_weight: ``[m]``, finite; duplicate edges, and in an undirected graph both
-                directions of an edge, get the mean of theirs, with a warning.
-            edge_attr: features of the edges ``[m, d]``, finite; likewise.
-            directed: keep the directions of the edges.
-            name: for people.
-        """
-        given = EdgeInput(edge_weight, edge_attr, directed, each_edge_once)
-        fields = build.checked_fields(
-            x, edge_index, y, ids, (train, test, validation), num_classes, given
-        )
-        graph = cls._of_fields(fields, name)
-        if graph.edge_kind != PLAIN:
-            _warn_of(graph.notes, name)
-        return graph
+    # -- building --------------------------------------------------------------------------------
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any], name: str) -> Graph:
@@ -389,50 +340,6 @@ class Graph:
         known = {part: fields[part] for part in ("ids", "y", "role", "indptr")}
         rows = Rows(**known, neighbours=around, x=dense, values=fields["edge_values"])
         return cls.of_pages(Pages.of(rows, fields.pop("edge_kind")), name=name, **fields)
-
-    @classmethod
-    def from_npz(cls, path: str | Path, *, name: str | None = None) -> Graph:
-        """Read the compact format: CSR features, every edge once, labels; ids are ``0 .. n-1``.
-
-        Keys: ``x_data x_indices x_indptr x_shape edge_index y``, and where edges have them
-        ``edge_weight``, ``edge_attr`` and ``directed`` (a single 0 or 1).
-        """
-        arrays = npz.read_npz(Path(path))
-        return cls.from_arrays(**arrays, each_edge_once=True, name=name or Path(path).stem)
-
-    @classmethod
-    def from_pyg(
-        cls,
-        data: Any,
-        *,
-        num_classes: int | None = None,
-        directed: bool = False,
-        name: str = "graph",
-    ) -> Graph:
-        """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
-
-        ``edge_weight`` and ``edge_attr`` stay with their edges. ``node_id`` gives the ids where it
-        is present. ``train_mask``, ``val_mask`` and ``test_mask`` give the split; nodes in none of
-        them are context nodes. Without a ``train_mask`` every labelled node of no other mask is a
-        training node (see `with_split`). A Python warning names every other field, and all that
-        was put right: edges made symmetric, merged or dropped.
-
-        Args:
-            data: the ``Data``, which is left unchanged.
-            num_classes: default the largest label + 1.
-            directed: keep the directions of the edges.
-            name: for people.
-        """
-        arrays = pyg.arrays_of(data)
-        given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
-        fields = build.checked_fields(**arrays, num_classes=num_classes, given=given)
-        fields["notes"] += pyg.notes_on(data)
-        _warn_of(fields["notes"], name)
-        return cls._of_fields(fields, name)
-
-    def to_pyg(self) -> Any:
-        """A PyG ``Data`` with dense ``x``, ``node_id``, what edges carry and the split as masks."""
-        return pyg.data_of(self)
 
     # -- looking things up ------------------------------------------------------------------
 
@@ -447,11 +354,7 @@ class Graph:
         places: NDArray[np.int64] = located(self.table, ids)
         unknown = places == NOWHERE
         if unknown.any():
-            raise UnknownNodeError(
-                f"node {ids[unknown][0]} is not in the graph "
-                f"({int(unknown.sum())} of {len(ids)} ids are unknown).",
-                hint="it was never in the graph, or it has been forgotten already.",
-            )
+            raise UnknownNodeError.of(np.unique(ids[unknown]).tolist(), len(ids))
         return places
 
     def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
@@ -579,7 +482,10 @@ class Graph:
         entries = np.stack([self.places(pairs[:, 0]), pairs[:, 1]], axis=1)
         entries = entries[np.lexsort((entries[:, 1], entries[:, 0]))]
         pages = self.pages.without(gone, entries, self.places(removal.features))
-        pages = pages.unlabelled(located(pages.table, removal.labels))
+        places = located(pages.table, removal.labels)
+        role = roles_at(pages.table, places)
+        role[role == TRAIN] = CONTEXT
+        pages = pages.with_labels(places, np.full(len(places), UNLABELLED), role)
         graph = self._changed(pages, touched)
         lost = self._sharded_among(removal.nodes)
         if self.context == "none":  # then a node without a label leaves its shard
@@ -611,27 +517,24 @@ class Graph:
             edge_weight: one number for each neighbour, where edges have weights.
             edge_attr: one row for each neighbour, where edges have features.
         """
-        if as_ids([node]).shape != (1,):
-            raise ParameterError.of("node", "Graph.with_node", "one node id", node)
-        if self.contains([node])[0]:
-            raise GraphError(f"node {node} is in the graph already.")
-        row = build.check_new_row(node, features, label, self.num_features, self.num_classes)
-        others, values = checked_new_edges(
-            as_ids(neighbours), edge_weight, edge_attr, self.edge_kind
-        )
-        places = self.places(others)
-        rows = Rows(
-            np.array([node], dtype=np.int64),
-            np.array([label], dtype=np.int64),
-            np.array([TRAIN], dtype=np.int8),
-            np.array([0, len(others)], dtype=np.int64),
-            others,
-            row.toarray() if self.pages.dense else row,
-            values,
-        )
-        pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
-        pages = self.pages.with_rows(rows, pairs, values)
-        return self._changed(pages, np.union1d(others, [node]))._counted(self, 1, 1)
+        carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
+        kind = self.edge_kind
+        return self.updated(one_training_node(kind, node, features, label, neighbours, **carried))
+
+    def updated(self, changes: GraphChange | Sequence[GraphChange] | Edit) -> Graph:
+        """A new graph after additions, changes and deletions; the latter come first.
+
+        Args:
+            changes: any of `AddNodes`, `AddEdges`, `SetFeatures`, `SetLabels`, `Nodes`, `Edges`,
+                `Features` and `Labels`, or a list of them.
+        """
+        edit = changes if isinstance(changes, Edit) else edit_of(self, changes)
+        rest = self if edit.removal is NOTHING else self.without(edit.removal)
+        named_first = int((rest.roles(edit.labels) == CONTEXT).sum())
+        in_shards = int(np.isin(edit.role, SHARDED_ROLES[self.context]).sum())
+        in_shards += named_first if self.context == "none" else 0
+        graph = rest._changed(edited_pages(rest.pages, edit), edit.touched)
+        return graph._counted(rest, int((edit.role == TRAIN).sum()) + named_first, in_shards)
 
     def without_weights(self) -> Graph:
         """The same graph, its edges without weights."""
@@ -678,11 +581,16 @@ class Graph:
         names = ("num_classes", "name", "notes", "context")
         return {name: getattr(self, name) for name in names}
 
+    def with_pages(self, pages: Pages, *, trained: int = 0, sharded: int = 0) -> Graph:
+        """A graph of other pages, with so many more training nodes and nodes in shards."""
+        return Graph.of_pages(pages, **self._schema)._counted(self, trained, sharded)
+
     def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:
         """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
         known = self.__dict__.get("tree")
         tree = None if known is None else known.changed(pages, touched)
-        return Graph.of_pages(pages, **self._schema, tree=tree)
+        # Notes may speak of what is gone.
+        return Graph.of_pages(pages, **{**self._schema, "notes": ()}, tree=tree)
 
     def _counted(self, before: Graph, trained: int, sharded: int) -> Graph:
         """This graph, which has so many training nodes and nodes in shards more than before."""
@@ -693,8 +601,3 @@ class Graph:
 
     def _sharded_among(self, nodes: NDArray[np.int64]) -> int:
         return int(np.isin(self.roles(nodes), SHARDED_ROLES[self.context]).sum())
-
-
-def _warn_of(notes: Sequence[str], name: str) -> None:
-    for note in notes:
-        warnings.warn(f"graph '{name}': {note}.", stacklevel=3)
