@@ -151,7 +151,8 @@ def _membership(section: Mapping[str, Any]) -> Finding:
     names = {
         "kept": "for forgetting as this run does it",
         "kept, batches": "for the same",
-        "kept, reseeded": "if the touched shards are retrained from new seeds",
+        "kept, reseeded": "with refresh='touched'",
+        "refreshed": "with refresh='all'",
         "recut": "if everything is partitioned and retrained from the same seed",
         "recut, reseeded": "if everything is partitioned and retrained from a new seed",
     }
@@ -166,7 +167,8 @@ def _membership(section: Mapping[str, Any]) -> Finding:
         meaning = (
             "Yes, better than chance. Retraining from the same seed makes the proof possible, and "
             "makes the two versions differ by the deleted record alone. Whoever can ask both "
-            "versions in detail can see that. Say less: what that gains is measured below."
+            "versions in detail can see that. Say less: what that gains is measured below; so is "
+            "what fresh seeds gain (`refresh`), which is little while closed-form members answer."
         )
         return Finding(_QUESTIONS["membership"], LEAK, measured, meaning)
     meaning = "Not better than chance, as far as this many requests can tell."

@@ -22,6 +22,7 @@ from grapheraser.audit.attacks.shadow import (
     KEPT_RESEEDED,
     RECUT,
     RECUT_RESEEDED,
+    REFRESHED,
     SCENARIOS,
     Observations,
     fitted,
@@ -192,13 +193,13 @@ class _Work:
         everything is retrained for each, several nodes may have to share a request.
         """
         budget = self.budget.share(0.45)
-        # Two runs are asked in every scenario; in two of them each request is a whole fit.
-        fits = 2 * 2 * _REQUESTS * self.one_fit
+        # Two runs are asked in every scenario; in three of them each request is a whole fit.
+        fits = 3 * 2 * _REQUESTS * self.one_fit
         batch = 1 if fits < budget.left else 5 if fits / 5 < budget.left else 10
         plan = {KEPT: (KEPT, 1), KEPT_RESEEDED: (KEPT_RESEEDED, 1)}
         if batch > 1:
             plan[f"{KEPT}, batches"] = (KEPT, batch)
-        plan |= {RECUT: (RECUT, batch), RECUT_RESEEDED: (RECUT_RESEEDED, batch)}
+        plan |= {how: (how, batch) for how in (REFRESHED, RECUT, RECUT_RESEEDED)}
         own = self._own_run()
         results: dict[str, dict[str, Any]] = {}
         for number, (name, (how, count)) in enumerate(plan.items()):

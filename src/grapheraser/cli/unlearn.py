@@ -9,7 +9,7 @@ import typer
 
 from grapheraser.cli.arguments import requests_from
 from grapheraser.cli.output import JsonOption, print_json, print_table
-from grapheraser.errors import NothingToForgetError
+from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.reports.wording import contents, duration, plural
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ def run(
     file: Annotated[
         Path | None, typer.Option(help='File of requests, one per line: {"nodes": [10]}.')
     ] = None,
+    refresh: Annotated[
+        str,
+        typer.Option(help="Shards to train from fresh seeds: none, touched or all."),
+    ] = "none",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
@@ -42,11 +46,13 @@ def run(
             "nothing to forget.", hint="use --nodes, --edges, --features, --labels or --file."
         )
     if dry_run:
+        if refresh != "none":
+            raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
         _print_plan(load_eraser(path).plan(requests), as_json=json)
         return
     with locked(path) as lock:
         eraser = load_eraser(path)
-        receipt = eraser.unlearn(requests)
+        receipt = eraser.unlearn(requests, refresh=refresh)
         eraser.save(path, lock=lock)
     if json:
         print_json({"receipt": receipt.to_dict(), "digest": receipt.digest})

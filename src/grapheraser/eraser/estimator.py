@@ -20,6 +20,7 @@ from grapheraser.aggregation import (
 from grapheraser.eraser.conventions import Turn
 from grapheraser.eraser.fit import fit
 from grapheraser.eraser.fitted import Eraser
+from grapheraser.eraser.refresh import NONE
 from grapheraser.eraser.reshard import reshard
 from grapheraser.eraser.save import load
 from grapheraser.eraser.settings import Settings
@@ -176,14 +177,19 @@ class GraphEraser(Eraser[Snapshot]):
 
     # -- forgetting and adding ----------------------------------------------------------------
 
-    def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
+    def unlearn(self, request: Request | Sequence[Request], *, refresh: str = NONE) -> Receipt:
         """Forget nodes, edges, features or labels, and everything that was learned from them.
 
         A list of requests is one batch: each touched shard is retrained once. A request that
         fails changes nothing.
+
+        Args:
+            request: what to forget.
+            refresh: ``"touched"`` trains the touched shards from fresh, recorded seeds, so that
+                whoever compares two versions sees less; ``"all"`` all shards; ``"none"`` none.
         """
         with self._turn:
-            return self._then(unlearn(self._now, request))
+            return self._then(unlearn(self._now, request, refresh=refresh))
 
     def insert(
         self,

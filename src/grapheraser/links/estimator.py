@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.eraser.conventions import Turn
 from grapheraser.eraser.fitted import Eraser
+from grapheraser.eraser.refresh import NONE
 from grapheraser.eraser.save import LINKS, load
 from grapheraser.eraser.unlearn import unlearn
 from grapheraser.eraser.update import insert
@@ -122,13 +123,17 @@ class LinkEraser(Eraser[LinkSnapshot]):
 
     # -- forgetting and adding ----------------------------------------------------------------
 
-    def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
+    def unlearn(self, request: Request | Sequence[Request], *, refresh: str = NONE) -> Receipt:
         """Forget nodes, edges or features, and everything that was learned from them.
 
         A list of requests is one batch. A request that fails changes nothing.
+
+        Args:
+            request: what to forget.
+            refresh: which encoders to train from fresh seeds; see `GraphEraser.unlearn`.
         """
         with self._turn:
-            return self._then(unlearn(self._now, request))
+            return self._then(unlearn(self._now, request, refresh=refresh))
 
     def insert(
         self,

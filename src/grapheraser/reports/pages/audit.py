@@ -22,7 +22,8 @@ _SCENARIOS = {
     "kept": "before and after: as this run forgets",
     "kept, batches": "before and after: the same, in batches",
     "recut": "before and after: all retrained, same seed",
-    "kept, reseeded": "before and after: touched shards reseeded",
+    "kept, reseeded": "before and after: refresh='touched'",
+    "refreshed": "before and after: refresh='all'",
     "recut, reseeded": "before and after: all retrained, new seed",
 }
 
