@@ -115,6 +115,10 @@ def _marks(sections: Sections) -> Iterator[Mark]:
         yield "an edge, not yet forgotten", edges["before"]["auc"], False
         yield "an edge, forgotten", edges["after"]["auc"], True
         yield "an edge, before and after", edges["drop"]["auc"], True
+    inversion = sections.get("inversion", {})
+    if "after" in inversion:
+        yield "a forgotten edge, recovered", inversion["after"]["auc"], True
+        yield "one that was never there", inversion["never"]["auc"], False
     links = sections.get("links", {})
     if "before" in links:
         yield "an edge, not yet forgotten", links["before"]["auc"], False
