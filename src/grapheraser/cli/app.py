@@ -23,6 +23,7 @@ from grapheraser.cli import (
     recommend,
     reshard,
     unlearn,
+    update,
     verify,
     warmup,
 )
@@ -39,7 +40,7 @@ app = typer.Typer(
 )
 _VERBS = (
     *(demo, datasets, recommend, fit, predict, rank, evaluate),
-    *(unlearn, reshard, verify, audit, partition, warmup, bench),
+    *(unlearn, update, reshard, verify, audit, partition, warmup, bench),
 )
 for verb in _VERBS:
     app.command(verb.NAME)(verb.run)

@@ -13,9 +13,18 @@ from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.reports.wording import contents, duration, plural
 
 if TYPE_CHECKING:
+    from grapheraser.eraser import GraphEraser
     from grapheraser.eraser.plan import Plan
+    from grapheraser.links import LinkEraser
+    from grapheraser.receipts import Receipt
 
 NAME = "unlearn"
+_NEW = {
+    "added_nodes": "nodes",
+    "added_edges": "edges",
+    "set_features": "features",
+    "set_labels": "labels",
+}
 
 
 def run(
@@ -25,8 +34,16 @@ def run(
     features: Annotated[str, typer.Option(help="Ids of the nodes whose features to forget.")] = "",
     labels: Annotated[str, typer.Option(help="Ids of the nodes whose labels to forget.")] = "",
     file: Annotated[
-        Path | None, typer.Option(help='File of requests, one per line: {"nodes": [10]}.')
+        Path | None,
+        typer.Option(help='File of requests, one per line: {"nodes": [10]}; - reads stdin.'),
     ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="What to do about data that is not there: raise (an error that names all of it), "
+            "or skip."
+        ),
+    ] = "raise",
     refresh: Annotated[
         str,
         typer.Option(help="Shards to train from fresh seeds: none, touched or all."),
@@ -48,21 +65,31 @@ def run(
     if dry_run:
         if refresh != "none":
             raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
-        _print_plan(load_eraser(path).plan(requests), as_json=json)
+        print_plan(load_eraser(path).plan(requests, missing=missing), as_json=json)
         return
     with locked(path) as lock:
         eraser = load_eraser(path)
-        receipt = eraser.unlearn(requests, refresh=refresh)
+        receipt = eraser.unlearn(requests, missing=missing, refresh=refresh)
         eraser.save(path, lock=lock)
-    if json:
-        print_json({"receipt": receipt.to_dict(), "digest": receipt.digest})
+    print_receipt(receipt, eraser, as_json=json)
+
+
+def print_receipt(receipt: Receipt, eraser: GraphEraser | LinkEraser, *, as_json: bool) -> None:
+    """Print what was done, and what was skipped."""
+    from grapheraser.graph.requests import canonical_form
+
+    if as_json:
+        shown = {"receipt": receipt.to_dict(), "digest": receipt.digest}
+        skipped = canonical_form(receipt.skipped) if receipt.skipped else {}
+        print_json(shown | ({"skipped": skipped} if skipped else {}))
         return
-    untrained = receipt.counts["untrained"]
-    outside = f", {untrained} of them in no shard" if untrained else ""
-    if receipt.counts["context"]:
-        outside += f" ({plural(receipt.counts['context'], 'context node')} among them)"
+    _print_done(receipt)
+    for request in receipt.skipped:
+        kind = type(request).__name__.lower()
+        parts = request.pairs if kind == "edges" else request.ids
+        words = [f"{p[0]}-{p[1]}" if kind == "edges" else str(p) for p in parts]
+        print(f"skipped     {kind}: {', '.join(words)}")
     retrained = ", ".join(map(str, receipt.retrained)) or "none"
-    print(f"forgotten   {contents(receipt.counts)}{outside}")
     print(f"retrained   shards: {retrained} (of {len(eraser.shards_)})")
     print(f"took        {duration(receipt.timings['total'])}")
     print(f"statement   {receipt.statement}")
@@ -70,7 +97,24 @@ def run(
     print(f"receipt     {receipt.sequence}, {receipt.digest}")
 
 
-def _print_plan(plan: Plan, *, as_json: bool) -> None:
+def _print_done(receipt: Receipt) -> None:
+    """What was forgotten, added and set."""
+    new = {name: receipt.counts.get(key, 0) for key, name in _NEW.items()}
+    gone = {name: receipt.counts[name] - count for name, count in new.items()}
+    untrained = receipt.counts["untrained"]
+    outside = f", {untrained} of them in no shard" if untrained else ""
+    if receipt.counts["context"]:
+        outside += f" ({plural(receipt.counts['context'], 'context node')} among them)"
+    added = {name: new[name] for name in ("nodes", "edges")}
+    corrected = {name: new[name] for name in ("features", "labels")}
+    done = {"forgotten": contents(gone), "added": contents(added), "set": contents(corrected)}
+    done = {verb: what for verb, what in done.items() if what} or {"changed": "nothing"}
+    for verb, what in done.items():
+        print(f"{verb:<12}{what}{outside if verb == list(done)[-1] else ''}")
+
+
+def print_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print which shards a change would retrain, and why."""
     if as_json:
         print_json({"plan": plan.to_dict()})
         return
@@ -82,4 +126,7 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
         f"{plan.cut_edges} edges and {plan.untrained_nodes} nodes, feature rows or labels "
         "are in no shard"
     )
-    print(f"{len(plan.touched)} other nodes lose neighbours, features or labels")
+    verb = "lose" if plan.edit is None else "change"
+    print(f"{len(plan.touched)} other nodes {verb} neighbours, features or labels")
+    if plan.removal.skipped:
+        print(f"{plan.removal.num_skipped} of what is named is not there, and skipped")
