@@ -351,17 +351,21 @@ def test_an_insertion_next_to_others_is_an_input_of_the_cut(small: ge.Graph) -> 
 def test_an_insertion_names_all_that_was_handed_in(small: ge.Graph) -> None:
     eraser = ge.GraphEraser(num_shards=2, epochs=1).fit(small)
     row = [0.5] + [0.0] * (small.num_features - 1)
-    (part,) = eraser.insert(1000, row, 1, small.ids[:2]).parts
+    parts = eraser.insert(1000, row, 1, small.ids[:2]).parts
+    (part,) = (part for part in parts if part.about["add"] == "node")
+    edges = [other for other in parts if other is not part]
     assert part.about == {
-        "insert": "node",
+        "add": "node",
         "ids": ["1000"],
         "label": 1,
-        "neighbours": [str(node) for node in small.ids[:2]],
         "columns": [0],
         "values": [0.5],
     }
+    ends = sorted(other.about["ids"] for other in edges)
+    assert ends == [["1000", str(node)] for node in small.ids[:2]]
+    assert all(other.about["add"] == "edge" for other in edges)
     part.check(None)
-    for name, value in (("label", 0), ("ids", ["1001"]), ("values", [1.5]), ("neighbours", [])):
+    for name, value in (("label", 0), ("ids", ["1001"]), ("values", [1.5])):
         with pytest.raises(VerificationError, match="does not answer this request"):
             dataclasses.replace(part, about={**part.about, name: value}).check(None)
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.checks import whole
 from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
@@ -53,8 +54,9 @@ class Ensemble:
     @property
     def hops(self) -> int:
         """How many rings are gathered: as far as routes look, or a built-in model further."""
-        ours = not isinstance(self.model, CustomModel)
-        return max(ROUTE_HOPS, self.model.hops) if ours else ROUTE_HOPS
+        if isinstance(self.model, CustomModel):
+            return ROUTE_HOPS
+        return max(ROUTE_HOPS, self.model.hops)
 
     @property
     def shard_ids(self) -> tuple[int, ...]:
@@ -218,6 +220,7 @@ class BoundAggregator:
 
     def explain(self, node: int) -> Explanation:
         """Which members decide about one node, with what weight."""
+        node = whole("node", "explain", node)
         (position,) = self.ensemble.graph.positions([node])
         return self.fitted.explain(self.ensemble, int(position))
 

@@ -26,6 +26,7 @@ from grapheraser.cli import (
     recommend,
     reshard,
     unlearn,
+    update,
     verify,
     warmup,
 )
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 _VERBS = (
     *(demo, datasets, recommend, fit, predict, rank, evaluate),
-    *(unlearn, reshard, verify, receipts, receipt, keys),
+    *(unlearn, update, reshard, verify, receipts, receipt, keys),
     *(audit, partition, warmup, bench),
 )
 for verb in _VERBS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,15 +64,21 @@ def read_file(path: Path) -> bytes:
 
 def read_requests(path: Path) -> list[Request]:
     """Read a file of requests, one JSON object per line: {"nodes": [10]}, {"edges": [[3, 17]]}."""
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError(f"can't read the requests in {path}: {error}.") from error
     requests: list[Request] = []
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            requests += _requests_of(line, f"{path}:{number}")
+    for place, line in read_lines(path, "requests"):
+        requests += _requests_of(line, place)
     return requests
+
+
+def read_lines(path: Path, what: str) -> list[tuple[str, str]]:
+    """The lines of a file that are not empty, ``-`` for stdin, each with where it is."""
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"can't read the {what} in {path}: {error}.") from error
+    name = "stdin" if str(path) == "-" else str(path)
+    lines = enumerate(text.splitlines(), start=1)
+    return [(f"{name}:{number}", line) for number, line in lines if line.strip()]
 
 
 def _requests_of(line: str, place: str) -> list[Request]:

@@ -9,10 +9,13 @@ from typing import Annotated
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json, print_table, say
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration, plural
 
 NAME = "audit"
+# The exit status of an audit that put fewer questions than there are.
+INCOMPLETE = 3
 
 
 def run(
@@ -26,6 +29,7 @@ def run(
         typer.Option(help="File of forgotten nodes, edges and feature rows to search for."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Verify, search and attack a run, and write a report."""
@@ -41,7 +45,9 @@ def run(
             hint="choose another --out.",
         )
     sought = None if forgotten is None else Forgotten.read(forgotten)
-    report = audit_run(path, minutes=minutes, forgotten=sought, seed=seed, say=say)
+    report = audit_run(
+        path, minutes=minutes, forgotten=sought, seed=seed, say=say, own=own_parts(path, trust)
+    )
     content = report.to_dict()
     page, data = folder / "index.html", folder / "audit.json"
     write_text(page, audit_page(content))
@@ -53,8 +59,13 @@ def run(
         print_table("", ("result", "question"), rows)
         print(f"page      {page}")
         print(f"data      {data}")
+        for question in report.not_run:
+            print(f"NOT RUN   {question}")
+        missing = f"{plural(len(report.not_run), 'question')} NOT RUN; " if report.not_run else ""
         verdict = "every proof holds" if report.passed else "A PROOF FAILED"
         leaks = f"{plural(report.leaks, 'leak')} measured"
-        print(f"audited: {verdict}; {leaks}; in {duration(report.seconds)}")
+        print(f"audited: {missing}{verdict}; {leaks}; in {duration(report.seconds)}")
     if not report.passed:
         raise typer.Exit(1)
+    if report.not_run:
+        raise typer.Exit(INCOMPLETE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,14 +10,23 @@ import typer
 
 from grapheraser.cli.arguments import requests_from
 from grapheraser.cli.output import JsonOption, print_json, print_table, say
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.reports.wording import contents, duration, plural
 
 if TYPE_CHECKING:
+    from grapheraser.eraser import GraphEraser
     from grapheraser.eraser.plan import Plan
+    from grapheraser.links import LinkEraser
     from grapheraser.receipts import Receipt
 
 NAME = "unlearn"
+_NEW = {
+    "added_nodes": "nodes",
+    "added_edges": "edges",
+    "set_features": "features",
+    "set_labels": "labels",
+}
 
 
 def run(
@@ -26,8 +36,20 @@ def run(
     features: Annotated[str, typer.Option(help="Ids of the nodes whose features to forget.")] = "",
     labels: Annotated[str, typer.Option(help="Ids of the nodes whose labels to forget.")] = "",
     file: Annotated[
-        Path | None, typer.Option(help='File of requests, one per line: {"nodes": [10]}.')
+        Path | None,
+        typer.Option(help='File of requests, one per line: {"nodes": [10]}; - reads stdin.'),
     ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="What to do about data that is not there: raise (an error that names all of it), "
+            "or skip."
+        ),
+    ] = "raise",
+    refresh: Annotated[
+        str,
+        typer.Option(help="Shards to train from fresh seeds: none, touched or all."),
+    ] = "none",
     receipts: Annotated[
         Path | None,
         typer.Option(help="Folder for a receipt of each node, edge, feature row and label."),
@@ -35,6 +57,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Forget nodes, edges, features or labels, all in one batch."""
@@ -49,39 +72,59 @@ def run(
     if dry_run:
         if receipts is not None:
             raise ParameterError("--receipts and --dry-run exclude each other.")
-        _print_plan(load_eraser(path).plan(requests), as_json=json)
+        if refresh != "none":
+            raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
+        eraser = load_eraser(path, **own_parts(path, trust))
+        print_plan(eraser.plan(requests, missing=missing), as_json=json)
         return
     with locked(path) as lock:
-        eraser = load_eraser(path)
-        receipt = eraser.unlearn(requests)
+        eraser = load_eraser(path, **own_parts(path, trust))
+        receipt = eraser.unlearn(requests, missing=missing, refresh=refresh)
         eraser.save(path, lock=lock)
-    files = [] if receipts is None else _handed_out(receipt, receipts)
-    if json:
-        print_json({"receipt": receipt.to_dict(), "digest": receipt.digest, "receipts": files})
+    print_receipt(receipt, eraser, handed_out(receipt, receipts), as_json=json)
+    if receipts is None and not json:
+        say("note: nobody was handed a receipt; later nobody can be. Use --receipts FOLDER.")
+
+
+def print_receipt(
+    receipt: Receipt,
+    eraser: GraphEraser | LinkEraser,
+    files: Sequence[Mapping[str, Any]] = (),
+    *,
+    as_json: bool,
+) -> None:
+    """Print what was done, what was skipped, and which files were handed out."""
+    from grapheraser.graph.requests import canonical_form
+
+    if as_json:
+        shown = {"receipt": receipt.to_dict(), "digest": receipt.digest, "receipts": [*files]}
+        skipped = canonical_form(receipt.skipped) if receipt.skipped else {}
+        print_json(shown | ({"skipped": skipped} if skipped else {}))
         return
-    details = receipt.details
-    outside = f", {details.untrained} of them in no shard" if details.untrained else ""
-    if details.context:
-        outside += f" ({plural(details.context, 'context node')} among them)"
+    _print_done(receipt)
+    for request in receipt.skipped:
+        kind = type(request).__name__.lower()
+        parts = request.pairs if kind == "edges" else request.ids
+        words = [f"{p[0]}-{p[1]}" if kind == "edges" else str(p) for p in parts]
+        print(f"skipped     {kind}: {', '.join(words)}")
     retrained = ", ".join(map(str, receipt.retrained)) or "none"
-    print(f"forgotten   {contents(receipt.counts)}{outside}")
     print(f"retrained   shards: {retrained} (of {len(eraser.shards_)})")
     print(f"took        {duration(receipt.timings['total'])}")
     print(f"statement   {receipt.statement}")
     print(f"            {receipt.exactness['reason']}")
     print(f"receipt     {receipt.sequence}, {receipt.digest}")
     print(f"signed by   {', '.join(s.key for s in receipt.signatures) or 'nobody: unsigned'}")
-    if receipts is None:
-        say("note: nobody was handed a receipt; later nobody can be. Use --receipts FOLDER.")
     for handed in files:
         print(f"handed out  {handed['file']}")
 
 
-def _handed_out(receipt: Receipt, folder: Path) -> list[dict[str, Any]]:
-    """Write a receipt for each part of a request; says what is in which file."""
+def handed_out(receipt: Receipt, folder: Path | None) -> list[dict[str, Any]]:
+    """Write a receipt for each part of a change, if anywhere; says what is in which file."""
     from grapheraser.store import write_text
 
-    files = []
+    files: list[dict[str, Any]] = []
+    if folder is None:
+        return files
     for number, part in enumerate(receipt.parts, start=1):
         file = folder / f"receipt-{receipt.sequence:06}-{number:04}.json"
         write_text(file, part.to_json() + "\n")
@@ -89,7 +132,24 @@ def _handed_out(receipt: Receipt, folder: Path) -> list[dict[str, Any]]:
     return files
 
 
-def _print_plan(plan: Plan, *, as_json: bool) -> None:
+def _print_done(receipt: Receipt) -> None:
+    """What was forgotten, added and set."""
+    new = {name: receipt.counts.get(key, 0) for key, name in _NEW.items()}
+    gone = {name: receipt.counts[name] - count for name, count in new.items()}
+    details = receipt.details
+    outside = f", {details.untrained} of them in no shard" if details.untrained else ""
+    if details.context:
+        outside += f" ({plural(details.context, 'context node')} among them)"
+    added = {name: new[name] for name in ("nodes", "edges")}
+    corrected = {name: new[name] for name in ("features", "labels")}
+    done = {"forgotten": contents(gone), "added": contents(added), "set": contents(corrected)}
+    done = {verb: what for verb, what in done.items() if what} or {"changed": "nothing"}
+    for verb, what in done.items():
+        print(f"{verb:<12}{what}{outside if verb == list(done)[-1] else ''}")
+
+
+def print_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print which shards a change would retrain, and why."""
     if as_json:
         print_json({"plan": plan.to_dict()})
         return
@@ -101,4 +161,7 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
         f"{plan.cut_edges} edges and {plan.untrained_nodes} nodes, feature rows or labels "
         "are in no shard"
     )
-    print(f"{len(plan.touched)} other nodes lose neighbours, features or labels")
+    verb = "lose" if plan.edit is None else "change"
+    print(f"{len(plan.touched)} other nodes {verb} neighbours, features or labels")
+    if plan.removal.skipped:
+        print(f"{plan.removal.num_skipped} of what is named is not there, and skipped")

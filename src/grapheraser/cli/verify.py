@@ -10,6 +10,7 @@ import typer
 
 from grapheraser.cli.arguments import read_file
 from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration
 
@@ -38,6 +39,7 @@ def run(
         Path | None,
         typer.Option(help="With --checkpoint: its public key; default: those of this machine."),
     ] = None,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Retrain from the remaining data and compare bit for bit.
@@ -51,7 +53,7 @@ def run(
         raise ParameterError("--forgotten needs --deep.", hint="add --deep.")
     if key is not None and checkpoint is None:
         raise ParameterError("--key needs --checkpoint.", hint="add --checkpoint FILE.")
-    eraser = load_eraser(path)
+    eraser = load_eraser(path, **own_parts(path, trust))
     begins = None if checkpoint is None else _begins(eraser.receipts_, checkpoint, key)
     strays = stray_files(path)
     result = eraser.verify()

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from grapheraser.aggregation import ChecksTensors, Ensemble
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import State, trained_shards
 from grapheraser.errors import CorruptRunError
-from grapheraser.receipts import Ends, digest_of
 from grapheraser.store import StoredRun
 from grapheraser.training import check_weights
-
-
-def check_configuration(configuration: Mapping[str, Any], ends: Ends) -> None:
-    """Raise an error where the settings are not those that the receipts begin with."""
-    if ends.configuration != digest_of(dict(configuration)):
-        raise CorruptRunError("its settings are not those that it was fitted with.")
-
-
-def check_document(document: Mapping[str, Any], ends: Ends) -> None:
-    """Raise an error where the state that is described is not the one that the receipts led to."""
-    if ends.state != digest_of(dict(document)):
-        raise CorruptRunError("its state is not the one that its receipts led to.")
 
 
 def checked_state(settings: Settings, run: StoredRun) -> State:
@@ -37,4 +21,4 @@ def checked_state(settings: Settings, run: StoredRun) -> State:
     ensemble = Ensemble(run.graph, run.partition, run.shards, model, settings.seed, settings.device)
     if isinstance(settings.aggregator, ChecksTensors):
         settings.aggregator.check_tensors(run.aggregator, ensemble)
-    return State(ensemble, settings.aggregator.restore(run.aggregator))
+    return State(ensemble, settings.aggregator.restore(run.aggregator), run.seeds)

@@ -17,8 +17,9 @@ from grapheraser.graph import Graph
 from grapheraser.partition import Partition, partition_graph
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.placing import accept_partition
+from grapheraser.training.class_weights import check_classes
 from grapheraser.training.edge_arguments import check_edges
-from grapheraser.training.objective import check_classes
+from grapheraser.training.magnitude import check_all_features
 
 
 def fit(
@@ -37,6 +38,7 @@ def fit(
     graph = graph.with_context(settings.context)
     check_edges(settings.training.model, graph)
     check_classes(settings.training, graph.num_classes)
+    check_all_features(graph)
     if arguments["engine"] == "auto":
         _say_why_slow(settings)
     warm_up_for(settings, graph)

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.eraser.seals import NONE, document
+from grapheraser.eraser.seals import NO_NODES, document
+from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import AnySnapshot
-from grapheraser.eraser.state import State
+from grapheraser.eraser.state import State, seed_of
 from grapheraser.graph.register import Register
+from grapheraser.partition.halo import task_graph
 from grapheraser.receipts import Details, Ends, Part, Receipt, Receipts, ShardRecord, digest_of
 from grapheraser.receipts.claim import exactness
 from grapheraser.receipts.part import About, Place, part_leaf
@@ -26,6 +28,14 @@ from grapheraser.store.keys import current_signer
 
 _COUNTED = ("nodes", "edges", "features", "labels")
 _NONCE_SIZE = 32
+# What a part is called, by the names of `Removal.named` and `Edit.named`.
+_FORGET = {"nodes": "node", "edges": "edge", "features": "features", "labels": "label"}
+_CHANGE = {
+    "add_nodes": ("add", "node"),
+    "add_edges": ("add", "edge"),
+    "set_features": ("set", "features"),
+    "set_labels": ("set", "label"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +43,10 @@ class Work:
     """What a change named and took.
 
     Attributes:
-        action: "unlearn", "insert" or "reshard".
+        action: "unlearn", "update", "insert" or "reshard".
         abouts: what was asked, in parts that can be shown one by one; ids as text.
-        counts: how many nodes, edges, feature rows and labels were named; 0 where nothing is said.
+        counts: how many nodes, edges, feature rows and labels were named, 0 where nothing is said;
+            and what else there is to count.
         shards: ids of the shards that were retrained or emptied.
         timings: seconds by step.
         started: when the work began, on the clock of `time.perf_counter`.
@@ -43,6 +54,7 @@ class Work:
         context: how many of the nodes were in a shard without a label to learn from.
         untrained: how much of what was named no shard was trained on.
         notes: what else the operator should know.
+        skipped: requests for what was not there.
     """
 
     action: str
@@ -51,19 +63,28 @@ class Work:
     shards: Sequence[int]
     timings: Mapping[str, float]
     started: float
-    gone: NDArray[np.int64] = field(default_factory=lambda: NONE)
-    new: NDArray[np.int64] = field(default_factory=lambda: NONE)
+    gone: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
+    new: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
     context: int = 0
     untrained: int = 0
     notes: Sequence[str] = ()
+    skipped: Sequence[Any] = ()
 
 
-def forgotten(named: Mapping[str, Sequence[Any]]) -> Iterator[About]:
-    """The parts of a request to forget, from its canonical form."""
-    kinds = {"nodes": "node", "edges": "edge", "features": "features", "labels": "label"}
-    for kind, word in kinds.items():
+def parts_of(named: Mapping[str, Sequence[Any]]) -> Iterator[About]:
+    """The parts of a change, from all that it names by kind; ids as text."""
+    for kind, noun in _FORGET.items():
         for ids in named.get(kind, ()):
-            yield {"forget": word, "ids": [str(i) for i in (ids if kind == "edges" else [ids])]}
+            yield {"forget": noun, "ids": [str(i) for i in (ids if kind == "edges" else [ids])]}
+    for kind, (verb, noun) in _CHANGE.items():
+        for row in named.get(kind, ()):
+            if isinstance(row, dict):
+                about = {name: value for name, value in row.items() if name != "id"}
+                yield {verb: noun, "ids": [str(row["id"])], **about}
+            elif kind == "add_edges":
+                yield {verb: noun, "ids": [str(row[0]), str(row[1])], "values": list(row[2:])}
+            else:
+                yield {verb: noun, "ids": [str(row[0])], "label": row[1]}
 
 
 def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
@@ -86,7 +107,7 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
         run=now.ends.run,
         request=root_of(request.leaves).hex(),
         requests=len(request.leaves),
-        counts={kind: work.counts.get(kind, 0) for kind in _COUNTED},
+        counts={**dict.fromkeys(_COUNTED, 0), **work.counts},
         before=now.ends.state,
         after=digest_of(described),
         register_before=now.seals.register.root,
@@ -116,6 +137,8 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
         context=work.context,
         untrained=work.untrained,
         timings={name: round(seconds, 6) for name, seconds in timings.items()},
+        skipped=tuple(work.skipped),
+        notes=tuple(_single_rows(settings, after, work.shards)),
     )
     receipts = Receipts.of(now.receipts).then(replace(receipt, details=details, _open=opened))
     return replace(now, state=after, receipts=receipts, ends=ends, seals=seals, document=described)
@@ -178,7 +201,7 @@ def _shard_record(before: AnySnapshot, after: State, shard: int) -> ShardRecord:
     sizes = after.partition.sizes
     return ShardRecord(
         shard=shard,
-        seed=before.settings.shard_seed(shard),
+        seed=seed_of(before.settings, after.seeds, shard),
         nodes=int(sizes[shard]) if shard < len(sizes) else 0,
         before=shard_digest(old) if old else None,
         after=shard_digest(new) if new else None,
@@ -197,3 +220,19 @@ def _same(old: NDArray[Any] | None, new: NDArray[Any]) -> bool:
     if old is None or (old.dtype, old.shape) != (new.dtype, new.shape):
         return False
     return np.ascontiguousarray(old).tobytes() == np.ascontiguousarray(new).tobytes()
+
+
+def _single_rows(settings: Settings, after: State, shards: Sequence[int]) -> list[str]:
+    """What to know of retrained shards whose batch norms have seen a single node."""
+    single = [
+        shard
+        for shard in sorted(shards)
+        if shard in after.shards
+        and after.partition.sizes[shard] == 1
+        and any(name.endswith("running_var") for name in after.shards[shard].tensors)
+        and task_graph(after.graph, after.partition, shard, settings.halo_key).num_nodes == 1
+    ]
+    return [
+        f"shard {shard} was trained on a single node: its batch norms take the variance as 0"
+        for shard in single
+    ]

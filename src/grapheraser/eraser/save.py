@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from grapheraser.eraser.check import check_configuration, check_document, checked_state
+from grapheraser.eraser.check import checked_state
 from grapheraser.eraser.seals import Seals
 from grapheraser.eraser.settings import Settings, check, resolve, restore
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError, VerificationError
-from grapheraser.receipts import Ends
-from grapheraser.store import ENDS, RunLock, StoredRun, load_run, save_run
+from grapheraser.receipts import Ends, digest_of
+from grapheraser.store import RunLock, StoredRun, load_run, save_run
+from grapheraser.store.folder import HISTORY
 from grapheraser.training.training import check_recordable
 
 # From arguments, and from what those of a loaded run were resolved to.
@@ -27,7 +28,7 @@ def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: boo
     check_recordable(now.arguments.get("training"))
     state = now.state
     run = StoredRun(
-        configuration=now.configuration | {ENDS: now.ends.to_dict()},
+        configuration=now.configuration | {HISTORY: now.ends.to_dict()},
         graph=state.graph,
         partition=state.partition,
         shards=state.shards,
@@ -35,6 +36,7 @@ def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: boo
         receipts=now.receipts,
         register=now.seals.register,
         state=now.document,
+        seeds=state.seeds,
     )
     save_run(path, run, lock=lock, replace=replace)
 
@@ -63,8 +65,8 @@ def load(
     try:
         configuration, ends = _split(run.configuration)
         seals = _seals(run)
-        check_configuration(configuration, ends)
-        check_document(run.state, ends)
+        for said in (configuration, dict(run.state)):
+            digest_of(said)  # a ValueError where it can't be spelled
         arguments = {**restore(configuration, own), **changes}
         if arguments.keys() != set(names):
             raise LookupError(arguments.keys() ^ set(names))
@@ -100,9 +102,9 @@ def _check_task(path: Path, configuration: Mapping[str, Any], task: str | None) 
 
 def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends]:
     """The settings of a saved run, and the ends of its receipts."""
-    configuration = {key: value for key, value in kept.items() if key != ENDS}
+    configuration = {key: value for key, value in kept.items() if key != HISTORY}
     try:
-        return configuration, Ends.from_dict(kept[ENDS])
+        return configuration, Ends.from_dict(kept[HISTORY])
     except (VerificationError, KeyError) as error:
         raise CorruptRunError(
             "does not say what it was fitted on, nor which receipts there are."

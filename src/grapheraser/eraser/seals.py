@@ -22,7 +22,7 @@ from grapheraser.store import aggregator_digest, shard_digest
 
 _NONCE_SIZE = 32
 _FORMAT = "grapheraser-state-1"
-NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+NO_NODES: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
 def name_of_run() -> str:
@@ -71,6 +71,7 @@ def document(state: State, configuration: dict[str, Any], seals: Seals) -> dict[
         "configuration": digest_of(configuration),
         "aggregator": aggregator_digest(state.aggregator.tensors),
         "shards": digest_of(files),
+        "seeds": digest_of({str(shard): str(seed) for shard, seed in state.seeds.items()}),
         "described": {
             "name": graph.name,
             "notes": list(graph.notes),

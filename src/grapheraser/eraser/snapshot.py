@@ -11,12 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.aggregation import BoundAggregator
-from grapheraser.eraser.plan import Plan, plan_removal
+from grapheraser.eraser.plan import Plan, no_label_left, plan_removal
 from grapheraser.eraser.seals import Seals, document, name_of_run
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import State
 from grapheraser.errors import GraphError
-from grapheraser.graph import UNLABELLED, Request, as_requests, coalesce
+from grapheraser.graph import (
+    UNLABELLED,
+    Edit,
+    Graph,
+    GraphChange,
+    Request,
+    as_requests,
+    coalesce,
+    edit_of,
+)
 from grapheraser.receipts import Ends, Receipt, Receipts, digest_of
 
 # The largest block of posteriors held at once while predicting, in numbers.
@@ -96,12 +105,21 @@ class Snapshot:
             raise GraphError(f"{int((labels == UNLABELLED).sum())} of the nodes have no label.")
         return float((self.predict_proba(nodes).argmax(axis=1) == labels).mean())
 
-    def plan(self, request: Request | Sequence[Request]) -> Plan:
+    def plan(self, request: Request | Sequence[Request], *, missing: str = "raise") -> Plan:
         """What forgetting takes."""
-        removal = coalesce(self.state.graph, as_requests(request))
+        removal = coalesce(self.state.graph, as_requests(request), missing=missing)
         plan = plan_removal(self.state.graph, self.state.partition, removal, self.settings.halo_key)
         nodes = self.state.partition.num_nodes - len(plan.trained)
         return replace(plan, notes=self.shrunk(nodes))
+
+    def edit(self, changes: GraphChange | Sequence[GraphChange]) -> Edit:
+        """A list of changes, checked against the graph and merged."""
+        return edit_of(self.state.graph, changes)
+
+    def check_left(self, graph: Graph) -> None:
+        """Refuse a graph after changes that leaves nothing to learn from."""
+        if graph.num_train == 0:
+            raise no_label_left(self.state.graph.num_train)
 
     def shrunk(self, nodes: int) -> tuple[str, ...]:
         """What to say where only so many nodes are left in the shards, if anything."""

@@ -5,39 +5,40 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from grapheraser.eraser.record import Work, forgotten, record
+from grapheraser.eraser.carry_out import carry_out
+from grapheraser.eraser.refresh import NONE
 from grapheraser.eraser.snapshot import AnySnapshot
-from grapheraser.eraser.state import change_state
 from grapheraser.graph import Request
 
 
-def unlearn(now: AnySnapshot, request: Request | Sequence[Request]) -> AnySnapshot:
-    """The snapshot without the nodes, edges, features or labels of a request, and its receipt."""
+def unlearn(
+    now: AnySnapshot,
+    request: Request | Sequence[Request],
+    *,
+    missing: str = "raise",
+    refresh: str = NONE,
+) -> AnySnapshot:
+    """The snapshot without what a request names, with its receipt.
+
+    Args:
+        now: the snapshot.
+        request: nodes, edges, features or labels.
+        missing: "raise" or "skip", for what the graph does not have.
+        refresh: which shards get fresh seeds; see `refresh`.
+    """
     started = time.perf_counter()
-    plan = now.plan(request)
+    plan = now.plan(request, missing=missing)
     planned = time.perf_counter()
     graph = now.state.graph.without(plan.removal)
     partition = now.state.partition.without(plan.trained)
-    removed = time.perf_counter()
-    after, seconds = change_state(
-        now.settings,
-        now.state,
+    timings = {"planning": planned - started, "graph": time.perf_counter() - planned}
+    return carry_out(
+        now,
+        plan,
         graph,
         partition,
-        retrain=plan.stale,
-        touched=plan.touched,
-        gone=plan.removal.nodes,
-    )
-    work = Work(
         action="unlearn",
-        abouts=[*forgotten(plan.removal.named)],
-        counts=plan.counts,
-        shards=(*plan.retrain, *plan.emptied),
-        timings={"planning": planned - started, "graph": removed - planned, **seconds},
+        timings=timings,
         started=started,
-        gone=plan.removal.nodes,
-        context=plan.counts["context"],
-        untrained=plan.counts["untrained"],
-        notes=plan.notes,
+        refresh=refresh,
     )
-    return record(now, after, work)

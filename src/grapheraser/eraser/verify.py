@@ -61,7 +61,7 @@ class Verification:
 
 
 def verify(snapshot: Snapshot) -> Verification:
-    """S(G, P, seed) afresh beside the state at hand; see `GraphEraser.verify`."""
+    """S(G, P, recorded seeds) afresh beside the state at hand; see `GraphEraser.verify`."""
     started = time.perf_counter()
     settings, state, receipts = snapshot.settings, snapshot.state, snapshot.receipts
     differences = [*wrong_parts(snapshot), *_wrong_receipts(snapshot)]
@@ -69,7 +69,7 @@ def verify(snapshot: Snapshot) -> Verification:
         labels = partition_afresh(settings.partitioner, state.graph, state.partition)
         if not np.array_equal(labels, state.partition.labels):
             differences.append("partition: a fresh one gives other shards")
-    fresh = fit_state(settings, state.graph, state.partition)
+    fresh = fit_state(settings, state.graph, state.partition, state.seeds)
     found = state.tensors()
     differences += _compare(found, fresh.tensors())
     return Verification(

@@ -30,10 +30,10 @@ def checked_fields(
     given: EdgeInput,
 ) -> dict[str, Any]:
     """The fields of a `Graph`, all of them fresh; see `Graph.from_arrays`."""
-    features = _check_features(x)
+    features = check_features(x)
     n = features.shape[0]
     node_ids = np.arange(n, dtype=np.int64) if ids is None else _check_ids(ids, n)
-    labels, classes = _check_labels(y, n, num_classes)
+    labels, classes = check_labels(y, n, num_classes)
     if n and (np.diff(node_ids) < 0).any():
         order = np.argsort(node_ids, kind="stable")
         node_ids, features, labels = node_ids[order], features[order], labels[order]
@@ -49,25 +49,7 @@ def checked_fields(
     )
 
 
-def check_new_row(
-    node: int, features: Any, label: int, num_features: int, num_classes: int
-) -> sp.csr_array:
-    """Check a node to insert; return its feature row ``[1, num_features]``."""
-    (node_id,) = as_ids([node])
-    if node_id < 0:
-        raise GraphError(f"node ids must be non-negative (found {node_id}).")
-    row = sp.csr_array(
-        _check_features(features if sp.issparse(features) else as_array(features, "features")[None])
-    )
-    if row.shape != (1, num_features):
-        raise GraphError(f"a new node needs {num_features} features (found shape {row.shape}).")
-    (_,), _ = _check_labels([label], 1, num_classes)
-    if label == UNLABELLED:
-        raise GraphError("training nodes need a label (found -1).")
-    return row
-
-
-def _check_features(x: Any) -> sp.csr_array | NDArray[np.float32]:
+def check_features(x: Any) -> sp.csr_array | NDArray[np.float32]:
     """Float32 features that nobody else holds: dense where most entries are not 0, else CSR."""
     x = x if sp.issparse(x) else as_array(x, "features")
     if x.ndim != 2 or x.dtype.kind not in "fiub":
@@ -115,7 +97,8 @@ def _check_ids(ids: ArrayLike, n: int) -> NDArray[np.int64]:
     return node_ids
 
 
-def _check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray[np.int64], int]:
+def check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray[np.int64], int]:
+    """The labels of n nodes, and how many classes there are."""
     labels = as_array(y, "labels")
     if labels.ndim != 1 or (labels.size and labels.dtype.kind not in "iu"):
         raise GraphError(

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.canonical import digest_of
-from grapheraser.errors import NothingToForgetError, ParameterError, UnknownEdgeError
+from grapheraser.checks import one_of
+from grapheraser.errors import (
+    NothingToForgetError,
+    ParameterError,
+    UnknownEdgeError,
+    UnknownNodeError,
+    named,
+)
 from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
 
@@ -61,16 +68,7 @@ class Edges:
     pairs: tuple[tuple[int, int], ...]
 
     def __init__(self, pairs: Iterable[Iterable[int]] | ArrayLike) -> None:
-        shape = getattr(pairs, "shape", (0, 2))
-        if 0 not in shape and tuple(shape[1:]) != (2,):
-            raise ParameterError(
-                f"'pairs' of Edges must have the shape [m, 2]. Got {list(shape)}.",
-                hint="one edge is a row; pass an edge_index [2, m] as edge_index.T.",
-            )
-        try:
-            canonical = {_as_pair(pair) for pair in _plain(pairs)}
-        except TypeError:
-            raise ParameterError.of("pairs", "Edges", _PAIRS, pairs) from None
+        canonical = {(min(u, v), max(u, v)) for u, v in _pairs("Edges", pairs)}
         object.__setattr__(self, "pairs", tuple(sorted(canonical)))
 
 
@@ -88,6 +86,8 @@ class Labels:
 
 
 Request: TypeAlias = Nodes | Edges | Features | Labels
+_KINDS: tuple[type[Any], ...] = (Nodes, Edges, Features, Labels)
+_NAMES = ("nodes", "edges", "features", "labels")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class Removal:
         features: sorted ids of further nodes whose features to remove; none is among ``nodes``.
         digest: SHA-256 of the request as made, whatever the order of its parts.
         labels: sorted ids of further nodes whose labels to remove; none is among ``nodes``.
-        named: all that the request names, as plain sorted lists by kind.
+        skipped: what was named and is not there, where that is no error.
+        named: all that the request names and is there, as plain sorted lists by kind.
     """
 
     nodes: NDArray[np.int64]
@@ -108,13 +109,34 @@ class Removal:
     features: NDArray[np.int64]
     digest: str
     labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    skipped: tuple[Request, ...] = ()
     named: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def num_skipped(self) -> int:
+        """How much was skipped."""
+        return sum(len(r.pairs if isinstance(r, Edges) else r.ids) for r in self.skipped)
+
+
+NOTHING = Removal(
+    np.zeros(0, dtype=np.int64),
+    np.zeros((0, 2), dtype=np.int64),
+    np.zeros(0, dtype=np.int64),
+    digest="",
+)
+RAISE, SKIP = "raise", "skip"
+
+
+def as_tuple(given: Any) -> tuple[Any, ...]:
+    """The items of a sequence; anything else by itself, an array of no dimension among it."""
+    if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
+        return tuple(given)
+    return (given,)
 
 
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
     """Return one request, or a sequence of them, as a tuple."""
-    given = (request,) if isinstance(request, Request) else request
-    requests = tuple(given) if isinstance(given, Iterable) else (given,)
+    requests = (request,) if isinstance(request, Request) else as_tuple(request)
     for item in requests:
         if not isinstance(item, Request):
             raise ParameterError(
@@ -152,44 +174,96 @@ def request_digest(requests: Iterable[Request]) -> str:
     return digest_of(canonical_form(requests))
 
 
-def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
-    """Check every id and edge against ``graph`` and merge the requests into one removal."""
+def coalesce(
+    graph: Graph, request: Request | Sequence[Request], *, missing: str = RAISE
+) -> Removal:
+    """Check every id and edge against ``graph`` and merge the requests into one removal.
+
+    Args:
+        graph: the current graph.
+        request: one, or several.
+        missing: what to do about data that the graph does not have: ``"raise"`` an error that names
+            all of it, or ``"skip"`` it.
+    """
+    one_of("missing", "unlearn", missing, (RAISE, SKIP))
     requests = as_requests(request)
     form = canonical_form(requests)
     if not any(form.values()):
         raise NothingToForgetError("the request names no node, edge, feature row or label.")
-    nodes = np.array(form["nodes"], dtype=np.int64)
-    edges = np.array(form["edges"], dtype=np.int64).reshape(-1, 2)
-    features = np.array(form["features"], dtype=np.int64)
-    labels = np.array(form.get("labels", ()), dtype=np.int64)
-
-    for named in (nodes, edges.ravel(), features, labels):
-        graph.places(named)
-    missing = ~graph.has_edges(edges)
-    if missing.any():
-        u, v = edges[missing][0]
-        raise UnknownEdgeError(
-            f"there is no edge {u}-{v} in the graph ({int(missing.sum())} of {len(edges)} "
-            "requested edges do not exist).",
-            hint="it never existed, or it has been forgotten already.",
+    parts = _Parts(
+        np.array(form["nodes"], dtype=np.int64),
+        np.array(form["edges"], dtype=np.int64).reshape(-1, 2),
+        np.array(form["features"], dtype=np.int64),
+        np.array(form.get("labels", ()), dtype=np.int64),
+    )
+    there = _there(graph, parts)
+    if missing == RAISE:
+        _refuse_missing(graph, parts, there)
+    skipped: tuple[Request, ...] = tuple(
+        kind(part[~found])
+        for kind, part, found in zip(_KINDS, parts, there, strict=True)
+        if not found.all()
+    )
+    found = tuple(part[exists] for part, exists in zip(parts, there, strict=True))
+    nodes, edges, features, labels = found
+    if not any(map(len, (nodes, edges, features, labels))):
+        raise NothingToForgetError(
+            "the graph has nothing of what the request names.",
+            hint="it never had it, or has forgotten it already.",
         )
+    form = {kind: part.tolist() for kind, part in zip(_NAMES, found, strict=True)}
     # Removing a node removes all that it has: drop what else the request says of it.
     edges = edges[~np.isin(edges, nodes).any(axis=1)]
-    features = features[~np.isin(features, nodes)]
-    empty = np.diff(feature_rows(graph.table, graph.places(features))[0]) == 0
-    if empty.any():
+    features, labels = (part[~np.isin(part, nodes)] for part in (features, labels))
+    return Removal(nodes, edges, features, request_digest(requests), labels, skipped, form)
+
+
+class _Parts(NamedTuple):
+    """Ids by what they name, or whether the graph has what each names."""
+
+    nodes: NDArray[Any]
+    edges: NDArray[Any]
+    features: NDArray[Any]
+    labels: NDArray[Any]
+
+
+def _there(graph: Graph, parts: _Parts) -> _Parts:
+    """Whether the graph has each node, edge, feature row and label; or its node goes anyway."""
+    nodes, edges, features, labels = parts
+    known: NDArray[np.bool_] = np.all(graph.contains(edges.ravel()).reshape(-1, 2), axis=1)
+    known[known] = graph.has_edges(edges[known])
+    full, labelled = graph.contains(features), graph.contains(labels)
+    full[full] = np.diff(feature_rows(graph.table, graph.places(features[full]))[0]) > 0
+    labelled[labelled] = graph.labels(labels[labelled]) != UNLABELLED
+    there = graph.contains(nodes)
+    gone = nodes[there]
+    full |= np.isin(features, gone)
+    labelled |= np.isin(labels, gone)
+    return _Parts(there, known, full, labelled)
+
+
+def _refuse_missing(graph: Graph, parts: _Parts, there: _Parts) -> None:
+    """Raise an error that names all that the graph does not have."""
+    if all(found.all() for found in there):
+        return
+    ids = np.unique(np.concatenate([part.ravel() for part in parts]))
+    unknown = ids[~graph.contains(ids)]
+    if len(unknown):
+        raise UnknownNodeError.of(unknown.tolist(), len(ids))
+    edges = parts.edges[~there.edges]
+    if len(edges):
+        raise UnknownEdgeError.of([(u, v) for u, v in edges.tolist()], len(parts.edges))
+    rows = parts.features[~there.features]
+    if len(rows):
         raise NothingToForgetError(
-            f"node {features[empty][0]} has no features to forget "
-            f"({int(empty.sum())} of {len(features)} requested rows are empty)."
+            f"node {named(rows.tolist())} has no features to forget "
+            f"({len(rows)} of {len(parts.features)} requested rows are empty)."
         )
-    labels = labels[~np.isin(labels, nodes)]
-    unknown = graph.labels(labels) == UNLABELLED
-    if unknown.any():
-        raise NothingToForgetError(
-            f"node {labels[unknown][0]} has no label to forget "
-            f"({int(unknown.sum())} of {len(labels)} requested labels are not known)."
-        )
-    return Removal(nodes, edges, features, request_digest(requests), labels, form)
+    labels = parts.labels[~there.labels]
+    raise NothingToForgetError(
+        f"node {named(labels.tolist())} has no label to forget "
+        f"({len(labels)} of {len(parts.labels)} requested labels are not known)."
+    )
 
 
 def _canonical_ids(owner: str, ids: Iterable[int] | ArrayLike) -> tuple[int, ...]:
@@ -201,13 +275,30 @@ def _canonical_ids(owner: str, ids: Iterable[int] | ArrayLike) -> tuple[int, ...
     return tuple(sorted({_as_id(owner, item) for item in items}))
 
 
-def _as_pair(pair: Any) -> tuple[int, int]:
+def pairs_of(owner: str, pairs: Iterable[Iterable[int]] | ArrayLike) -> NDArray[np.int64]:
+    """Pairs of ids ``[m, 2]``, as they were given."""
+    return np.array(_pairs(owner, pairs), dtype=np.int64).reshape(-1, 2)
+
+
+def _pairs(owner: str, pairs: Any) -> list[tuple[int, int]]:
+    shape = getattr(pairs, "shape", (0, 2))
+    if 0 not in shape and tuple(shape[1:]) != (2,):
+        raise ParameterError(
+            f"'pairs' of {owner} must have the shape [m, 2]. Got {list(shape)}.",
+            hint="one edge is a row; pass an edge_index [2, m] as edge_index.T.",
+        )
+    try:
+        return [_as_pair(owner, pair) for pair in _plain(pairs)]
+    except TypeError:
+        raise ParameterError.of("pairs", owner, _PAIRS, pairs) from None
+
+
+def _as_pair(owner: str, pair: Any) -> tuple[int, int]:
     try:
         u, v = _plain(pair)
     except (TypeError, ValueError):
-        raise ParameterError.of("pairs", "Edges", _PAIRS, pair) from None
-    first, second = _as_id("Edges", u), _as_id("Edges", v)
-    return min(first, second), max(first, second)
+        raise ParameterError.of("pairs", owner, _PAIRS, pair) from None
+    return _as_id(owner, u), _as_id(owner, v)
 
 
 def _plain(values: Any) -> Any:

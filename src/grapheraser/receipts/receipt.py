@@ -58,6 +58,8 @@ class Details:
         context: how many of the nodes were in a shard without a label to learn from.
         untrained: how much of the request no shard was trained on.
         timings: seconds per step, and in total.
+        skipped: requests for what was not there.
+        notes: what else to know of the shards.
     """
 
     shards: tuple[ShardRecord, ...] = ()
@@ -65,11 +67,20 @@ class Details:
     context: int = 0
     untrained: int = 0
     timings: dict[str, float] = field(default_factory=dict)
+    skipped: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; seeds as text, since they may exceed 2**53."""
+        """Plain values, but what was skipped; seeds as text, since they may exceed 2**53."""
         shards = [{**record.__dict__, "seed": str(record.seed)} for record in self.shards]
-        return {**self.__dict__, "shards": shards, "relearned": list(self.relearned)}
+        return {
+            "shards": shards,
+            "relearned": list(self.relearned),
+            "context": self.context,
+            "untrained": self.untrained,
+            "timings": dict(self.timings),
+            "notes": list(self.notes),
+        }
 
 
 @dataclass(frozen=True)
@@ -77,13 +88,14 @@ class Receipt:
     """One change of a fitted run.
 
     Attributes:
-        action: "unlearn", "insert" or another kind of change.
+        action: "unlearn", "update", "insert" or "reshard".
         sequence: 1, 2, 3, ... within the run.
         previous: digest of the receipt before, None for the first.
         run: the name of the run's log.
         request: root of the tree over the parts of the request; see `receipts.part`.
         requests: how many parts there are.
-        counts: how many nodes, edges, feature rows and labels it named, after merging.
+        counts: how many nodes, edges, feature rows and labels it named, after merging; of an
+            update, how many of them were added or set; and how much was skipped, if anything.
         before, after: digests of the documents of both states; see `eraser.document`.
         register_before, register_after: roots of the register; see `receipts.register`.
         aggregation: its name and members, and what the operator should know.
@@ -142,6 +154,11 @@ class Receipt:
     def timings(self) -> dict[str, float]:
         """Seconds per step, and in total; empty for a receipt that was kept."""
         return self.details.timings
+
+    @property
+    def skipped(self) -> tuple[Any, ...]:
+        """Requests for what was not there; empty for a receipt that was kept."""
+        return self.details.skipped
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

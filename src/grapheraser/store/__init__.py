@@ -11,11 +11,10 @@ from grapheraser.store.folder import (
 )
 from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
 from grapheraser.store.pages import page_arrays
-from grapheraser.store.run import ENDS, StoredRun, load_receipts, load_run, save_run
+from grapheraser.store.run import StoredRun, load_receipts, load_run, save_run
 from grapheraser.store.writing import aggregator_digest, shard_digest
 
 __all__ = [
-    "ENDS",
     "LOCK",
     "MANIFEST",
     "TEMPORARY",

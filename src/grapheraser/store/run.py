@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -25,6 +25,7 @@ from grapheraser.partition import Partition
 from grapheraser.receipts import Ends, Receipt, Receipts
 from grapheraser.store.files import Batch, flush, make_folder, remove
 from grapheraser.store.folder import (
+    HISTORY,
     RunLock,
     check_target,
     hold,
@@ -50,14 +51,13 @@ from grapheraser.store.reading import (
     read_graph,
     read_partition,
     read_register,
+    read_seeds,
     read_shards,
 )
 from grapheraser.store.structure import check_coverage
 from grapheraser.store.writing import Kept, Writer
 from grapheraser.training import ShardWeights
 
-# Beside the settings in a manifest, and no part of their digest: the ends of the receipts.
-ENDS = "history"
 _TRIES = 10
 _UNREADABLE = (
     CorruptRunError,
@@ -75,7 +75,8 @@ _UNREADABLE = (
 class StoredRun:
     """Everything that a run folder holds, as values; receipts are read when they are asked for.
 
-    ``state`` is the document of the state, which receipts name by its digest.
+    ``state`` is the document of the state, which receipts name by its digest; ``seeds`` are those
+    of the shards that were seeded afresh.
     """
 
     configuration: dict[str, Any]
@@ -86,6 +87,7 @@ class StoredRun:
     receipts: Sequence[Receipt]
     register: Register
     state: Mapping[str, Any]
+    seeds: Mapping[int, int] = field(default_factory=dict)
 
 
 def save_run(
@@ -98,16 +100,15 @@ def save_run(
     """
     if lock is not None:
         lock.check(path)
-    check_target(path, run.receipts, replace=replace)
+    check_target(path, run.receipts, run.configuration, replace=replace)
     missing = [folder for name in FOLDERS if not (folder := path / name).is_dir()]
     for folder in missing:
         make_folder(folder)
     if missing:
         flush([path.parent, path, *missing])
     with hold(path) if lock is None else nullcontext():
-        check_target(
-            path, run.receipts, replace=replace
-        )  # again, now that nobody else can change it
+        # Again, now that nobody else can change it.
+        check_target(path, run.receipts, run.configuration, replace=replace)
         if is_marked(path) or not (path / MANIFEST).exists():
             sweep(path)
         unswept = is_marked(path)
@@ -149,7 +150,11 @@ def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
 
 def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:
     """Put all parts of a run; returns the manifest that names them."""
-    shards = {str(shard): writer.shard(weights) for shard, weights in sorted(run.shards.items())}
+    shards: dict[str, dict[str, Any]] = {
+        str(shard): {**writer.shard(weights)} for shard, weights in sorted(run.shards.items())
+    }
+    for shard, seed in run.seeds.items():
+        shards[str(shard)]["seed"] = seed
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -184,7 +189,7 @@ def load_receipts(path: Path) -> tuple[Receipts, Ends]:
     """The receipts of a run and where they begin and end, without reading anything else."""
     manifest = read_manifest(path)
     try:
-        ends = Ends.from_dict(manifest["configuration"][ENDS])
+        ends = Ends.from_dict(manifest["configuration"][HISTORY])
     except (VerificationError, KeyError, TypeError) as error:
         raise CorruptRunError(
             f"{path}: does not say what it was fitted on, nor which receipts there are."
@@ -205,4 +210,5 @@ def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
         receipts=stored_receipts(path, manifest),
         register=read_register(path, manifest["register"]),
         state=manifest["state"],
+        seeds=read_seeds(manifest["shards"]),
     )

@@ -14,6 +14,7 @@ import pytest
 
 from grapheraser.experiments.catalogue import EXPERIMENTS, KINDS, Cell, Kind, Options
 from grapheraser.experiments.framework import runner
+from grapheraser.experiments.framework.meter import order
 from grapheraser.experiments.framework.runner import run_cells
 from grapheraser.experiments.framework.shared_cells import utility_cell
 from tests.experiments.own_parts import MEETING
@@ -131,6 +132,39 @@ def test_two_runs_on_one_folder_do_not_stop_each_other(
     assert outcome.computed == 1
     assert run_cells([cell], tmp_path, workers=0).results.value(cell) == {"value": 0}
     assert [file.suffix for file in (tmp_path / "cells").iterdir()] == [".json"]
+
+
+def test_no_cell_begins_when_time_is_up_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    told: list[str] = []
+    none = run_cells(_cells(3), tmp_path, workers=0, minutes=0, say=told.append)
+    assert (none.computed, none.left, CALLS) == (0, 3, [])
+    assert any("3 cells are left" in text for text in told)
+    rest = run_cells(_cells(3), tmp_path, workers=0, minutes=5)
+    assert (rest.computed, rest.left) == (3, 0)
+
+
+def test_what_another_run_has_finished_meanwhile_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = sorted(_cells(2), key=order)
+
+    def meanwhile(cell: Cell, device: str, at_once: int = 1) -> Any:
+        monkeypatch.undo()
+        run_cells([second], tmp_path, workers=0)
+        return runner._guarded(cell, device, at_once)
+
+    monkeypatch.setattr(runner, "_guarded", meanwhile)
+    outcome = run_cells([first, second], tmp_path, workers=0)
+    assert (outcome.computed, outcome.left) == (1, 0)
+    assert len(CALLS) == 2
+    assert outcome.results.value(second) is not None
+
+
+def test_a_timed_result_says_how_many_ran_at_once(tmp_path: Path) -> None:
+    where, when = (Cell.of(kind, dataset="demo", seed=0) for kind in ("where", "when"))
+    alone, beside = (runner.measured(when, at_once=count) for count in (1, 8))
+    assert (alone.hardware["at_once"], beside.hardware["at_once"]) == (1, 8)
+    assert "at_once" not in runner.measured(where, at_once=8).hardware
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import grapheraser as ge
@@ -28,6 +29,16 @@ def test_larger_requests_contain_smaller_ones_and_stay_where_they_should(graph: 
             assert len(set(partition.shard_of(large.ids).tolist())) <= 2
         else:
             assert set(large.ids) <= set(community_of(graph.training_graph, 3).tolist())
+
+
+def test_rows_of_features_are_divided_by_their_sum(options: Options, graph: Graph) -> None:
+    rows = graph_of({**options.data(options.datasets[0], 0), "features": "rows"})
+    sums = rows.x.sum(axis=1)
+    there = graph.x.sum(axis=1) > 0
+    assert sums[there] == pytest.approx(1)
+    assert np.array_equal(rows.x.indices, graph.x.indices)
+    assert rows.x.has_sorted_indices
+    assert rows.fingerprint != graph.fingerprint
 
 
 def test_thinning_takes_training_edges_only(options: Options, graph: Graph) -> None:

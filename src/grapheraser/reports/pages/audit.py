@@ -22,7 +22,8 @@ _SCENARIOS = {
     "kept": "before and after: as this run forgets",
     "kept, batches": "before and after: the same, in batches",
     "recut": "before and after: all retrained, same seed",
-    "kept, reseeded": "before and after: touched shards reseeded",
+    "kept, reseeded": "before and after: refresh='touched'",
+    "refreshed": "before and after: refresh='all'",
     "recut, reseeded": "before and after: all retrained, new seed",
 }
 
@@ -37,7 +38,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
         "audit",
         run=run,
         subtitle=_subtitle(run),
-        tone="bad" if not report["passed"] else "fair" if report["leaks"] else "good",
+        tone=_tone(report),
         verdict=_verdict(report),
         done=_done(run),
         picture=picture(lambda: draw_attacks(marks), "how well each attack guesses")
@@ -61,16 +62,31 @@ def _subtitle(run: Mapping[str, Any]) -> str:
     return f"{run['graph']}: {size}; {shards} by the partition method {run['partition']}"
 
 
+def _tone(report: Mapping[str, Any]) -> str:
+    if not report["passed"]:
+        return "bad"
+    return "fair" if report["leaks"] or _skipped(report) else "good"
+
+
+def _skipped(report: Mapping[str, Any]) -> list[str]:
+    return [f["question"] for f in report["findings"] if f["level"] == "skipped"]
+
+
 def _verdict(report: Mapping[str, Any]) -> str:
+    """What the audit comes to; what was not run is said first."""
+    skipped = _skipped(report)
+    missing = f"Not everything was run. Not known: {' '.join(skipped)} " if skipped else ""
     failed = [f["question"] for f in report["findings"] if f["level"] == "failed"]
     if failed:
-        return "A proof failed: " + " ".join(failed)
+        return f"{missing}A proof failed: {' '.join(failed)}"
+    proofs = "every proof that was run passed" if skipped else "every proof passed"
     if report["leaks"]:
         return (
-            f"Forgetting holds: every proof passed. But an attacker can see "
+            f"{missing}Forgetting holds: {proofs}. But an attacker can see "
             f"{plural(report['leaks'], 'thing')}; see below."
         )
-    return "Forgetting holds: every proof passed, and no attack did better than chance."
+    tried = "no attack that was run" if skipped else "no attack"
+    return f"{missing}Forgetting holds: {proofs}, and {tried} did better than chance."
 
 
 def _done(run: Mapping[str, Any]) -> str:
@@ -99,6 +115,10 @@ def _marks(sections: Sections) -> Iterator[Mark]:
         yield "an edge, not yet forgotten", edges["before"]["auc"], False
         yield "an edge, forgotten", edges["after"]["auc"], True
         yield "an edge, before and after", edges["drop"]["auc"], True
+    inversion = sections.get("inversion", {})
+    if "after" in inversion:
+        yield "a forgotten edge, recovered", inversion["after"]["auc"], True
+        yield "one that was never there", inversion["never"]["auc"], False
     links = sections.get("links", {})
     if "before" in links:
         yield "an edge, not yet forgotten", links["before"]["auc"], False
