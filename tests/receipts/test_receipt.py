@@ -47,7 +47,7 @@ from tests.receipts.examples import chain, ends_of, example, hashed
 )
 def test_only_one_spelling_is_a_receipt(spell: Callable[[str], str]) -> None:
     statement = example(1, None).payload.decode()
-    with pytest.raises(VerificationError, match=r"canonically|mistyped"):
+    with pytest.raises(VerificationError, match=r"canonically|another type"):
         Receipt.from_json(spelled(PAYLOAD, spell(statement).encode(), ()))
     envelope = example(1, None).to_json()
     if spell(envelope) != envelope:

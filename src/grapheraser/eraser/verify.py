@@ -27,7 +27,12 @@ from grapheraser.reports.wording import plural
 from grapheraser.store.keys import known_keys
 
 # What the parts of the state's document are called.
-_WORDS = {"shards": "weights of the shards", "described": "description", "nonce": "commitments"}
+_WORDS = {
+    "shards": "weights of the shards",
+    "seeds": "seeds of the shards",
+    "described": "description",
+    "nonce": "commitments",
+}
 
 
 @dataclass(frozen=True)
