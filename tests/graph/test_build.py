@@ -86,7 +86,7 @@ def test_each_kind_of_bad_input_has_its_own_error(case: str) -> None:
 
 
 def test_ids_that_are_not_integers_are_refused() -> None:
-    with pytest.raises(ParameterError, match=r"integers\. Got dtype float64"):
+    with pytest.raises(ParameterError, match=r"integers, or names\. Got 0.0 \(dtype float64\)"):
         build(ids=[0.0, 1.0, 2.0])
 
 

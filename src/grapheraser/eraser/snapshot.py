@@ -15,7 +15,7 @@ from grapheraser.eraser.plan import Plan, plan_removal
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import State
 from grapheraser.errors import AlreadyForgottenError, GraphError, InputError
-from grapheraser.graph import UNLABELLED, Request, as_requests, coalesce, request_digest
+from grapheraser.graph import UNLABELLED, Request, coalesce, in_graph, request_digest
 from grapheraser.receipts import Ends, Receipt, Receipts
 
 # The largest block of posteriors held at once while predicting, in numbers.
@@ -70,6 +70,7 @@ class Snapshot:
     def score(self, nodes: ArrayLike) -> float:
         """Micro F1 on labelled nodes, by id."""
         graph = self.state.graph
+        nodes = graph.ids_of(nodes)
         labels = graph.labels(nodes)
         if len(labels) == 0:
             raise GraphError("there are no nodes to score.")
@@ -79,7 +80,7 @@ class Snapshot:
 
     def plan(self, request: Request | Sequence[Request]) -> Plan:
         """What forgetting takes; a request that was answered before is told when."""
-        requests = as_requests(request)
+        requests = in_graph(self.state.graph, request)
         try:
             removal = coalesce(self.state.graph, requests)
         except InputError as error:

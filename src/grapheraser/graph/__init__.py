@@ -10,6 +10,7 @@ from grapheraser.graph.requests import (
     Request,
     as_requests,
     coalesce,
+    in_graph,
     request_digest,
 )
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
@@ -29,5 +30,6 @@ __all__ = [
     "Request",
     "as_requests",
     "coalesce",
+    "in_graph",
     "request_digest",
 ]

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import whole
 from grapheraser.errors import GraphError
-from grapheraser.graph.arrays import as_array, as_ids, as_int64, fresh
+from grapheraser.graph.arrays import as_array, as_int64, fresh
 from grapheraser.graph.edge_input import EdgeInput, checked_edges
+from grapheraser.graph.ids import as_ids, ids_among
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
 
 _MOST = 2**31 - 1
@@ -34,11 +35,12 @@ def checked_fields(
     n = features.shape[0]
     node_ids = np.arange(n, dtype=np.int64) if ids is None else _check_ids(ids, n)
     labels, classes = _check_labels(y, n, num_classes)
+    parts = [None if part is None else _of_split(part, node_ids) for part in split]
     if n and (np.diff(node_ids) < 0).any():
         order = np.argsort(node_ids, kind="stable")
         node_ids, features, labels = node_ids[order], features[order], labels[order]
     adjacency = checked_edges(edge_index, node_ids, given)
-    role = _check_roles(node_ids, labels, *split)
+    role = _check_roles(node_ids, labels, *parts)
     return fresh(
         ids=node_ids,
         x=features,
@@ -47,6 +49,11 @@ def checked_fields(
         num_classes=classes,
         **adjacency._asdict(),
     )
+
+
+def _of_split(nodes: ArrayLike, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ids of a part of the split; a mask is about the rows as they were given."""
+    return ids_among(nodes, lambda: ids, "the rows of a graph")
 
 
 def check_new_row(
@@ -140,9 +147,9 @@ def _check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArra
 def _check_roles(
     ids: NDArray[np.int64],
     labels: NDArray[np.int64],
-    train: ArrayLike | None,
-    test: ArrayLike | None,
-    validation: ArrayLike | None,
+    train: NDArray[np.int64] | None,
+    test: NDArray[np.int64] | None,
+    validation: NDArray[np.int64] | None,
 ) -> NDArray[np.int8]:
     named = {TEST: test, VALIDATION: validation}
     others = {role: np.isin(ids, _of_role(ids, role, nodes)) for role, nodes in named.items()}
@@ -163,8 +170,10 @@ def _check_roles(
     return role
 
 
-def _of_role(ids: NDArray[np.int64], role: int, nodes: ArrayLike | None) -> NDArray[np.int64]:
-    found = as_ids(() if nodes is None else nodes)
+def _of_role(
+    ids: NDArray[np.int64], role: int, nodes: NDArray[np.int64] | None
+) -> NDArray[np.int64]:
+    found = np.zeros(0, dtype=np.int64) if nodes is None else nodes
     outside = ~np.isin(found, ids)
     if outside.any():
         raise GraphError(f"{_ROLES[role]} node {found[outside][0]} is not a node id.")

@@ -13,13 +13,14 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import one_of, real, whole
-from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
+from grapheraser.errors import GraphError, UnknownNodeError
 from grapheraser.graph import build
-from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
+from grapheraser.graph.arrays import fresh, owned, owned_csr, read_only
 from grapheraser.graph.conversions import Conversions
 from grapheraser.graph.csr import reverse_of, slices_of
 from grapheraser.graph.edge_input import checked_new_edges
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
+from grapheraser.graph.ids import first_shown, ids_among, one_id
 from grapheraser.graph.induced import induced_edges
 from grapheraser.graph.merkle import MerkleTree
 from grapheraser.graph.packing import Rows
@@ -327,7 +328,7 @@ class Graph(Conversions):
 
     def proof(self, node: int) -> Proof:
         """That a node is in the graph, or that it is not; ``proof.root()`` must be `tree`'s."""
-        return self.tree.proof(int(as_ids([node])[0]))
+        return self.tree.proof(int(one_id(node, "node", "Graph.proof")))
 
     # -- building --------------------------------------------------------------------------------
 
@@ -343,19 +344,27 @@ class Graph(Conversions):
 
     # -- looking things up ------------------------------------------------------------------
 
+    def ids_of(self, nodes: ArrayLike) -> NDArray[np.int64]:
+        """The ids of what names nodes: ids, names, or a mask over all nodes of this graph.
+
+        In a list, range, array, tensor, or pandas index or series. The index of a boolean series
+        names its nodes, unless it only counts rows.
+        """
+        return ids_among(nodes, lambda: self.ids)
+
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
         """Whether each id is a node of this graph."""
-        found: NDArray[np.bool_] = located(self.table, as_ids(nodes)) != NOWHERE
+        found: NDArray[np.bool_] = located(self.table, self.ids_of(nodes)) != NOWHERE
         return found
 
     def places(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """Where each id lies in the pages; unknown ids are an error."""
-        ids = as_ids(nodes)
+        ids = self.ids_of(nodes)
         places: NDArray[np.int64] = located(self.table, ids)
         unknown = places == NOWHERE
         if unknown.any():
             raise UnknownNodeError(
-                f"node {ids[unknown][0]} is not in the graph "
+                f"node {first_shown(nodes, ids, unknown)} is not in the graph "
                 f"({int(unknown.sum())} of {len(ids)} ids are unknown).",
                 hint="it was never in the graph, or it has been forgotten already.",
             )
@@ -428,7 +437,7 @@ class Graph(Conversions):
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """The graph on these nodes and the edges between them; ids stay the same."""
-        ids = np.unique(as_ids(nodes))
+        ids = np.unique(self.ids_of(nodes))
         places = self.places(ids)
         indptr, indices = induced_edges(self.table, places, ids)
         carried = self.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
@@ -518,13 +527,12 @@ class Graph(Conversions):
             edge_weight: one number for each neighbour, where edges have weights.
             edge_attr: one row for each neighbour, where edges have features.
         """
-        if as_ids([node]).shape != (1,):
-            raise ParameterError.of("node", "Graph.with_node", "one node id", node)
+        node = one_id(node, "node", "Graph.with_node")
         if self.contains([node])[0]:
             raise GraphError(f"node {node} is in the graph already.")
         row = build.check_new_row(node, features, label, self.num_features, self.num_classes)
         others, values = checked_new_edges(
-            as_ids(neighbours), edge_weight, edge_attr, self.edge_kind
+            self.ids_of(neighbours), edge_weight, edge_attr, self.edge_kind
         )
         places = self.places(others)
         rows = Rows(

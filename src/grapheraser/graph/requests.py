@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.canonical import digest_of
 from grapheraser.errors import NothingToForgetError, ParameterError, UnknownEdgeError
+from grapheraser.graph.ids import listed, one_id
 from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
 
@@ -28,39 +29,41 @@ _PAIRS = "an iterable of pairs of ids"
 class Nodes:
     """Forget these nodes: their features, labels and all their edges.
 
-    One id, or any iterable, array or tensor of them.
+    One id or name, any iterable, array or tensor of them, or a mask over all nodes of the graph.
     """
 
     ids: tuple[int, ...]
+    mask: bytes | None = field(default=None, repr=False)
 
-    def __init__(self, ids: Iterable[int] | ArrayLike) -> None:
-        object.__setattr__(self, "ids", _canonical_ids("Nodes", ids))
+    def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
+        _set_ids(self, ids)
 
 
 @dataclass(frozen=True)
 class Features:
     """Forget the features of these nodes; the nodes, their labels and edges stay.
 
-    One id, or any iterable, array or tensor of them.
+    One id or name, any iterable, array or tensor of them, or a mask over all nodes of the graph.
     """
 
     ids: tuple[int, ...]
+    mask: bytes | None = field(default=None, repr=False)
 
-    def __init__(self, ids: Iterable[int] | ArrayLike) -> None:
-        object.__setattr__(self, "ids", _canonical_ids("Features", ids))
+    def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
+        _set_ids(self, ids)
 
 
 @dataclass(frozen=True)
 class Edges:
     """Forget these undirected edges; their end points stay. (3, 17) and (17, 3) are the same.
 
-    Any iterable of pairs of ids, or an array or tensor ``[m, 2]``; pass an ``edge_index``
+    Any iterable of pairs of ids or names, or an array or tensor ``[m, 2]``; pass an ``edge_index``
     ``[2, m]`` as ``edge_index.T``.
     """
 
     pairs: tuple[tuple[int, int], ...]
 
-    def __init__(self, pairs: Iterable[Iterable[int]] | ArrayLike) -> None:
+    def __init__(self, pairs: Iterable[Iterable[int | str]] | ArrayLike) -> None:
         shape = getattr(pairs, "shape", (0, 2))
         if 0 not in shape and tuple(shape[1:]) != (2,):
             raise ParameterError(
@@ -78,13 +81,15 @@ class Edges:
 class Labels:
     """Forget the labels of these nodes; the nodes, their features and edges stay.
 
-    Training nodes become context nodes. One id, or any iterable, array or tensor of them.
+    Training nodes become context nodes. One id or name, any iterable, array or tensor of them, or
+    a mask over all nodes of the graph.
     """
 
     ids: tuple[int, ...]
+    mask: bytes | None = field(default=None, repr=False)
 
-    def __init__(self, ids: Iterable[int] | ArrayLike) -> None:
-        object.__setattr__(self, "ids", _canonical_ids("Labels", ids))
+    def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
+        _set_ids(self, ids)
 
 
 Request: TypeAlias = Nodes | Edges | Features | Labels
@@ -121,6 +126,16 @@ def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
     return requests
 
 
+def in_graph(graph: Graph, request: Request | Sequence[Request]) -> tuple[Request, ...]:
+    """The same requests, with ids in the place of masks."""
+    return tuple(
+        type(part)(graph.ids_of(np.frombuffer(part.mask, dtype=bool)))
+        if not isinstance(part, Edges) and part.mask is not None
+        else part
+        for part in as_requests(request)
+    )
+
+
 def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
     """The union of the requests as plain sorted lists, ready for JSON."""
     nodes: set[int] = set()
@@ -128,6 +143,8 @@ def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
     features: set[int] = set()
     labels: set[int] = set()
     for request in requests:
+        if not isinstance(request, Edges) and request.mask is not None:
+            raise ParameterError("the digest of a request with a mask is that of its ids.")
         match request:
             case Nodes(ids):
                 nodes.update(ids)
@@ -152,7 +169,7 @@ def request_digest(requests: Iterable[Request]) -> str:
 
 def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
     """Check every id and edge against ``graph`` and merge the requests into one removal."""
-    requests = as_requests(request)
+    requests = in_graph(graph, request)
     form = canonical_form(requests)
     if not any(form.values()):
         raise NothingToForgetError("the request names no node, edge, feature row or label.")
@@ -161,8 +178,9 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
     features = np.array(form["features"], dtype=np.int64)
     labels = np.array(form.get("labels", ()), dtype=np.int64)
 
-    for named in (nodes, edges.ravel(), features, labels):
-        graph.places(named)
+    for kind in ("nodes", "features", "labels"):
+        graph.places(form.get(kind, ()))
+    graph.places([node for pair in form["edges"] for node in pair])
     missing = ~graph.has_edges(edges)
     if missing.any():
         u, v = edges[missing][0]
@@ -190,13 +208,13 @@ def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
     return Removal(nodes, edges, features, request_digest(requests), labels)
 
 
-def _canonical_ids(owner: str, ids: Iterable[int] | ArrayLike) -> tuple[int, ...]:
-    plain = _plain(ids)
-    try:
-        items = (plain,) if isinstance(plain, int) else tuple(plain)
-    except TypeError:
-        raise ParameterError.of("ids", owner, "an iterable of node ids", ids) from None
-    return tuple(sorted({_as_id(owner, item) for item in items}))
+def _set_ids(request: Nodes | Features | Labels, ids: Iterable[int | str] | ArrayLike) -> None:
+    """Set the ids of a request, or its mask."""
+    found = listed(ids, f"'ids' of {type(request).__name__}")
+    mask = found if isinstance(found, np.ndarray) else None
+    ids = () if isinstance(found, np.ndarray) else tuple(sorted(set(found)))
+    object.__setattr__(request, "ids", ids)
+    object.__setattr__(request, "mask", None if mask is None else mask.tobytes())
 
 
 def _as_pair(pair: Any) -> tuple[int, int]:
@@ -204,19 +222,12 @@ def _as_pair(pair: Any) -> tuple[int, int]:
         u, v = _plain(pair)
     except (TypeError, ValueError):
         raise ParameterError.of("pairs", "Edges", _PAIRS, pair) from None
-    first, second = _as_id("Edges", u), _as_id("Edges", v)
+    if isinstance(pair, str):
+        raise ParameterError.of("pairs", "Edges", _PAIRS, pair)
+    first, second = (one_id(end, "pairs", "Edges") for end in (u, v))
     return min(first, second), max(first, second)
 
 
 def _plain(values: Any) -> Any:
     """Turn arrays and tensors into Python's own numbers and lists."""
     return values.tolist() if hasattr(values, "tolist") else values
-
-
-def _as_id(owner: str, item: Any) -> int:
-    item = _plain(item)
-    if isinstance(item, bool) or not isinstance(item, int):
-        raise ParameterError.of("ids", owner, "made of integers", item)
-    if not -(2**63) <= item < 2**63:
-        raise ParameterError.of("ids", owner, "made of 64-bit integers", item)
-    return item

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grapheraser.checks import whole
 from grapheraser.graph import Graph
+from grapheraser.graph.ids import one_id
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import label_at, locate
 from grapheraser.links.adjacency import adjacent, thinned
@@ -58,7 +59,7 @@ def rank(now: LinkSnapshot, node: int, top: int = 10) -> Ranked:
     empty.
     """
     top = whole("top", "LinkEraser.rank", top, 1)
-    node = whole("node", "LinkEraser.rank", node)
+    node = one_id(node, "node", "LinkEraser.rank")
     graph = now.state.graph
     (place,) = graph.places([node])
     sides, index = now.fitted.rule.sides, now.fitted.index_of(now.state.ensemble)

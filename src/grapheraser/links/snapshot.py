@@ -18,7 +18,7 @@ from grapheraser.errors import (
     ParameterError,
 )
 from grapheraser.graph import Labels, Request, as_requests
-from grapheraser.graph.arrays import as_ids
+from grapheraser.graph.ids import as_ids
 from grapheraser.links.metrics import LinkScore, link_score
 from grapheraser.links.model import FittedLinks, probabilities
 from grapheraser.links.numbers import Pairs
@@ -68,8 +68,8 @@ class LinkSnapshot(Snapshot):
                 f"'pairs' of LinkEraser.{owner} must have the shape [m, 2]. Got {list(ids.shape)}.",
                 hint="one pair is a row; pass an edge_index [2, m] as edge_index.T.",
             )
-        ids = as_ids(ids.ravel()).reshape(-1, 2)
         self.state.graph.places(ids.ravel())
+        ids = as_ids(ids.ravel()).reshape(-1, 2)
         same = ids[:, 0] == ids[:, 1]
         if same.any():
             raise ParameterError(
