@@ -47,8 +47,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "too many labels": ({"y": [0, 1, 0, 1]}, r"match the 3 feature rows \(found 4\)"),
     "label above the classes": ({"num_classes": 2, "y": [0, 1, 2]}, r"in \[0, 1\].*\(found 2\)"),
     "label below -1": ({"y": [0, 1, -2]}, r"\(found -2\)"),
-    "labels as floats": ({"y": [0.0, 1.0, 0.0]}, "integer array .found 1-d, dtype float64"),
-    "labels one-hot": ({"y": np.eye(3, dtype=int)}, "flat integer array .found 2-d"),
+    "labels as floats": ({"y": [0.0, 1.0, 0.0]}, "integer array .found dtype float64"),
+    "labels one-hot": (
+        {"y": np.eye(3, dtype=int)},
+        "integer array .found shape .3, 3., several",
+    ),
     "too few ids": ({"ids": [0, 1]}, r"3 rows \(found 2 ids\)"),
     "negative id": ({"ids": [-1, 1, 2], "edge_index": [[], []]}, r"non-negative \(found -1\)"),
     "id twice": ({"ids": [1, 1, 2], "edge_index": [[], []]}, r"unique \(found 1 twice\)"),

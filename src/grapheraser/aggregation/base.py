@@ -153,13 +153,13 @@ class Explanation:
     """Who decided about a node.
 
     Attributes:
-        node: its id.
+        node: its id, or its name where nodes have names.
         label: the class that the ensemble decided for.
         members: heaviest first; members without any weight are left out.
         why: how the weights came about, in words.
     """
 
-    node: int
+    node: int | str
     label: int
     members: tuple[Say, ...]
     why: str
@@ -208,7 +208,7 @@ class BoundAggregator:
         """What a receipt should say about what was learned."""
         return self.fitted.notes
 
-    def explain(self, node: int) -> Explanation:
+    def explain(self, node: int | str) -> Explanation:
         """Which members decide about one node, with what weight."""
         (position,) = self.ensemble.graph.positions([node])
         return self.fitted.explain(self.ensemble, int(position))

@@ -165,7 +165,7 @@ class GraphEraser(Eraser[Snapshot]):
         """Micro F1 (with one label per node: accuracy) on labelled nodes, by id."""
         return self._now.score(nodes)
 
-    def explain(self, node: int) -> Explanation:
+    def explain(self, node: int | str) -> Explanation:
         """Which members of the ensemble decide about one node, with what weight."""
         return self.aggregator_.explain(node)
 
@@ -182,7 +182,7 @@ class GraphEraser(Eraser[Snapshot]):
 
     def insert(
         self,
-        node_id: int,
+        node_id: int | str,
         features: ArrayLike | sp.sparray,
         label: int,
         neighbours: ArrayLike,

@@ -12,6 +12,7 @@ from grapheraser.eraser.record import counts_of, write_receipt
 from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Graph
+from grapheraser.graph.ids import one_id
 from grapheraser.kernels.paged import edge_value_rows, feature_rows
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import halo_edges_to
@@ -22,7 +23,7 @@ from grapheraser.training.edge_arguments import check_new_weights
 
 def insert(
     now: AnySnapshot,
-    node_id: int,
+    node_id: int | str,
     features: ArrayLike | sp.sparray,
     label: int,
     neighbours: ArrayLike,
@@ -30,6 +31,7 @@ def insert(
 ) -> AnySnapshot:
     """The snapshot with one more training node, and its receipt."""
     started = time.perf_counter()
+    node_id = one_id(node_id, "node_id", "insert")
     graph = now.state.graph.with_node(node_id, features, label, neighbours, **carried)
     check_new_weights(now.settings.training.model, graph, node_id)
     others = graph.neighbours(node_id)

@@ -51,10 +51,10 @@ class Conversions:
 
         Args:
             x: features ``[n, num_features]``, dense or scipy sparse.
-            edge_index: ``[2, m]`` node ids, sources and targets; one direction or both, unless
-                the graph is ``directed``.
+            edge_index: ``[2, m]`` node ids or names, sources and targets; one direction or both,
+                unless the graph is ``directed``.
             y: class per node ``[n]``, -1 where it is not known.
-            ids: the node ids of the rows; default ``0 .. n-1``.
+            ids: the node ids of the rows, or their names; default ``0 .. n-1``.
             train: ids of the training nodes; default all labelled nodes that are neither in
                 ``test`` nor in ``validation``.
             test: ids of the test nodes; default none.
@@ -98,10 +98,11 @@ class Conversions:
         """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
 
         ``edge_weight`` and ``edge_attr`` stay with their edges. ``node_id`` gives the ids where it
-        is present. ``train_mask``, ``val_mask`` and ``test_mask`` give the split; nodes in none of
-        them are context nodes. Without a ``train_mask`` every labelled node of no other mask is a
-        training node (see `with_split`). A Python warning names every other field, and all that
-        was put right: edges made symmetric, merged or dropped.
+        is present, or the names as a list of strings. ``train_mask``, ``val_mask`` and
+        ``test_mask`` give the split; nodes in none of them are context nodes. Without a
+        ``train_mask`` every labelled node of no other mask is a training node (see `with_split`).
+        A Python warning names every other field, and all that was put right: edges made symmetric,
+        merged or dropped.
 
         Args:
             data: the ``Data``, which is left unchanged.

@@ -20,9 +20,10 @@ from grapheraser.graph.conversions import Conversions
 from grapheraser.graph.csr import reverse_of, slices_of
 from grapheraser.graph.edge_input import checked_new_edges
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
-from grapheraser.graph.ids import first_shown, ids_among, one_id
+from grapheraser.graph.ids import first_shown, ids_among, one_id, shown
 from grapheraser.graph.induced import induced_edges
 from grapheraser.graph.merkle import MerkleTree
+from grapheraser.graph.names import NO_NAMES, Names, names_of, new_name
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
 from grapheraser.graph.proof import Proof
@@ -53,7 +54,7 @@ from grapheraser.kernels.paged import (
 from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"
-_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values")
+_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values", "names")
 # What is remembered of a graph and follows from its `context`.
 _OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
@@ -86,6 +87,8 @@ class Graph(Conversions):
             carries (see `graph.edge_values`); `edge_weight` and `edge_attr` take it apart.
         context: which nodes are in shards beside the training nodes: ``none``, ``unlabelled`` (the
             context nodes) or ``all``; see `with_context`. No part of the fingerprint.
+        names: str ``[n]``, dtype object: the names of the nodes, whose ids follow from them; None
+            where nodes have ids alone.
     """
 
     ids: NDArray[np.int64]
@@ -100,8 +103,11 @@ class Graph(Conversions):
     edge_kind: EdgeKind = PLAIN
     edge_values: Values = field(default_factory=lambda: NO_VALUES)
     context: str = DEFAULT_CONTEXT
+    names: Names | None = field(default_factory=lambda: None)
 
     def __post_init__(self) -> None:
+        if self.names is not None:
+            object.__setattr__(self, "names", owned(self.names))
         for name in ("ids", "indptr", "indices", "y", "role", "edge_values"):
             object.__setattr__(self, name, owned(getattr(self, name)))
         object.__setattr__(self, "x", owned_csr(self.x))
@@ -150,6 +156,8 @@ class Graph(Conversions):
         if name == "edge_values":
             plain = self.edge_kind == PLAIN
             return {"edge_values": NO_VALUES if plain else edge_value_rows(self.table, places)}
+        if name == "names":
+            return {"names": self.pages.names() if self.pages.named else None}
         ids, y, role = self.pages.nodes()
         return {"ids": ids, "y": y, "role": role}
 
@@ -157,7 +165,8 @@ class Graph(Conversions):
     def pages(self) -> Pages:
         """The pages that hold the graph."""
         rows = (self.ids, self.y, self.role, self.indptr, self.ids[self.indices], self.x)
-        return Pages.of(Rows(*rows, self.edge_values), self.edge_kind)
+        names = NO_NAMES if self.names is None else self.names
+        return Pages.of(Rows(*rows, self.edge_values, names), self.edge_kind)
 
     @property
     def table(self) -> Table:
@@ -184,6 +193,7 @@ class Graph(Conversions):
             + (", directed" if self.directed else "")
             + (", weighted" if self.edge_kind.weighted else "")
             + (f", edge features={self.edge_kind.columns:,}" if self.edge_kind.columns else "")
+            + (", named" if self.named else "")
             + f"{self._others})"
         )
 
@@ -212,6 +222,12 @@ class Graph(Conversions):
     def num_features(self) -> int:
         known = self.__dict__.get("x")
         return self.pages.num_features if known is None else int(known.shape[1])
+
+    @property
+    def named(self) -> bool:
+        """Whether nodes have names; see `names`."""
+        known = self.__dict__.get("names")
+        return known is not None or ("pages" in self.__dict__ and self.pages.named)
 
     @cached_property
     def train_nodes(self) -> NDArray[np.int64]:
@@ -326,7 +342,7 @@ class Graph(Conversions):
         """The Merkle tree over all nodes, whose root the fingerprint is made of."""
         return MerkleTree.of(self.pages)
 
-    def proof(self, node: int) -> Proof:
+    def proof(self, node: int | str) -> Proof:
         """That a node is in the graph, or that it is not; ``proof.root()`` must be `tree`'s."""
         return self.tree.proof(int(one_id(node, "node", "Graph.proof")))
 
@@ -339,7 +355,8 @@ class Graph(Conversions):
             return cls(**fields, name=name)
         dense, around = fields.pop("x"), fields["ids"][fields["indices"]]
         known = {part: fields[part] for part in ("ids", "y", "role", "indptr")}
-        rows = Rows(**known, neighbours=around, x=dense, values=fields["edge_values"])
+        names = NO_NAMES if fields["names"] is None else fields["names"]
+        rows = Rows(**known, neighbours=around, x=dense, values=fields["edge_values"], names=names)
         return cls.of_pages(Pages.of(rows, fields.pop("edge_kind")), name=name, **fields)
 
     # -- looking things up ------------------------------------------------------------------
@@ -351,6 +368,11 @@ class Graph(Conversions):
         names its nodes, unless it only counts rows.
         """
         return ids_among(nodes, lambda: self.ids)
+
+    def names_of(self, nodes: ArrayLike) -> Names:
+        """What these nodes are called: their names, or their ids where they have none."""
+        ids = self.ids_of(nodes)
+        return self.pages.names_at(self.places(ids)) if self.named else names_of(ids.tolist())
 
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
         """Whether each id is a node of this graph."""
@@ -413,7 +435,7 @@ class Graph(Conversions):
         values: Values = entry_values(self.table, self.places(nodes), others)
         return values
 
-    def neighbours(self, node: int) -> NDArray[np.int64]:
+    def neighbours(self, node: int | str) -> NDArray[np.int64]:
         """Ids of the neighbours of one node, sorted."""
         return self.around([node])
 
@@ -437,6 +459,11 @@ class Graph(Conversions):
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """The graph on these nodes and the edges between them; ids stay the same."""
+        inner = self._induced(nodes)
+        return replace(inner, **fresh(names=self.names_of(inner.ids))) if self.named else inner
+
+    def _induced(self, nodes: ArrayLike) -> Graph:
+        """The same, without names."""
         ids = np.unique(self.ids_of(nodes))
         places = self.places(ids)
         indptr, indices = induced_edges(self.table, places, ids)
@@ -457,7 +484,7 @@ class Graph(Conversions):
 
     def trained_subgraph(self, nodes: ArrayLike) -> Graph:
         """The subgraph on these nodes as shards see it: only training nodes have labels."""
-        inner = self.subgraph(nodes)
+        inner = self._induced(nodes)
         trained = inner.role == TRAIN
         if trained.all():
             return inner
@@ -509,7 +536,7 @@ class Graph(Conversions):
 
     def with_node(
         self,
-        node: int,
+        node: int | str,
         features: ArrayLike | sp.sparray,
         label: int,
         neighbours: ArrayLike,
@@ -520,7 +547,7 @@ class Graph(Conversions):
         """A new graph with one more training node.
 
         Args:
-            node: its id.
+            node: its id, or its name where nodes have names.
             features: its feature row.
             label: its class.
             neighbours: ids of its neighbours; in a directed graph edges lead both ways.
@@ -528,8 +555,9 @@ class Graph(Conversions):
             edge_attr: one row for each neighbour, where edges have features.
         """
         node = one_id(node, "node", "Graph.with_node")
+        name = new_name(node, self.named)
         if self.contains([node])[0]:
-            raise GraphError(f"node {node} is in the graph already.")
+            raise GraphError(f"node {shown(node)} is in the graph already.")
         row = build.check_new_row(node, features, label, self.num_features, self.num_classes)
         others, values = checked_new_edges(
             self.ids_of(neighbours), edge_weight, edge_attr, self.edge_kind
@@ -543,6 +571,7 @@ class Graph(Conversions):
             others,
             row.toarray() if self.pages.dense else row,
             values,
+            name,
         )
         pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
         pages = self.pages.with_rows(rows, pairs, values)

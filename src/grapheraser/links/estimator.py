@@ -112,7 +112,7 @@ class LinkEraser(Eraser[LinkSnapshot]):
         """
         return self._now.predict_links(pairs)
 
-    def rank(self, node: int, top: int = 10) -> Ranked:
+    def rank(self, node: int | str, top: int = 10) -> Ranked:
         """The most likely new links of a node, best first."""
         return rank(self._now, node, top)
 

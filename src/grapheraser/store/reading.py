@@ -81,7 +81,7 @@ def _read_pages(
             raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")
         page_files.put(topology.leaves, one)
         page_files.put(block, two)
-        pages.append(Page(topology.nodes, topology.edges, block, topology.values))
+        pages.append(Page(topology.nodes, topology.edges, block, topology.values, topology.names))
         leaves.append(KeptLeaves(topology.leaves, root))
     return pages, leaves
 
