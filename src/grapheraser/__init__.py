@@ -40,12 +40,14 @@ if TYPE_CHECKING:
         partition_graph,
     )
     from grapheraser.receipts import Receipt
+    from grapheraser.training import EarlyStopping, Training
 
 __all__ = [
     "Aggregator",
     "Assignment",
     "Change",
     "CustomModel",
+    "EarlyStopping",
     "Edges",
     "Ensemble",
     "Executor",
@@ -67,6 +69,7 @@ __all__ = [
     "Ranked",
     "RayExecutor",
     "Receipt",
+    "Training",
     "Verification",
     "check_partitioner",
     "load_dataset",
@@ -117,6 +120,10 @@ _HOMES = {
         "partition_graph",
     ),
     "receipts": ("Receipt",),
+    "training": (
+        "EarlyStopping",
+        "Training",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -26,8 +26,8 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """Return the entry of that name; the error for an unknown one lists the choices."""
-        if name not in self._entries:
-            raise ParameterError(f"unknown {self.kind} '{name}'. Choose from: {', '.join(self)}.")
+        if not isinstance(name, str) or name not in self._entries:
+            raise ParameterError(f"unknown {self.kind} {name!r}. Choose from: {', '.join(self)}.")
         return self._entries[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -226,7 +226,7 @@ def test_nodes_without_a_label_can_be_predicted_but_not_scored(small: ge.Graph) 
 def test_one_shard_is_training_from_scratch(small: ge.Graph) -> None:
     eraser = fitted(small, num_shards=1, seed=5)
     model = resolve_model("gcn")
-    engine = resolve_engine("auto", model, "cpu")
+    engine = resolve_engine("auto", TrainingConfig(model), "cpu")
     task = ShardTask(0, small.training_graph, derive(5, "train", 0))
     scratch = engine.train(task, TrainingConfig(model, epochs=3))
     assert eraser.shards_[0].digest == scratch.digest

@@ -12,13 +12,15 @@ import pytest
 from grapheraser.models import KINDS, architecture_of, declaration_of
 from grapheraser.models.modules import build_module
 from grapheraser.training.inference import forward
-from tests.training.variants import VARIANTS
+from tests.training.variants import DEEP, VARIANTS
+
+EVERY = VARIANTS | DEEP
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", EVERY)
 def test_tensors_are_those_of_the_pyg_module(name: str) -> None:
-    architecture = architecture_of(VARIANTS[name], 30, 5)
-    module = build_module(VARIANTS[name], 30, 5)
+    architecture = architecture_of(EVERY[name], 30, 5)
+    module = build_module(EVERY[name], 30, 5)
     parameters = {key: tuple(value.shape) for key, value in module.named_parameters()}
     assert architecture.parameter_shapes == parameters
     constants = ("num_batches_tracked", ".eps")
@@ -30,9 +32,9 @@ def test_tensors_are_those_of_the_pyg_module(name: str) -> None:
     assert architecture.buffer_shapes == buffers
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_inputs_alone_have_a_column_per_feature(name: str) -> None:
-    few, many = (architecture_of(VARIANTS[name], count, 5) for count in (30, 31))
+    few, many = (architecture_of(EVERY[name], count, 5) for count in (30, 31))
     assert few.inputs.shape != many.inputs.shape
     assert few.inputs.inner is not None
     assert few.inputs.inner.count == few.inputs.shape[1] == 30
@@ -54,7 +56,7 @@ def test_every_kind_has_kernels_for_all_that_it_declares(kind: str) -> None:
 def test_presets_are_of_the_kind_that_declares_them(kind: str) -> None:
     declaration = declaration_of(kind)
     assert declaration.preset.kind == declaration.paper.kind == kind
-    assert declaration.reach >= declaration.hops
+    assert declaration.reach(declaration.preset) >= declaration.preset.hops
 
 
 def test_declarations_need_no_torch() -> None:

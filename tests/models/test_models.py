@@ -14,11 +14,13 @@ from grapheraser.models import (
     PRESETS,
     CustomModel,
     ModelSpec,
-    declaration_of,
     resolve_model,
 )
 from grapheraser.models.modules import build_module
 from tests.strategies import TwoHops
+from tests.training.variants import DEEP
+
+EVERY = PRESETS | DEEP
 
 
 def test_every_kind_has_a_preset_and_a_paper_variant() -> None:
@@ -54,6 +56,13 @@ def test_the_presets_suit_graphs_with_hubs() -> None:
     assert PRESETS["gat"].skip
 
 
+def test_the_usual_number_of_layers_is_the_same_model() -> None:
+    assert ModelSpec("gcn", hidden=16, layers=2) == PRESETS["gcn"]
+    assert ModelSpec("mlp", layers=3) == PRESETS["mlp"]
+    assert (PRESETS["gcn"].depth, PRESETS["mlp"].depth) == (2, 3)
+    assert ModelSpec("gcn", hidden=16, layers=3).name == "gcn(layers=3)"
+
+
 def test_a_spec_of_ones_own_says_what_differs() -> None:
     assert ModelSpec("gcn", hidden=8, dropout=0.1).name == "gcn(hidden=8, dropout=0.1)"
 
@@ -67,6 +76,8 @@ def test_a_spec_of_ones_own_says_what_differs() -> None:
         ("hidden", True),
         ("second_hidden", 0),
         ("heads", 0),
+        ("layers", 0),
+        ("layers", True),
         ("activation", "tanh"),
         ("dropout", 1.0),
         ("input_dropout", -0.1),
@@ -100,10 +111,10 @@ def test_hops_are_a_number_or_a_word() -> None:
     assert type(CustomModel(TwoHops, hops=np.int64(2)).hops) is int  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_node_looks_as_far_as_is_declared(name: str) -> None:
     """On a path, a change at one end is seen by exactly the nodes within that many hops."""
-    spec, n = PRESETS[name], 6
+    spec, n = EVERY[name], 6
     edges = torch.tensor([[*range(5), *range(1, 6)], [*range(1, 6), *range(5)]])
     x = torch.rand(n, 4, generator=torch.Generator().manual_seed(0))
     module = build_module(spec, 4, 3).eval()
@@ -111,7 +122,7 @@ def test_a_node_looks_as_far_as_is_declared(name: str) -> None:
     changed[0] += 1
     with torch.no_grad():
         differs = (module(x, edges) != module(changed, edges)).any(dim=1)
-    hops = declaration_of(spec.kind).hops
+    hops = spec.hops
     assert differs[: hops + 1].any()
     assert not differs[hops + 1 :].any()
 

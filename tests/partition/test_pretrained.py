@@ -24,7 +24,7 @@ def test_the_embedding_is_the_hidden_layer_of_the_pyg_module() -> None:
     graph = small()
     spec = ModelSpec("sage", hidden=32)
     task = ShardTask(0, graph, derive(5, "partition", "pretrained"))
-    weights = resolve_engine("auto", spec, "cpu").train(task, TrainingConfig(spec))
+    weights = resolve_engine("auto", TrainingConfig(spec), "cpu").train(task, TrainingConfig(spec))
     module = build_module(spec, len(weights.columns), graph.num_classes)
     load_tensors(module, weights.tensors)
     x = torch.from_numpy(graph.x[:, weights.columns].toarray())

@@ -16,7 +16,7 @@ from grapheraser.training import Engine, ShardTask, ShardWeights, TrainingConfig
 from grapheraser.training.shards import train_shards
 
 CONFIG = TrainingConfig(PRESETS["gcn"], epochs=2)
-CPU = resolve_engine("cpu", CONFIG.model, "cpu")
+CPU = resolve_engine("cpu", CONFIG, "cpu")
 SHARDS = [7, 1, 4, 2, 9]
 
 

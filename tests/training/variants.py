@@ -21,3 +21,16 @@ VARIANTS: dict[str, ModelSpec] = {
     "gin, head without norm": replace(PRESETS["gin"], mean=False, linear_head=True),
     "mlp, two widths": replace(PRESETS["mlp"], second_hidden=20, activation="elu"),
 }
+# With other numbers of layers than the kernels of the engines are written for.
+DEEP: dict[str, ModelSpec] = {
+    **{f"{name}, three layers": replace(PRESETS[name], layers=3) for name in ("gcn", "sage")},
+    **{f"{name}, one layer": replace(PRESETS[name], layers=1) for name in ("gcn", "sage", "gat")},
+    "gcn, four layers of eight": replace(PRESETS["gcn"], layers=4, hidden=8, self_loops=False),
+    "gat, three layers": replace(PRESETS["gat"], layers=3, heads=3, hidden=5),
+    "gat, three layers without a skip": replace(PRESETS["gat"], layers=3, skip=False),
+    "gin, three layers": replace(PRESETS["gin"], layers=3),
+    "gin, one layer with a head": replace(PRESETS["gin:paper"], layers=1),
+    "gin, three layers, sum, norm and head": replace(PRESETS["gin:paper"], layers=3),
+    "mlp, four layers": replace(PRESETS["mlp"], layers=4, second_hidden=20, activation="elu"),
+    "mlp, one layer": replace(PRESETS["mlp"], layers=1),
+}

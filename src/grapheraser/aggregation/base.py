@@ -26,6 +26,8 @@ from grapheraser.training.inference.posteriors import asked_posteriors, features
 
 # Of a hub so many neighbours count where shards are routed; see docs/aggregation.md.
 MOST_NEIGHBOURS = 64
+# How far a node looks for shards to ask.
+ROUTE_HOPS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,12 @@ class Ensemble:
     model: Model
     seed: int
     device: str = "cpu"
+
+    @property
+    def hops(self) -> int:
+        """How many rings are gathered: as far as routes look, or a built-in model further."""
+        ours = not isinstance(self.model, CustomModel)
+        return max(ROUTE_HOPS, self.model.hops) if ours else ROUTE_HOPS
 
     @property
     def shard_ids(self) -> tuple[int, ...]:
@@ -86,7 +94,7 @@ class Ensemble:
             key = derive(self.seed, "hubs")
             bound = Bound(MOST_NEIGHBOURS, key) if len(self.shards) > 1 else WHOLE
         read = features_read(self.model) if features else NO_FEATURES
-        return gather_field(self.graph, positions, bound, features=read)
+        return gather_field(self.graph, positions, bound, hops=self.hops, features=read)
 
     def asked_posteriors(self, gathered: Gathered, asked: NDArray[np.int32]) -> NDArray[np.float32]:
         """What each gathered node's own few shards say about it.
@@ -231,3 +239,11 @@ class Aggregator(Protocol):
 
     def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedAggregator:
         """The fitted aggregator that has these tensors."""
+
+
+@runtime_checkable
+class ChecksTensors(Protocol):
+    """An aggregator that knows what its tensors must look like: all that are built in."""
+
+    def check_tensors(self, tensors: Mapping[str, NDArray[np.generic]], ensemble: Ensemble) -> None:
+        """Raise `CorruptRunError` unless `restore` and all that follows can do with these."""

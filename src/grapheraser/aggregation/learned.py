@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
 from grapheraser.aggregation.explain import explain_shards
+from grapheraser.aggregation.form import SHARE, Form, Tensors, check_equal, check_forms
 from grapheraser.aggregation.sample.membership import (
     DEFAULT,
     Sample,
@@ -25,6 +26,7 @@ from grapheraser.aggregation.sample.membership import (
 from grapheraser.aggregation.sample.posteriors import SampledPosteriors, collect, refresh
 from grapheraser.aggregation.solvers.simplex import mixture_weights, paper_weights
 from grapheraser.checks import one_of, real
+from grapheraser.errors import CorruptRunError
 
 EMPTY_SAMPLE = "the sample holds no nodes any more: every shard has the same weight"
 
@@ -61,7 +63,23 @@ class LearnedAggregator:
         old = SampledPosteriors.restore(fitted.tensors)
         return self._learn(ensemble, refresh(old, ensemble, change, nodes))
 
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedLearned:
+    def check_tensors(self, tensors: Tensors, ensemble: Ensemble) -> None:
+        """See `ChecksTensors`."""
+        nodes, shards = self._nodes(ensemble), np.array(ensemble.shard_ids, dtype=np.int64)
+        k, m, c = len(shards), len(nodes), ensemble.graph.num_classes
+        forms = {
+            "nodes": Form(np.int64, (m,)),
+            "shards": Form(np.int64, (k,)),
+            "posteriors": Form(np.float32, (k, m, c), 0, SHARE),
+            "importance": Form(np.float64, (k,), 0, SHARE),
+        }
+        check_forms(tensors, forms, f"aggregation '{self.name}'")
+        check_equal(tensors["nodes"], nodes, "the nodes that importance scores were learned from")
+        check_equal(tensors["shards"], shards, "the shards with importance scores")
+        if k and not tensors["importance"].sum() > 0:
+            raise CorruptRunError("no shard has an importance score above 0.")
+
+    def restore(self, tensors: Tensors) -> FittedLearned:
         """See `Aggregator`."""
         scores = np.asarray(tensors["importance"], dtype=np.float64)
         return FittedLearned(SampledPosteriors.restore(tensors), scores)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
 from grapheraser.aggregation.explain import explain_shards
+from grapheraser.aggregation.form import Tensors, check_forms
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,12 @@ class Stateless(ABC):
         del fitted, ensemble, change
         return self
 
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> Self:
+    def check_tensors(self, tensors: Tensors, ensemble: Ensemble) -> None:
+        """See `ChecksTensors`."""
+        del ensemble
+        check_forms(tensors, {}, "an aggregation that learns nothing")
+
+    def restore(self, tensors: Tensors) -> Self:
         """See `Aggregator`."""
         del tensors
         return self

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator, Say
 from grapheraser.aggregation.explain import explanation, say
+from grapheraser.aggregation.form import MOST, Form, Tensors, check_equal, check_forms
 from grapheraser.aggregation.members import START, FittedMember, Member, RoutedShards, closed_form
 from grapheraser.aggregation.members.base import Evidence, Ids, Positions
 from grapheraser.aggregation.members.shards import FittedShards
@@ -25,6 +26,7 @@ from grapheraser.aggregation.sample.membership import (
     Sample,
     limit_on,
     limits,
+    sampled_nodes,
 )
 from grapheraser.aggregation.solvers.log_linear import PoolWeights, pool_weights
 from grapheraser.checks import whole
@@ -86,18 +88,24 @@ class PooledAggregator:
         }
         return _learned(ensemble, candidates, members)
 
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedPool:
-        """See `Aggregator`."""
-        members = {
-            name: part.restore(
-                {
-                    key.removeprefix(f"{name}/"): tensor
-                    for key, tensor in tensors.items()
-                    if key.startswith(f"{name}/")
-                }
-            )
-            for name, part in self._parts().items()
+    def check_tensors(self, tensors: Tensors, ensemble: Ensemble) -> None:
+        """See `ChecksTensors`."""
+        graph, parts = ensemble.graph, self._parts()
+        sample = sampled_nodes(graph, self._limit(ensemble), ensemble.seed)
+        own = {key: tensor for key, tensor in tensors.items() if key.split("/")[0] not in parts}
+        forms = {
+            "nodes": Form(np.int64, sample.shape),
+            "weights": Form(np.float64, (len(self.members) + self.shards,), 0, MOST),
+            "offsets": Form(np.float64, (graph.num_classes,), -MOST, MOST),
         }
+        check_forms(own, forms, "the pool of members")
+        check_equal(own["nodes"], sample, "the nodes that the pool was learned from")
+        for name, part in parts.items():
+            part.check_tensors(_of(name, tensors), ensemble, sample)
+
+    def restore(self, tensors: Tensors) -> FittedPool:
+        """See `Aggregator`."""
+        members = {name: part.restore(_of(name, tensors)) for name, part in self._parts().items()}
         learned = (np.asarray(tensors[key], dtype=np.float64) for key in ("weights", "offsets"))
         sample = np.asarray(tensors["nodes"], dtype=np.int64)
         return FittedPool(sample, members, PoolWeights(*learned), None)
@@ -111,6 +119,16 @@ class PooledAggregator:
 
     def _limit(self, ensemble: Ensemble) -> tuple[float, int | None]:
         return limit_on(ensemble.graph, self.sample, (_SHARE, _COUNT))
+
+
+def _of(member: str, tensors: Tensors) -> Tensors:
+    """The tensors of one member, by their own names."""
+    prefix = f"{member}/"
+    return {
+        key.removeprefix(prefix): tensor
+        for key, tensor in tensors.items()
+        if key.startswith(prefix)
+    }
 
 
 def _learned(

@@ -34,6 +34,7 @@ from grapheraser.models import Model, ModuleFactory
 from grapheraser.partition import Partition, Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
 from grapheraser.receipts import Receipt
+from grapheraser.training import Training
 
 
 class GraphEraser(Eraser[Snapshot]):
@@ -53,7 +54,7 @@ class GraphEraser(Eraser[Snapshot]):
             `Partitioner`, or a function ``(graph, num_shards, seed) -> labels``.
         num_shards: k; 1 is training from scratch.
         aggregation: name of an aggregation or an `Aggregator`.
-        epochs: of every shard's training.
+        epochs: of every shard's training; None: 100, or what ``training`` says.
         seed: every random number follows from it.
         device: a torch device.
         executor: local, process, or an `Executor`.
@@ -75,6 +76,8 @@ class GraphEraser(Eraser[Snapshot]):
         context: which nodes are in shards beside the training nodes, where they take part in
             message passing without a loss: ``"unlabelled"`` (those that are neither training,
             validation nor test nodes), ``"all"`` (validation and test nodes too) or ``"none"``.
+        training: how every shard is trained, where that differs from the model's preset; see
+            `Training` for what each engine supports.
 
     Attributes:
         graph_: the current graph.
@@ -92,7 +95,7 @@ class GraphEraser(Eraser[Snapshot]):
         partition: str | Partitioner | PartitionFunction = "hash",
         num_shards: int = 20,
         aggregation: str | Aggregator = "routed",
-        epochs: int = 100,
+        epochs: int | None = None,
         seed: int = 0,
         device: str = "cpu",
         executor: str | Executor = "local",
@@ -105,6 +108,7 @@ class GraphEraser(Eraser[Snapshot]):
         halo: bool = False,
         shards_asked: int = SHARDS_ASKED,
         context: str = DEFAULT_CONTEXT,
+        training: Training | None = None,
     ) -> None:
         self.model = model
         self.partition = partition
@@ -123,6 +127,7 @@ class GraphEraser(Eraser[Snapshot]):
         self.halo = halo
         self.shards_asked = shards_asked
         self.context = context
+        self.training = training
         self._turn = Turn()
 
     # -- fitted state -------------------------------------------------------------------------
@@ -221,6 +226,7 @@ class GraphEraser(Eraser[Snapshot]):
         model: Model | ModuleFactory | None = None,
         partition: Partitioner | PartitionFunction | None = None,
         aggregation: Aggregator | None = None,
+        training: Training | None = None,
         executor: str | Executor = "local",
         device: str | None = None,
     ) -> GraphEraser:
@@ -232,11 +238,13 @@ class GraphEraser(Eraser[Snapshot]):
             partition: the partitioner, where it was the user's own; needed only to partition, or
                 to place nodes under a data-free partition.
             aggregation: the aggregator, where it was the user's own.
+            training: where its optimiser or loss is a function of the user's own.
             executor: as in the constructor; it has no part in the results.
             device: where to train, instead of where the run was fitted. On a device of another
                 kind, or on a machine without it, the run predicts but can't retrain a shard.
         """
         own = {"model": model, "partition": partition, "aggregation": aggregation}
+        own["training"] = training
         changes = {"executor": executor} | ({} if device is None else {"device": device})
         snapshot = load(Path(path), cls._parameter_names(), own, changes)
         eraser = cls(**snapshot.arguments)

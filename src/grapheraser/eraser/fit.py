@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from grapheraser.eraser.guideline import AUTO, recommend_partition
-from grapheraser.eraser.settings import describe, resolve
+from grapheraser.eraser.settings import Settings, describe, resolve, training_config
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import fit_state
 from grapheraser.eraser.warmup import compiling, warm_up_for
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
-from grapheraser.models import resolve_model
 from grapheraser.partition import Partition, partition_graph
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.placing import accept_partition
 from grapheraser.receipts import Ends, Receipts, digest_of
 from grapheraser.training.edge_arguments import check_edges
+from grapheraser.training.objective import check_classes
 
 
 def fit(
@@ -36,6 +37,9 @@ def fit(
     _check_trainable(graph)
     graph = graph.with_context(settings.context)
     check_edges(settings.training.model, graph)
+    check_classes(settings.training, graph.num_classes)
+    if arguments["engine"] == "auto":
+        _say_why_slow(settings)
     warm_up_for(settings, graph)
     if partition is None:
         partition = make_partition(arguments, graph)
@@ -53,18 +57,30 @@ def fit(
 
 def make_partition(arguments: Mapping[str, Any], graph: Graph) -> Partition:
     """The partition of a graph that arguments of `GraphEraser` stand for."""
-    if resolve_model(arguments["model"]).closed_form:
+    config = training_config(arguments)
+    if config.model.closed_form:
         return partition_graph(graph, "hash", num_shards=1, seed=arguments["seed"])
     method, chosen_by = arguments["partition"], frozenset[str]()
     if method == AUTO:
-        named = ("model", "num_shards", "epochs", "seed", "engine", "device")
-        advice = recommend_partition(graph, **{name: arguments[name] for name in named})
+        named = {name: arguments[name] for name in ("num_shards", "seed", "engine", "device")}
+        advice = recommend_partition(graph, config.model, epochs=config.epochs, **named)
         # The choice of the method depends on the data, even where the method itself does not.
         method, chosen_by = advice.partition, EVERYTHING
     options = {name: arguments[name] for name in ("num_shards", "seed", "gamma", "delta")}
     with compiling():
         partition = partition_graph(graph, method, **options)
     return replace(partition, inputs=partition.inputs | chosen_by)
+
+
+def _say_why_slow(settings: Settings) -> None:
+    """Warn where the choice of the engine was left to us and fell on the reference loop."""
+    beyond = settings.training.beyond_kernels
+    if beyond:
+        warnings.warn(
+            f"engine 'pyg', the reference loop, trains this run: the fast engines can't train "
+            f"with {', '.join(beyond)}. Say engine='pyg' to choose it without this warning.",
+            stacklevel=4,
+        )
 
 
 def _check_trainable(graph: Graph) -> None:

@@ -105,7 +105,8 @@ def _f1(
 ) -> float:
     rest = np.setdiff1d(np.arange(training.num_nodes), held_out)
     task = ShardTask(0, training.subgraph(training.ids[rest]), derive(seed, "guideline", "train"))
-    weights = resolve_engine(engine, model, device).train(task, TrainingConfig(model, epochs))
+    config = TrainingConfig(model, epochs)
+    weights = resolve_engine(engine, config, device).train(task, config)
     posteriors = shard_posteriors(model, [weights], training, held_out)[0]
     return float((posteriors.argmax(axis=1) == training.y[held_out]).mean())
 

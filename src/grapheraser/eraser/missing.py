@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from grapheraser.errors import ParameterError, PartitionError
-from grapheraser.models import Model
 from grapheraser.training import Engine, ShardTask, TrainingConfig, resolve_engine
 
 
@@ -51,13 +50,13 @@ class MissingEngine:
         )
 
 
-def same_engine(name: str, fitted_on: str, model: Model, device: str) -> Engine:
+def same_engine(name: str, fitted_on: str, config: TrainingConfig, device: str) -> Engine:
     """The engine that trained a run, on a device of the same kind; else a `MissingEngine`.
 
     Args:
         name: of the engine.
         fitted_on: the device that it trained on.
-        model: the run's.
+        config: the run's model and how it is trained.
         device: where it is to train now.
     """
     _check_device(device)
@@ -65,7 +64,7 @@ def same_engine(name: str, fitted_on: str, model: Model, device: str) -> Engine:
         why = f"the run was trained on device '{fitted_on}', and this is '{device}'."
         return MissingEngine(name, why)
     try:
-        return resolve_engine(name, model, device)
+        return resolve_engine(name, config, device)
     except ParameterError as error:
         return MissingEngine(name, error.message)
 

@@ -177,7 +177,8 @@ def _measured(
         ensemble = Ensemble(graph, whole, {}, model, seed)
         return {CLOSED_FORM: _f1(PooledAggregator(MEMBERS, shards=False), ensemble, held_out)}
     partition = partition_graph(graph, "hash", num_shards=num_shards, seed=seed)
-    trainer, config = resolve_engine(engine, model, device), TrainingConfig(model, epochs)
+    config = TrainingConfig(model, epochs)
+    trainer = resolve_engine(engine, config, device)
     shards = {
         int(shard): trainer.train(
             ShardTask(

@@ -7,14 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from grapheraser.aggregation import Ensemble
+from grapheraser.eraser.check import check_configuration, checked_state
 from grapheraser.eraser.settings import Settings, check, resolve, restore
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.state import State
 from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError
 from grapheraser.receipts import Ends
 from grapheraser.store import RunLock, StoredRun, load_run, save_run
-from grapheraser.training import check_weights
+from grapheraser.training.training import check_recordable
 
 # From arguments, and from what those of a loaded run were resolved to.
 Resolve: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Settings]
@@ -27,6 +26,7 @@ TASK, LINKS = "task", "links"
 
 def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
     """Write a snapshot to a folder; see `GraphEraser.save`."""
+    check_recordable(now.arguments.get("training"))
     state = now.state
     run = StoredRun(
         configuration=now.configuration | ({} if now.ends is None else {_ENDS: asdict(now.ends)}),
@@ -62,22 +62,19 @@ def load(
     _check_task(path, run.configuration, task)
     try:
         configuration, ends = _split(run.configuration)
+        check_configuration(configuration, ends)
         arguments = {**restore(configuration, own), **changes}
         if arguments.keys() != set(names):
             raise LookupError(arguments.keys() ^ set(names))
         settings = resolve(arguments, configuration["resolved"])
         check(configuration, settings, own)
-        if run.graph.context != settings.context:
-            raise CorruptRunError(f"{path}: its graph has another context than its settings.")
-        aggregator = settings.aggregator.restore(run.aggregator)
-        check_weights(settings.training.model, run.shards, run.graph)
+        state = checked_state(settings, run)
+    except CorruptRunError as error:
+        raise CorruptRunError(f"{path}: {error.message}", hint=error.hint) from error
     except GraphEraserError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
-    model, seed = settings.training.model, settings.seed
-    ensemble = Ensemble(run.graph, run.partition, run.shards, model, seed, settings.device)
-    state = State(ensemble, aggregator)
     return Snapshot(arguments, settings, state, configuration, run.receipts, ends)
 
 

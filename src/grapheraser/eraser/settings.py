@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from grapheraser.aggregation import (
     named,
     resolve_aggregator,
 )
-from grapheraser.checks import flag, one_of, whole
+from grapheraser.checks import flag, one_of, real, whole
 from grapheraser.eraser.guideline import AUTO
 from grapheraser.eraser.missing import MissingPartitioner, same_engine
 from grapheraser.errors import CorruptRunError, ParameterError
@@ -34,7 +35,16 @@ from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
 from grapheraser.partition.halo import halo_key
 from grapheraser.partition.partitioning import FunctionPartitioner
 from grapheraser.seeding import derive
-from grapheraser.training import Engine, TrainingConfig, resolve_engine
+from grapheraser.training import (
+    EarlyStopping,
+    Engine,
+    Training,
+    TrainingConfig,
+    resolve_engine,
+)
+from grapheraser.training.engine import ENGINES
+from grapheraser.training.importable import name_of
+from grapheraser.training.training import configure
 
 # What arguments about shards may be where a model has none.
 _WITHOUT_SHARDS: dict[str, tuple[Any, ...]] = {
@@ -44,13 +54,14 @@ _WITHOUT_SHARDS: dict[str, tuple[Any, ...]] = {
     "halo": (False,),
     "shards_asked": (SHARDS_ASKED,),
 }
-_FORM = {"model": "factory", "aggregation": "..."}
+_FORM = {"model": "factory", "aggregation": "...", "training": "ge.Training(...)"}
 _PLAIN = str | int | float | bool | None
 # Classes that a description can be turned into again; any other is a user's own.
 _PARTS: dict[str, type[Any]] = {
     part.__name__: part
     for part in (
         *(ModelSpec, CustomModel, FunctionPartitioner, PooledAggregator),
+        *(Training, EarlyStopping),
         *(type(AGGREGATORS.get(name)()) for name in AGGREGATORS),
         *(type(PARTITIONERS.get(name)()) for name in PARTITIONERS),
     )
@@ -109,27 +120,43 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         fitted_as: what the arguments of a loaded run were resolved to; its engine is the run's.
     """
     model = resolve_model(arguments["model"])
-    numbers = {
-        name: whole(name, "GraphEraser", arguments[name])
-        for name in ("seed", "num_shards", "epochs")
-    }
+    for name in ("seed", "num_shards"):
+        whole(name, "GraphEraser", arguments[name])
+    training = training_config(arguments)
     device = str(arguments["device"])
+    _check_capacity(arguments["gamma"], arguments["delta"])
     if fitted_as is None:
-        engine = resolve_engine(arguments["engine"], model, device)
+        engine = resolve_engine(arguments["engine"], training, device)
     else:
-        engine = same_engine(fitted_as["engine"], fitted_as["device"], model, device)
+        one_of("engine", "GraphEraser", arguments["engine"], ("auto", *ENGINES))
+        engine = same_engine(fitted_as["engine"], fitted_as["device"], training, device)
     partition = arguments["partition"]
     return Settings(
-        training=TrainingConfig(model=model, epochs=numbers["epochs"]),
+        training=training,
         partitioner=None if partition == AUTO else resolve_partitioner(partition),
         aggregator=_aggregator(model, arguments),
         engine=engine,
         executor=resolve_executor(arguments["executor"]),
-        seed=numbers["seed"],
+        seed=int(arguments["seed"]),
         device=device,
         halo=flag("halo", "GraphEraser", arguments["halo"]),
         context=one_of("context", "GraphEraser", arguments["context"], tuple(SHARDED_ROLES)),
     )
+
+
+def training_config(arguments: Mapping[str, Any]) -> TrainingConfig:
+    """The model, and how its shards are trained."""
+    model, epochs = arguments["model"], arguments["epochs"]
+    epochs = None if epochs is None else whole("epochs", "GraphEraser", epochs, 1)
+    named = isinstance(model, str)
+    return configure(resolve_model(model), arguments["training"], epochs, named=named)
+
+
+def _check_capacity(gamma: object, delta: object) -> None:
+    """What can be said of a shard's capacity before there is a graph."""
+    real("gamma", "GraphEraser", gamma, 0, 1)
+    if delta is not None:
+        whole("delta", "GraphEraser", delta, 1)
 
 
 def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
@@ -165,6 +192,7 @@ def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]
         "arguments": {name: _described(value) for name, value in given.items()},
         "resolved": {
             "model": _described(settings.training.model),
+            "training": _training(settings.training),
             "partition": _described(settings.partitioner),
             "aggregation": _described(settings.aggregator),
             "engine": settings.engine.name,
@@ -178,9 +206,12 @@ def restore(configuration: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
 
     Args:
         configuration: what `describe` gave.
-        own: ``model``, ``partition`` and ``aggregation``; None where nothing was brought.
+        own: ``model``, ``partition``, ``aggregation`` and, of a run that has one, ``training``;
+            None where nothing was brought.
     """
-    arguments = dict(configuration["arguments"])
+    # Runs from before there was a Training were fitted without one.
+    usual = {name: None for name in ("training",) if name in own}
+    arguments = usual | configuration["arguments"]
     for name, part in own.items():
         arguments[name] = _restored(name, arguments[name], part)
     return arguments
@@ -190,6 +221,8 @@ def check(configuration: Mapping[str, Any], settings: Settings, own: Mapping[str
     """Refuse parts that are not what the run was fitted with; see `restore`."""
     found = describe({}, settings)["resolved"]
     for name, brought in own.items():
+        if name == "training" and name not in configuration["resolved"]:
+            continue
         expected, got = _without_types(configuration["resolved"][name]), _without_types(found[name])
         # A user's module may have moved; whether the weights go into it is checked elsewhere.
         if expected == got or _stands_in(settings, name) or (name == "model" and brought):
@@ -213,15 +246,20 @@ def _described(part: Any) -> Any:
         return part
     if isinstance(part, list | tuple):
         return [_described(item) for item in part]
-    options = {name: _described(value) for name, value in _changed(part).items()}
+    changed = part.keywords if isinstance(part, partial) else _changed(part)
+    options = {name: _described(value) for name, value in changed.items()}
     if _PARTS.get(type(part).__name__) is type(part):
         return {"part": type(part).__name__, "options": options}
-    what = part if callable(part) and hasattr(part, "__qualname__") else type(part)
     return {
-        "type": f"{what.__module__}:{what.__qualname__}",
-        "name": str(getattr(part, "name", what.__qualname__)),
+        "type": name_of(part),
+        "name": str(getattr(part, "name", name_of(part).partition(":")[2])),
         "options": {name: value for name, value in options.items() if isinstance(value, _PLAIN)},
     }
+
+
+def _training(config: TrainingConfig) -> dict[str, Any]:
+    names = ("epochs", "optimizer", "loss", "class_weights", "early_stopping")
+    return {name: _described(getattr(config, name)) for name in names}
 
 
 def _changed(part: Any) -> dict[str, Any]:
@@ -246,7 +284,8 @@ def _same(value: Any, other: Any) -> bool:
 
 def _restored(name: str, described: Any, own: Any) -> Any:
     """The argument that a description stands for, or what the user brought in its place."""
-    if own is not None and (_described(own) == described or not _has_own(described)):
+    whole_part = name == "training" or _described(own) == described or not _has_own(described)
+    if own is not None and whole_part:
         return own
     return _rebuilt(name, described, own)
 

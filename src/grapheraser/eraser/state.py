@@ -18,6 +18,7 @@ from grapheraser.aggregation import Change, Ensemble, FittedAggregator
 from grapheraser.eraser.missing import MissingEngine
 from grapheraser.eraser.settings import Settings
 from grapheraser.graph import UNLABELLED, Graph
+from grapheraser.models import Model
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
 from grapheraser.training import ShardTask, ShardWeights, tensor_digests
@@ -108,6 +109,13 @@ def change_state(
     aggregator = settings.aggregator.refit(state.aggregator, ensemble, change)
     seconds = {"training": trained - started, "aggregation": time.perf_counter() - trained}
     return State(ensemble, aggregator), seconds
+
+
+def trained_shards(graph: Graph, partition: Partition, model: Model) -> tuple[int, ...]:
+    """Ids of the shards that have weights: those with a labelled node, ascending."""
+    if model.closed_form:
+        return ()
+    return tuple(np.unique(partition.shard_of(graph.train_nodes)).tolist())
 
 
 def train(

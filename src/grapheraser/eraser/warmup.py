@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from grapheraser.aggregation import AGGREGATORS
+from grapheraser.aggregation.pooled import PooledAggregator
 from grapheraser.aggregation.sample.membership import few_labels
+from grapheraser.eraser.beside import is_worth_it, members_beside
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.eraser.settings import Settings, resolve
 from grapheraser.eraser.state import change_state, fit_state
@@ -30,12 +32,18 @@ from grapheraser.graph import (
     Request,
     coalesce,
 )
-from grapheraser.kernels.compiled import cache_folders, compilations, watched
+from grapheraser.kernels.compiled import (
+    cache_folders,
+    compilations,
+    compiled_elsewhere,
+    watched,
+)
 from grapheraser.models import PRESETS, CustomModel
 from grapheraser.models.spec import CLOSED_FORM
 from grapheraser.partition import PARTITIONERS, partition_graph
 from grapheraser.progress import counted
 from grapheraser.store.structure import check_structure
+from grapheraser.training import TrainingConfig
 
 # All built-in models by name.
 BUILT_IN = (*PRESETS, *CLOSED_FORM)
@@ -66,18 +74,45 @@ def warm_up(
     """
     ours = _is_ours(settings.aggregator) and _is_ours(settings.engine)
     if ours and not isinstance(settings.training.model, CustomModel):
-        training = replace(settings.training, epochs=1)
+        # What a user trains with need not suit tiny graphs, and is no code of ours.
+        training = TrainingConfig(settings.training.model, epochs=1)
         # A user's parts need not be hashable, and these have no part in what is compiled.
         executor = LocalExecutor(workers=1)
         tiny = replace(settings, training=training, executor=executor, partitioner=None)
         with compiling():
-            _rehearse(tiny, many=num_features > _FEW, weighted=weighted, few=few)
+            rehearse = partial(_rehearse, many=num_features > _FEW, weighted=weighted, few=few)
+            if _has_two_parts(tiny) and is_worth_it():
+                _rehearse_beside(tiny, num_features, rehearse)
+            rehearse(tiny)
 
 
 def warm_up_for(settings: Settings, graph: Graph) -> None:
     """Compile what a run with these settings will use on this graph."""
     few = few_labels(graph.with_context(settings.context))
     warm_up(settings, graph.num_features, weighted=graph.edge_kind.width > 0, few=few)
+
+
+def warm_up_aloud(arguments: Mapping[str, Any], num_features: int) -> None:
+    """The same for all arguments of `GraphEraser`; prints the name of each kernel to compile."""
+    with watched(partial(print, flush=True)):
+        warm_up(resolve(arguments), num_features)
+
+
+def _has_two_parts(settings: Settings) -> bool:
+    pool = settings.aggregator
+    return isinstance(pool, PooledAggregator) and pool.shards and bool(pool.members)
+
+
+def _rehearse_beside(
+    tiny: Settings, num_features: int, rehearse: Callable[[Settings], None]
+) -> None:
+    """Rehearse shards here and members in another process, where both have much to compile."""
+    pool = tiny.aggregator
+    assert isinstance(pool, PooledAggregator)
+    with suppress(OSError), members_beside(pool.members, num_features) as kernels:
+        shards = replace(tiny, aggregator=replace(pool, members=()))
+        rehearse(shards)
+        compiled_elsewhere(kernels)
 
 
 @dataclass(frozen=True)

@@ -46,11 +46,11 @@ _IMPORT = re.compile(
 
 @dataclass(frozen=True)
 class Compilation:
-    """A kernel that this process has compiled.
+    """A kernel that this process has compiled, or that another one has compiled for it.
 
     Attributes:
         kernel: the function, by its module in the package and its name.
-        seconds: the time that it took.
+        seconds: the time that it took, or that this process waited for it.
         folder: where the result is kept; None where nothing could be written.
     """
 
@@ -76,6 +76,29 @@ def watched(begin: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         _watching.remove(begin)
+
+
+def compiled_elsewhere(kernels: Iterator[str]) -> None:
+    """Wait for what another process compiles for this one, and count it in."""
+    known, begun = {one.kernel for one in _done}, time.perf_counter()
+    for kernel in kernels:
+        if kernel not in known:
+            for begin in _watching:
+                begin(kernel)
+            now = time.perf_counter()
+            _done.append(Compilation(kernel, now - begun, next(cache_folders(), None)))
+            begun = now
+
+
+def is_kept(kernel: Any) -> bool:
+    """Whether code of a kernel's present sources is on disk, for arguments of any type."""
+    own = getattr(kernel, "_cache", None)
+    return isinstance(own, KernelCache) and own.is_kept()
+
+
+def can_keep() -> bool:
+    """Whether there is a folder that takes compiled code."""
+    return any(os.access(folder, os.W_OK) for folder in cache_folders(create=True))
 
 
 @overload
@@ -138,7 +161,7 @@ class KernelCache(FunctionCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write compiled code to the first folder that takes it, if any does."""
         seconds = time.perf_counter() - self._begun
-        folder = self._save(sig, data) if self._impl.check_cachable(data) else None
+        folder = None if data.library.has_dynamic_globals else self._save(sig, data)
         _done.append(Compilation(self._kernel, seconds, folder))
 
     def _save(self, sig: Any, data: Any) -> Path | None:
@@ -155,6 +178,11 @@ class KernelCache(FunctionCache):
             self._remove(folder, keep=self._state)  # what other states of the sources left
             return folder
         return None
+
+    def is_kept(self) -> bool:
+        """Whether there is compiled code of the present sources."""
+        pattern = f"{self._prefix}{self._state}.*.nbc"
+        return any(True for folder in cache_folders() for _ in folder.glob(pattern))
 
     def flush(self) -> None:
         """Remove all compiled code of the function."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, FittedAggregator
+from grapheraser.aggregation.form import MOST, Form, Tensors, check_forms
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.links.index import Index
@@ -65,12 +66,19 @@ class LinkModel:
             return made
         return replace(made, index=fitted.index.changed(change, graph, seed))
 
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedLinks:
+    def check_tensors(self, tensors: Tensors, ensemble: Ensemble) -> None:
+        """See `ChecksTensors`."""
+        del ensemble
+        forms = {
+            "weights": Form(np.float64, (len(self.column_names),), -MOST, MOST),
+            "counts": Form(np.int64, (2,), 0, self.sample),
+        }
+        check_forms(tensors, forms, "a link run")
+
+    def restore(self, tensors: Tensors) -> FittedLinks:
         """See `Aggregator`."""
         weights = np.asarray(tensors["weights"], dtype=np.float64)
         counts = np.asarray(tensors["counts"], dtype=np.int64)
-        if weights.shape != (len(self.column_names),) or counts.shape != (2,):
-            raise ValueError(f"weights {weights.shape} and counts {counts.shape}")
         return FittedLinks(self, weights, counts, None, None)
 
     @property

@@ -15,7 +15,7 @@ from grapheraser.execution import resolve_executor
 from grapheraser.links.graph import check_sides
 from grapheraser.links.model import CLOSED_FORM, SHARDS, LinkModel
 from grapheraser.links.shards import LinkEngine
-from grapheraser.models import CustomModel, ModelSpec, resolve_model
+from grapheraser.models import ModelSpec, resolve_model
 from grapheraser.partition import resolve_partitioner
 from grapheraser.training import Engine, TrainingConfig, resolve_engine
 
@@ -64,12 +64,12 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
     else:
         _refuse_shards(arguments)
         model = ModelSpec(CLOSED_FORM)
-    epochs = whole("epochs", owner, arguments["epochs"])
+    training = TrainingConfig(model, whole("epochs", owner, arguments["epochs"]))
     return Settings(
-        training=TrainingConfig(model=model, epochs=epochs),
+        training=training,
         partitioner=resolve_partitioner(arguments["partition"]),
         aggregator=LinkModel(members, sample, sides is not None),
-        engine=_engine(model, str(arguments["device"]), fitted_as),
+        engine=_engine(training, str(arguments["device"]), fitted_as),
         executor=resolve_executor(arguments["executor"]),
         seed=whole("seed", owner, arguments["seed"]),
         device=str(arguments["device"]),
@@ -83,15 +83,13 @@ def _refuse_shards(arguments: Mapping[str, Any]) -> None:
             raise ParameterError.of(name, "LinkEraser", wanted, arguments[name])
 
 
-def _engine(
-    model: ModelSpec | CustomModel, device: str, fitted_as: Mapping[str, Any] | None
-) -> Engine:
-    if model.closed_form:
-        return resolve_engine("cpu", model, "cpu")
+def _engine(config: TrainingConfig, device: str, fitted_as: Mapping[str, Any] | None) -> Engine:
+    if config.model.closed_form:
+        return resolve_engine("cpu", config, "cpu")
     if fitted_as is not None:
-        engine = same_engine("pyg", fitted_as["device"], model, device)
+        engine = same_engine("pyg", fitted_as["device"], config, device)
         return engine if isinstance(engine, MissingEngine) else LinkEngine(device)
-    resolve_engine("pyg", model, device)  # refuses a device that is not there
+    resolve_engine("pyg", config, device)  # refuses a device that is not there
     return LinkEngine(device)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from grapheraser.models.spec import ModelSpec
@@ -99,6 +100,18 @@ def vector(
     return Parameter(role, (name,), (out.count,), initial, out, trained=trained)
 
 
+def layers_of(
+    spec: ModelSpec, num_features: int, num_classes: int, *, heads: int = 1
+) -> list[tuple[int, Units, Units]]:
+    """Of each layer its number, the units that it takes and those that it gives.
+
+    The hidden ones have ``heads``, the last one has one.
+    """
+    hidden = [Units(spec.hidden, heads)] * (spec.depth - 1)
+    units = [Units(num_features), *hidden, Units(num_classes)]
+    return [(i + 1, *pair) for i, pair in enumerate(pairwise(units))]
+
+
 @dataclass(frozen=True)
 class Architecture:
     """The tensors of a model with given options, features and classes.
@@ -144,7 +157,6 @@ class Declaration:
             paper's text.
         architecture: its tensors, from (spec, features, classes).
         module: its PyG module, from (spec, features, classes). Imports torch.
-        hops: how far a node's logits look.
         weighing: how a layer weighs neighbours: by both degrees, by the node's own, or not.
         self_loops: whether a node counts among its own neighbours; beside a mean, in full.
         weighs_edges: whether it uses the weights and the directions of edges.
@@ -154,15 +166,13 @@ class Declaration:
     paper: ModelSpec
     architecture: Callable[[ModelSpec, int, int], Architecture]
     module: Callable[[ModelSpec, int, int], Module]
-    hops: int = 2
     weighing: Callable[[ModelSpec], Weighing] = field(default=lambda spec: "sum")
     self_loops: Callable[[ModelSpec], bool] = field(default=lambda spec: False)
     weighs_edges: bool = False
 
-    @property
-    def reach(self) -> int:
+    def reach(self, spec: ModelSpec) -> int:
         """How many hops away a removal can change logits: degrees of neighbours reach one more."""
-        return self.hops + (1 if self.weighing(self.preset) == "normalised" else 0)
+        return spec.hops + (1 if self.weighing(spec) == "normalised" else 0)
 
 
 def declaration_of(kind: str) -> Declaration:

@@ -1,4 +1,4 @@
-"""GAT: a layer of several attention heads and one of a single head."""
+"""GAT: layers of several attention heads, the last of a single head."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from grapheraser.models.declaration import (
     Parameter,
     Units,
     glorot,
+    layers_of,
     matrix,
     vector,
 )
@@ -21,19 +22,16 @@ def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Archit
 
     With ``skip``, the weights of a node's own row lie beside the others.
     """
-    x, h, c = Units(num_features), Units(spec.hidden, spec.heads), Units(num_classes)
-    return Architecture(
-        inputs=matrix("weight1", _names(spec, 1), h, x, glorot),
-        others=(
-            _attention("att_src1", "conv1.att_src", h),
-            _attention("att_dst1", "conv1.att_dst", h),
-            vector("bias1", "conv1.bias", h, ZEROS),
-            matrix("weight2", _names(spec, 2), c, h, glorot),
-            _attention("att_src2", "conv2.att_src", c),
-            _attention("att_dst2", "conv2.att_dst", c),
-            vector("bias2", "conv2.bias", c, ZEROS),
-        ),
-    )
+    others: list[Parameter] = []
+    for layer, inner, out in layers_of(spec, num_features, num_classes, heads=spec.heads):
+        name = f"conv{layer}"
+        others += [
+            matrix(f"weight{layer}", _names(spec, layer), out, inner, glorot),
+            _attention(f"att_src{layer}", f"{name}.att_src", out),
+            _attention(f"att_dst{layer}", f"{name}.att_dst", out),
+            vector(f"bias{layer}", f"{name}.bias", out, ZEROS),
+        ]
+    return Architecture(others[0], tuple(others[1:]))
 
 
 def _names(spec: ModelSpec, layer: int) -> tuple[str, ...]:
@@ -47,23 +45,23 @@ def _attention(role: str, name: str, out: Units) -> Parameter:
 
 
 def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
-    """Two ``GATConv``."""
+    """``GATConv`` layers."""
     from torch_geometric.nn import GATConv
 
-    from grapheraser.models.modules import TwoConvolutions
+    from grapheraser.models.modules import Convolutions
 
-    def convolution(width_in: int, width_out: int, heads: int) -> GATConv:
+    def convolution(inner: Units, out: Units) -> GATConv:
         return GATConv(
-            width_in,
-            width_out,
-            heads,
+            inner.count,
+            out.size,
+            out.heads,
             dropout=spec.attention_dropout,
             add_self_loops=spec.self_loops,
             residual=spec.skip,
         )
 
-    first = convolution(num_features, spec.hidden, spec.heads)
-    return TwoConvolutions(spec, first, convolution(first.heads * spec.hidden, num_classes, 1))
+    layers = layers_of(spec, num_features, num_classes, heads=spec.heads)
+    return Convolutions(spec, [convolution(inner, out) for _, inner, out in layers])
 
 
 DECLARATION = Declaration(

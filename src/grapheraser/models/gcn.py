@@ -1,4 +1,4 @@
-"""GCN: two graph convolutions."""
+"""GCN: graph convolutions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from grapheraser.models.declaration import (
     Architecture,
     Declaration,
     Module,
-    Units,
+    Parameter,
     glorot,
+    layers_of,
     matrix,
     vector,
 )
@@ -16,27 +17,28 @@ from grapheraser.models.spec import ModelSpec
 
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
-    """Two weights, each with a bias where the spec says so."""
-    x, h, c = Units(num_features), Units(spec.hidden), Units(num_classes)
-    return Architecture(
-        inputs=matrix("weight1", "conv1.lin.weight", h, x, glorot),
-        others=(
-            vector("bias1", "conv1.bias", h, ZEROS, trained=spec.bias),
-            matrix("weight2", "conv2.lin.weight", c, h, glorot),
-            vector("bias2", "conv2.bias", c, ZEROS, trained=spec.bias),
-        ),
-    )
+    """A weight per layer, with a bias where the spec says so."""
+    others: list[Parameter] = []
+    for layer, inner, out in layers_of(spec, num_features, num_classes):
+        name = f"conv{layer}"
+        others += [
+            matrix(f"weight{layer}", f"{name}.lin.weight", out, inner, glorot),
+            vector(f"bias{layer}", f"{name}.bias", out, ZEROS, trained=spec.bias),
+        ]
+    return Architecture(others[0], tuple(others[1:]))
 
 
 def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
-    """Two ``GCNConv``."""
+    """``GCNConv`` layers."""
     from torch_geometric.nn import GCNConv
 
-    from grapheraser.models.modules import TwoConvolutions
+    from grapheraser.models.modules import Convolutions
 
     options = {"add_self_loops": spec.self_loops, "bias": spec.bias}
-    first = GCNConv(num_features, spec.hidden, **options)
-    return TwoConvolutions(spec, first, GCNConv(spec.hidden, num_classes, **options))
+    layers = layers_of(spec, num_features, num_classes)
+    return Convolutions(
+        spec, [GCNConv(inner.count, out.count, **options) for _, inner, out in layers]
+    )
 
 
 DECLARATION = Declaration(

@@ -1,6 +1,8 @@
-"""GIN: each of two layers adds a node's neighbours to it, then applies a two-layer perceptron."""
+"""GIN: each layer adds a node's neighbours to it, then applies a two-layer perceptron."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from grapheraser.models.declaration import (
     ONES,
@@ -18,32 +20,34 @@ from grapheraser.models.spec import ModelSpec
 
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
-    """Two perceptrons; batch norms and a linear head where the spec says so."""
-    x, h, c = Units(num_features), Units(spec.hidden), Units(num_classes)
-    last, bound = (h if spec.linear_head else c), fan_in(spec.hidden)
-    others = [
-        vector("bias1", "conv1.nn.0.bias", h, fan_in(num_features)),
-        matrix("weight2", "conv1.nn.2.weight", h, h),
-        vector("bias2", "conv1.nn.2.bias", h, bound),
-        matrix("weight3", "conv2.nn.0.weight", h, h),
-        vector("bias3", "conv2.nn.0.bias", h, bound),
-        matrix("weight4", "conv2.nn.2.weight", last, h),
-        vector("bias4", "conv2.nn.2.bias", last, bound),
-    ]
-    norms: list[str] = []
-    if spec.batch_norm:
-        norms.append("norm1")
-        others += _norm(1, h)
+    """A perceptron per layer; batch norms and a linear head where the spec says so."""
+    h, c, depth = Units(spec.hidden), Units(num_classes), spec.depth
+    bound, others = fan_in(spec.hidden), list[Parameter]()
+    for layer in range(1, depth + 1):
+        name, role = f"conv{layer}.nn", 2 * layer - 1
+        inner = Units(num_features) if layer == 1 else h
+        out = c if layer == depth and not spec.linear_head else h
+        others += [
+            matrix(f"weight{role}", f"{name}.0.weight", h, inner),
+            vector(f"bias{role}", f"{name}.0.bias", h, fan_in(inner.count)),
+            matrix(f"weight{role + 1}", f"{name}.2.weight", out, h),
+            vector(f"bias{role + 1}", f"{name}.2.bias", out, bound),
+        ]
+    for layer in range(1, depth):
+        others += _norm(spec, layer)
+    norms = depth - 1
     if spec.linear_head:
         others += [matrix("head", "head.weight", c, h), vector("head_bias", "head.bias", c, bound)]
-    if spec.batch_norm and spec.linear_head:
-        norms.append("norm2")
-        others += _norm(2, h)
-    inputs = matrix("weight1", "conv1.nn.0.weight", h, x)
-    return Architecture(inputs, tuple(others), tuple(norms))
+        others += _norm(spec, depth)
+        norms = depth
+    names = [f"norm{layer}" for layer in range(1, norms + 1)] if spec.batch_norm else []
+    return Architecture(others[0], tuple(others[1:]), tuple(names))
 
 
-def _norm(number: int, units: Units) -> list[Parameter]:
+def _norm(spec: ModelSpec, number: int) -> list[Parameter]:
+    units = Units(spec.hidden)
+    if not spec.batch_norm:
+        return []
     return [
         vector(f"scale{number}", f"norm{number}.weight", units, ONES),
         vector(f"shift{number}", f"norm{number}.bias", units, ZEROS),
@@ -51,29 +55,29 @@ def _norm(number: int, units: Units) -> list[Parameter]:
 
 
 def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
-    """Two ``GINConv``, with what comes after each of them."""
+    """``GINConv`` layers, with what comes after each of them."""
     from torch import nn
     from torch_geometric.nn import GINConv
 
-    from grapheraser.models.modules import BatchNorm, TwoConvolutions
+    from grapheraser.models.modules import Convolutions
 
     def perceptron(width_in: int, width_out: int) -> nn.Sequential:
         linear = nn.Linear(width_in, spec.hidden)
         return nn.Sequential(linear, nn.ReLU(), nn.Linear(spec.hidden, width_out))
 
-    def norm() -> nn.Module | None:
-        return BatchNorm(spec.hidden) if spec.batch_norm else None
-
     def convolution(width_in: int, width_out: int) -> nn.Module:
         return GINConv(perceptron(width_in, width_out), aggr="mean" if spec.mean else "add")
 
-    first = convolution(num_features, spec.hidden)
-    if not spec.linear_head:
-        second = convolution(spec.hidden, num_classes)
-        return TwoConvolutions(spec, first, second, norm1=norm())
-    second = convolution(spec.hidden, spec.hidden)
-    head = nn.Linear(spec.hidden, num_classes)
-    return TwoConvolutions(spec, first, second, norm1=norm(), norm2=norm(), head=head)
+    last = spec.hidden if spec.linear_head else num_classes
+    widths = [num_features, *[spec.hidden] * (spec.depth - 1), last]
+    layers = [convolution(inner, out) for inner, out in pairwise(widths)]
+    norms = len(layers) if spec.linear_head else len(layers) - 1
+    return Convolutions(
+        spec,
+        layers,
+        norms=[nn.BatchNorm1d(spec.hidden) for _ in range(norms)] if spec.batch_norm else (),
+        head=nn.Linear(spec.hidden, num_classes) if spec.linear_head else None,
+    )
 
 
 DECLARATION = Declaration(

@@ -1,4 +1,4 @@
-"""MLP: three linear layers that never look at the edges, the baseline without structure."""
+"""MLP: linear layers that never look at the edges, the baseline without structure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from grapheraser.models.declaration import (
     Architecture,
     Declaration,
     Module,
+    Parameter,
     Units,
     fan_in,
     matrix,
@@ -15,26 +16,26 @@ from grapheraser.models.spec import ModelSpec
 
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
-    """Three weights with their biases."""
-    x, h, c = Units(num_features), Units(spec.hidden), Units(num_classes)
-    second = Units(spec.second_hidden or spec.hidden)
-    return Architecture(
-        inputs=matrix("weight1", "lin1.weight", h, x),
-        others=(
-            vector("bias1", "lin1.bias", h, fan_in(num_features)),
-            matrix("weight2", "lin2.weight", second, h),
-            vector("bias2", "lin2.bias", second, fan_in(h.count)),
-            matrix("weight3", "lin3.weight", c, second),
-            vector("bias3", "lin3.bias", c, fan_in(second.count)),
-        ),
-    )
+    """A weight with its bias per layer."""
+    widths = [num_features, *hidden_widths(spec), num_classes]
+    others: list[Parameter] = []
+    for layer in range(1, spec.depth + 1):
+        inner, out = Units(widths[layer - 1]), Units(widths[layer])
+        weight = matrix(f"weight{layer}", f"lin{layer}.weight", out, inner)
+        others += [weight, vector(f"bias{layer}", f"lin{layer}.bias", out, fan_in(inner.count))]
+    return Architecture(others[0], tuple(others[1:]))
+
+
+def hidden_widths(spec: ModelSpec) -> list[int]:
+    """The widths of the hidden layers."""
+    return [spec.hidden, *[spec.second_hidden or spec.hidden] * spec.depth][: spec.depth - 1]
 
 
 def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
-    """Three linear layers."""
+    """Linear layers."""
     from grapheraser.models.modules import Perceptron
 
-    return Perceptron(spec, num_features, num_classes)
+    return Perceptron(spec, [num_features, *hidden_widths(spec), num_classes])
 
 
 DECLARATION = Declaration(
@@ -44,5 +45,4 @@ DECLARATION = Declaration(
     ),
     architecture=architecture,
     module=module,
-    hops=0,
 )

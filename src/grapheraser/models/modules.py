@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from grapheraser.models.declaration import declaration_of
 from grapheraser.models.spec import ModelSpec
@@ -42,59 +45,84 @@ class BuiltIn(nn.Module):
         return F.dropout(_ACTIVATIONS[self.spec.activation](h), self.spec.dropout, self.training)
 
 
-class TwoConvolutions(BuiltIn):
-    """Two message-passing layers; after the second, a linear head if there is one."""
+class Convolutions(BuiltIn):
+    """Message-passing layers ``conv1``, ``conv2``..., each but the last followed by its norm.
+
+    Where there is a linear ``head``, the last one's norm and the head follow as well.
+    """
 
     def __init__(
         self,
         spec: ModelSpec,
-        conv1: nn.Module,
-        conv2: nn.Module,
+        layers: Sequence[nn.Module],
         *,
-        norm1: nn.Module | None = None,
-        norm2: nn.Module | None = None,
+        norms: Sequence[nn.Module] = (),
         head: nn.Module | None = None,
     ) -> None:
         super().__init__(spec)
-        self.conv1, self.norm1 = conv1, norm1 or nn.Identity()
-        self.conv2, self.norm2 = conv2, norm2 or nn.Identity()
+        for number, layer in enumerate(layers, start=1):
+            self.add_module(f"conv{number}", layer)
+            norm = norms[number - 1] if number <= len(norms) else nn.Identity()
+            self.add_module(f"norm{number}", norm)
         self.head = head
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         edges = (edge_index,) if edge_weight is None else (edge_index, edge_weight)
-        h = self._activate(self.norm1(self.conv1(self._input(x), *edges)))
-        logits: Tensor = self.conv2(h, *edges)
-        if self.head is not None:
-            logits = self.head(self._activate(self.norm2(logits)))
-        return logits
+        h, depth = self._input(x), self.spec.depth
+        for number in range(1, depth + 1):
+            h = self.get_submodule(f"conv{number}")(h, *edges)
+            if number < depth or self.head is not None:
+                h = self._activate(self.get_submodule(f"norm{number}")(h))
+        return h if self.head is None else self.head(h)
 
 
 class Perceptron(BuiltIn):
-    """Three linear layers."""
+    """Linear layers ``lin1``, ``lin2``..."""
 
-    def __init__(self, spec: ModelSpec, num_features: int, num_classes: int) -> None:
+    def __init__(self, spec: ModelSpec, widths: Sequence[int]) -> None:
         super().__init__(spec)
-        second = spec.second_hidden or spec.hidden
-        self.lin1 = nn.Linear(num_features, spec.hidden)
-        self.lin2 = nn.Linear(spec.hidden, second)
-        self.lin3 = nn.Linear(second, num_classes)
+        for number, (inner, out) in enumerate(pairwise(widths), start=1):
+            self.add_module(f"lin{number}", nn.Linear(inner, out))
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         del edge_index
-        h = self._activate(self.lin1(self._input(x)))
-        logits: Tensor = self.lin3(self._activate(self.lin2(h)))
-        return logits
+        h, depth = self._input(x), self.spec.depth
+        for number in range(1, depth + 1):
+            h = self.get_submodule(f"lin{number}")(h)
+            if number < depth:
+                h = self._activate(h)
+        return h
 
 
-class BatchNorm(nn.BatchNorm1d):
-    """Batch norm that also takes a single row, whose variance is 0: deletions can leave one."""
+def accept_few_rows(module: nn.Module) -> None:
+    """Let every batch norm in a module train on a single row: deletions can leave one.
 
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or len(x) > 1:
-            return super().forward(x)
-        # As `running * (1 - momentum) + row * momentum`, with these roundings.
-        old = 1 - (self.momentum or 0.0)
-        with torch.no_grad():
-            self.get_buffer("running_mean").mul_(old).add_(x[0], alpha=1 - old)
-            self.get_buffer("running_var").mul_(old)
-        return torch.zeros_like(x) * self.weight + self.bias
+    Its variance is taken as 0, where PyTorch refuses it. Two rows and more are as ever.
+    """
+    for part in module.modules():
+        if isinstance(part, _BatchNorm):
+            part.forward = partial(_normalised, part)  # type: ignore[method-assign]
+
+
+def _normalised(norm: _BatchNorm, x: Tensor) -> Tensor:
+    channels = x.size(1) if x.dim() > 1 else 0
+    if not norm.training or x.numel() > channels:
+        out: Tensor = type(norm).forward(norm, x)
+        return out
+    if norm.track_running_stats and x.numel():
+        _follow(norm, x.detach().reshape(-1))
+    centred = torch.zeros_like(x)
+    if not norm.affine:
+        return centred
+    shape = (1, channels, *[1] * (x.dim() - 2))
+    return centred * norm.weight.reshape(shape) + norm.bias.reshape(shape)
+
+
+def _follow(norm: _BatchNorm, row: Tensor) -> None:
+    """Bring the running statistics up to a single row: its own mean, no variance."""
+    counter = norm.get_buffer("num_batches_tracked").add_(1)
+    share = 1 / float(counter) if norm.momentum is None else norm.momentum
+    # As `running * (1 - momentum) + row * momentum`, with these roundings.
+    old = 1 - share
+    norm.get_buffer("running_mean").mul_(old).add_(row, alpha=1 - old)
+    norm.get_buffer("running_var").mul_(old)

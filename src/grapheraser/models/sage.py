@@ -1,4 +1,4 @@
-"""GraphSAGE: two layers, each a mean over neighbours beside the node's own row."""
+"""GraphSAGE: layers, each a mean over neighbours beside the node's own row."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from grapheraser.models.declaration import (
     Architecture,
     Declaration,
     Module,
-    Units,
+    Parameter,
     fan_in,
+    layers_of,
     matrix,
     vector,
 )
@@ -16,25 +17,25 @@ from grapheraser.models.spec import ModelSpec
 
 def architecture(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
     """Pairs of weights, of the neighbours' mean and of the node itself, with one bias each."""
-    x, h, c = Units(num_features), Units(spec.hidden), Units(num_classes)
-    return Architecture(
-        inputs=matrix("weight1", ("conv1.lin_l.weight", "conv1.lin_r.weight"), h, x),
-        others=(
-            vector("bias1", "conv1.lin_l.bias", h, fan_in(num_features)),
-            matrix("weight2", ("conv2.lin_l.weight", "conv2.lin_r.weight"), c, h),
-            vector("bias2", "conv2.lin_l.bias", c, fan_in(spec.hidden)),
-        ),
-    )
+    others: list[Parameter] = []
+    for layer, inner, out in layers_of(spec, num_features, num_classes):
+        name = f"conv{layer}"
+        weights = (f"{name}.lin_l.weight", f"{name}.lin_r.weight")
+        others += [
+            matrix(f"weight{layer}", weights, out, inner),
+            vector(f"bias{layer}", f"{name}.lin_l.bias", out, fan_in(inner.count)),
+        ]
+    return Architecture(others[0], tuple(others[1:]))
 
 
 def module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
-    """Two ``SAGEConv``."""
+    """``SAGEConv`` layers."""
     from torch_geometric.nn import SAGEConv
 
-    from grapheraser.models.modules import TwoConvolutions
+    from grapheraser.models.modules import Convolutions
 
-    first = SAGEConv(num_features, spec.hidden)
-    return TwoConvolutions(spec, first, SAGEConv(spec.hidden, num_classes))
+    layers = layers_of(spec, num_features, num_classes)
+    return Convolutions(spec, [SAGEConv(inner.count, out.count) for _, inner, out in layers])
 
 
 DECLARATION = Declaration(

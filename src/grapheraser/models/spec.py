@@ -12,20 +12,25 @@ from grapheraser.models.constants import ACTIVATION_CODES
 KINDS = ("gcn", "sage", "gat", "gin", "mlp")
 # Models without shards: the closed-form members of the pool that they consist of; None: all.
 CLOSED_FORM: dict[str, tuple[str, ...] | None] = {"sgc": ("features",), "closed-form": None}
+# What the kernels of the engines are written for; other numbers of layers go through PyG modules.
+MOST_LAYERS = 32
+USUAL_LAYERS = {kind: 3 if kind == "mlp" else 2 for kind in KINDS}
 _FLAGS = ("self_loops", "bias", "mean", "skip", "batch_norm", "linear_head", "all_columns")
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A built-in model: two message-passing layers (``mlp``: three linear ones).
+    """A built-in model: two message-passing layers (``mlp``: three linear ones), unless it says.
 
     ``sgc`` and ``closed-form`` are solved for, not trained, and have none of the options below.
 
     Attributes:
         kind: gcn, sage, gat, gin, mlp, sgc or closed-form.
         hidden: width of the hidden layers; per head for gat.
-        second_hidden: width of mlp's second hidden layer, where it differs from ``hidden``.
-        heads: attention heads of gat's first layer; its second has one.
+        layers: how many; None: two, or mlp's three. Other numbers train on engine ``pyg`` alone.
+        second_hidden: width of mlp's hidden layers after the first, where it differs from
+            ``hidden``.
+        heads: attention heads of gat's layers; its last has one.
         activation: after every hidden layer: relu, elu or none.
         dropout: on hidden units, while training.
         input_dropout: on the input features, while training.
@@ -36,7 +41,7 @@ class ModelSpec:
             which grows with the degree.
         skip: whether gat's layers add a linear map of a node's own row (PyG's ``residual``).
         batch_norm: after gin's message-passing layers, before the activation.
-        linear_head: whether gin's second layer ends in ``hidden`` units and a linear classifier
+        linear_head: whether gin's last layer ends in ``hidden`` units and a linear classifier
             (with batch norm, activation and dropout between) instead of in the classes.
         all_columns: keep the weights of feature columns that no node of the shard has. By default
             they are left out: they would carry nothing but initial noise.
@@ -45,6 +50,7 @@ class ModelSpec:
 
     kind: str
     hidden: int = 64
+    layers: int | None = None
     second_hidden: int | None = None
     heads: int = 1
     activation: str = "relu"
@@ -68,10 +74,14 @@ class ModelSpec:
         for name in ("hidden", "heads", "second_hidden"):
             if given[name] is not None:
                 object.__setattr__(self, name, whole(name, owner, given[name], 1))
+        if self.layers is not None:
+            object.__setattr__(self, "layers", whole("layers", owner, self.layers, 1, MOST_LAYERS))
         for name in ("dropout", "input_dropout", "attention_dropout"):
             real(name, owner, given[name], 0, below=1)
         for name in _FLAGS:
             object.__setattr__(self, name, flag(name, owner, given[name]))
+        if self.layers == USUAL_LAYERS.get(self.kind):
+            object.__setattr__(self, "layers", None)  # the same model is the same value
         real("lr", owner, self.lr, above=0)
         real("weight_decay", owner, self.weight_decay, 0)
 
@@ -79,6 +89,16 @@ class ModelSpec:
     def closed_form(self) -> bool:
         """Whether the model is solved for instead of trained: closed-form members, no shards."""
         return self.kind in CLOSED_FORM
+
+    @property
+    def depth(self) -> int:
+        """The number of layers."""
+        return USUAL_LAYERS.get(self.kind, 0) if self.layers is None else self.layers
+
+    @property
+    def hops(self) -> int:
+        """How far a node's logits look."""
+        return 0 if self.kind == "mlp" else self.depth
 
     @property
     def members(self) -> tuple[str, ...] | None:

@@ -24,8 +24,8 @@ def pretrained_gnn(graph: Graph, seed: int) -> NDArray[np.float32]:
     """Hidden units ``[n, 32]`` of a GraphSAGE trained on the labels, by position."""
     spec = ModelSpec("sage", hidden=DIMENSIONS)
     task = ShardTask(0, graph, derive(seed, "partition", "pretrained"))
-    engine = resolve_engine("auto", spec, "cpu")
-    weights = engine.train(task, TrainingConfig(spec, epochs=_EPOCHS))
+    config = TrainingConfig(spec, epochs=_EPOCHS)
+    weights = resolve_engine("auto", config, "cpu").train(task, config)
     own, around, bias = (
         weights.tensors[f"conv1.{name}"].astype(np.float32)
         for name in ("lin_r.weight", "lin_l.weight", "lin_l.bias")

@@ -15,6 +15,7 @@ from typing import Any
 
 from grapheraser.canonical import canonical_json, digest_of
 from grapheraser.errors import VerificationError
+from grapheraser.receipts.form import check_types
 
 FORMAT = "grapheraser-receipt-1"
 # What the receipts of a format consist of, and the records of shards in them. A later format may
@@ -128,6 +129,7 @@ class Receipt:
             _check_names(fields, names)
             for record in fields["shards"]:
                 _check_names(record, of_shards)
+            check_types(fields)
             fields["shards"] = tuple(ShardRecord(**record) for record in fields["shards"])
             receipt = cls(**fields)
             is_canonical = receipt.to_json() == text.removesuffix("\n")

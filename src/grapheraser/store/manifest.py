@@ -31,6 +31,7 @@ from grapheraser.errors import (
 from grapheraser.receipts import Receipt, Receipts, Stored
 from grapheraser.store.files import TEMPORARY, read_checked, read_plain
 from grapheraser.store.pages import GRAPH, SHARDS, page_digests, page_file, read_index
+from grapheraser.store.schema import check_manifest
 
 MANIFEST, LOCK = "run.json", ".lock"
 # There while a save changes the folder, and after one that did not finish.
@@ -74,6 +75,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
             f"{VERSION}.",
             hint=f"use the release of grapheraser that wrote it, or {OVERWRITE}",
         )
+    check_manifest(manifest, str(path / MANIFEST))
     return manifest
 
 
@@ -197,22 +199,12 @@ def named_pages(path: Path, manifest: dict[str, Any]) -> set[bytes]:
     """The digests of all files of pages."""
     found: set[bytes] = set()
     for part, kind in (("graph", GRAPH), ("partition", SHARDS)):
-        try:
-            content = read_part(path, manifest[part]["file"], manifest[part]["sha256"])
-        except (KeyError, TypeError) as error:
-            raise CorruptRunError(f"{path / MANIFEST}: names no {part} ({error!r}).") from error
+        content = read_part(path, manifest[part]["file"], manifest[part]["sha256"])
         found.update(page_digests(read_index(content, kind)))
     return found
 
 
 def direct_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
     """The files that a manifest names itself, with their digests."""
-    try:
-        parts = [manifest[name] for name in ("graph", "partition", "aggregator")]
-        parts += manifest["shards"].values()
-        files = {part["file"]: part["sha256"] for part in parts}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise CorruptRunError(f"{path / MANIFEST}: a part is missing ({error!r}).") from error
-    if not all(isinstance(text, str) for pair in files.items() for text in pair):
-        raise CorruptRunError(f"{path / MANIFEST}: names and digests of files are text.")
-    return files
+    parts = [manifest[name] for name in ("graph", "partition", "aggregator")]
+    return {part["file"]: part["sha256"] for part in (*parts, *manifest["shards"].values())}

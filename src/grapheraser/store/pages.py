@@ -190,7 +190,8 @@ def read_index(content: bytes, kind: np.dtype[np.void]) -> NDArray[np.void]:
     except ValueError as error:
         raise CorruptRunError(f"not an index of pages ({error}).") from error
     rest = content[buffer.tell() :]
-    if version != (1, 0) or fortran or dtype != kind or len(rest) != kind.itemsize * shape[0]:
+    flat = version == (1, 0) and len(shape) == 1 and not fortran
+    if not flat or dtype != kind or len(rest) != kind.itemsize * shape[0]:
         raise CorruptRunError("not an index of pages.")
     return np.frombuffer(rest, dtype=kind)
 

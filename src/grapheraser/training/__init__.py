@@ -4,6 +4,7 @@ from grapheraser.training.check import check_weights
 from grapheraser.training.engine import ENGINES, Engine, StackingEngine, resolve_engine
 from grapheraser.training.inference.posteriors import shard_posteriors
 from grapheraser.training.task import (
+    EarlyStopping,
     ShardTask,
     ShardWeights,
     TrainingConfig,
@@ -11,13 +12,16 @@ from grapheraser.training.task import (
     joined_digest,
     tensor_digests,
 )
+from grapheraser.training.training import Training
 
 __all__ = [
     "ENGINES",
+    "EarlyStopping",
     "Engine",
     "ShardTask",
     "ShardWeights",
     "StackingEngine",
+    "Training",
     "TrainingConfig",
     "check_weights",
     "digest_tensors",

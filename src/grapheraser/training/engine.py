@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Protocol, runtime_checkable
 
 from grapheraser.errors import ParameterError
-from grapheraser.models import CustomModel, Model
+from grapheraser.models import CustomModel
 from grapheraser.registry import Registry
 from grapheraser.training import cpu, cuda
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig, built_in
@@ -79,15 +79,16 @@ ENGINES.add("cpu", lambda device: CpuEngine())
 ENGINES.add("cuda", CudaEngine)
 
 
-def resolve_engine(engine: str, model: Model, device: str) -> Engine:
-    """The engine of that name, or for ``auto`` the fastest that can train this model there."""
+def resolve_engine(engine: str, config: TrainingConfig, device: str) -> Engine:
+    """The engine of that name, or for ``auto`` the fastest that can train this there."""
     kind = _device_kind(device)
     if engine == "auto":
-        engine = "pyg" if isinstance(model, CustomModel) or kind not in ("cpu", "cuda") else kind
+        slow = isinstance(config.model, CustomModel) or bool(config.beyond_kernels)
+        engine = "pyg" if slow or kind not in ("cpu", "cuda") else kind
         if engine == "cuda" and find_spec("triton") is None:
             engine = "pyg"
     if engine in ("cpu", "cuda"):
-        built_in(model, engine)
+        built_in(config, engine)
         if kind != engine:
             raise ParameterError(f"engine '{engine}' can't run on device {device!r}.")
     return ENGINES.get(engine)(device)

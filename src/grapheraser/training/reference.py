@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from grapheraser.errors import ParameterError
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import CustomModel, Model, initial_weights
-from grapheraser.models.modules import build_module
+from grapheraser.models.modules import accept_few_rows, build_module
 from grapheraser.seeding import derive
 from grapheraser.training.edge_arguments import edge_tensors, taken
-from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.objective import objective_of, optimizer_of
+from grapheraser.training.stopping import Stopping, held_out
+from grapheraser.training.task import EarlyStopping, ShardTask, ShardWeights, TrainingConfig
 
 # PyTorch draws dropout masks from one generator per process: one shard at a time may own it.
 _torch_generator = threading.RLock()
@@ -31,26 +32,53 @@ _NO_WEIGHTS = ("num_batches_tracked", ".eps")
 
 
 def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu") -> ShardWeights:
-    """Train one shard model on its own subgraph, full batch, with Adam."""
+    """Train one shard model on its own subgraph, full batch."""
     columns = task.columns(config.model)
     x, edge_index = shard_tensors(task.graph, columns, device)
     carried = edge_tensors(task.graph, device)
-    y = torch.from_numpy(task.graph.y.copy()).to(device)
+    labels, num_classes = task.graph.y, task.graph.num_classes
+    objective = objective_of(config, labels, num_classes)
+    y, kept_back = _targets(task, config.early_stopping, device)
     with reproducible(task.seed):
         module = initial_module(task, config.model, columns).to(device)
+        accept_few_rows(module)
         carried = taken(module, carried)
-        optimizer = torch.optim.Adam(
-            module.parameters(), lr=config.model.lr, weight_decay=config.model.weight_decay
-        )
+        optimizer = optimizer_of(config, module)
+        stopping = None
+        if config.early_stopping is not None and kept_back is not None:
+            held_out = kept_back
+            stopping = Stopping(
+                config.early_stopping,
+                module,
+                lambda: objective(module(x, edge_index, **carried), held_out),
+            )
         module.train()
         for _ in range(config.epochs):
             optimizer.zero_grad()
             scores: Tensor = module(x, edge_index, **carried)
-            _check_scores(scores, len(x), task.graph.num_classes)
-            loss = F.cross_entropy(scores, y, ignore_index=UNLABELLED)
+            _check_scores(scores, len(x), num_classes)
+            loss = objective(scores, y)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
+            if stopping is not None and stopping.is_over():
+                break
+        if stopping is not None:
+            stopping.restore()
     return ShardWeights(columns, tensors_of(module, config.model))
+
+
+def _targets(
+    task: ShardTask, early_stopping: EarlyStopping | None, device: str
+) -> tuple[Tensor, Tensor | None]:
+    """The labels to learn from, and those that are held out, if any."""
+    y = task.graph.y.copy()
+    if early_stopping is None:
+        return torch.from_numpy(y).to(device), None
+    out = held_out(task, early_stopping.share)
+    if not out.any():
+        return torch.from_numpy(y).to(device), None
+    learned, kept_back = np.where(out, UNLABELLED, y), np.where(out, y, UNLABELLED)
+    return torch.from_numpy(learned).to(device), torch.from_numpy(kept_back).to(device)
 
 
 def _check_scores(scores: Tensor, num_nodes: int, num_classes: int) -> None:

@@ -3,17 +3,51 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.checks import whole
+from grapheraser.checks import real, whole
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.models import Model, ModelSpec
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch.optim import Optimizer
+
+MakeOptimizer: TypeAlias = "Callable[[Iterable[nn.Parameter]], Optimizer]"
+LossFunction: TypeAlias = "Callable[[Tensor, Tensor], Tensor]"
+ClassWeights: TypeAlias = str | tuple[tuple[int, float], ...] | tuple[float, ...]
+# The first of each is what the kernels of the engines are written for.
+OPTIMIZERS = ("adam", "adamw", "sgd")
+LOSSES = ("cross_entropy", "nll")
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """Stop training once the loss on held-out training nodes of the shard gets no better.
+
+    A keyed hash of a node's id decides whether it is held out, so that forgetting one node leaves
+    the others where they are. Held-out nodes take part in message passing, without a loss.
+
+    Attributes:
+        patience: after so many epochs without a smaller loss.
+        share: of the shard's labelled nodes to hold out.
+    """
+
+    patience: int = 20
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        patience = whole("patience", "EarlyStopping", self.patience, 1)
+        object.__setattr__(self, "patience", patience)
+        share = real("share", "EarlyStopping", self.share, above=0, below=1)
+        object.__setattr__(self, "share", share)
 
 
 @dataclass(frozen=True)
@@ -22,23 +56,47 @@ class TrainingConfig:
 
     Attributes:
         model: a built-in architecture or a user's own, with its learning rate and weight decay.
-        epochs: full-batch steps of Adam.
+        epochs: full-batch steps.
+        optimizer: a name, or a function from a module's parameters.
+        loss: a name, or a function of the scores and labels of labelled nodes.
+        class_weights: ``"balanced"``, pairs of a class and its weight, or one weight per class.
+        early_stopping: when to stop before all epochs are done.
     """
 
     model: Model
     epochs: int = 100
+    optimizer: str | MakeOptimizer = OPTIMIZERS[0]
+    loss: str | LossFunction = LOSSES[0]
+    class_weights: ClassWeights | None = None
+    early_stopping: EarlyStopping | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epochs", whole("epochs", "TrainingConfig", self.epochs, 1))
 
+    @property
+    def beyond_kernels(self) -> tuple[str, ...]:
+        """What only the reference loop can do, in words."""
+        model, found = self.model, []
+        if isinstance(model, ModelSpec) and model.layers is not None:
+            found.append(f"layers={model.layers}")
+        for name, usual in (("optimizer", OPTIMIZERS[0]), ("loss", LOSSES[0])):
+            value = getattr(self, name)
+            if value != usual:
+                found.append(f"{name}={value!r}" if isinstance(value, str) else f"own {name}")
+        given = (name for name in ("class_weights", "early_stopping") if getattr(self, name))
+        return (*found, *given)
 
-def built_in(model: Model, engine: str) -> ModelSpec:
-    """The model, for an engine that trains the built-in ones only."""
-    if isinstance(model, ModelSpec):
-        return model
-    raise ParameterError(
-        f"engine '{engine}' trains the built-in models only.", hint="use engine='pyg' or 'auto'."
-    )
+
+def built_in(config: TrainingConfig, engine: str) -> ModelSpec:
+    """The model, for an engine whose kernels train the built-in ones with Adam only."""
+    beyond = config.beyond_kernels
+    if not isinstance(config.model, ModelSpec):
+        beyond, can = (), "trains the built-in models only"
+    elif beyond:
+        can = f"can't train with {', '.join(beyond)}"
+    else:
+        return config.model
+    raise ParameterError(f"engine '{engine}' {can}.", hint="use engine='pyg' or 'auto'.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser import graph as graphs
-from grapheraser.aggregation.sample.view import FANOUT, SEEN, moved, seen_ids, sees, thinning
+from grapheraser.aggregation.sample.view import FANOUT, most_seen, moved, seen_ids, sees, thinning
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.errors import GraphEraserError
 from grapheraser.training.inference.gather import NO_FEATURES, gather_field
@@ -31,13 +31,13 @@ def seen(graph: ge.Graph, node: int, seed: int) -> tuple[object, ...]:
 
 def ids_seen(graph: ge.Graph, nodes: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     at = graph.positions(nodes)
-    return seen_ids(gather_field(graph, at, thinning(seed), features=NO_FEATURES))
+    return seen_ids(gather_field(graph, at, thinning(seed), features=NO_FEATURES), 2)
 
 
 def test_a_node_sees_no_more_than_allowed_and_all_of_it_is_real() -> None:
     graph = small_graph(n=60, ties=4)
     found = ids_seen(graph, graph.ids, 0)
-    assert found.shape == (graph.num_nodes, SEEN)
+    assert found.shape == (graph.num_nodes, most_seen(2))
     assert graph.degree.max() > FANOUT
     for position, row in enumerate(found):
         near = counted(graph, position, *thinning(0))

@@ -32,7 +32,7 @@ def test_threads_and_company_do_not_change_a_bit(name: str) -> None:
     config = TrainingConfig(PRESETS[name], epochs=5)
     tasks = [random_task(10 + seed, seed) for seed in range(6)]
     alone = [train_shard(task, config).digest for task in tasks]
-    train = partial(resolve_engine("cpu", config.model, "cpu").train, config=config)
+    train = partial(resolve_engine("cpu", config, "cpu").train, config=config)
     for executor in (LocalExecutor(1), LocalExecutor(4)):
         for order in (range(6), range(6)[::-1]):
             found = executor.map(train, [tasks[i] for i in order], names=order)

@@ -21,7 +21,9 @@ from grapheraser.training.inference.gather import WHOLE, Bound, gather_field
 from grapheraser.training.inference.posteriors import asked_posteriors, posteriors
 from tests.strategies import small_graph, with_edge_values
 from tests.training.inference.oracle import bounded_edges
-from tests.training.variants import VARIANTS
+from tests.training.variants import DEEP, VARIANTS
+
+EVERY = VARIANTS | DEEP
 
 
 @functools.cache
@@ -46,7 +48,7 @@ def random_weights(
         if name.endswith("bias") or name.startswith("norm"):
             shape = tensors[name].shape
             tensors[name] = rng.uniform(0.5, 1.5, size=shape).astype(np.float32)
-        if name in ("norm1.weight", "norm2.weight"):
+        if name.startswith("norm") and name.endswith(".weight"):
             width, norm = len(tensors[name]), name.split(".")[0]
             tensors[f"{norm}.running_mean"] = rng.normal(size=width).astype(np.float32)
             tensors[f"{norm}.running_var"] = rng.uniform(0.5, 2, size=width).astype(np.float32)
@@ -81,9 +83,9 @@ def module_posteriors(
 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", EVERY)
 def test_equal_the_pyg_module_on_the_whole_graph(name: str) -> None:
-    graph, spec = random_graph(), VARIANTS[name]
+    graph, spec = random_graph(), EVERY[name]
     weights = all_weights(spec, graph)
     found = posteriors(spec, weights, graph, np.arange(graph.num_nodes))
     assert found.shape == (3, graph.num_nodes, graph.num_classes)
@@ -93,24 +95,24 @@ def test_equal_the_pyg_module_on_the_whole_graph(name: str) -> None:
         np.testing.assert_allclose(found[shard], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", EVERY)
 @settings(max_examples=25, deadline=None)
 @given(rows=st.lists(st.integers(0, 59), max_size=20))
 def test_a_row_has_the_same_bits_whatever_else_is_asked_for(name: str, rows: list[int]) -> None:
-    graph, spec = random_graph(), VARIANTS[name]
+    graph, spec = random_graph(), EVERY[name]
     weights = all_weights(spec, graph)[:2]
     everything = posteriors(spec, weights, graph, np.arange(graph.num_nodes))
     some = posteriors(spec, weights, graph, np.array(rows, dtype=np.int64))
     assert some.tobytes() == everything[:, rows].tobytes()
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_removal_changes_no_row_beyond_the_declared_reach(name: str) -> None:
-    graph, spec = random_graph(n=300), VARIANTS[name]
+    graph, spec = random_graph(n=300), EVERY[name]
     weights = all_weights(spec, graph)[1:2]
     gone = int(graph.ids[graph.degree == 2][0])
     rest = graph.without(Nodes([gone]))
-    near = graph.within_hops(graph.positions([gone]), declaration_of(spec.kind).reach)
+    near = graph.within_hops(graph.positions([gone]), declaration_of(spec.kind).reach(spec))
     far = np.setdiff1d(graph.ids, graph.ids[near])
     before = posteriors(spec, weights, graph, graph.positions(far))
     after = posteriors(spec, weights, rest, rest.positions(far))
@@ -120,13 +122,14 @@ def test_a_removal_changes_no_row_beyond_the_declared_reach(name: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 @pytest.mark.parametrize("bound", [WHOLE, Bound(3, 11)], ids=["whole", "bounded"])
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", EVERY)
 def test_each_node_hears_the_pyg_modules_of_the_shards_it_asks(name: str, bound: Bound) -> None:
-    graph, spec = random_graph(), VARIANTS[name]
+    graph, spec = random_graph(), EVERY[name]
     weights = dict(zip((0, 4, 9), all_weights(spec, graph), strict=True))
     asked = np.random.default_rng(5).permuted([[0, 4, 9, -1]] * graph.num_nodes, axis=1)
     asked = asked[:, :3].astype(np.int32)
-    gathered = gather_field(graph, np.arange(graph.num_nodes), bound)
+    hops = max(2, spec.hops)
+    gathered = gather_field(graph, np.arange(graph.num_nodes), bound, hops=hops)
     found = asked_posteriors(spec, weights, gathered, asked, graph.num_classes)
     edges = bounded_edges(graph, min(bound.most, graph.num_nodes), bound.key)
     for shard, shard_weights in weights.items():
@@ -136,20 +139,21 @@ def test_each_node_hears_the_pyg_modules_of_the_shards_it_asks(name: str, bound:
     assert (found[asked < 0] == 0).all()
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PRESETS | DEEP)
 @settings(max_examples=10, deadline=None)
 @given(rows=st.lists(st.integers(0, 59), max_size=20), seed=st.integers(0, 99))
 def test_an_answer_has_the_same_bits_whatever_else_is_asked(
     name: str, rows: list[int], seed: int
 ) -> None:
-    graph, spec = random_graph(), PRESETS[name]
+    graph, spec = random_graph(), EVERY[name]
     weights = dict(enumerate(all_weights(spec, graph)))
+    hops = max(2, spec.hops)
     every, bound = np.arange(graph.num_nodes), Bound(4, 1)
     all_asked = np.tile(np.arange(3, dtype=np.int32), (graph.num_nodes, 1))
-    gathered = gather_field(graph, every, bound)
+    gathered = gather_field(graph, every, bound, hops=hops)
     everything = asked_posteriors(spec, weights, gathered, all_asked, graph.num_classes)
     asked = np.random.default_rng(seed).integers(-1, 3, size=(len(rows), 1)).astype(np.int32)
-    gathered = gather_field(graph, np.array(rows, dtype=np.int64), bound)
+    gathered = gather_field(graph, np.array(rows, dtype=np.int64), bound, hops=hops)
     some = asked_posteriors(spec, weights, gathered, asked, graph.num_classes)
     for row, shard, answer in zip(rows, asked[:, 0], some[:, 0], strict=True):
         expected = everything[row, shard] if shard >= 0 else np.zeros_like(answer)
@@ -180,6 +184,17 @@ def test_several_threads_give_the_same_bits_as_one(
     assert several.tobytes() == one.tobytes()
 
 
+@pytest.mark.parametrize("name", VARIANTS)
+def test_layer_by_layer_gives_the_bits_of_the_fused_passes(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, spec = random_graph(), VARIANTS[name]
+    weights, rows = all_weights(spec, graph)[:2], np.arange(0, graph.num_nodes, 3)
+    fused = posteriors(spec, weights, graph, rows)
+    monkeypatch.setattr(inference.forward, spec.kind, inference.deep)
+    assert posteriors(spec, weights, graph, rows).tobytes() == fused.tobytes()
+
+
 def test_no_positions_and_no_shards_are_empty() -> None:
     graph, spec = random_graph(), PRESETS["gcn"]
     assert posteriors(spec, [], graph, np.arange(3)).shape == (0, 3, 4)
@@ -189,12 +204,12 @@ def test_no_positions_and_no_shards_are_empty() -> None:
 
 @pytest.mark.parametrize("most", [2, 10**6])
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("gcn")])
+@pytest.mark.parametrize("name", [name for name in EVERY if name.startswith("gcn")])
 def test_posteriors_along_weighted_and_directed_edges_are_those_of_pyg(
     name: str, directed: bool, most: int
 ) -> None:
     graph = with_edge_values(small_graph(5, ties=4), directed=directed)
-    spec = VARIANTS[name]
+    spec = EVERY[name]
     weights = reference.train_shard(ShardTask(0, graph, 1), TrainingConfig(spec, epochs=5))
     module = build_module(spec, len(weights.columns), graph.num_classes)
     reference.load_tensors(module, weights.tensors).eval()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
+from grapheraser.aggregation.form import Tensors
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import log_normalise_rows
@@ -57,7 +58,10 @@ class Member(Protocol):
     ) -> FittedMember:
         """Exactly what ``fit(ensemble, sample)`` would return, from what the change touched."""
 
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedMember:
+    def check_tensors(self, tensors: Tensors, ensemble: Ensemble, sample: Ids) -> None:
+        """Raise `CorruptRunError` unless these can be the tensors of the fitted member."""
+
+    def restore(self, tensors: Tensors) -> FittedMember:
         """The fitted member that has these tensors."""
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
+from grapheraser.aggregation.form import Form, Tensors, check_equal, check_forms
 from grapheraser.aggregation.members import edges, labels
 from grapheraser.aggregation.members.around import Around
 from grapheraser.aggregation.members.base import (
@@ -25,7 +26,7 @@ from grapheraser.aggregation.members.base import (
     relabelled,
     trained_among,
 )
-from grapheraser.aggregation.members.words import WordCounts
+from grapheraser.aggregation.members.words import WordCounts, is_dense, sums_form
 from grapheraser.aggregation.sample.membership import few_labels
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.paged import labels_at
@@ -92,7 +93,24 @@ class Counting:
         fresh = Around.of(graph, graph.places(sample[rows < 0]), seed)
         return Judged(sample, old.around.replaced(rows, fresh))
 
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedCounting:
+    def check_tensors(self, tensors: Tensors, ensemble: Ensemble, sample: Ids) -> None:
+        """See `Member`."""
+        del sample
+        graph = ensemble.graph
+        c, n = graph.num_classes, graph.num_train
+        classes = _by_class(graph, labelled_places(graph))
+        forms = {"classes": Form(np.int64, (c,), 0, n)}
+        if EDGES in self.names:
+            forms["pairs"] = Form(np.int64, (c, c), 0, 2 * graph.num_edges)
+        if WORDS in self.names:
+            forms["words"] = Form(np.int32, (c, graph.num_features), 0, n)
+        check_forms({name: tensors[name] for name in forms if name in tensors}, forms, "counts")
+        check_equal(tensors["classes"], classes, "the training nodes of each class")
+        if WORDS in self.names and is_dense(classes, np.asarray(tensors["words"], dtype=np.int32)):
+            forms["sums"] = sums_form(graph)
+        check_forms(tensors, forms, "counts")
+
+    def restore(self, tensors: Tensors) -> FittedCounting:
         """See `Member`."""
         classes = np.asarray(tensors["classes"], dtype=np.int64)
         words, sums, pairs = (tensors.get(name) for name in ("words", "sums", "pairs"))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
+from grapheraser.aggregation.form import Form, Tensors, check_forms
 from grapheraser.aggregation.members.base import (
     Evidence,
     FittedMember,
@@ -31,6 +32,7 @@ from grapheraser.aggregation.members.base import (
 from grapheraser.aggregation.members.dual import SHARPNESS, FittedDual
 from grapheraser.aggregation.members.stale import Stale
 from grapheraser.aggregation.sample.membership import few_labels
+from grapheraser.errors import CorruptRunError
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.cholesky import solve_in_place
 from grapheraser.kernels.compiled import compiled
@@ -95,7 +97,10 @@ class Sums:
     def solve(self, ridge: float) -> NDArray[np.float32]:
         """The regression's weights ``[width, num_classes]``."""
         left = _unpacked(self.gram, len(self.cross), SCALE**2, ridge)
-        return solve_in_place(left, self.cross / SCALE).astype(np.float32)
+        weights = solve_in_place(left, self.cross / SCALE).astype(np.float32)
+        if not np.isfinite(weights).all():
+            raise CorruptRunError("a regression's sums are not those of any nodes.")
+        return weights
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,20 @@ class RidgeMember(ABC):
             rows[again] = self.rows(graph, graph.places(sample[again]), seed, learning=False)
         return rows
 
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedRidge | FittedDual:
+    def check_tensors(self, tensors: Tensors, ensemble: Ensemble, sample: Ids) -> None:
+        """See `Member`."""
+        del sample
+        graph, owner = ensemble.graph, f"the regression '{self.name}'"
+        few, c = few_labels(graph), graph.num_classes
+        width = (self.of_few() if few else self).width(graph)
+        forms = {"weights": Form(np.float32, (width, c))}
+        if not few:
+            most = graph.num_train * SCALE
+            forms["gram"] = Form(np.int64, (width * (width + 1) // 2,), -most * SCALE, most * SCALE)
+            forms["cross"] = Form(np.int64, (width, c), -most, most)
+        check_forms(tensors, forms, owner)
+
+    def restore(self, tensors: Tensors) -> FittedRidge | FittedDual:
         """See `Member`."""
         weights = np.asarray(tensors["weights"], dtype=np.float32)
         if "gram" not in tensors:

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
+from grapheraser.aggregation.form import SHARE, Form, Tensors, check_equal, check_forms
 from grapheraser.aggregation.members.base import Evidence, FittedMember, Ids, Positions
 from grapheraser.aggregation.routed import RoutedAggregator
 from grapheraser.aggregation.sample.answers import SampledAnswers, collect, refresh
+from grapheraser.errors import CorruptRunError
 from grapheraser.kernels.elementary import logarithms
 
 _LEAST = 1e-6
@@ -43,7 +45,21 @@ class RoutedShards:
         most = self.routing.shards_asked
         return FittedShards(self.routing, refresh(fitted.sampled, ensemble, change, sample, most))
 
-    def restore(self, tensors: Mapping[str, NDArray[np.generic]]) -> FittedShards:
+    def check_tensors(self, tensors: Tensors, ensemble: Ensemble, sample: Ids) -> None:
+        """See `Member`."""
+        asked = (len(sample), self.routing.shards_asked)
+        forms = {
+            "nodes": Form(np.int64, sample.shape),
+            "asked": Form(np.int32, asked),
+            "weights": Form(np.float64, asked, 0, SHARE),
+            "posteriors": Form(np.float32, (*asked, ensemble.graph.num_classes), 0, SHARE),
+        }
+        check_forms(tensors, forms, "what the shards say about sampled nodes")
+        check_equal(tensors["nodes"], sample, "the nodes that shards were asked about")
+        if not np.isin(tensors["asked"], (-1, *ensemble.shard_ids)).all():
+            raise CorruptRunError("sampled nodes ask shards that there are not.")
+
+    def restore(self, tensors: Tensors) -> FittedShards:
         """See `Member`."""
         return FittedShards(self.routing, SampledAnswers.restore(tensors))
 

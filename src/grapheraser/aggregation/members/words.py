@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.aggregation.form import Form
 from grapheraser.aggregation.members.base import (
     Evidence,
     Ids,
@@ -134,6 +135,12 @@ def log_prior(classes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Log share of each class among the training nodes, with one more of each."""
     prior: NDArray[np.float64] = logarithms((classes + 1) / (classes.sum() + len(classes)))
     return prior
+
+
+def sums_form(graph: Graph) -> Form:
+    """The form of `WordCounts.sums` on a graph."""
+    most = graph.num_train * (_BOUND * _SCALE) ** 2
+    return Form(np.int64, (2, graph.num_classes, graph.num_features), -most, most)
 
 
 def is_dense(classes: NDArray[np.int64], counts: NDArray[np.int32]) -> bool:

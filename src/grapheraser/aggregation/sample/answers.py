@@ -34,7 +34,7 @@ class SampledAnswers:
         nodes: int64 ``[s]``, sorted ids.
         routes: whom each asks, ``[s, m]``.
         values: float32 ``[s, m, num_classes]``, their posteriors; zeros where nobody is asked.
-        seen: int64 ``[s, 7]``, ids of the nodes in each thinned neighbourhood, repeated where it
+        seen: int64 ``[s, most_seen]``, ids of the nodes in each thinned neighbourhood, repeated where it
             has fewer; None where that was not kept. It saves time and follows from the graph.
     """
 
@@ -71,7 +71,7 @@ def collect(ensemble: Ensemble, nodes: Ids, most: int) -> SampledAnswers:
     found = _routes(ensemble, positions, most)
     gathered = ensemble.gather(positions, thinning(ensemble.seed))
     values = ensemble.asked_posteriors(gathered, found.asked)
-    return SampledAnswers(nodes, found, values, seen_ids(gathered))
+    return SampledAnswers(nodes, found, values, seen_ids(gathered, ensemble.hops))
 
 
 def refresh(
@@ -104,7 +104,7 @@ def refresh(
         again = due[rows]
         found = ensemble.asked_posteriors(gathered, np.where(again, asked[rows], np.int32(-1)))
         values[rows] = np.where(again[:, :, None], found, values[rows])
-        seen[rows] = seen_ids(gathered)
+        seen[rows] = seen_ids(gathered, ensemble.hops)
     return SampledAnswers(nodes, Routes(asked, weights), values, seen)
 
 

@@ -27,7 +27,7 @@ def train_shard(
         config: a built-in model and the number of epochs.
         start: initial weights by PyG's names; by default those that follow from the task's seed.
     """
-    shard = PreparedShard(task, built_in(config.model, "cpu"), config.epochs, start=start)
+    shard = PreparedShard(task, built_in(config, "cpu"), config.epochs, start=start)
     shard.run()
     return ShardWeights(shard.columns, shard.tensors())
 

@@ -20,7 +20,7 @@ def check_model(model: Model, num_classes: int) -> None:
     """Raise `ParameterError` where this engine can't train the model."""
     from grapheraser.training.cuda.layout import layout_of
 
-    layout_of(built_in(model, "cuda"), num_classes)
+    layout_of(built_in(TrainingConfig(model), "cuda"), num_classes)
 
 
 def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cuda") -> ShardWeights:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from grapheraser.errors import ParameterError
-from grapheraser.models import ModelSpec, declaration_of
+from grapheraser.models import ModelSpec
 from grapheraser.training.layout import tensors
 from grapheraser.training.layout.axes import power_of_two
 from grapheraser.training.layout.tensors import TensorLayout
@@ -45,7 +45,7 @@ def _padded(size: int) -> int:
 
 
 def _check_width(layout: TensorLayout) -> None:
-    if declaration_of(layout.spec.kind).hops == 0:
+    if layout.spec.hops == 0:
         # Without edges, products run in tiles; only the logits must fit into one.
         largest = layout.classes.width * NARROWEST
     else:

@@ -25,7 +25,7 @@ def train_stack(
     tasks: Sequence[ShardTask], config: TrainingConfig, device: str
 ) -> list[ShardWeights]:
     """Train checked tasks; see `grapheraser.training.cuda.train_shards`."""
-    spec = built_in(config.model, "cuda")
+    spec = built_in(config, "cuda")
     layout = layout_of(spec, tasks[0].graph.num_classes)
     place = torch.device(device)
     warm_up(spec, layout.num_classes, device)

@@ -1,6 +1,6 @@
 """Posteriors of any nodes under shard models, from sparse features, row by row.
 
-A node's posterior is a function of the weights and of its own two-hop neighbourhood. Every sum
+A node's posterior is a function of the weights and of its own neighbourhood. Every sum
 runs over one row in the order of node positions, so the bits of a row do not depend on which
 other rows are asked for, on their order or on the number of threads.
 """
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from grapheraser.execution.base import worker_count
 from grapheraser.graph import Graph
-from grapheraser.models import CustomModel, Model, ModelSpec, declaration_of
+from grapheraser.models import CustomModel, Model, ModelSpec
 from grapheraser.training.inference import forward
 from grapheraser.training.inference.cuda import runs_here
+from grapheraser.training.inference.deep import deep
 from grapheraser.training.inference.gather import (
     ALL_FEATURES,
     NO_FEATURES,
@@ -88,7 +89,7 @@ def posteriors(
     """
     out = np.empty((len(weights), len(positions), graph.num_classes), dtype=np.float32)
     if len(positions):
-        gathered = gather_field(graph, positions, bound, hops=declaration_of(spec.kind).hops)
+        gathered = gather_field(graph, positions, bound, hops=spec.hops)
         questions: list[_Question] = [(each, None) for each in weights]
         for shard, found in enumerate(_answers(spec, gathered, questions, device)):
             out[shard] = found
@@ -99,7 +100,7 @@ def features_read(model: Model) -> int:
     """Whose features `asked_posteriors` reads of what was gathered."""
     if isinstance(model, CustomModel):
         return NO_FEATURES
-    return ALL_FEATURES if declaration_of(model.kind).hops else OWN_FEATURES
+    return ALL_FEATURES if model.hops else OWN_FEATURES
 
 
 def asked_posteriors(
@@ -146,7 +147,8 @@ def _answers(
     for weights, _ in questions:
         by_role(spec, weights)
     size = sum(gathered.wanted if rows is None else len(rows) for _, rows in questions)
-    if size >= _WORTH_SENDING * worker_count(None) and runs_here(device):
+    usual = spec.layers is None  # what the kernels of a GPU are written for
+    if usual and size >= _WORTH_SENDING * worker_count(None) and runs_here(device):
         return _answered_there(spec, gathered, questions, device)
     workers = min(worker_count(None), len(questions)) if size >= _WORTH_THREADS else 1
     if workers < 2:
@@ -163,10 +165,10 @@ def _answers(
 def _answered(
     spec: ModelSpec, gathered: Gathered, questions: Sequence[_Question]
 ) -> list[NDArray[np.float32]]:
-    hops = declaration_of(spec.kind).hops
+    hops = spec.hops
     place = np.zeros(gathered.num_features, dtype=np.int32)
     room = np.full(len(gathered.nodes), -1, dtype=np.int32)
-    passed, whole = getattr(forward, spec.kind), None
+    passed, whole = getattr(forward, spec.kind) if spec.layers is None else deep, None
     out = []
     for weights, rows in questions:
         if rows is None:
@@ -183,7 +185,7 @@ def _answered_there(
     """`_answered` on a GPU: it works on a part while the processor looks for the next ones."""
     from grapheraser.training.inference.cuda.forward import as_numpy, features_of, field_of, logits
 
-    hops, features = declaration_of(spec.kind).hops, features_of(gathered, device)
+    hops, features = spec.hops, features_of(gathered, device)
     whole = field_of(whole_part(gathered), features, hops)
     rooms = threading.local()
 

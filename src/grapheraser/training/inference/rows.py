@@ -52,7 +52,8 @@ class Field(NamedTuple):
     """The rows that the wanted posteriors depend on.
 
     Attributes:
-        outer, inner: from two hops away to one, and from one hop to the wanted nodes.
+        outer, inner: from the outermost ring to the one before, and from one hop away to the
+            wanted nodes.
         rows: int32, of the features, for the outermost ring.
         x_indptr, x_indices, x_data: CSR features of all that was gathered.
         place: int32 ``[num_features]``, all 0: room for `project`.

@@ -1,0 +1,114 @@
+"""What the manifest of a run must look like before anything is read by it.
+
+Numbers that sizes follow from have bounds: a small file must not ask for all of the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grapheraser.errors import CorruptRunError
+
+Check = Callable[[Any], bool]
+
+MOST_COLUMNS = 2**26
+MOST_CLASSES = 2**20
+MOST_SHARDS = 2**20
+
+
+def check_manifest(manifest: Mapping[str, Any], where: str) -> None:
+    """Raise an error unless each part that a manifest has to have is there, in its form."""
+    for wrong in _wrong(manifest, _MANIFEST):
+        raise CorruptRunError(f"{where}: {wrong} is missing, or of another form than in any run.")
+
+
+@dataclass(frozen=True)
+class _Optional:
+    """The form of something that need not be there."""
+
+    form: dict[str, Any]
+
+
+def _wrong(value: Any, form: Any, name: str = "") -> Iterator[str]:
+    """The names of what is not of its form."""
+    if not isinstance(form, dict):
+        if not form(value):
+            yield name
+        return
+    if not isinstance(value, Mapping):
+        yield name
+        return
+    for key, inner in form.items():
+        path = f"{name}.{key}" if name else key
+        if isinstance(inner, _Optional):
+            if key in value:
+                yield from _wrong(value[key], inner.form, path)
+        elif key in value:
+            yield from _wrong(value[key], inner, path)
+        else:
+            yield path
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_text, value))
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _number(least: int, most: int) -> Check:
+    def check(value: Any) -> bool:
+        return isinstance(value, int) and not _flag(value) and least <= value <= most
+
+    return check
+
+
+def _object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _by_number(value: Any) -> bool:
+    """Parts by numbers that are written in one way only."""
+    return _object(value) and all(
+        key.isdecimal()
+        and key.isascii()
+        and str(int(key[:10])) == key
+        and not list(_wrong(part, _PART))
+        for key, part in value.items()
+    )
+
+
+_PART = {"file": _text, "sha256": _text}
+_MANIFEST: dict[str, Any] = {
+    "configuration": _object,
+    "graph": {
+        **_PART,
+        "num_features": _number(0, MOST_COLUMNS),
+        "dense": _flag,
+        "num_classes": _number(0, MOST_CLASSES),
+        "name": _text,
+        "notes": _texts,
+        "context": _text,
+        "edges": _Optional(
+            {"directed": _flag, "weighted": _flag, "columns": _number(0, MOST_COLUMNS)}
+        ),
+    },
+    "partition": {
+        **_PART,
+        "num_shards": _number(1, MOST_SHARDS),
+        "method": _text,
+        "capacity": _number(1, 2**63 - 1),
+        "inputs": _texts,
+        "seed": _number(-(2**63), 2**64),
+    },
+    "aggregator": _PART,
+    "receipts": _object,
+    "shards": _by_number,
+}

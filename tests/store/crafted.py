@@ -1,0 +1,168 @@
+"""Run folders that a stranger made: every digest fits, and one thing in them is not what it was.
+
+`crafted` takes the files of a run apart, changes one thing and puts them together again, so that no
+digest tells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from grapheraser.store.pages import (
+    GRAPH,
+    SHARDS,
+    digests,
+    index_content,
+    page_file,
+    read_index,
+)
+
+# In the place of the name and the digest of a file, until it is written.
+_FITTING = "whatever fits"
+_ENTRY = {"file": _FITTING, "sha256": _FITTING}
+
+
+@dataclass
+class Folder:
+    """The parts of a run in memory, to be changed at will.
+
+    Attributes:
+        manifest: the object of run.json.
+        graph, partition: the indexes.
+        pages: content of files of pages, by digest.
+        shards, aggregator: tensors.
+        receipts: the objects of the receipts, oldest first.
+        head, settings: digests of the last receipt and of the settings, as they were read.
+    """
+
+    manifest: dict[str, Any]
+    graph: NDArray[Any]
+    partition: NDArray[Any]
+    pages: dict[bytes, bytes]
+    shards: dict[str, dict[str, NDArray[Any]]]
+    aggregator: dict[str, NDArray[Any]]
+    receipts: list[Any]
+    head: str | None
+    settings: str
+
+    @classmethod
+    def read(cls, path: Path) -> Folder:
+        manifest = json.loads((path / "run.json").read_text())
+
+        def content(entry: dict[str, str]) -> bytes:
+            return (path / entry["file"]).read_bytes()
+
+        graph = read_index(content(manifest["graph"]), GRAPH).copy()
+        partition = read_index(content(manifest["partition"]), SHARDS).copy()
+        named = [*digests(graph, "topology"), *digests(graph, "features")]
+        named += digests(partition, "shards")
+        tensors = {
+            shard: safetensors.numpy.load(content(entry))
+            for shard, entry in manifest["shards"].items()
+        }
+        of_aggregator = safetensors.numpy.load(content(manifest["aggregator"]))
+        for part in ("graph", "partition", "aggregator"):
+            manifest[part] |= _ENTRY
+        manifest["shards"] = {shard: {**_ENTRY} for shard in tensors}
+        return cls(
+            manifest,
+            graph,
+            partition,
+            {digest: (path / page_file(digest)).read_bytes() for digest in named},
+            {shard: _copies(arrays) for shard, arrays in tensors.items()},
+            _copies(of_aggregator),
+            [json.loads(file.read_text()) for file in sorted((path / "receipts").iterdir())],
+            manifest["receipts"]["head"],
+            manifest["configuration"]["history"]["configuration"],
+        )
+
+    def write(self, path: Path) -> None:
+        """Put everything together, with digests that fit."""
+        for folder in ("pages", "shards", "receipts"):
+            (path / folder).mkdir(parents=True, exist_ok=True)
+        for digest, content in self.pages.items():
+            (path / page_file(digest)).write_bytes(content)
+        manifest = self.manifest
+
+        def put(part: Any, pattern: str, content: bytes) -> None:
+            digest = hashlib.sha256(content).hexdigest()
+            name = pattern.format(digest[:20])
+            (path / name).write_bytes(content)
+            for key, value in {"file": name, "sha256": digest}.items():
+                if isinstance(part, dict) and part.get(key) == _FITTING:
+                    part[key] = value
+
+        put(manifest.get("graph"), "graph-{}.npy", index_content(self.graph))
+        put(manifest.get("partition"), "partition-{}.npy", index_content(self.partition))
+        of_aggregator = safetensors.numpy.save(self.aggregator)
+        put(manifest.get("aggregator"), "aggregator-{}.safetensors", of_aggregator)
+        entries = manifest.get("shards")
+        for shard, tensors in self.shards.items():
+            entry = entries.setdefault(shard, {**_ENTRY}) if isinstance(entries, dict) else None
+            put(entry, "shards/{}.safetensors", safetensors.numpy.save(tensors))
+        self._write_receipts(path)
+        self._refresh_configuration()
+        (path / "run.json").write_text(json.dumps(manifest))
+
+    def _write_receipts(self, path: Path) -> None:
+        """The receipts, each with the digest of the one before; the manifest names the last."""
+        head = None
+        for number, receipt in enumerate(self.receipts, start=1):
+            if number > 1 and isinstance(receipt, dict) and "previous" in receipt:
+                receipt["previous"] = receipt["previous"] and head
+            content = _spelled(receipt)
+            head = hashlib.sha256(content).hexdigest()
+            (path / f"receipts/{number:06}-{head[:20]}.json").write_bytes(content)
+        if head != self.head:
+            self.manifest["receipts"]["head"] = head
+            self.manifest["configuration"]["history"]["head"] = head
+
+    def _refresh_configuration(self) -> None:
+        """Let the run say that it was fitted with the settings that it has now."""
+        kept = self.manifest.get("configuration")
+        if isinstance(kept, dict) and isinstance(kept.get("history"), dict):
+            settings = {key: value for key, value in kept.items() if key != "history"}
+            digest = hashlib.sha256(_spelled(settings)).hexdigest()
+            if digest != self.settings and "configuration" in kept["history"]:
+                kept["history"]["configuration"] = digest
+
+    def change_page(
+        self, kind: str, number: int, change: Callable[[bytearray], bytes | None]
+    ) -> None:
+        """Change the file of a page, its digest and its size in the index."""
+        index = self.partition if kind == "shards" else self.graph
+        content = bytearray(self.pages[digests(index, kind)[number]])
+        changed = bytes(change(content) or content)
+        digest = hashlib.sha256(changed).digest()
+        self.pages[digest] = changed
+        index[kind][number] = np.frombuffer(digest, dtype="V32")[0]
+        if f"{kind}_bytes" in (index.dtype.names or ()):
+            index[f"{kind}_bytes"][number] = len(changed)
+
+
+def _copies(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def _spelled(value: Any) -> bytes:
+    """Canonical JSON, of what has none as well."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def crafted(base: Path, target: Path, edit: Callable[[Folder], object]) -> Path:
+    """A copy of a run with one edit."""
+    folder = Folder.read(base)
+    edit(folder)
+    shutil.rmtree(target, ignore_errors=True)
+    folder.write(target)
+    return target
