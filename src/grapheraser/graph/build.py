@@ -31,12 +31,18 @@ def checked_fields(
     split: Split,
     num_classes: int | None,
     given: EdgeInput,
+    class_names: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The fields of a `Graph`, all of them fresh; see `Graph.from_arrays`."""
     features = _check_features(x)
     n = features.shape[0]
     node_ids, names = (np.arange(n), None) if ids is None else _check_ids(ids, n)
+    y, class_names = classes_of(y, class_names)
+    if class_names and num_classes is None:
+        num_classes = len(class_names)
     labels, classes = _check_labels(y, n, num_classes)
+    if class_names and len(class_names) != classes:
+        raise GraphError(f"there are {classes} classes (found names of {len(class_names)}).")
     chosen = [_of_role(role, part, node_ids) for role, part in zip(_ROLES, split, strict=True)]
     if n and (np.diff(node_ids) < 0).any():
         order = np.argsort(node_ids, kind="stable")
@@ -51,8 +57,36 @@ def checked_fields(
         role=role,
         num_classes=classes,
         names=names,
+        class_names=class_names,
         **adjacency._asdict(),
     )
+
+
+def classes_of(y: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
+    """Labels as integers, and the names of the classes where they have any.
+
+    Labels that are words stand for the classes of these names, by default all words there are, in
+    the order of the alphabet. None and the empty word are labels that are not known.
+    """
+    classes = tuple(map(str, names or ()))
+    if len(set(classes)) < len(classes):
+        raise GraphError(f"names of classes must be unique (found {', '.join(classes)}).")
+    words = as_array(y, "labels")
+    plain = words.tolist() if words.ndim == 1 and words.dtype.kind in "UO" else []
+    if not any(isinstance(word, str) for word in plain):
+        return y, classes
+    known = {word for word in plain if word is not None and word != ""}
+    others = [word for word in known if not isinstance(word, str)]
+    if others:
+        raise GraphError(f"labels must be words, or integers, and not both (found {others[0]!r}).")
+    classes = classes or tuple(sorted(known))
+    number = {name: at for at, name in enumerate(classes)}
+    unknown = sorted(known - number.keys())
+    if unknown:
+        raise GraphError(
+            f"labels must be among the classes {', '.join(classes)} (found {unknown[0]!r})."
+        )
+    return np.array([number.get(word, UNLABELLED) for word in plain], dtype=np.int64), classes
 
 
 def check_new_row(

@@ -89,6 +89,7 @@ class Graph(Conversions):
             context nodes) or ``all``; see `with_context`. No part of the fingerprint.
         names: str ``[n]``, dtype object: the names of the nodes, whose ids follow from them; None
             where nodes have ids alone.
+        class_names: of all classes, in their order, where labels were given as words.
     """
 
     ids: NDArray[np.int64]
@@ -104,6 +105,7 @@ class Graph(Conversions):
     edge_values: Values = field(default_factory=lambda: NO_VALUES)
     context: str = DEFAULT_CONTEXT
     names: Names | None = field(default_factory=lambda: None)
+    class_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.names is not None:
@@ -121,13 +123,16 @@ class Graph(Conversions):
         name: str = "graph",
         notes: tuple[str, ...] = (),
         context: str = DEFAULT_CONTEXT,
+        class_names: tuple[str, ...] = (),
         tree: MerkleTree | None = None,
         **arrays: Any,
     ) -> Graph:
         """A graph that is held in pages; with its Merkle tree and arrays, where they are known."""
         graph = object.__new__(cls)
         graph.__dict__.update(pages=pages, num_classes=num_classes, name=name, notes=notes)
-        graph.__dict__.update(context=context, edge_kind=pages.edge_kind, **fresh(**arrays))
+        graph.__dict__.update(
+            context=context, class_names=class_names, edge_kind=pages.edge_kind, **fresh(**arrays)
+        )
         if tree is not None:
             graph.__dict__["tree"] = tree
         return graph
@@ -619,7 +624,7 @@ class Graph(Conversions):
 
     @property
     def _schema(self) -> dict[str, Any]:
-        names = ("num_classes", "name", "notes", "context")
+        names = ("num_classes", "name", "notes", "context", "class_names")
         return {name: getattr(self, name) for name in names}
 
     def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:

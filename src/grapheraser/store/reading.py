@@ -57,6 +57,7 @@ def read_graph(path: Path, entry: Entry) -> Graph:
         name=str(entry["name"]),
         notes=tuple(map(str, entry["notes"])),
         context=str(entry["context"]),
+        class_names=tuple(map(str, entry.get("class_names", ()))),
         tree=MerkleTree.restored(made, leaves),
     )
 
