@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from grapheraser.cli.arguments import parse_ids
 from grapheraser.cli.output import JsonOption, print_json, print_table, say
 
 NAME = "rank"
@@ -14,14 +15,16 @@ NAME = "rank"
 
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a link run.")],
-    node: Annotated[int, typer.Option(help="Id of the node.")],
+    node: Annotated[str, typer.Option(help="Id or name of the node.")],
     top: Annotated[int, typer.Option(help="How many links to show.")] = 10,
     json: JsonOption = False,
 ) -> None:
     """Print the most likely new links of a node, best first."""
     from grapheraser.links import LinkEraser
 
-    ranked = LinkEraser.load(path).rank(node, top)
+    eraser = LinkEraser.load(path)
+    (asked,) = parse_ids(node, "--node", named=eraser.graph_.named) or [""]
+    ranked = eraser.rank(asked, top)
     if json:
         print_json({"run": str(path), **ranked.to_dict()})
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grapheraser.cli.arguments import requests_from
+from grapheraser.cli.arguments import Asked
 from grapheraser.cli.output import JsonOption, print_json, print_table
 from grapheraser.errors import NothingToForgetError
 from grapheraser.reports.wording import contents, duration, plural
@@ -25,28 +25,35 @@ def run(
     features: Annotated[str, typer.Option(help="Ids of the nodes whose features to forget.")] = "",
     labels: Annotated[str, typer.Option(help="Ids of the nodes whose labels to forget.")] = "",
     file: Annotated[
-        Path | None, typer.Option(help='File of requests, one per line: {"nodes": [10]}.')
-    ] = None,
+        str,
+        typer.Option(help='File of requests, one per line: {"nodes": [10]}, or ids of nodes.'),
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Forget nodes, edges, features or labels, all in one batch."""
+    """Forget nodes, edges, features or labels, all in one batch.
+
+    Every option takes - for stdin, and all but --file take @FILE: ids or edges, with commas or one
+    a line.
+    """
     from grapheraser.links.loading import load_eraser
     from grapheraser.store import locked
 
-    requests = requests_from(nodes, edges, features, labels, file)
-    if not requests:
+    asked = Asked.of(file, nodes=nodes, edges=edges, features=features, labels=labels)
+    if not asked:
         raise NothingToForgetError(
             "nothing to forget.", hint="use --nodes, --edges, --features, --labels or --file."
         )
     if dry_run:
-        _print_plan(load_eraser(path).plan(requests), as_json=json)
+        eraser = load_eraser(path)
+        requests = asked.requests(named=eraser.graph_.named)
+        _print_plan(eraser.plan(requests), as_json=json)
         return
     with locked(path) as lock:
         eraser = load_eraser(path)
-        receipt = eraser.unlearn(requests)
+        receipt = eraser.unlearn(asked.requests(named=eraser.graph_.named))
         eraser.save(path, lock=lock)
     if json:
         print_json({"receipt": receipt.to_dict(), "digest": receipt.digest})

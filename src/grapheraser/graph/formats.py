@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +76,7 @@ def read_graph(
     if edges is not None and kind != "tables":
         raise ParameterError(f"'edges' of Graph.from_file goes with tables (found {kind}).")
     given = {key: value for key, value in options.items() if value is not None}
+    _check_options(make, kind, given)
     options = {"name": source.name.split(".")[0], **given}
     if kind == "tables":
         return make.from_tables(*_tables(source, edges), **options)
@@ -86,6 +89,18 @@ def read_graph(
     if kind == "pyg":
         return make.from_pyg(_read_data(source), **options)
     return getattr(make, f"from_{kind}")(source, **options)
+
+
+def _check_options(make: type[Graph], kind: str, given: Iterable[str]) -> None:
+    """Refuse an option that the format has no use for."""
+    made_by: dict[str, Any] = {"networkx": make.from_tables, "scipy": make.from_scipy}
+    known = set(inspect.signature(made_by.get(kind, getattr(make, f"from_{kind}"))).parameters)
+    known |= set(inspect.signature(make.from_arrays).parameters) if kind == "scipy" else set()
+    for option in given:
+        if option not in known:
+            raise ParameterError(
+                f"'{option}' of Graph.from_file has no part in the format '{kind}'."
+            )
 
 
 def _tables(source: Path, edges: Path | None) -> tuple[Path | None, Path]:
