@@ -11,6 +11,7 @@ import torch
 
 import grapheraser as ge
 from grapheraser.errors import ParameterError
+from grapheraser.receipts import digest_of
 from tests.strategies import TwoHops
 
 
@@ -30,8 +31,11 @@ def from_a_gpu(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same run as if a GPU had trained it, on a machine without one."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     manifest = json.loads((saved / "run.json").read_text())
+    ends = manifest["configuration"].pop("history")
     for part in manifest["configuration"].keys() & {"arguments", "resolved"}:
         manifest["configuration"][part].update(device="cuda:0", engine="cuda")
+    ends["configuration"] = digest_of(manifest["configuration"])
+    manifest["configuration"]["history"] = ends
     (saved / "run.json").write_text(json.dumps(manifest))
     return saved
 
