@@ -87,6 +87,8 @@ class GraphEraser(Eraser[Snapshot]):
             decide.
         receipts_: one per change since the fit, oldest first.
         engine_: name of the engine that trains and retrains the shards.
+        classes_: what `predict` answers with, in the order of the columns of `predict_proba`:
+            ``0 .. num_classes - 1``. `graph_.class_names` has their names, where they have any.
     """
 
     def __init__(
@@ -135,6 +137,10 @@ class GraphEraser(Eraser[Snapshot]):
     @property
     def aggregator_(self) -> BoundAggregator:
         return self._now.aggregator
+
+    @property
+    def classes_(self) -> NDArray[np.int64]:
+        return np.arange(self.graph_.num_classes)
 
     @property
     def _settings(self) -> Settings:
