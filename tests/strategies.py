@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import grapheraser as ge
 from grapheraser.errors import MissingExtraError
-from grapheraser.graph import Request
+from grapheraser.graph import GraphChange, Request
 from grapheraser.partition import PARTITIONERS
 from grapheraser.training import ENGINES
 
@@ -144,6 +145,76 @@ def batches_for(draw: st.DrawFn, graph: ge.Graph, *, max_size: int = 3) -> list[
         if left.num_nodes < 5:
             break
     return batch or [ge.Nodes(graph.ids[:1].tolist())]
+
+
+@st.composite
+def changes_for(
+    draw: st.DrawFn,
+    graph: ge.Graph,
+    *,
+    kinds: tuple[str, ...] = ("nodes", "edges", "features", "labels"),
+    allowed: Callable[[int, int], bool] = lambda u, v: True,
+) -> list[GraphChange]:
+    """A list of changes that the graph can meet: deletions of these kinds, additions, corrections.
+
+    Without the kind ``labels``, new nodes have none, and no label is set. New edges join two nodes
+    only where that is allowed.
+    """
+    gone = [draw(requests_for(graph, kinds=kinds))] if draw(st.booleans(), label="forget") else []
+    taken = [n for request in gone if not isinstance(request, ge.Edges) for n in request.ids]
+    left = np.setdiff1d(graph.ids, taken)
+    parts = draw(st.sets(st.sampled_from(["add", "join", "features", "labels"]), min_size=1))
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    changes: list[GraphChange] = list(gone)
+    new = np.setdiff1d(rng.choice(4 * len(graph.ids), 3, replace=False), graph.ids)
+    new = new if "add" in parts else new[:0]
+    if len(new):
+        y = rng.integers(-1, graph.num_classes, size=len(new)) if "labels" in kinds else None
+        ends = np.concatenate([left, new])
+        pairs = np.stack([rng.choice(new, 5), rng.choice(ends, 5)], axis=1)
+        changes.append(
+            ge.AddNodes(
+                new,
+                _rows(rng, len(new), graph),
+                y,
+                **_carrying(rng, graph, _joining(rng, pairs, allowed), "edges", "edge_weight"),
+            )
+        )
+    if "join" in parts and len(left) > 1:
+        pairs = _joining(rng, rng.choice(left, size=(4, 2)), allowed)
+        changes.append(ge.AddEdges(**_carrying(rng, graph, pairs, "pairs", "weight")))
+    if "features" in parts and len(left):
+        some = rng.choice(left, min(3, len(left)), replace=False)
+        changes.append(ge.SetFeatures(some, _rows(rng, len(some), graph)))
+    if "labels" in parts and "labels" in kinds and len(left):
+        some = rng.choice(left, min(3, len(left)), replace=False)
+        changes.append(ge.SetLabels(some, rng.integers(graph.num_classes, size=len(some))))
+    return changes or [ge.AddNodes([10**6], _rows(rng, 1, graph))]
+
+
+def _rows(rng: np.random.Generator, count: int, graph: ge.Graph) -> NDArray[Any]:
+    shape = count, graph.num_features
+    return rng.integers(1, 4, size=shape) * (rng.random(shape) < 0.4)
+
+
+def _joining(
+    rng: np.random.Generator, pairs: NDArray[Any], allowed: Callable[[int, int], bool]
+) -> NDArray[Any]:
+    """Those of the pairs that are allowed, some of them the other way round."""
+    pairs = rng.permuted(pairs, axis=1)
+    return pairs[[u != v and allowed(int(u), int(v)) for u, v in pairs]]
+
+
+def _carrying(
+    rng: np.random.Generator, graph: ge.Graph, pairs: NDArray[Any], name: str, weight: str
+) -> dict[str, Any]:
+    """Arguments for new edges that carry what those of the graph do."""
+    kind = graph.edge_kind
+    return {
+        name: pairs,
+        weight: rng.random(len(pairs)) if kind.weighted else None,
+        "edge_attr": rng.random((len(pairs), kind.columns)) if kind.columns else None,
+    }
 
 
 def _some_of(ids: Any) -> st.SearchStrategy[list[int]]:

@@ -14,10 +14,13 @@ import grapheraser as ge
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = [
+    "AddEdges",
+    "AddNodes",
     "Aggregator",
     "Assignment",
     "Change",
     "CustomModel",
+    "EarlyStopping",
     "Edges",
     "Ensemble",
     "Executor",
@@ -39,6 +42,9 @@ PUBLIC = [
     "Ranked",
     "RayExecutor",
     "Receipt",
+    "SetFeatures",
+    "SetLabels",
+    "Training",
     "Verification",
     "check_partitioner",
     "load_dataset",

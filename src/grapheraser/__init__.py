@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from grapheraser.eraser.recommend import recommend
     from grapheraser.eraser.verify import Verification
     from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor, RayExecutor
-    from grapheraser.graph import Edges, Features, Graph, Labels, Nodes
+    from grapheraser.graph import (
+        AddEdges,
+        AddNodes,
+        Edges,
+        Features,
+        Graph,
+        Labels,
+        Nodes,
+        SetFeatures,
+        SetLabels,
+    )
     from grapheraser.links import LinkEraser
     from grapheraser.links.metrics import LinkScore
     from grapheraser.links.rank import Ranked
@@ -43,6 +53,8 @@ if TYPE_CHECKING:
     from grapheraser.training import EarlyStopping, Training
 
 __all__ = [
+    "AddEdges",
+    "AddNodes",
     "Aggregator",
     "Assignment",
     "Change",
@@ -69,6 +81,8 @@ __all__ = [
     "Ranked",
     "RayExecutor",
     "Receipt",
+    "SetFeatures",
+    "SetLabels",
     "Training",
     "Verification",
     "check_partitioner",
@@ -99,11 +113,15 @@ _HOMES = {
         "RayExecutor",
     ),
     "graph": (
+        "AddEdges",
+        "AddNodes",
         "Edges",
         "Features",
         "Graph",
         "Labels",
         "Nodes",
+        "SetFeatures",
+        "SetLabels",
     ),
     "links": ("LinkEraser",),
     "links.metrics": ("LinkScore",),

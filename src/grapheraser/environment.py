@@ -28,6 +28,18 @@ def _installed(package: str) -> str:
         return "unknown"
 
 
+def torch_processor(device: str) -> str | None:
+    """What torch computes with on the CPU, e.g. ``AVX512``; its last bits depend on it.
+
+    None on another device.
+    """
+    if device != "cpu":
+        return None
+    import torch
+
+    return str(torch.backends.cpu.get_cpu_capability())
+
+
 def versions(device: str = "cpu") -> dict[str, str]:
     """Versions of Python and of the packages that compute; the types of machine and GPU."""
     found = {

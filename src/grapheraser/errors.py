@@ -22,6 +22,7 @@
     │   ├── RunVersionError         the run has another version of the format
     │   ├── RunKindError            the run predicts something else
     │   ├── RunBusyError            another process is changing the run
+    │   ├── RunExistsError          a save would overwrite another run
     │   ├── ReceiptLossError        a save would lose receipts of the run in that folder
     │   └── StorageFullError        the disk is full; the run is unchanged
     └── VerificationError           a receipt, chain or tensor does not match
@@ -31,7 +32,24 @@ The message says what is wrong and what was found; ``hint`` says how to fix it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+# An error names so many ids; where there are more, it counts them.
+_MOST_NAMED = 10
+
+
+def named(items: Sequence[object], last: str = "and") -> str:
+    """Some items as a list in a sentence, and how many more there are.
+
+    >>> named([3, 17, 21]), named(range(100))
+    ('3, 17 and 21', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 90 more')
+    """
+    words = [str(item) for item in items[:_MOST_NAMED]]
+    if len(items) > _MOST_NAMED:
+        words.append(f"{len(items) - _MOST_NAMED:,} more")
+    *first, end = words or ("",)
+    return f"{', '.join(first)} {last} {end}" if first else end
 
 
 class GraphEraserError(Exception):
@@ -75,11 +93,37 @@ class GraphError(InputError):
 
 
 class UnknownNodeError(InputError):
-    """A node id is not in the graph."""
+    """A node id is not in the graph; ``ids`` holds all that are not."""
+
+    ids: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, ids: Sequence[int], asked: int) -> UnknownNodeError:
+        """The error for these of so many ids."""
+        which = f"node {ids[0]} is" if len(ids) == 1 else f"nodes {named(ids)} are"
+        error = cls(
+            f"{which} not in the graph ({len(ids)} of {asked} ids are unknown).",
+            hint="it was never in the graph, or it has been forgotten already.",
+        )
+        error.ids = tuple(ids)
+        return error
 
 
 class UnknownEdgeError(InputError):
-    """An edge is not in the graph."""
+    """An edge is not in the graph; ``edges`` holds all that are not."""
+
+    edges: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, edges: Sequence[tuple[int, int]], asked: int) -> UnknownEdgeError:
+        """The error for these of so many edges."""
+        error = cls(
+            f"there is no edge {named([f'{u}-{v}' for u, v in edges], 'or')} in the graph "
+            f"({len(edges)} of {asked} requested edges do not exist).",
+            hint="it never existed, or it has been forgotten already.",
+        )
+        error.edges = tuple(edges)
+        return error
 
 
 class NothingToForgetError(InputError):
@@ -157,6 +201,10 @@ class RunKindError(StoreError):
 
 class RunBusyError(StoreError):
     """Another process is changing the run."""
+
+
+class RunExistsError(StoreError):
+    """A save would overwrite another run."""
 
 
 class ReceiptLossError(StoreError):

@@ -42,8 +42,8 @@ def test_tensors_of_another_form_are_refused(name: str, change: str) -> None:
             continue  # sums of whole numbers of any sign
         with pytest.raises(CorruptRunError):
             aggregator.check_tensors({**tensors, key: CHANGES[change](tensor)}, state.ensemble)
+        left = {other: value for other, value in tensors.items() if other != key}
         with pytest.raises(CorruptRunError, match="missing or unknown"):
-            left = {other: value for other, value in tensors.items() if other != key}
             aggregator.check_tensors(left, state.ensemble)
 
 

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import re
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
 from pathlib import Path
@@ -156,4 +157,31 @@ def test_a_graph_without_test_nodes_is_audited_as_far_as_it_goes(
     report = audit_run(tmp_path / "run", minutes=0.05)
     assert report.passed
     assert "skipped" in report.sections["membership"]
-    assert "skipped" in audit_page(report.to_dict())
+    page = audit_page(report.to_dict())
+    assert "skipped" in page
+    assert "Not everything was run. Not known: " in page
+
+
+def test_what_was_not_run_is_said_first_and_by_the_exit_status(
+    path: Path, report: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without scikit-learn the attack that matters most can't be made."""
+    whole = audit_page(report)
+    assert "Not everything was run" not in whole
+    assert "every proof passed" in whole
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    ticks = itertools.count()
+    without = audit_run(path, minutes=1, clock=lambda: 1.0 * next(ticks))
+    assert without.passed
+    (said,) = without.not_run
+    assert "who was deleted? the membership attack needs" in said
+    assert "pip install" in said
+    page = audit_page(without.to_dict())
+    assert page.index("Not everything was run") < page.index("every proof that was run passed")
+    monkeypatch.setattr("grapheraser.audit.report.audit_run", lambda *_, **__: without)
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(io.StringIO()), pytest.raises(SystemExit) as stop:
+        main(["audit", str(path), "--out", str(path.with_name("page"))])
+    assert stop.value.code == 3
+    last = out.getvalue().splitlines()[-1]
+    assert last.startswith("audited: 1 question NOT RUN; every proof holds")

@@ -120,8 +120,16 @@ def test_changing_a_parameter_after_fit_changes_no_fitted_state(
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no shards": ({"num_shards": 0}, r"'num_shards' of \w+ must be an int in \[1, 30\]\. Got 0"),
-    "more shards than nodes": ({"num_shards": 31}, r"in \[1, 30\]\. Got 31"),
+    "no shards": (
+        {"num_shards": 0, "partition": "random"},
+        r"'num_shards' of \w+ must be an int in \[1, 30\]\. Got 0",
+    ),
+    "more shards than nodes": (
+        {"num_shards": 31, "partition": "random"},
+        r"in \[1, 30\]\. Got 31",
+    ),
+    "too many shards": ({"num_shards": 10**7}, r"in \[1, 1048576\]\. Got 10000000"),
+    "engine as a list": ({"engine": []}, r"unknown engine \[\]"),
     "half a shard": ({"num_shards": 2.5}, "'num_shards' .* Got 2.5"),
     "no epochs": ({"epochs": 0}, "'epochs' .* Got 0"),
     "epochs as text": ({"epochs": "3"}, "'epochs'"),

@@ -46,6 +46,6 @@ def options(tiny: str) -> Options:
         runs=2,
         epochs=2,
         requests=3,
-        budget=0.2,
+        scratch_requests=2,
         num_shards=4,
     )

@@ -197,3 +197,10 @@ def test_what_was_handed_in_is_not_changed_and_not_shared() -> None:
         assert array.flags.writeable
         array[:] = 1
     assert graph.fingerprint == fingerprint
+
+
+def test_notes_do_not_outlive_a_change() -> None:
+    graph = build(edge_index=[[0, 1, 1], [1, 0, 1]])
+    assert graph.notes == ("1 self-loops dropped",)
+    assert graph.without(ge.Nodes([1])).notes == ()
+    assert graph.without(ge.Features([0])).notes == ()

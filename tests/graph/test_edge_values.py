@@ -216,7 +216,7 @@ def test_new_edges_carry_what_the_others_do() -> None:
     plain = small_graph()
     weighted = with_edge_values(plain, columns=2)
     row, near = plain.x[[0]], plain.ids[:2]
-    with pytest.raises(GraphError, match="have 'edge_weight': a new node needs one for each"):
+    with pytest.raises(GraphError, match="have 'edge_weight': each of the 2 new edges needs"):
         weighted.with_node(1000, row, 1, near)
     with pytest.raises(GraphError, match="have no 'edge_weight'"):
         plain.with_node(1000, row, 1, near, edge_weight=[1.0, 2.0])

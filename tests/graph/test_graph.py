@@ -295,7 +295,7 @@ NEW: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "negative id": ({"node": -1}, GraphError, "non-negative"),
     "several ids": ({"node": [1000, 1001]}, ParameterError, "one node id"),
     "id beyond int64": ({"node": 2**63}, ParameterError, "64-bit"),
-    "short row": ({"features": [1.0]}, GraphError, r"needs 12 features \(found shape \(1, 1\)\)"),
+    "short row": ({"features": [1.0]}, GraphError, r"the 12 columns of the graph \(found 1\)"),
     "NaN": ({"features": [np.nan] * 12}, GraphError, "finite"),
     "class out of range": ({"label": 3}, GraphError, r"\(found 3\)"),
     "no label": ({"label": -1}, GraphError, "need a label"),

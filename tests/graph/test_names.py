@@ -57,7 +57,7 @@ def test_names_leave_with_their_nodes(seed: int, gone: list[int]) -> None:
     fresh = graph.subgraph(rest.names)
     assert plain(fresh) == plain(rest)
     assert fresh.names.tolist() == rest.names.tolist()  # type: ignore[union-attr]
-    with pytest.raises(UnknownNodeError, match=r"node 'person"):
+    with pytest.raises(UnknownNodeError, match=r"nodes? 'person"):
         rest.places(lost)
 
 

@@ -19,6 +19,7 @@ from grapheraser.partition import (
     shard_capacity,
 )
 from grapheraser.partition.quality import measure_labels
+from tests.strategies import small_graph
 
 
 def _graph() -> Graph:
@@ -164,3 +165,15 @@ def test_the_input_is_not_changed() -> None:
         if method != "kaminpar":
             partition_graph(graph, method, num_shards=3)
     assert dataclasses.replace(graph).fingerprint == before, "worked out from its arrays"
+
+
+def test_hash_has_empty_shards_where_nodes_are_few_and_others_refuse_them() -> None:
+    graph = small_graph()
+    few = graph.subgraph(graph.train_nodes[:3])
+    partition = partition_graph(few, "hash", num_shards=20, seed=1)
+    assert partition.num_shards == len(partition.sizes) == 20
+    assert partition.sizes.sum() == 3
+    whole = partition_graph(graph, "hash", num_shards=20, seed=1)
+    assert np.array_equal(partition.labels, whole.shard_of(few.ids))
+    with pytest.raises(ParameterError, match=r"in \[1, 3\]\. Got 20"):
+        partition_graph(few, "random", num_shards=20)

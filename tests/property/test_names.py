@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import grapheraser as ge
 from grapheraser.audit.residues.forgotten import Forgotten
 from grapheraser.audit.residues.search import search_run
-from grapheraser.errors import CorruptRunError, UnknownNodeError
+from grapheraser.errors import CorruptRunError, GraphError, UnknownNodeError
 from grapheraser.graph.ids import name_id
 from grapheraser.store import page_names
 from tests.strategies import called, engines, small_graph, with_names
@@ -71,6 +71,44 @@ def test_what_is_asked_by_name_is_answered_by_name(small: ge.Graph, run: Path) -
     assert eraser.verify().identical
     with pytest.raises(UnknownNodeError, match="node 'somebody new' is not in the graph"):
         eraser.unlearn([ge.Features([one]), ge.Nodes(["somebody new"])])
+
+
+def test_named_nodes_are_added_changed_and_asked_about(small: ge.Graph, run: Path) -> None:
+    eraser = ge.GraphEraser.load(run)
+    one, other, third = (called(node) for node in small.train_nodes[:3])
+    row = np.ones((1, small.num_features))
+    asked = eraser.predict_proba_new(row, [[one, other]])
+    eraser.update(
+        [
+            ge.AddNodes(["new 1", "new 2"], np.vstack([row, row]), [0, -1], [("new 1", one)]),
+            ge.AddEdges([("new 2", other)]),
+            ge.SetFeatures([one], row),
+            ge.SetLabels([other], [1]),
+            ge.Nodes([third]),
+        ]
+    )
+    graph = eraser.graph_
+    assert set(graph.names_of(graph.neighbours("new 1"))) == {one}
+    assert graph.labels(["new 1", "new 2", other]).tolist() == [0, -1, 1]
+    assert third not in set(graph.names_of(graph.ids))
+    assert graph.ids.tolist() == [name_id(name) for name in graph.names_of(graph.ids)]
+    assert eraser.verify().identical
+    assert asked.shape == (1, small.num_classes)
+    eraser.save(run)
+    assert names_on_disk(run) == set(graph.names_of(graph.ids))
+    with pytest.raises(GraphError, match="node 'new 1' is in the graph already"):
+        eraser.update(ge.AddNodes(["new 1"], row))
+    with pytest.raises(GraphError, match="have names: a new one needs one"):
+        eraser.update(ge.AddNodes([17], row))
+
+
+def test_what_is_skipped_is_told_by_name(small: ge.Graph, run: Path) -> None:
+    eraser = ge.GraphEraser.load(run)
+    there = called(small.train_nodes[0])
+    receipt = eraser.unlearn(ge.Nodes([there, "nobody"]), missing="skip")
+    assert [str(node) for part in receipt.skipped for node in part.ids] == ["'nobody'"]
+    with pytest.raises(UnknownNodeError, match="node 'nobody' is not in the graph"):
+        eraser.unlearn(ge.Labels(["nobody"]))
 
 
 def names_on_disk(run: Path) -> set[str]:

@@ -15,6 +15,7 @@ from tests.property.golden import FILE
 ROOT = Path(__file__).parents[2]
 # As a processor without wide vectors compiles and multiplies, and with another number of threads.
 OTHER = {
+    "ATEN_CPU_CAPABILITY": "default",
     "NUMBA_CPU_NAME": "generic",
     "NUMBA_CPU_FEATURES": "",
     "OPENBLAS_CORETYPE": "Haswell",

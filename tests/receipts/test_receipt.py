@@ -344,8 +344,9 @@ def test_the_digest_of_an_insertion_covers_all_that_was_handed_in(small: ge.Grap
         return eraser.insert(1000, **asked).request
 
     plain = digest()
-    asked = {"insert": 1000, "label": 0, "neighbours": small.ids[:2].tolist()}
-    assert plain == digest_of({**asked, "columns": [0], "values": [0.5]})
+    node = {"id": 1000, "label": 0, "columns": [0], "values": [0.5]}
+    edges = [[1000, other] for other in small.ids[:2].tolist()]
+    assert plain == digest_of({"add_nodes": [node], "add_edges": edges})
     others: list[dict[str, Any]] = [
         {"label": 1},
         {"neighbours": small.ids[:1]},

@@ -16,6 +16,7 @@ from grapheraser.errors import (
     CorruptRunError,
     ParameterError,
     RunBusyError,
+    RunExistsError,
     RunNotFoundError,
     StoreError,
 )
@@ -29,7 +30,7 @@ from grapheraser.store import (
     write_file,
 )
 from grapheraser.store.manifest import VERSION
-from tests.store.runs import bits, contents, fitted
+from tests.store.runs import bits, contents, fitted, marked_graph
 
 HEX = "0123456789abcdef0123"
 NOT_OURS = [
@@ -355,3 +356,20 @@ def test_a_manifest_that_is_none_can_be_replaced(saved: Path, content: str) -> N
         ge.GraphEraser.load(saved)
     fitted().save(saved, replace=True)
     assert ge.GraphEraser.load(saved).receipts_
+
+
+def test_a_run_without_receipts_is_not_overwritten_by_another(tmp_path: Path) -> None:
+    graph = marked_graph()
+    first = ge.GraphEraser(num_shards=2, epochs=1).fit(graph)
+    first.save(tmp_path / "run")
+    first.save(tmp_path / "run")  # the same run may
+    other = ge.GraphEraser(num_shards=2, epochs=1, seed=1).fit(graph)
+    with pytest.raises(RunExistsError, match="holds another run"):
+        other.save(tmp_path / "run")
+    with pytest.raises(RunExistsError):
+        check_target(tmp_path / "run")
+    first.unlearn(ge.Nodes(graph.train_nodes[:1]))
+    first.reshard(3)
+    first.save(tmp_path / "run")  # and what became of it
+    other.save(tmp_path / "run", replace=True)
+    assert ge.GraphEraser.load(tmp_path / "run").seed == 1

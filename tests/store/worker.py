@@ -21,6 +21,7 @@ class Worker:
     def __init__(self, seconds: float = 30.0) -> None:
         self.seconds = seconds
         self._process: subprocess.Popen[str] | None = None
+        self._used = False
 
     def __enter__(self) -> Worker:
         return self
@@ -40,7 +41,10 @@ class Worker:
         assert process.stdout is not None
         process.stdin.write(f"{path}\n")
         process.stdin.flush()
-        if not select.select([process.stdout], [], [], self.seconds)[0]:
+        # The first folder may have to wait for the compiler.
+        patience = self.seconds if self._used else 10 * self.seconds
+        self._used = True
+        if not select.select([process.stdout], [], [], patience)[0]:
             self.__exit__()
             return "hangs"
         said = process.stdout.readline()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
+from grapheraser.graph.ids import one_id
 from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.seeding import derive
@@ -218,6 +219,7 @@ class BoundAggregator:
 
     def explain(self, node: int | str) -> Explanation:
         """Which members decide about one node, with what weight."""
+        node = one_id(node, "node", "explain")
         (position,) = self.ensemble.graph.positions([node])
         return self.fitted.explain(self.ensemble, int(position))
 

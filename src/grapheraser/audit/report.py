@@ -30,7 +30,7 @@ from grapheraser.audit.attacks.shadow import (
     resplit,
 )
 from grapheraser.audit.budget import Budget
-from grapheraser.audit.findings import FAILED, LEAK, Finding, findings
+from grapheraser.audit.findings import FAILED, LEAK, SKIPPED, Finding, findings
 from grapheraser.audit.mitigations import CANDIDATES
 from grapheraser.audit.residues.forgotten import Forgotten
 from grapheraser.audit.residues.search import search_run
@@ -75,11 +75,17 @@ class AuditReport:
     def leaks(self) -> int:
         return sum(finding.level == LEAK for finding in self.findings)
 
+    @property
+    def not_run(self) -> tuple[str, ...]:
+        """The questions that were not put, each with the reason."""
+        return tuple(f"{f.question} {f.measured}" for f in self.findings if f.level == SKIPPED)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "passed": self.passed,
             "leaks": self.leaks,
+            "not_run": list(self.not_run),
             "run": self.run,
             "findings": [asdict(finding) for finding in self.findings],
             "sections": self.sections,

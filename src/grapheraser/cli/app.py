@@ -24,6 +24,7 @@ from grapheraser.cli import (
     recommend,
     reshard,
     unlearn,
+    update,
     verify,
     warmup,
 )
@@ -40,7 +41,7 @@ app = typer.Typer(
 )
 _VERBS = (
     *(demo, datasets, import_graph, recommend, fit, predict, rank, evaluate),
-    *(unlearn, reshard, verify, audit, partition, warmup, bench),
+    *(unlearn, update, reshard, verify, audit, partition, warmup, bench),
 )
 for verb in _VERBS:
     app.command(verb.NAME)(verb.run)

@@ -13,6 +13,8 @@ from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration, plural
 
 NAME = "audit"
+# The exit status of an audit that put fewer questions than there are.
+INCOMPLETE = 3
 
 
 def run(
@@ -53,8 +55,13 @@ def run(
         print_table("", ("result", "question"), rows)
         print(f"page      {page}")
         print(f"data      {data}")
+        for question in report.not_run:
+            print(f"NOT RUN   {question}")
+        missing = f"{plural(len(report.not_run), 'question')} NOT RUN; " if report.not_run else ""
         verdict = "every proof holds" if report.passed else "A PROOF FAILED"
         leaks = f"{plural(report.leaks, 'leak')} measured"
-        print(f"audited: {verdict}; {leaks}; in {duration(report.seconds)}")
+        print(f"audited: {missing}{verdict}; {leaks}; in {duration(report.seconds)}")
     if not report.passed:
         raise typer.Exit(1)
+    if report.not_run:
+        raise typer.Exit(INCOMPLETE)

@@ -91,9 +91,15 @@ def run(
     shards: Annotated[
         int | None, typer.Option(help="Number of shards; default: the paper's.")
     ] = None,
-    requests: Annotated[int, typer.Option(help="Most requests to time.")] = 100,
-    budget: Annotated[float, typer.Option(help="Most seconds to spend on timed requests.")] = 2.0,
+    requests: Annotated[int, typer.Option(help="Requests to time in each cell.")] = 100,
+    scratch_requests: Annotated[
+        int, typer.Option(help="The same where a request trains all, or much, afresh.")
+    ] = 100,
     workers: Annotated[int, typer.Option(help="Worker processes; 0 runs in this process.")] = 2,
+    timed_workers: Annotated[int, typer.Option(help="Timed cells to run at once.")] = 1,
+    minutes: Annotated[
+        float | None, typer.Option(help="Begin no cell after this time; run it again to resume.")
+    ] = None,
     device: Annotated[str, typer.Option(help="Device for training; timings use the CPU.")] = "cpu",
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Report on the finished cells; run nothing.")
@@ -121,7 +127,7 @@ def run(
         aggregations=tuple(aggregation or ()),
         epochs=epochs,
         requests=requests,
-        budget=budget,
+        scratch_requests=scratch_requests,
         num_shards=shards,
     )
     try:
@@ -131,7 +137,9 @@ def run(
             out,
             given=datasets is not None,
             workers=workers,
+            timed_workers=timed_workers,
             device=device,
+            minutes=minutes,
             compute=not report_only,
             say=say,
         )
@@ -143,8 +151,9 @@ def run(
     else:
         for name, summary in study.summaries.items():
             for claim in summary.claims:
-                print(f"{name:16} {claim.verdict:14} {claim.statement} {claim.evidence}")
+                print(f"{name:16} {claim.verdict:14} {claim.statement} {claim.judgement}")
         print(f"cells   {study.cells}, {study.computed} of them now in {duration(study.seconds)}")
+        print(f"left    {study.left}")
         print(f"report  {study.report}")
     if study.failures:
         say(f"{len(study.failures)} cells failed; the report names them.")

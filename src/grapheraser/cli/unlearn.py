@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,9 +13,18 @@ from grapheraser.errors import NothingToForgetError
 from grapheraser.reports.wording import contents, duration, plural
 
 if TYPE_CHECKING:
+    from grapheraser.eraser import GraphEraser
     from grapheraser.eraser.plan import Plan
+    from grapheraser.links import LinkEraser
+    from grapheraser.receipts import Receipt
 
 NAME = "unlearn"
+_NEW = {
+    "added_nodes": "nodes",
+    "added_edges": "edges",
+    "set_features": "features",
+    "set_labels": "labels",
+}
 
 
 def run(
@@ -28,6 +37,13 @@ def run(
         str,
         typer.Option(help='File of requests, one per line: {"nodes": [10]}, or ids of nodes.'),
     ] = "",
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="What to do about data that is not there: raise (an error that names all of it), "
+            "or skip."
+        ),
+    ] = "raise",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
@@ -49,21 +65,31 @@ def run(
     if dry_run:
         eraser = load_eraser(path)
         requests = asked.requests(named=eraser.graph_.named)
-        _print_plan(eraser.plan(requests), as_json=json)
+        print_plan(eraser.plan(requests, missing=missing), as_json=json)
         return
     with locked(path) as lock:
         eraser = load_eraser(path)
-        receipt = eraser.unlearn(asked.requests(named=eraser.graph_.named))
+        receipt = eraser.unlearn(asked.requests(named=eraser.graph_.named), missing=missing)
         eraser.save(path, lock=lock)
-    if json:
-        print_json({"receipt": receipt.to_dict(), "digest": receipt.digest})
+    print_receipt(receipt, eraser, as_json=json)
+
+
+def print_receipt(receipt: Receipt, eraser: GraphEraser | LinkEraser, *, as_json: bool) -> None:
+    """Print what was done, and what was skipped."""
+    from grapheraser.graph.requests import canonical_form
+
+    if as_json:
+        shown = {"receipt": receipt.to_dict(), "digest": receipt.digest}
+        skipped = _by_name(canonical_form(receipt.skipped)) if receipt.skipped else {}
+        print_json(shown | ({"skipped": skipped} if skipped else {}))
         return
-    untrained = receipt.counts["untrained"]
-    outside = f", {untrained} of them in no shard" if untrained else ""
-    if receipt.counts["context"]:
-        outside += f" ({plural(receipt.counts['context'], 'context node')} among them)"
+    _print_done(receipt)
+    for request in receipt.skipped:
+        kind = type(request).__name__.lower()
+        parts = request.pairs if kind == "edges" else request.ids
+        words = [f"{p[0]}-{p[1]}" if kind == "edges" else str(p) for p in parts]
+        print(f"skipped     {kind}: {', '.join(words)}")
     retrained = ", ".join(map(str, receipt.retrained)) or "none"
-    print(f"forgotten   {contents(receipt.counts)}{outside}")
     print(f"retrained   shards: {retrained} (of {len(eraser.shards_)})")
     print(f"took        {duration(receipt.timings['total'])}")
     print(f"statement   {receipt.statement}")
@@ -71,7 +97,33 @@ def run(
     print(f"receipt     {receipt.sequence}, {receipt.digest}")
 
 
-def _print_plan(plan: Plan, *, as_json: bool) -> None:
+def _by_name(form: Any) -> Any:
+    """The same with names in the place of ids that were given by name."""
+    if isinstance(form, dict):
+        return {kind: _by_name(part) for kind, part in form.items()}
+    return (
+        [_by_name(part) for part in form] if isinstance(form, list) else getattr(form, "name", form)
+    )
+
+
+def _print_done(receipt: Receipt) -> None:
+    """What was forgotten, added and set."""
+    new = {name: receipt.counts.get(key, 0) for key, name in _NEW.items()}
+    gone = {name: receipt.counts[name] - count for name, count in new.items()}
+    untrained = receipt.counts["untrained"]
+    outside = f", {untrained} of them in no shard" if untrained else ""
+    if receipt.counts["context"]:
+        outside += f" ({plural(receipt.counts['context'], 'context node')} among them)"
+    added = {name: new[name] for name in ("nodes", "edges")}
+    corrected = {name: new[name] for name in ("features", "labels")}
+    done = {"forgotten": contents(gone), "added": contents(added), "set": contents(corrected)}
+    done = {verb: what for verb, what in done.items() if what} or {"changed": "nothing"}
+    for verb, what in done.items():
+        print(f"{verb:<12}{what}{outside if verb == list(done)[-1] else ''}")
+
+
+def print_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print which shards a change would retrain, and why."""
     if as_json:
         print_json({"plan": plan.to_dict()})
         return
@@ -83,4 +135,7 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
         f"{plan.cut_edges} edges and {plan.untrained_nodes} nodes, feature rows or labels "
         "are in no shard"
     )
-    print(f"{len(plan.touched)} other nodes lose neighbours, features or labels")
+    verb = "lose" if plan.edit is None else "change"
+    print(f"{len(plan.touched)} other nodes {verb} neighbours, features or labels")
+    if plan.removal.skipped:
+        print(f"{plan.removal.num_skipped} of what is named is not there, and skipped")

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from grapheraser.aggregation import ChecksTensors, Ensemble
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import State, trained_shards
 from grapheraser.errors import CorruptRunError
-from grapheraser.receipts import Ends, digest_of
 from grapheraser.store import StoredRun
 from grapheraser.training import check_weights
-
-
-def check_configuration(configuration: Mapping[str, Any], ends: Ends | None) -> None:
-    """Raise an error where the settings are not those that the receipts begin with."""
-    if ends is not None and ends.configuration != digest_of(dict(configuration)):
-        raise CorruptRunError("its settings are not those that it was fitted with.")
 
 
 def checked_state(settings: Settings, run: StoredRun) -> State:

@@ -20,15 +20,16 @@ from grapheraser.aggregation import (
 from grapheraser.eraser.conventions import Turn
 from grapheraser.eraser.fit import fit
 from grapheraser.eraser.fitted import Eraser
+from grapheraser.eraser.new_nodes import predict_proba_new
 from grapheraser.eraser.reshard import reshard
 from grapheraser.eraser.save import load
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import State
-from grapheraser.eraser.unlearn import unlearn
-from grapheraser.eraser.update import insert
+from grapheraser.eraser.update import update
 from grapheraser.execution import Executor
-from grapheraser.graph import Graph, Request
+from grapheraser.graph import Graph
+from grapheraser.graph.changes import one_training_node
 from grapheraser.graph.roles import DEFAULT_CONTEXT
 from grapheraser.models import Model, ModuleFactory
 from grapheraser.partition import Partition, Partitioner
@@ -172,6 +173,40 @@ class GraphEraser(Eraser[Snapshot]):
         """The class of each node, by id."""
         return self.predict_proba(nodes).argmax(axis=1)
 
+    def predict_proba_new(
+        self,
+        x: ArrayLike | sp.sparray,
+        neighbours: Sequence[ArrayLike],
+        *,
+        edge_weight: Sequence[ArrayLike] | None = None,
+        edge_attr: Sequence[ArrayLike] | None = None,
+    ) -> NDArray[np.float32]:
+        """Posteriors ``[m, num_classes]`` of m nodes that are not in the graph.
+
+        Each is judged as if it alone were a test node with these edges, under the id that follows
+        the largest one. Nothing of it is kept.
+
+        Args:
+            x: their features ``[m, num_features]``.
+            neighbours: of each of them a list of the ids of its neighbours; in a directed graph
+                edges lead both ways.
+            edge_weight: of each of them one number for each neighbour, where edges have weights.
+            edge_attr: likewise one row for each neighbour, where edges have features.
+        """
+        return predict_proba_new(self._now, x, neighbours, edge_weight, edge_attr)
+
+    def predict_new(
+        self,
+        x: ArrayLike | sp.sparray,
+        neighbours: Sequence[ArrayLike],
+        *,
+        edge_weight: Sequence[ArrayLike] | None = None,
+        edge_attr: Sequence[ArrayLike] | None = None,
+    ) -> NDArray[np.int64]:
+        """The class of each of m nodes that are not in the graph; see `predict_proba_new`."""
+        carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
+        return self.predict_proba_new(x, neighbours, **carried).argmax(axis=1)
+
     def score(self, nodes: ArrayLike) -> float:
         """Micro F1 (with one label per node: accuracy) on labelled nodes, by id."""
         return self._now.score(nodes)
@@ -180,16 +215,7 @@ class GraphEraser(Eraser[Snapshot]):
         """Which members of the ensemble decide about one node, with what weight."""
         return self.aggregator_.explain(node)
 
-    # -- forgetting and adding ----------------------------------------------------------------
-
-    def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
-        """Forget nodes, edges, features or labels, and everything that was learned from them.
-
-        A list of requests is one batch: each touched shard is retrained once. A request that
-        fails changes nothing.
-        """
-        with self._turn:
-            return self._then(unlearn(self._now, request))
+    # -- adding ----------------------------------------------------------------
 
     def insert(
         self,
@@ -201,15 +227,16 @@ class GraphEraser(Eraser[Snapshot]):
         edge_weight: ArrayLike | None = None,
         edge_attr: ArrayLike | None = None,
     ) -> Receipt:
-        """Add one training node with its edges, and retrain the shard that it joins.
+        """Add one training node with its edges: the short form of `update` with one `AddNodes`.
 
-        It joins the shard that holds most of its neighbours; if no shard does, or that shard is
-        full, the smallest one. Under ``hash`` and any other data-free partition its id decides.
-        Where edges have weights or features, each neighbour needs its own; see `Graph.with_node`.
+        Neighbours have no direction: in a directed graph edges lead both ways. Where edges have
+        weights or features, each neighbour needs its own; see `Graph.with_node`.
         """
-        carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
         with self._turn:
-            return self._then(insert(self._now, node_id, features, label, neighbours, **carried))
+            carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
+            kind = self.graph_.edge_kind
+            new = one_training_node(kind, node_id, features, label, neighbours, **carried)
+            return self._then(update(self._now, new, action="insert"))
 
     def reshard(self, num_shards: int) -> Receipt:
         """Partition what is left into another number of shards, and fit it afresh.

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Generic
 
+from grapheraser.checks import one_of
 from grapheraser.eraser.conventions import Estimator, Turn
 from grapheraser.eraser.plan import Plan
 from grapheraser.eraser.save import save
 from grapheraser.eraser.snapshot import AnySnapshot
+from grapheraser.eraser.unlearn import unlearn
+from grapheraser.eraser.update import planned, update
 from grapheraser.eraser.verify import Verification, verify
 from grapheraser.errors import NotFittedError
-from grapheraser.graph import Graph, Request
+from grapheraser.graph import Graph, GraphChange, Request, as_changes
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt
 from grapheraser.store import RunLock
@@ -64,9 +67,52 @@ class Eraser(Estimator, Generic[AnySnapshot]):
         self._fitted = snapshot
         return snapshot.receipts[-1]
 
-    def plan(self, request: Request | Sequence[Request]) -> Plan:
-        """What `unlearn` would do, without doing it."""
-        return self._now.plan(request)
+    def plan(self, changes: GraphChange | Sequence[GraphChange], *, missing: str = "raise") -> Plan:
+        """What `unlearn` or `update` would do, without doing it.
+
+        Args:
+            changes: a request or changes, or a list of them.
+            missing: as in `unlearn`; a list with changes in it takes ``"raise"`` alone.
+        """
+        parts = as_changes(changes)
+        requests = [part for part in parts if isinstance(part, Request)]
+        if len(requests) == len(parts):
+            return self._now.plan(requests, missing=missing)
+        one_of("missing", "plan of changes", missing, ("raise",))
+        return planned(self._now, parts)[0]
+
+    def unlearn(self, request: Request | Sequence[Request], *, missing: str = "raise") -> Receipt:
+        """Forget nodes, edges, features or labels, and everything that was learned from them.
+
+        A list of requests is one batch: each touched shard is retrained once. A request that
+        fails changes nothing.
+
+        Args:
+            request: one, or several.
+            missing: what to do about data that the graph does not have: ``"raise"`` an error that
+                names all of it, or ``"skip"`` it. What was skipped is in ``skipped`` of the receipt
+                that is returned, and nowhere else; the stored receipt counts it.
+        """
+        with self._turn:
+            after, skipped = unlearn(self._now, request, missing=missing)
+            receipt = self._then(after)
+        return receipt.with_skipped(skipped) if skipped else receipt
+
+    def update(self, changes: GraphChange | Sequence[GraphChange]) -> Receipt:
+        """Add nodes and edges, and set features and labels; deletions may be in the list.
+
+        A list is one batch: deletions come first, each touched shard is retrained once, and there
+        is one receipt. What is left is what a fresh fit on the changed graph gives, bit for bit,
+        with new nodes in the shards that they were placed in: that of most of their neighbours; if
+        no shard holds any, or that one is full, the smallest. Under ``hash`` and any other
+        data-free partition the id decides. Changes that fail change nothing.
+
+        Args:
+            changes: any of `AddNodes`, `AddEdges`, `SetFeatures`, `SetLabels`, `Nodes`, `Edges`,
+                `Features` and `Labels`, or a list of them.
+        """
+        with self._turn:
+            return self._then(update(self._now, changes))
 
     def verify(self) -> Verification:
         """Learn from the remaining data alone and compare every tensor bit for bit.
@@ -79,6 +125,7 @@ class Eraser(Estimator, Generic[AnySnapshot]):
     def save(self, path: str | Path, *, lock: RunLock | None = None, replace: bool = False) -> None:
         """Write the run to a folder, all or nothing; what was forgotten leaves it.
 
-        Refuses a folder that holds a run with receipts which this one lacks, unless ``replace``.
+        Refuses a folder that holds another run, or this one with receipts that it lacks here,
+        unless ``replace``.
         """
         save(self._now, Path(path), lock=lock, replace=replace)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.training import Engine, ShardTask, TrainingConfig, resolve_engine
+
+# In the description of a run, where its bits depend on what torch computes with.
+PROCESSOR = "processor"
 
 
 @dataclass(frozen=True)
@@ -44,29 +48,46 @@ class MissingEngine:
 
     def train(self, task: ShardTask, config: TrainingConfig) -> NoReturn:
         """Refuse any task."""
+        del config
+        self.refuse(f"shard {task.shard}")
+
+    def refuse(self, what: str) -> NoReturn:
+        """Say why something can't be computed here."""
         raise ParameterError(
-            f"shard {task.shard} can't be retrained here bit for bit: {self.why}",
+            f"{what} can't be retrained here bit for bit: {self.why}",
             hint="unlearn and verify this run where it was fitted, or fit it again here.",
         )
 
 
-def same_engine(name: str, fitted_on: str, config: TrainingConfig, device: str) -> Engine:
+def same_engine(fitted_as: Mapping[str, Any], config: TrainingConfig, device: str) -> Engine:
     """The engine that trained a run, on a device of the same kind; else a `MissingEngine`.
 
     Args:
-        name: of the engine.
-        fitted_on: the device that it trained on.
+        fitted_as: the run's own description of its engine, device and processor.
         config: the run's model and how it is trained.
         device: where it is to train now.
     """
     _check_device(device)
+    name, fitted_on, processor = (fitted_as.get(key) for key in ("engine", "device", PROCESSOR))
+    name, fitted_on = str(name), str(fitted_on)
     if device.partition(":")[0] != fitted_on.partition(":")[0]:
         why = f"the run was trained on device '{fitted_on}', and this is '{device}'."
         return MissingEngine(name, why)
     try:
-        return resolve_engine(name, config, device)
+        engine = resolve_engine(name, config, device)
     except ParameterError as error:
         return MissingEngine(name, error.message)
+    here = processor_of(engine)
+    if here != processor:
+        why = f"torch computed with {processor} there, and with {here} here; last bits differ."
+        return MissingEngine(name, why)
+    return engine
+
+
+def processor_of(engine: Engine) -> str | None:
+    """What the bits of an engine depend on beside its versions; None where they don't."""
+    processor: str | None = getattr(engine, PROCESSOR, None)
+    return processor
 
 
 def _check_device(device: str) -> None:

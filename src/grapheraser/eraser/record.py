@@ -39,7 +39,7 @@ def write_receipt(
     Args:
         before: the snapshot that the change started from.
         after: the state that it led to.
-        action: "unlearn" or "insert".
+        action: "unlearn", "update" or "insert".
         request: digest of the request.
         counts: how much the request named, by kind.
         shards: ids of the shards that were retrained or emptied.

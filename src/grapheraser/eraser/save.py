@@ -7,19 +7,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from grapheraser.eraser.check import check_configuration, checked_state
+from grapheraser.eraser.check import checked_state
 from grapheraser.eraser.settings import Settings, check, resolve, restore
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError
-from grapheraser.receipts import Ends
+from grapheraser.receipts import Ends, digest_of
 from grapheraser.store import RunLock, StoredRun, load_run, save_run
+from grapheraser.store.folder import HISTORY
 from grapheraser.training.training import check_recordable
 
 # From arguments, and from what those of a loaded run were resolved to.
 Resolve: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Settings]
 
 # Beside the settings in a saved run, and no part of their digest.
-_ENDS = "history"
+_ENDS = HISTORY
 # What a run predicts, where that is not the class of nodes.
 TASK, LINKS = "task", "links"
 
@@ -62,7 +63,7 @@ def load(
     _check_task(path, run.configuration, task)
     try:
         configuration, ends = _split(run.configuration)
-        check_configuration(configuration, ends)
+        digest_of(configuration)  # a ValueError where it can't be spelled
         arguments = {**restore(configuration, own), **changes}
         if arguments.keys() != set(names):
             raise LookupError(arguments.keys() ^ set(names))

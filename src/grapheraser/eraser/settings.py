@@ -26,7 +26,7 @@ from grapheraser.aggregation import (
 )
 from grapheraser.checks import flag, one_of, real, whole
 from grapheraser.eraser.guideline import AUTO
-from grapheraser.eraser.missing import MissingPartitioner, same_engine
+from grapheraser.eraser.missing import PROCESSOR, MissingPartitioner, processor_of, same_engine
 from grapheraser.errors import CorruptRunError, ParameterError
 from grapheraser.execution import Executor, resolve_executor
 from grapheraser.graph.roles import DEFAULT_CONTEXT, SHARDED_ROLES
@@ -129,7 +129,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         engine = resolve_engine(arguments["engine"], training, device)
     else:
         one_of("engine", "GraphEraser", arguments["engine"], ("auto", *ENGINES))
-        engine = same_engine(fitted_as["engine"], fitted_as["device"], training, device)
+        engine = same_engine(fitted_as, training, device)
     partition = arguments["partition"]
     return Settings(
         training=training,
@@ -188,6 +188,7 @@ def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
 def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """Everything that the result depends on, but for the data; executors have no part in it."""
     given = {name: value for name, value in arguments.items() if name != "executor"}
+    processor = processor_of(settings.engine)
     return {
         "arguments": {name: _described(value) for name, value in given.items()},
         "resolved": {
@@ -197,6 +198,7 @@ def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]
             "aggregation": _described(settings.aggregator),
             "engine": settings.engine.name,
             "device": settings.device,
+            **({} if processor is None else {PROCESSOR: processor}),
         },
     }
 

@@ -11,11 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.aggregation import BoundAggregator
-from grapheraser.eraser.plan import Plan, plan_removal
+from grapheraser.eraser.plan import Plan, no_label_left, plan_removal
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import State
 from grapheraser.errors import AlreadyForgottenError, GraphError, InputError
-from grapheraser.graph import UNLABELLED, Request, coalesce, in_graph, request_digest
+from grapheraser.graph import (
+    UNLABELLED,
+    Edit,
+    Graph,
+    GraphChange,
+    Request,
+    coalesce,
+    edit_of,
+    in_graph,
+    request_digest,
+)
 from grapheraser.receipts import Ends, Receipt, Receipts
 
 # The largest block of posteriors held at once while predicting, in numbers.
@@ -78,11 +88,11 @@ class Snapshot:
             raise GraphError(f"{int((labels == UNLABELLED).sum())} of the nodes have no label.")
         return float((self.predict_proba(nodes).argmax(axis=1) == labels).mean())
 
-    def plan(self, request: Request | Sequence[Request]) -> Plan:
+    def plan(self, request: Request | Sequence[Request], *, missing: str = "raise") -> Plan:
         """What forgetting takes; a request that was answered before is told when."""
         requests = in_graph(self.state.graph, request)
         try:
-            removal = coalesce(self.state.graph, requests)
+            removal = coalesce(self.state.graph, requests, missing=missing)
         except InputError as error:
             digest = request_digest(requests)
             for receipt in self.receipts:
@@ -95,6 +105,15 @@ class Snapshot:
         plan = plan_removal(self.state.graph, self.state.partition, removal, self.settings.halo_key)
         nodes = self.state.partition.num_nodes - len(plan.trained)
         return replace(plan, notes=self.shrunk(nodes))
+
+    def edit(self, changes: GraphChange | Sequence[GraphChange]) -> Edit:
+        """A list of changes, checked against the graph and merged."""
+        return edit_of(self.state.graph, changes)
+
+    def check_left(self, graph: Graph) -> None:
+        """Refuse a graph after changes that leaves nothing to learn from."""
+        if graph.num_train == 0:
+            raise no_label_left(self.state.graph.num_train)
 
     def shrunk(self, nodes: int) -> tuple[str, ...]:
         """What to say where only so many nodes are left in the shards, if anything."""

@@ -18,7 +18,7 @@ from grapheraser.aggregation import Change, Ensemble, FittedAggregator
 from grapheraser.eraser.missing import MissingEngine
 from grapheraser.eraser.settings import Settings
 from grapheraser.graph import UNLABELLED, Graph
-from grapheraser.models import Model
+from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
 from grapheraser.training import ShardTask, ShardWeights, tensor_digests
@@ -137,6 +137,9 @@ def train(
         for shard in shard_ids
     ]
     tasks = [task for task in tasks if (task.graph.y != UNLABELLED).any()]
-    if tasks and isinstance(settings.engine, MissingEngine):
-        settings.engine.train(tasks[0], settings.training)
+    if isinstance(settings.engine, MissingEngine):
+        if tasks:
+            settings.engine.train(tasks[0], settings.training)
+        if isinstance(settings.training.model, CustomModel):  # what it says would have other bits
+            settings.engine.refuse("what a module of your own learned")
     return train_shards(tasks, settings.engine, settings.executor, settings.training)

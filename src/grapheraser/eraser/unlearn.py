@@ -5,38 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from grapheraser.eraser.record import write_receipt
+from grapheraser.eraser.carry_out import carry_out
 from grapheraser.eraser.snapshot import AnySnapshot
-from grapheraser.eraser.state import change_state
 from grapheraser.graph import Request
 
 
-def unlearn(now: AnySnapshot, request: Request | Sequence[Request]) -> AnySnapshot:
-    """The snapshot without the nodes, edges, features or labels of a request, and its receipt."""
+def unlearn(
+    now: AnySnapshot, request: Request | Sequence[Request], *, missing: str = "raise"
+) -> tuple[AnySnapshot, tuple[Request, ...]]:
+    """The snapshot without what a request names, with its receipt; and what was not there.
+
+    Args:
+        now: the snapshot.
+        request: nodes, edges, features or labels.
+        missing: "raise" or "skip", for what the graph does not have.
+    """
     started = time.perf_counter()
-    plan = now.plan(request)
+    plan = now.plan(request, missing=missing)
     planned = time.perf_counter()
     graph = now.state.graph.without(plan.removal)
     partition = now.state.partition.without(plan.trained)
-    removed = time.perf_counter()
-    after, seconds = change_state(
-        now.settings,
-        now.state,
-        graph,
-        partition,
-        retrain=plan.stale,
-        touched=plan.touched,
-        gone=plan.removal.nodes,
+    timings = {"planning": planned - started, "graph": time.perf_counter() - planned}
+    after = carry_out(
+        now, plan, graph, partition, action="unlearn", timings=timings, started=started
     )
-    receipt = write_receipt(
-        now,
-        after,
-        action="unlearn",
-        request=plan.removal.digest,
-        counts=plan.counts,
-        shards=(*plan.retrain, *plan.emptied),
-        timings={"planning": planned - started, "graph": removed - planned, **seconds},
-        started=started,
-        notes=plan.notes,
-    )
-    return now.then(after, receipt)
+    return after, plan.removal.skipped

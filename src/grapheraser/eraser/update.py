@@ -1,93 +1,62 @@
-"""Growing: place a new node, retrain the shards that see it, relearn, write the receipt."""
+"""Changing: check a list of changes, place new nodes, retrain what sees them, relearn."""
 
 from __future__ import annotations
 
 import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
-from grapheraser.eraser.record import counts_of, write_receipt
-from grapheraser.eraser.snapshot import AnySnapshot
-from grapheraser.eraser.state import change_state
-from grapheraser.graph import Graph
-from grapheraser.graph.ids import one_id
-from grapheraser.kernels.paged import edge_value_rows, feature_rows
+from grapheraser.eraser.carry_out import carry_out
+from grapheraser.eraser.plan import Ids, Plan, leaving_shards, plan_edit
+from grapheraser.eraser.snapshot import AnySnapshot, Snapshot
+from grapheraser.graph import Edit, Graph, GraphChange
+from grapheraser.graph.roles import SHARDED_ROLES
 from grapheraser.partition import Partition
-from grapheraser.partition.halo import halo_edges_to
-from grapheraser.partition.placing import place_node
-from grapheraser.receipts import digest_of
+from grapheraser.partition.placing import place_nodes
 from grapheraser.training.edge_arguments import check_new_weights
 
 
-def insert(
-    now: AnySnapshot,
-    node_id: int | str,
-    features: ArrayLike | sp.sparray,
-    label: int,
-    neighbours: ArrayLike,
-    **carried: ArrayLike | None,
+def update(
+    now: AnySnapshot, changes: GraphChange | Sequence[GraphChange], *, action: str = "update"
 ) -> AnySnapshot:
-    """The snapshot with one more training node, and its receipt."""
+    """The snapshot after a list of changes, and its receipt."""
     started = time.perf_counter()
-    node_id = one_id(node_id, "node_id", "insert")
-    graph = now.state.graph.with_node(node_id, features, label, neighbours, **carried)
-    check_new_weights(now.settings.training.model, graph, node_id)
-    others = graph.neighbours(node_id)
-    partition = now.state.partition
-    shard, inputs = place_node(partition, graph, node_id, now.settings.partitioner)
-    partition = partition.with_node(node_id, shard, inputs=inputs)
-    retrain = _shards_that_see(graph, partition, node_id, now.settings.halo_key)
-    placed = time.perf_counter()
-    after, seconds = change_state(
-        now.settings,
-        now.state,
-        graph,
-        partition,
-        retrain=retrain,
-        touched=np.union1d(others, [node_id]),
-        gone=np.zeros(0, dtype=np.int64),
-    )
-    receipt = write_receipt(
-        now,
-        after,
-        action="insert",
-        request=_digest(graph, node_id),
-        counts=counts_of(nodes=1, edges=len(others)),
-        shards=retrain,
-        timings={"graph": placed - started, **seconds},
-        started=started,
-    )
-    return now.then(after, receipt)
+    plan, graph, partition = planned(now, changes)
+    timings = {"planning": time.perf_counter() - started}
+    return carry_out(now, plan, graph, partition, action=action, timings=timings, started=started)
 
 
-def _shards_that_see(
-    graph: Graph, partition: Partition, node: int, halo: int | None
-) -> tuple[int, ...]:
-    """The shard of a node, and those with the node in their halo, ascending."""
-    seeing = np.array([node])
-    if halo is not None:
-        members = halo_edges_to(graph, partition, seeing, halo)[:, 0]
-        seeing = np.concatenate([seeing, members])
-    return tuple(np.unique(partition.shard_of(seeing)).tolist())
+def planned(
+    now: Snapshot, changes: GraphChange | Sequence[GraphChange]
+) -> tuple[Plan, Graph, Partition]:
+    """What a list of changes takes, and the graph and the partition that it leads to."""
+    edit, state, halo = now.edit(changes), now.state, now.settings.halo_key
+    graph = state.graph.updated(edit)
+    now.check_left(graph)
+    check_new_weights(now.settings.training.model, graph, edit.entries.values)
+    partition = state.partition.without(leaving_shards(state.graph, state.partition, edit.removal))
+    entering = _entering(graph, partition, edit)
+    shards, inputs = place_nodes(partition, graph, entering, now.settings.partitioner)
+    partition = partition.with_nodes(entering, shards, inputs=inputs)
+    before = state.graph, state.partition
+    plan = plan_edit(before, (graph, partition), edit, entering, halo)
+    return replace(plan, notes=now.shrunk(partition.num_nodes)), graph, partition
 
 
-def _digest(graph: Graph, node: int) -> str:
-    """SHA-256 of an insertion, from the graph that it led to; the requester can compute it.
-
-    It covers all that was handed in: id, label, neighbours, the features that are not 0, and what
-    edges carry where they do.
-    """
-    places = graph.places([node])
-    _, columns, values = feature_rows(graph.table, places)
-    content = {
-        "insert": int(node),
-        "label": int(graph.labels([node])[0]),
-        "neighbours": graph.neighbours(node).tolist(),
-        "columns": columns.tolist(),
-        "values": values.tolist(),
-    }
-    if graph.edge_kind.width:
-        content["edges"] = edge_value_rows(graph.table, places).tolist()
-    return digest_of(content)
+def _entering(graph: Graph, partition: Partition, edit: Edit) -> Ids:
+    """Sorted ids of the nodes that have to be placed: new ones, and those that got a label."""
+    nodes = np.union1d(edit.nodes, edit.labels)
+    placed = np.isin(graph.roles(nodes), SHARDED_ROLES[graph.context])
+    outside = len(edit.nodes) - int(np.isin(edit.nodes, nodes[placed]).sum())
+    if outside:
+        warnings.warn(
+            f"{outside} of {len(edit.nodes)} new nodes have no label: under context='none' they "
+            "are in no shard, and nothing is learned from them (context='unlabelled' would put "
+            "them into one).",
+            stacklevel=2,
+        )
+    nodes = nodes[placed]
+    return nodes[~partition.contains(nodes)]

@@ -5,21 +5,24 @@ from importlib import import_module
 from grapheraser.experiments.framework.cell import KINDS, Cell, Kind, Result, Results
 from grapheraser.experiments.framework.experiment import (
     EXPERIMENTS,
-    Claim,
     Experiment,
     Summary,
     register,
 )
 from grapheraser.experiments.framework.options import PROTOCOLS, Options
+from grapheraser.experiments.framework.rules import RULES, Claim, Rule
 from grapheraser.experiments.framework.study import ALL, Study, run_study
 
 # Each of them registers its experiments; the order is that of `list` and of the report.
 MODULES = (
+    "collapse",
+    "datasets",
     "efficiency",
     "cost",
     "utility",
     "edge_utility",
     "mlp",
+    "guideline",
     "samples",
     "partitioners",
     "partition_cost",
@@ -34,6 +37,8 @@ MODULES = (
     "community_requests",
     "lpa_view",
     "attack",
+    "insertion",
+    "sensitivity",
     "links",
 )
 for _module in ("measure", *(f"paper.{name}" for name in MODULES)):
@@ -45,6 +50,7 @@ __all__ = [
     "KINDS",
     "MODULES",
     "PROTOCOLS",
+    "RULES",
     "Cell",
     "Claim",
     "Experiment",
@@ -52,6 +58,7 @@ __all__ = [
     "Options",
     "Result",
     "Results",
+    "Rule",
     "Study",
     "Summary",
     "register",

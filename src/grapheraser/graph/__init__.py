@@ -1,5 +1,14 @@
-"""An immutable graph, and requests to remove parts of it."""
+"""An immutable graph, and requests to remove, add and change parts of it."""
 
+from grapheraser.graph.changes import (
+    AddEdges,
+    AddNodes,
+    GraphChange,
+    SetFeatures,
+    SetLabels,
+    as_changes,
+)
+from grapheraser.graph.edit import Edit, edit_of
 from grapheraser.graph.graph import Graph
 from grapheraser.graph.requests import (
     Edges,
@@ -21,15 +30,23 @@ __all__ = [
     "TRAIN",
     "UNLABELLED",
     "VALIDATION",
+    "AddEdges",
+    "AddNodes",
     "Edges",
+    "Edit",
     "Features",
     "Graph",
+    "GraphChange",
     "Labels",
     "Nodes",
     "Removal",
     "Request",
+    "SetFeatures",
+    "SetLabels",
+    "as_changes",
     "as_requests",
     "coalesce",
+    "edit_of",
     "in_graph",
     "request_digest",
 ]

@@ -13,7 +13,7 @@ from grapheraser.checks import whole
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array, as_int64, fresh
 from grapheraser.graph.edge_input import EdgeInput, checked_edges
-from grapheraser.graph.ids import as_ids, first_shown, ids_among, shown
+from grapheraser.graph.ids import as_given, ids_among, shown
 from grapheraser.graph.names import Names, ids_and_names
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
 
@@ -34,13 +34,13 @@ def checked_fields(
     class_names: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The fields of a `Graph`, all of them fresh; see `Graph.from_arrays`."""
-    features = _check_features(x)
+    features = check_features(x)
     n = features.shape[0]
     node_ids, names = (np.arange(n), None) if ids is None else _check_ids(ids, n)
     y, class_names = classes_of(y, class_names)
     if class_names and num_classes is None:
         num_classes = len(class_names)
-    labels, classes = _check_labels(y, n, num_classes)
+    labels, classes = check_labels(y, n, num_classes)
     if class_names and len(class_names) != classes:
         raise GraphError(f"there are {classes} classes (found names of {len(class_names)}).")
     chosen = [_of_role(role, part, node_ids) for role, part in zip(_ROLES, split, strict=True)]
@@ -89,25 +89,7 @@ def classes_of(y: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...
     return np.array([number.get(word, UNLABELLED) for word in plain], dtype=np.int64), classes
 
 
-def check_new_row(
-    node: int, features: Any, label: int, num_features: int, num_classes: int
-) -> sp.csr_array:
-    """Check a node to insert; return its feature row ``[1, num_features]``."""
-    (node_id,) = as_ids([node])
-    if node_id < 0:
-        raise GraphError(f"node ids must be non-negative (found {node_id}).")
-    row = sp.csr_array(
-        _check_features(features if sp.issparse(features) else as_array(features, "features")[None])
-    )
-    if row.shape != (1, num_features):
-        raise GraphError(f"a new node needs {num_features} features (found shape {row.shape}).")
-    (_,), _ = _check_labels([label], 1, num_classes)
-    if label == UNLABELLED:
-        raise GraphError("training nodes need a label (found -1).")
-    return row
-
-
-def _check_features(x: Any) -> sp.csr_array | NDArray[np.float32]:
+def check_features(x: Any) -> sp.csr_array | NDArray[np.float32]:
     """Float32 features that nobody else holds: dense where most entries are not 0, else CSR."""
     x = x if sp.issparse(x) else as_array(x, "features")
     if x.ndim != 2 or x.dtype.kind not in "fiub":
@@ -158,7 +140,8 @@ def _check_ids(ids: ArrayLike, n: int) -> tuple[NDArray[np.int64], Names | None]
     return node_ids, None
 
 
-def _check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray[np.int64], int]:
+def check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray[np.int64], int]:
+    """The labels of n nodes, and how many classes there are."""
     labels = as_array(y, "labels")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.reshape(-1)
@@ -227,6 +210,6 @@ def _of_role(role: int, nodes: ArrayLike | None, ids: NDArray[np.int64]) -> Any:
     found = ids_among(nodes, lambda: ids, "the rows of a graph")
     outside = ~np.isin(found, ids)
     if outside.any():
-        node = first_shown(nodes, found, outside)
+        (node,) = as_given(nodes, found[outside][:1].tolist())
         raise GraphError(f"{_ROLES[role]} node {node} is not a node id.")
     return found

@@ -7,8 +7,10 @@ same ids give the same pages, so the pages of a graph don't tell what it has for
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from grapheraser.kernels.paged import ROOM
 
 WHOLE = 16  # all ids: 16**16 is 2**64
+_SIXTEENS = 16 ** np.arange(WHOLE, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +99,53 @@ class Directory:
             other.__dict__["radix"] = self.radix
         return other
 
-    def replaced(self, low: int, high: int, blocks: Directory) -> Directory:
-        """Other blocks in the place of a range of these."""
+    def replaced(self, cuts: Sequence[tuple[int, int, Directory]]) -> Directory:
+        """Other blocks in the place of ranges of these, ascending."""
+        parts: list[Directory] = []
+        end = 0
+        for low, high, blocks in cuts:
+            parts += [self._range(end, low), blocks]
+            end = high
+        parts.append(self._range(end, len(self)))
         return Directory(
-            np.concatenate([self.starts[:low], blocks.starts, self.starts[high:]]),
-            np.concatenate([self.sizes[:low], blocks.sizes, self.sizes[high:]]),
-            np.concatenate([self.counts[:low], blocks.counts, self.counts[high:]]),
+            np.concatenate([part.starts for part in parts]),
+            np.concatenate([part.sizes for part in parts]),
+            np.concatenate([part.counts for part in parts]),
         )
+
+    def _range(self, low: int, high: int) -> Directory:
+        return Directory(self.starts[low:high], self.sizes[low:high], self.counts[low:high])
+
+    def homes(self, ids: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+        """Where new ids (sorted) go, as ranges of them that share a block.
+
+        Returns: of each range, its ends among the ids; the page whose block holds it and -1, or, if
+        there is none, the page to put it before and j of the largest block of ``16**j`` around it
+        that holds no page.
+        """
+        if len(ids) == 0:
+            return []
+        after = np.searchsorted(self.starts, ids, side="right")
+        pages, sizes = after - 1, np.full(len(ids), WHOLE, dtype=np.int64)
+        for near in (after - 1, after):
+            there = np.flatnonzero((near >= 0) & (near < len(self)))
+            apart = ids[there] ^ self.starts[near[there]]
+            sizes[there] = np.minimum(sizes[there], _digits(apart) - 1)
+        # An id that a block holds differs from its start in the block's own digits at the most.
+        own = np.flatnonzero(pages >= 0)
+        inside = own[_digits(ids[own] ^ self.starts[pages[own]]) <= self.sizes[pages[own]]]
+        sizes[inside] = -1
+        pages[sizes >= 0] += 1
+        shifts = np.clip(4 * sizes, 0, 63)
+        keys = np.stack([pages, sizes, np.where(sizes >= 0, ids >> shifts, 0)])
+        cuts = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
+        ends = [0, *cuts.tolist(), len(ids)]
+        return [(low, high, int(pages[low]), int(sizes[low])) for low, high in pairwise(ends)]
+
+
+def _digits(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many hexadecimal digits numbers have; 0 has none."""
+    return np.searchsorted(_SIXTEENS, numbers, side="right")
 
 
 def _sixteenths(

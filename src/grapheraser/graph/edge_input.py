@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from grapheraser.checks import flag
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array, as_int64
 from grapheraser.graph.csr import row_pointers, symmetric_csr
-from grapheraser.graph.edge_values import BOTH, NO_VALUES, EdgeKind, Values
+from grapheraser.graph.edge_values import NO_VALUES, EdgeKind, Values
 from grapheraser.graph.ids import as_ids, shown
 from grapheraser.kernels.paged import INCOMING, OUTGOING
 
@@ -58,7 +57,7 @@ def checked_edges(edge_index: ArrayLike, ids: NDArray[np.int64], given: EdgeInpu
     kind = EdgeKind(directed, weighted, values.shape[1] - weighted)
     at = _ranks(as_int64(pairs, "edge end points"), ids, shown_by)
     if kind.width:
-        indptr, indices, carried, counts = _with_values(at, values, len(ids), directed)
+        indptr, indices, carried, counts = with_values(at, values, len(ids), directed)
     else:
         indptr, indices, *plain = symmetric_csr(at[0], at[1], len(ids))
         carried, counts = NO_VALUES, Counts(*plain)
@@ -106,34 +105,6 @@ def _finite(values: NDArray[Any], what: str) -> Values:
     return found
 
 
-def checked_new_edges(
-    others: Keys, edge_weight: Any, edge_attr: Any, kind: EdgeKind
-) -> tuple[Keys, Values]:
-    """The neighbours of a new node, sorted and each once, and what their entries carry."""
-    wanted = {"edge_weight": int(kind.weighted), "edge_attr": kind.columns}
-    given = {"edge_weight": edge_weight, "edge_attr": edge_attr}
-    for name, columns in wanted.items():
-        if columns and given[name] is None and len(others):
-            raise GraphError(
-                f"the edges of this graph have '{name}': a new node needs one for each of its "
-                f"{len(others)} neighbours (found none)."
-            )
-        if not columns and given[name] is not None:
-            raise GraphError(f"the edges of this graph have no '{name}' (found one for new edges).")
-        if given[name] is None:
-            given[name] = np.zeros((len(others), columns)) if columns else None
-    _, values = checked_values(given["edge_weight"], given["edge_attr"], len(others))
-    if values.shape[1] != sum(wanted.values()):
-        found = values.shape[1] - wanted["edge_weight"]
-        raise GraphError(f"'edge_attr' must have {kind.columns} columns (found {found}).")
-    once, means = merged(others, values)
-    if kind.width and len(once) < len(others):
-        repeated = len(others) - len(once)
-        warnings.warn(f"{repeated} duplicate edges merged, with the mean.", stacklevel=4)
-    parts = [np.full((len(once), int(kind.directed)), BOTH), means]
-    return once, np.concatenate(parts, axis=1).astype(np.float32)
-
-
 def merged(keys: Keys, values: Values) -> tuple[Keys, Means]:
     """Sorted keys, each once, and the mean of the values of each."""
     if not len(keys):
@@ -157,7 +128,7 @@ class Counts(NamedTuple):
     differing: int = 0
 
 
-def _with_values(
+def with_values(
     at: NDArray[np.int32], values: Values, n: int, directed: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Values, Counts]:
     """Pointers, sorted columns and values of a CSR whose rows are the targets of the edges."""

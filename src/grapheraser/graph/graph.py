@@ -13,21 +13,21 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import one_of, real, whole
-from grapheraser.errors import GraphError, UnknownNodeError
-from grapheraser.graph import build
+from grapheraser.errors import UnknownNodeError
 from grapheraser.graph.arrays import fresh, owned, owned_csr, read_only
+from grapheraser.graph.changes import GraphChange, one_training_node
 from grapheraser.graph.conversions import Conversions
 from grapheraser.graph.csr import reverse_of, slices_of
-from grapheraser.graph.edge_input import checked_new_edges
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
-from grapheraser.graph.ids import first_shown, ids_among, one_id, shown
+from grapheraser.graph.edit import Edit, edit_of, edited_pages
+from grapheraser.graph.ids import as_given, ids_among, one_id
 from grapheraser.graph.induced import induced_edges
 from grapheraser.graph.merkle import MerkleTree
-from grapheraser.graph.names import NO_NAMES, Names, names_of, new_name
+from grapheraser.graph.names import NO_NAMES, Names, check_new_names, names_of
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
 from grapheraser.graph.proof import Proof
-from grapheraser.graph.requests import Removal, Request, coalesce
+from grapheraser.graph.requests import NOTHING, Removal, Request, coalesce
 from grapheraser.graph.roles import (
     CONTEXT,
     DEFAULT_CONTEXT,
@@ -81,7 +81,7 @@ class Graph(Conversions):
             context nodes, which are none of these.
         num_classes: part of the schema; deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
-        notes: what was put right while the graph was built.
+        notes: what was put right while the graph was built; gone after a change.
         edge_kind: whether edges have directions, weights and features of their own.
         edge_values: float32 ``[len(indices), edge_kind.width]``, what each entry of ``indices``
             carries (see `graph.edge_values`); `edge_weight` and `edge_attr` take it apart.
@@ -390,11 +390,8 @@ class Graph(Conversions):
         places: NDArray[np.int64] = located(self.table, ids)
         unknown = places == NOWHERE
         if unknown.any():
-            raise UnknownNodeError(
-                f"node {first_shown(nodes, ids, unknown)} is not in the graph "
-                f"({int(unknown.sum())} of {len(ids)} ids are unknown).",
-                hint="it was never in the graph, or it has been forgotten already.",
-            )
+            gone = np.unique(ids[unknown]).tolist()
+            raise UnknownNodeError.of(as_given(nodes, gone), len(ids))
         return places
 
     def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
@@ -527,7 +524,10 @@ class Graph(Conversions):
         entries = np.stack([self.places(pairs[:, 0]), pairs[:, 1]], axis=1)
         entries = entries[np.lexsort((entries[:, 1], entries[:, 0]))]
         pages = self.pages.without(gone, entries, self.places(removal.features))
-        pages = pages.unlabelled(located(pages.table, removal.labels))
+        places = located(pages.table, removal.labels)
+        role = roles_at(pages.table, places)
+        role[role == TRAIN] = CONTEXT
+        pages = pages.with_labels(places, np.full(len(places), UNLABELLED), role)
         graph = self._changed(pages, touched)
         lost = self._sharded_among(removal.nodes)
         if self.context == "none":  # then a node without a label leaves its shard
@@ -559,28 +559,25 @@ class Graph(Conversions):
             edge_weight: one number for each neighbour, where edges have weights.
             edge_attr: one row for each neighbour, where edges have features.
         """
-        node = one_id(node, "node", "Graph.with_node")
-        name = new_name(node, self.named)
-        if self.contains([node])[0]:
-            raise GraphError(f"node {shown(node)} is in the graph already.")
-        row = build.check_new_row(node, features, label, self.num_features, self.num_classes)
-        others, values = checked_new_edges(
-            self.ids_of(neighbours), edge_weight, edge_attr, self.edge_kind
-        )
-        places = self.places(others)
-        rows = Rows(
-            np.array([node], dtype=np.int64),
-            np.array([label], dtype=np.int64),
-            np.array([TRAIN], dtype=np.int8),
-            np.array([0, len(others)], dtype=np.int64),
-            others,
-            row.toarray() if self.pages.dense else row,
-            values,
-            name,
-        )
-        pairs = np.stack([places, np.full(len(others), node, dtype=np.int64)], axis=1)
-        pages = self.pages.with_rows(rows, pairs, values)
-        return self._changed(pages, np.union1d(others, [node]))._counted(self, 1, 1)
+        carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
+        kind = self.edge_kind
+        return self.updated(one_training_node(kind, node, features, label, neighbours, **carried))
+
+    def updated(self, changes: GraphChange | Sequence[GraphChange] | Edit) -> Graph:
+        """A new graph after additions, changes and deletions; the latter come first.
+
+        Args:
+            changes: any of `AddNodes`, `AddEdges`, `SetFeatures`, `SetLabels`, `Nodes`, `Edges`,
+                `Features` and `Labels`, or a list of them.
+        """
+        edit = changes if isinstance(changes, Edit) else edit_of(self, changes)
+        check_new_names(edit.nodes, edit.names, self.named)
+        rest = self if edit.removal is NOTHING else self.without(edit.removal)
+        named_first = int((rest.roles(edit.labels) == CONTEXT).sum())
+        in_shards = int(np.isin(edit.role, SHARDED_ROLES[self.context]).sum())
+        in_shards += named_first if self.context == "none" else 0
+        graph = rest._changed(edited_pages(rest.pages, edit), edit.touched)
+        return graph._counted(rest, int((edit.role == TRAIN).sum()) + named_first, in_shards)
 
     def without_weights(self) -> Graph:
         """The same graph, its edges without weights."""
@@ -627,11 +624,16 @@ class Graph(Conversions):
         names = ("num_classes", "name", "notes", "context", "class_names")
         return {name: getattr(self, name) for name in names}
 
+    def with_pages(self, pages: Pages, *, trained: int = 0, sharded: int = 0) -> Graph:
+        """A graph of other pages, with so many more training nodes and nodes in shards."""
+        return Graph.of_pages(pages, **self._schema)._counted(self, trained, sharded)
+
     def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:
         """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
         known = self.__dict__.get("tree")
         tree = None if known is None else known.changed(pages, touched)
-        return Graph.of_pages(pages, **self._schema, tree=tree)
+        # Notes may speak of what is gone.
+        return Graph.of_pages(pages, **{**self._schema, "notes": ()}, tree=tree)
 
     def _counted(self, before: Graph, trained: int, sharded: int) -> Graph:
         """This graph, which has so many training nodes and nodes in shards more than before."""

@@ -20,9 +20,12 @@ Ids = NDArray[np.int64]
 
 
 class NamedId(int):
-    """The id of a name, together with the name."""
+    """The id of a name, together with the name, by which it is printed."""
 
     name: str
+
+    def __str__(self) -> str:
+        return repr(self.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return name_id, (self.name,)
@@ -61,20 +64,21 @@ def one_id(node: Any, name: str, owner: str) -> int:
 
 def shown(node: Any) -> str:
     """A node in a message: names in quotes, ids as they are."""
-    if isinstance(node, NamedId):
-        return repr(node.name)
     return repr(str(node)) if isinstance(node, str) else str(node)
 
 
-def first_shown(nodes: ArrayLike, ids: Ids, chosen: NDArray[np.bool_]) -> str:
-    """The first of the chosen nodes in a message: by its name where that was given."""
-    at = int(np.flatnonzero(chosen)[0])
-    given: Any = nodes
-    if isinstance(nodes, list | tuple):
-        given = nodes[at]
-    elif isinstance(nodes, np.ndarray) and nodes.dtype.kind in "UO":
-        given = nodes.reshape(-1)[at]
-    return shown(given if isinstance(given, str | NamedId) else ids[at])
+def as_given(nodes: Any, ids: Iterable[int]) -> list[int]:
+    """Some of these nodes by id, those that were given by name with it; for messages."""
+    known: dict[int, int] = {}
+    if isinstance(nodes, str | list | tuple | np.ndarray):
+        found = listed(nodes, "node ids")
+        known = {} if isinstance(found, np.ndarray) else with_names(found)
+    return [known.get(node, node) for node in ids]
+
+
+def with_names(nodes: Iterable[int]) -> dict[int, int]:
+    """The ids of names among these, each by itself: what looks an id up finds its name."""
+    return {int(node): node for node in nodes if isinstance(node, NamedId)}
 
 
 def as_ids(nodes: ArrayLike) -> Ids:
@@ -131,7 +135,10 @@ def listed(nodes: ArrayLike | Iterable[Any], what: str) -> list[int] | NDArray[n
 
 
 def _with_names(found: NDArray[Any]) -> list[int]:
-    return [name_id(item) if isinstance(item, str) else int(item) for item in found.tolist()]
+    return [
+        name_id(item) if isinstance(item, str) else item if isinstance(item, NamedId) else int(item)
+        for item in found.tolist()
+    ]
 
 
 def _checked(nodes: Any, what: str) -> NDArray[Any]:
@@ -176,7 +183,7 @@ def _plain(nodes: Any) -> Any:
         return np.arange(nodes.start, nodes.stop, nodes.step)
     items = nodes if isinstance(nodes, Sequence) else list(nodes)
     kinds = set(map(type, items))
-    names = any(issubclass(kind, str) for kind in kinds)
+    names = any(issubclass(kind, str | NamedId) for kind in kinds)
     if not names and not (len(kinds) > 1 and kinds & {bool, np.bool_}):
         return items
     boxed = np.empty(len(items), dtype=object)  # lest NumPy make strings or numbers of all

@@ -18,7 +18,8 @@ Block = NDArray[np.uint8]
 Names = NDArray[Any]  # of str, dtype object
 
 NO_NAMES: Names = np.zeros(0, dtype=object)
-NO_NAMES.flags.writeable = False
+_NOTHING: Block = np.zeros(0, dtype=np.uint8)
+NO_NAMES.flags.writeable = _NOTHING.flags.writeable = False
 
 
 def names_of(names: Iterable[str]) -> Names:
@@ -29,7 +30,7 @@ def names_of(names: Iterable[str]) -> Names:
     return made
 
 
-def ids_and_names(nodes: ArrayLike) -> tuple[NDArray[np.int64], Names | None]:
+def ids_and_names(nodes: ArrayLike | Iterable[Any]) -> tuple[NDArray[np.int64], Names | None]:
     """The ids of different nodes, and their names where they were given by these."""
     given = listed(nodes, "node ids")
     if isinstance(given, np.ndarray):
@@ -62,21 +63,22 @@ def ids_of_names(names: Names) -> NDArray[np.int64]:
     return ids
 
 
-def new_name(node: int, named: bool) -> Names:
-    """The name of a node that joins others, which have names or not."""
-    if named and not isinstance(node, NamedId):
-        raise GraphError(f"the nodes of this graph have names: a new one needs one (found {node}).")
-    if not named and isinstance(node, NamedId):
+def check_new_names(ids: NDArray[np.int64], names: Names, named: bool) -> None:
+    """Refuse new nodes without names where others have them, and the other way round."""
+    if named and len(names) < len(ids):
         raise GraphError(
-            f"the nodes of this graph have no names: a new one needs an id (found {node.name!r})."
+            f"the nodes of this graph have names: a new one needs one (found {ids[0]})."
         )
-    return names_of([node.name]) if isinstance(node, NamedId) else NO_NAMES
+    if not named and len(names):
+        raise GraphError(
+            f"the nodes of this graph have no names: a new one needs an id (found {names[0]!r})."
+        )
 
 
 def packed_names(names: Names) -> Block:
     """The block of these names; empty where there are none."""
     if not len(names):
-        return np.zeros(0, dtype=np.uint8)
+        return _NOTHING
     parts = [name.encode() for name in names]
     pointers = np.cumsum([0, *map(len, parts)], dtype=np.int64)
     block = np.frombuffer(pointers.tobytes() + b"".join(parts), dtype=np.uint8)

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grapheraser.graph.csr import slices_of
 from grapheraser.graph.edge_values import NO_VALUES, Values
 from grapheraser.graph.names import NO_NAMES, Names, packed_names, unpacked_names
-from grapheraser.graph.roles import CONTEXT, TRAIN, UNLABELLED
 from grapheraser.kernels.compiled import compiled
 
 Block = NDArray[np.uint8]
@@ -84,6 +84,23 @@ def sliced(rows: Rows, low: int, high: int) -> Rows:
         rows.x[low:high],
         rows.values[first:last],
         rows.names[low:high],
+    )
+
+
+def reordered(rows: Rows, order: Ids) -> Rows:
+    """The same rows in another order."""
+    entries = slices_of(rows.indptr, order)
+    lengths = np.diff(rows.indptr)[order]
+    return Rows(
+        rows.ids[order],
+        rows.y[order],
+        rows.role[order],
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        rows.neighbours[entries],
+        rows.x[order],
+        rows.values[entries] if rows.values.shape[1] else rows.values,
+        # Nodes that are only asked about have no names among those of others.
+        rows.names[order] if len(rows.names) == len(order) else NO_NAMES,
     )
 
 
@@ -179,13 +196,23 @@ def kept_nodes(block: Block, keep: NDArray[np.bool_]) -> Block:
     return _packed_nodes(ids[keep], y[keep], role[keep])
 
 
-def unlabelled_nodes(block: Block, count: int, rows: Ids) -> Block:
-    """The nodes block where some rows have no label; training nodes among them become context."""
+def relabelled_nodes(block: Block, count: int, rows: Ids, y: Ids, role: NDArray[np.int8]) -> Block:
+    """The nodes block of so many nodes with other labels and roles in some rows."""
     ids, labels, roles = unpacked_nodes(block, count)
-    y, role = labels.copy(), roles.copy()
-    y[rows] = UNLABELLED
-    role[rows] = np.where(role[rows] == TRAIN, CONTEXT, role[rows])
-    return _packed_nodes(ids, y, role)
+    labels, roles = labels.copy(), roles.copy()
+    labels[rows], roles[rows] = y, role
+    return _packed_nodes(ids, labels, roles)
+
+
+def replaced_features(old: sp.csr_array | NDArray[np.float32], rows: Ids, x: sp.csr_array) -> Block:
+    """The features block of a page with other features in some rows."""
+    if isinstance(old, np.ndarray):
+        dense = old.copy()
+        dense[rows] = x.toarray()
+        return packed_features(dense)
+    source = np.arange(old.shape[0])
+    source[rows] = old.shape[0] + np.arange(len(rows))
+    return packed_features(sp.csr_array(sp.vstack([old, x], format="csr"))[source])
 
 
 def edited_edges(block: Block, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Block:

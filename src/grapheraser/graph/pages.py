@@ -7,9 +7,9 @@ and the same ones for all others; an old page leaves memory with the last graph 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,13 +31,30 @@ from grapheraser.graph.packing import (
     no_rows,
     packed,
     packed_features,
+    relabelled_nodes,
+    reordered,
+    replaced_features,
     sliced,
-    unlabelled_nodes,
     unpacked,
     unpacked_features,
     unpacked_nodes,
 )
 from grapheraser.kernels.paged import ROOM, Table
+
+
+class Cut(NamedTuple):
+    """Other blocks in the place of a range of pages.
+
+    Attributes:
+        low, high: the pages.
+        blocks: of the rows.
+        rows: what the new pages hold.
+    """
+
+    low: int
+    high: int
+    blocks: Directory
+    rows: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +98,7 @@ class Pages:
         edge_kind: EdgeKind = PLAIN,
     ) -> Pages:
         """From pages that are packed already."""
-        addresses = np.array([_addresses(page) for page in pages], dtype=np.int64)
-        addresses = np.ascontiguousarray(addresses.reshape(-1, 4).T)
-        table = _table(directory, addresses, num_features if dense else -1, edge_kind)
+        table = _table(directory, _addresses(pages), num_features if dense else -1, edge_kind)
         return cls(directory, tuple(pages), num_features, dense, num_entries, edge_kind, table)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -153,89 +168,78 @@ class Pages:
                 rows of the other ends of edges need pairs of their own.
             cleared: sorted places of the nodes that lose their features.
         """
-        pages = list(self.pages)
+        pages: dict[int, Page] = {}
         counts = self.directory.counts.copy()
-        table = self.table
-        addresses = np.stack([table.nodes, table.edges, table.features, table.values])
         touched = np.unique(np.concatenate([nodes, pairs[:, 0], cleared]) // ROOM).tolist()
         for number in touched:
-            count, page = int(counts[number]), pages[number]
+            count, page = int(counts[number]), self.pages[number]
             keep = np.ones(count, dtype=np.bool_)
             keep[_within(nodes, number) % ROOM] = False
             entries = pairs[slice(*np.searchsorted(pairs[:, 0], _range(number)))]
             gone_from = (keep, entries[:, 0] % ROOM, entries[:, 1])
-            new = Page(
+            pages[number] = Page(
                 page.nodes if keep.all() else kept_nodes(page.nodes, keep),
                 edited_edges(page.edges, *gone_from),
                 self._cleared(page.features, keep, _within(cleared, number) % ROOM),
                 edited_values(page, self.edge_kind.width, *gone_from),
                 kept_names(page.names, keep),
             )
-            pages[number], counts[number] = new, keep.sum()
-            addresses[:, number] = _addresses(new)
+            counts[number] = keep.sum()
         gone = int(sum(self._degrees(nodes))) + len(pairs)
-        directory = self.directory.recounted(counts)
-        made = Pages(
-            directory,
-            tuple(pages),
-            self.num_features,
-            self.dense,
-            self.num_entries - gone,
-            self.edge_kind,
-            _table(directory, addresses, table.width, self.edge_kind),
-        )
+        made = self._with_pages(pages, counts=counts, more=-gone)
         lost = np.unique(nodes // ROOM).tolist()
         return made._rejoined([int(self.directory.starts[number]) for number in lost])
 
-    def unlabelled(self, places: Ids) -> Pages:
-        """With some nodes that have no label any more; training nodes become context nodes."""
-        pages = list(self.pages)
+    def with_labels(self, places: Ids, y: Ids, role: NDArray[np.int8]) -> Pages:
+        """With other labels and roles of some nodes, by place (sorted)."""
+        pages = {}
         for number in np.unique(places // ROOM).tolist():
-            rows = places[places // ROOM == number] % ROOM
-            count = int(self.directory.counts[number])
-            nodes = unlabelled_nodes(pages[number].nodes, count, rows)
-            pages[number] = pages[number]._replace(nodes=nodes)
-        if len(places) == 0:
-            return self
-        return Pages.made(self.directory, pages, *self._shape, self.edge_kind)
+            part = slice(*np.searchsorted(places, _range(number)))
+            count, page = int(self.directory.counts[number]), self.pages[number]
+            nodes = relabelled_nodes(page.nodes, count, places[part] % ROOM, y[part], role[part])
+            pages[number] = page._replace(nodes=nodes)
+        return self._with_pages(pages)
+
+    def with_features(self, places: Ids, x: sp.csr_array) -> Pages:
+        """With other features of some nodes, by place (sorted)."""
+        pages = {}
+        for number in np.unique(places // ROOM).tolist():
+            part = slice(*np.searchsorted(places, _range(number)))
+            count, page = int(self.directory.counts[number]), self.pages[number]
+            old = unpacked_features(page.features, count, self.num_features, self.dense)
+            features = replaced_features(old, places[part] % ROOM, x[part])
+            pages[number] = page._replace(features=features)
+        return self._with_pages(pages)
 
     def with_rows(self, rows: Rows, pairs: NDArray[np.int64], values: Values = NO_VALUES) -> Pages:
-        """With more nodes, none of which is there, and with their ids in their neighbours' rows.
+        """With more nodes, none of which is there, and with more entries in the rows of others.
 
         Args:
-            rows: the new nodes.
+            rows: the new nodes, in the order of their ids.
             pairs: ``[m, 2]``, a place and the id of a neighbour to put into its row; sorted.
             values: what the entries of these pairs carry.
         """
-        pages = list(self.pages)
+        pages = {}
         for number in np.unique(pairs[:, 0] // ROOM).tolist():
             part = slice(*np.searchsorted(pairs[:, 0], _range(number)))
-            count, page, entries = int(self.directory.counts[number]), pages[number], pairs[part]
+            count, page = int(self.directory.counts[number]), self.pages[number]
+            entries = pairs[part]
             edges, carried = extended_edges(
                 page, count, entries[:, 0] % ROOM, entries[:, 1], values[part]
             )
             pages[number] = page._replace(edges=edges, values=carried)
-        entries_after = self.num_entries + len(pairs) + len(rows.neighbours)
-        parts = (self.num_features, self.dense, entries_after, self.edge_kind)
-        made = Pages.made(self.directory, pages, *parts)
-        for at in range(len(rows.ids)):
-            made = made._with_row(sliced(rows, at, at + 1))
-        return made
+        made = self._with_pages(pages, more=len(pairs) + len(rows.neighbours))
+        return made._recut([made._with(rows, *home) for home in self.directory.homes(rows.ids)])
 
-    def _with_row(self, row: Rows) -> Pages:
-        node = int(row.ids[0])
-        page = self.directory.page_of(node)
-        if page is None:
-            low = int(np.searchsorted(self.directory.starts, node))
-            one = Directory(row.ids, np.zeros(1, dtype=np.int8), np.ones(1, dtype=np.int64))
-            made = self._replaced(low, low, one, [row])
-        else:
-            there = self.rows(page, page + 1)
-            at = int(np.searchsorted(there.ids, node))
-            both = joined([sliced(there, 0, at), row, sliced(there, at, len(there.ids))])
-            size = int(self.directory.sizes[page])
-            made = self._replaced(page, page + 1, Directory.of(both.ids, size), [both])
-        return made._rejoined([node])
+    def _with(self, rows: Rows, low: int, high: int, page: int, size: int) -> Cut:
+        """A range of new rows, within a page or before it; see `Directory.homes`."""
+        new = sliced(rows, low, high)
+        if size >= 0:
+            return Cut(page, page, Directory.of(new.ids, size), new)
+        both = joined([self.rows(page, page + 1), new])
+        both = reordered(both, np.argsort(both.ids))
+        blocks = Directory.of(both.ids, int(self.directory.sizes[page]))
+        return Cut(page, page + 1, blocks, both)
 
     def _rejoined(self, nodes: Iterable[int]) -> Pages:
         """With blocks joined where the block around them has become small enough for one page."""
@@ -244,7 +248,7 @@ class Pages:
             page = max(0, int(np.searchsorted(made.directory.starts, node, side="right")) - 1)
             if len(made.pages) and made.directory.counts[page] == 0:
                 none = Directory.of(np.zeros(0, dtype=np.int64))
-                made = made._replaced(page, page + 1, none, [])
+                made = made._recut([Cut(page, page + 1, none, made.rows(page, page + 1))])
                 page = min(page, len(made.pages) - 1)
             while 0 <= page < len(made.pages) and made.directory.sizes[page] < WHOLE:
                 size = int(made.directory.sizes[page]) + 1
@@ -253,16 +257,57 @@ class Pages:
                 if count > ROOM:
                     break
                 block = (np.array([part]) for part in (start, np.int8(size), count))
-                made = made._replaced(low, high, Directory(*block), [made.rows(low, high)])
+                made = made._recut([Cut(low, high, Directory(*block), made.rows(low, high))])
                 page = low
         return made
 
-    def _replaced(self, low: int, high: int, blocks: Directory, rows: Sequence[Rows]) -> Pages:
-        """With other blocks, and the rows that they hold, in the place of a range of pages."""
-        fresh = packed(joined(rows), blocks.counts) if rows else []
-        pages = (*self.pages[:low], *fresh, *self.pages[high:])
-        directory = self.directory.replaced(low, high, blocks)
-        return Pages.made(directory, pages, *self._shape, self.edge_kind)
+    def _recut(self, cuts: Sequence[Cut]) -> Pages:
+        """With other blocks in the place of ranges of pages, ascending."""
+        if not cuts:
+            return self
+        fresh = [packed(cut.rows, cut.blocks.counts) for cut in cuts]
+        pages: list[Page] = []
+        addresses, end = [], 0
+        for cut, new in zip(cuts, fresh, strict=True):
+            pages += [*self.pages[end : cut.low], *new]
+            addresses += [self._addresses[:, end : cut.low], _addresses(new)]
+            end = cut.high
+        pages += self.pages[end:]
+        addresses.append(self._addresses[:, end:])
+        directory = self.directory.replaced([(c.low, c.high, c.blocks) for c in cuts])
+        table = _table(directory, np.concatenate(addresses, axis=1), *self._kind)
+        return replace(self, directory=directory, pages=tuple(pages), table=table)
+
+    def _with_pages(
+        self, pages: Mapping[int, Page], *, counts: Ids | None = None, more: int = 0
+    ) -> Pages:
+        """With other pages in the place of some, of as many nodes unless ``counts`` says otherwise.
+
+        ``more`` is how many entries more they have.
+        """
+        if not pages and not more:
+            return self
+        directory = self.directory if counts is None else self.directory.recounted(counts)
+        numbers, every, addresses = list(pages), list(self.pages), self._addresses
+        for number, page in pages.items():
+            every[number] = page
+        addresses[:, numbers] = _addresses(list(pages.values()))
+        return replace(
+            self,
+            directory=directory,
+            pages=tuple(every),
+            num_entries=self.num_entries + more,
+            table=_table(directory, addresses, *self._kind),
+        )
+
+    @property
+    def _addresses(self) -> NDArray[np.int64]:
+        table = self.table
+        return np.stack([table.nodes, table.edges, table.features, table.values])
+
+    @property
+    def _kind(self) -> tuple[int, EdgeKind]:
+        return self.table.width, self.edge_kind
 
     def _degrees(self, places: Ids) -> list[int]:
         found = []
@@ -297,15 +342,17 @@ def _range(page: int) -> tuple[int, int]:
     return page * ROOM, (page + 1) * ROOM
 
 
-def _addresses(page: Page) -> list[int]:
-    return [block.__array_interface__["data"][0] for block in page[:4]]
+def _addresses(pages: Sequence[Page]) -> NDArray[np.int64]:
+    """Where the blocks of some pages that kernels read lie ``[4, len(pages)]``."""
+    found = [[block.__array_interface__["data"][0] for block in page[:4]] for page in pages]
+    return np.ascontiguousarray(np.array(found, dtype=np.int64).reshape(-1, 4).T)
 
 
 def _table(
     directory: Directory, addresses: NDArray[np.int64], width: int, edge_kind: EdgeKind
 ) -> Table:
     """The table of pages whose blocks lie at these addresses ``[4, num_pages]``."""
-    nodes, edges, features, values = addresses
+    nodes, edges, features, values = np.ascontiguousarray(addresses)
     return Table(
         *(directory.starts, *directory.radix, directory.counts),
         *(nodes, edges, features, values),

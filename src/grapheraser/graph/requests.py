@@ -6,16 +6,24 @@ graph and merges them into one `Removal` without repetitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.canonical import digest_of
-from grapheraser.errors import NothingToForgetError, ParameterError, UnknownEdgeError
-from grapheraser.graph.ids import listed, one_id
+from grapheraser.checks import one_of
+from grapheraser.errors import (
+    NothingToForgetError,
+    ParameterError,
+    UnknownEdgeError,
+    UnknownNodeError,
+    named,
+)
+from grapheraser.graph.ids import listed, one_id, with_names
 from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
 
@@ -64,16 +72,7 @@ class Edges:
     pairs: tuple[tuple[int, int], ...]
 
     def __init__(self, pairs: Iterable[Iterable[int | str]] | ArrayLike) -> None:
-        shape = getattr(pairs, "shape", (0, 2))
-        if 0 not in shape and tuple(shape[1:]) != (2,):
-            raise ParameterError(
-                f"'pairs' of Edges must have the shape [m, 2]. Got {list(shape)}.",
-                hint="one edge is a row; pass an edge_index [2, m] as edge_index.T.",
-            )
-        try:
-            canonical = {_as_pair(pair) for pair in _plain(pairs)}
-        except TypeError:
-            raise ParameterError.of("pairs", "Edges", _PAIRS, pairs) from None
+        canonical = {(min(u, v), max(u, v)) for u, v in _pairs("Edges", pairs)}
         object.__setattr__(self, "pairs", tuple(sorted(canonical)))
 
 
@@ -93,6 +92,7 @@ class Labels:
 
 
 Request: TypeAlias = Nodes | Edges | Features | Labels
+_KINDS: tuple[type[Any], ...] = (Nodes, Edges, Features, Labels)
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ class Removal:
         features: sorted ids of further nodes whose features to remove; none is among ``nodes``.
         digest: SHA-256 of the request as made, whatever the order of its parts.
         labels: sorted ids of further nodes whose labels to remove; none is among ``nodes``.
+        skipped: what was named and is not there, where that is no error.
     """
 
     nodes: NDArray[np.int64]
@@ -112,12 +113,29 @@ class Removal:
     features: NDArray[np.int64]
     digest: str
     labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    skipped: tuple[Request, ...] = ()
+
+    @property
+    def num_skipped(self) -> int:
+        """How much was skipped."""
+        return sum(len(r.pairs if isinstance(r, Edges) else r.ids) for r in self.skipped)
+
+
+NOTHING = Removal(
+    np.zeros(0, dtype=np.int64),
+    np.zeros((0, 2), dtype=np.int64),
+    np.zeros(0, dtype=np.int64),
+    digest="",
+)
+RAISE, SKIP = "raise", "skip"
 
 
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
     """Return one request, or a sequence of them, as a tuple."""
     given = (request,) if isinstance(request, Request) else request
-    requests = tuple(given) if isinstance(given, Iterable) else (given,)
+    requests: tuple[Any, ...] = (given,)
+    if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
+        requests = tuple(given)
     for item in requests:
         if not isinstance(item, Request):
             raise ParameterError(
@@ -167,45 +185,104 @@ def request_digest(requests: Iterable[Request]) -> str:
     return digest_of(canonical_form(requests))
 
 
-def coalesce(graph: Graph, request: Request | Sequence[Request]) -> Removal:
-    """Check every id and edge against ``graph`` and merge the requests into one removal."""
+def coalesce(
+    graph: Graph, request: Request | Sequence[Request], *, missing: str = RAISE
+) -> Removal:
+    """Check every id and edge against ``graph`` and merge the requests into one removal.
+
+    Args:
+        graph: the current graph.
+        request: one, or several.
+        missing: what to do about data that the graph does not have: ``"raise"`` an error that names
+            all of it, or ``"skip"`` it.
+    """
+    one_of("missing", "unlearn", missing, (RAISE, SKIP))
     requests = in_graph(graph, request)
     form = canonical_form(requests)
     if not any(form.values()):
         raise NothingToForgetError("the request names no node, edge, feature row or label.")
-    nodes = np.array(form["nodes"], dtype=np.int64)
-    edges = np.array(form["edges"], dtype=np.int64).reshape(-1, 2)
-    features = np.array(form["features"], dtype=np.int64)
-    labels = np.array(form.get("labels", ()), dtype=np.int64)
-
-    for kind in ("nodes", "features", "labels"):
-        graph.places(form.get(kind, ()))
-    graph.places([node for pair in form["edges"] for node in pair])
-    missing = ~graph.has_edges(edges)
-    if missing.any():
-        u, v = edges[missing][0]
-        raise UnknownEdgeError(
-            f"there is no edge {u}-{v} in the graph ({int(missing.sum())} of {len(edges)} "
-            "requested edges do not exist).",
-            hint="it never existed, or it has been forgotten already.",
+    parts = _Parts(
+        np.array(form["nodes"], dtype=np.int64),
+        np.array(form["edges"], dtype=np.int64).reshape(-1, 2),
+        np.array(form["features"], dtype=np.int64),
+        np.array(form.get("labels", ()), dtype=np.int64),
+    )
+    there = _there(graph, parts)
+    called = with_names(
+        [*form["nodes"], *form["features"], *form.get("labels", ()), *chain(*form["edges"])]
+    )
+    if missing == RAISE:
+        _refuse_missing(graph, parts, there, called)
+    skipped: tuple[Request, ...] = tuple(
+        kind(_called(part[~found], called))
+        for kind, part, found in zip(_KINDS, parts, there, strict=True)
+        if not found.all()
+    )
+    nodes, edges, features, labels = (part[found] for part, found in zip(parts, there, strict=True))
+    if not any(map(len, (nodes, edges, features, labels))):
+        raise NothingToForgetError(
+            "the graph has nothing of what the request names.",
+            hint="it never had it, or has forgotten it already.",
         )
     # Removing a node removes all that it has: drop what else the request says of it.
     edges = edges[~np.isin(edges, nodes).any(axis=1)]
-    features = features[~np.isin(features, nodes)]
-    empty = np.diff(feature_rows(graph.table, graph.places(features))[0]) == 0
-    if empty.any():
+    features, labels = (part[~np.isin(part, nodes)] for part in (features, labels))
+    return Removal(nodes, edges, features, request_digest(requests), labels, skipped)
+
+
+class _Parts(NamedTuple):
+    """Ids by what they name, or whether the graph has what each names."""
+
+    nodes: NDArray[Any]
+    edges: NDArray[Any]
+    features: NDArray[Any]
+    labels: NDArray[Any]
+
+
+def _there(graph: Graph, parts: _Parts) -> _Parts:
+    """Whether the graph has each node, edge, feature row and label; or its node goes anyway."""
+    nodes, edges, features, labels = parts
+    known: NDArray[np.bool_] = np.all(graph.contains(edges.ravel()).reshape(-1, 2), axis=1)
+    known[known] = graph.has_edges(edges[known])
+    full, labelled = graph.contains(features), graph.contains(labels)
+    full[full] = np.diff(feature_rows(graph.table, graph.places(features[full]))[0]) > 0
+    labelled[labelled] = graph.labels(labels[labelled]) != UNLABELLED
+    there = graph.contains(nodes)
+    gone = nodes[there]
+    full |= np.isin(features, gone)
+    labelled |= np.isin(labels, gone)
+    return _Parts(there, known, full, labelled)
+
+
+def _called(part: NDArray[np.int64], called: Mapping[int, int]) -> list[Any]:
+    """Ids, or pairs of them, with the names that they were given by."""
+    if part.ndim > 1:
+        return [tuple(_called(pair, called)) for pair in part]
+    return [called.get(node, node) for node in part.tolist()]
+
+
+def _refuse_missing(graph: Graph, parts: _Parts, there: _Parts, called: Mapping[int, int]) -> None:
+    """Raise an error that names all that the graph does not have, as it was called."""
+    if all(found.all() for found in there):
+        return
+    ids = np.unique(np.concatenate([part.ravel() for part in parts]))
+    unknown = ids[~graph.contains(ids)]
+    if len(unknown):
+        raise UnknownNodeError.of(_called(unknown, called), len(ids))
+    edges = parts.edges[~there.edges]
+    if len(edges):
+        raise UnknownEdgeError.of(_called(edges, called), len(parts.edges))
+    rows = parts.features[~there.features]
+    if len(rows):
         raise NothingToForgetError(
-            f"node {features[empty][0]} has no features to forget "
-            f"({int(empty.sum())} of {len(features)} requested rows are empty)."
+            f"node {named(_called(rows, called))} has no features to forget "
+            f"({len(rows)} of {len(parts.features)} requested rows are empty)."
         )
-    labels = labels[~np.isin(labels, nodes)]
-    unknown = graph.labels(labels) == UNLABELLED
-    if unknown.any():
-        raise NothingToForgetError(
-            f"node {labels[unknown][0]} has no label to forget "
-            f"({int(unknown.sum())} of {len(labels)} requested labels are not known)."
-        )
-    return Removal(nodes, edges, features, request_digest(requests), labels)
+    labels = parts.labels[~there.labels]
+    raise NothingToForgetError(
+        f"node {named(_called(labels, called))} has no label to forget "
+        f"({len(labels)} of {len(parts.labels)} requested labels are not known)."
+    )
 
 
 def _set_ids(request: Nodes | Features | Labels, ids: Iterable[int | str] | ArrayLike) -> None:
@@ -217,15 +294,32 @@ def _set_ids(request: Nodes | Features | Labels, ids: Iterable[int | str] | Arra
     object.__setattr__(request, "mask", None if mask is None else mask.tobytes())
 
 
-def _as_pair(pair: Any) -> tuple[int, int]:
+def pairs_of(owner: str, pairs: Iterable[Iterable[int]] | ArrayLike) -> NDArray[np.int64]:
+    """Pairs of ids ``[m, 2]``, as they were given."""
+    return np.array(_pairs(owner, pairs), dtype=np.int64).reshape(-1, 2)
+
+
+def _pairs(owner: str, pairs: Any) -> list[tuple[int, int]]:
+    shape = getattr(pairs, "shape", (0, 2))
+    if 0 not in shape and tuple(shape[1:]) != (2,):
+        raise ParameterError(
+            f"'pairs' of {owner} must have the shape [m, 2]. Got {list(shape)}.",
+            hint="one edge is a row; pass an edge_index [2, m] as edge_index.T.",
+        )
+    try:
+        return [_as_pair(owner, pair) for pair in _plain(pairs)]
+    except TypeError:
+        raise ParameterError.of("pairs", owner, _PAIRS, pairs) from None
+
+
+def _as_pair(owner: str, pair: Any) -> tuple[int, int]:
     try:
         u, v = _plain(pair)
     except (TypeError, ValueError):
-        raise ParameterError.of("pairs", "Edges", _PAIRS, pair) from None
+        raise ParameterError.of("pairs", owner, _PAIRS, pair) from None
     if isinstance(pair, str):
-        raise ParameterError.of("pairs", "Edges", _PAIRS, pair)
-    first, second = (one_id(end, "pairs", "Edges") for end in (u, v))
-    return min(first, second), max(first, second)
+        raise ParameterError.of("pairs", owner, _PAIRS, pair)
+    return one_id(u, "pairs", owner), one_id(v, "pairs", owner)
 
 
 def _plain(values: Any) -> Any:

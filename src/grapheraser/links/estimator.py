@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.eraser.conventions import Turn
 from grapheraser.eraser.fitted import Eraser
 from grapheraser.eraser.save import LINKS, load
-from grapheraser.eraser.unlearn import unlearn
-from grapheraser.eraser.update import insert
+from grapheraser.eraser.update import update
 from grapheraser.execution import Executor
-from grapheraser.graph import Graph, Request
+from grapheraser.graph import AddNodes, Graph
+from grapheraser.graph.changes import edges_both_ways
+from grapheraser.graph.ids import one_id
 from grapheraser.links.fit import fit
-from grapheraser.links.graph import Sides, side_of
+from grapheraser.links.graph import Sides, given_side
 from grapheraser.links.metrics import LinkScore
 from grapheraser.links.rank import Ranked, rank
 from grapheraser.links.settings import resolve
@@ -120,30 +120,27 @@ class LinkEraser(Eraser[LinkSnapshot]):
         """AUC, Hits@K and mean reciprocal rank over pairs with label 1 (edges) and 0 (others)."""
         return self._now.score_links(pairs, labels)
 
-    # -- forgetting and adding ----------------------------------------------------------------
-
-    def unlearn(self, request: Request | Sequence[Request]) -> Receipt:
-        """Forget nodes, edges or features, and everything that was learned from them.
-
-        A list of requests is one batch. A request that fails changes nothing.
-        """
-        with self._turn:
-            return self._then(unlearn(self._now, request))
+    # -- adding ----------------------------------------------------------------
 
     def insert(
         self,
-        node_id: int,
+        node_id: int | str,
         features: ArrayLike | sp.sparray,
         neighbours: ArrayLike,
         *,
         side: int | None = None,
     ) -> Receipt:
-        """Add one node with its edges; ``side`` is 0 or 1 where labels tell the sides."""
+        """Add one node with its edges: the short form of `update` with one `AddNodes`.
+
+        ``side`` is 0 or 1 where labels tell the sides.
+        """
         with self._turn:
             now = self._now
-            own = side_of(node_id, now.arguments["sides"], side)
-            now.check_neighbours(own, neighbours)
-            return self._then(insert(now, node_id, features, own, neighbours))
+            node = one_id(node_id, "node_id", "LinkEraser.insert")
+            edges = edges_both_ways(now.state.graph.edge_kind, node, neighbours)
+            y = given_side(now.arguments["sides"], side)
+            new = AddNodes([node], features, y, **edges)
+            return self._then(update(now, new, action="insert"))
 
     # -- keeping ------------------------------------------------------------------------------
 

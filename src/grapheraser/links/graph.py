@@ -61,16 +61,23 @@ def link_graph(graph: Graph, sides: Sides = None, width: int = 1) -> Graph:
     return Graph.of_pages(Pages.of(rows), classes, name=graph.name, notes=graph.notes)
 
 
-def side_of(node: int, sides: Sides, given: int | None) -> int:
-    """The side of a new node: as its id says, or as given where labels say it."""
+def given_side(sides: Sides, side: int | None) -> list[int] | None:
+    """The label of a new node: its side, where labels tell that."""
     if sides == BY_LABEL:
-        return whole("side", "LinkEraser.insert", given, 0, 1)
-    if given is not None:
+        return [whole("side", "LinkEraser.insert", side, 0, 1)]
+    if side is not None:
         raise ParameterError(
             "'side' of LinkEraser.insert has no part in a run whose sides are not told by labels. "
-            f"Got {given!r}."
+            f"Got {side!r}."
         )
-    return 0 if sides is None else int(node >= int(sides))
+    return None
+
+
+def sides_of(nodes: NDArray[np.int64], sides: str | int | None) -> NDArray[np.int64]:
+    """The side of each of some nodes, as their ids say."""
+    if sides is None:
+        return np.zeros(len(nodes), dtype=np.int64)
+    return (nodes >= int(sides)).astype(np.int64)
 
 
 def _plain(graph: Graph) -> Graph:
@@ -93,8 +100,6 @@ def _plain(graph: Graph) -> Graph:
 
 
 def _sides(graph: Graph, sides: Sides) -> NDArray[np.int64]:
-    if sides is None:
-        return np.zeros(graph.num_nodes, dtype=np.int64)
     if sides == BY_LABEL:
         if ((graph.y != 0) & (graph.y != 1)).any():
             raise GraphError(
@@ -102,4 +107,4 @@ def _sides(graph: Graph, sides: Sides) -> NDArray[np.int64]:
                 f"(found {np.unique(graph.y)[:5].tolist()})."
             )
         return graph.y.astype(np.int64)
-    return (graph.ids >= int(sides)).astype(np.int64)
+    return sides_of(graph.ids, sides)

@@ -87,10 +87,10 @@ def _engine(config: TrainingConfig, device: str, fitted_as: Mapping[str, Any] | 
     if config.model.closed_form:
         return resolve_engine("cpu", config, "cpu")
     if fitted_as is not None:
-        engine = same_engine("pyg", fitted_as["device"], config, device)
-        return engine if isinstance(engine, MissingEngine) else LinkEngine(device)
+        engine = same_engine(fitted_as, config, device)
+        return engine if isinstance(engine, MissingEngine) else LinkEngine.on(device)
     resolve_engine("pyg", config, device)  # refuses a device that is not there
-    return LinkEngine(device)
+    return LinkEngine.on(device)
 
 
 def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]:

@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Ensemble
+from grapheraser.environment import torch_processor
 from grapheraser.graph import Edges, Graph
 from grapheraser.kernels.elementary import logarithms
 from grapheraser.links.regression import Vector
 from grapheraser.seeding import derive
 from grapheraser.training import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.engine import check_processor
 
 # Logarithms of smaller posteriors are all the same.
 _SMALLEST = 1e-30
@@ -37,15 +39,23 @@ class LinkEngine:
 
     Attributes:
         device: a torch device.
+        processor: see `PygEngine`.
     """
 
     device: str = "cpu"
+    processor: str | None = None
     name: str = "pyg"
+
+    @classmethod
+    def on(cls, device: str) -> LinkEngine:
+        """The engine on a device of this machine."""
+        return cls(device, torch_processor(device))
 
     def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
         """See `Engine`."""
         from grapheraser.links.encoder import train_encoder
 
+        check_processor(self.processor, self.device)
         return train_encoder(task, config, device=self.device)
 
 

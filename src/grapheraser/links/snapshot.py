@@ -17,8 +17,20 @@ from grapheraser.errors import (
     NothingToForgetError,
     ParameterError,
 )
-from grapheraser.graph import Labels, Request, as_requests
+from grapheraser.graph import (
+    UNLABELLED,
+    AddNodes,
+    Edit,
+    Graph,
+    GraphChange,
+    Labels,
+    Request,
+    SetLabels,
+    as_changes,
+    as_requests,
+)
 from grapheraser.graph.ids import as_ids
+from grapheraser.links.graph import BY_LABEL, sides_of
 from grapheraser.links.metrics import LinkScore, link_score
 from grapheraser.links.model import FittedLinks, probabilities
 from grapheraser.links.numbers import Pairs
@@ -92,38 +104,79 @@ class LinkSnapshot(Snapshot):
                 "side)."
             )
 
-    def check_neighbours(self, side: int, neighbours: ArrayLike) -> None:
-        """Refuse neighbours of a new node that are on its own side."""
-        if self.fitted.rule.sides:
-            others = np.unique(as_ids(neighbours))
-            same = others[self.state.graph.labels(others) == side]
-            if len(same):
-                raise GraphError(f"neighbour {same[0]} is on the new node's own side.")
+    def edit(self, changes: GraphChange | Sequence[GraphChange]) -> Edit:
+        """See `Snapshot.edit`; new nodes get the labels that tell their sides."""
+        parts = as_changes(changes)
+        if any(isinstance(part, Labels | SetLabels) for part in parts):
+            raise _no_labels()
+        edit = super().edit([self._sided(p) if isinstance(p, AddNodes) else p for p in parts])
+        if self.fitted.rule.sides and len(edit.pairs):
+            known = np.isin(edit.pairs, edit.nodes)
+            side = np.empty(edit.pairs.shape, dtype=np.int64)
+            side[~known] = self.state.graph.labels(edit.pairs[~known])
+            side[known] = edit.y[np.searchsorted(edit.nodes, edit.pairs[known])]
+            same = side[:, 0] == side[:, 1]
+            if same.any():
+                u, v = edit.pairs[same][0].tolist()
+                raise GraphError(
+                    f"a new edge must join both sides of the bipartite graph: {u} and {v} are on "
+                    f"one side ({int(same.sum())} of {len(same)} new edges are of one side)."
+                )
+        return edit
 
-    def plan(self, request: Request | Sequence[Request]) -> Plan:
+    def _sided(self, new: AddNodes) -> AddNodes:
+        """New nodes with the labels that tell their sides."""
+        sides = self.arguments["sides"]
+        given = new.y != UNLABELLED
+        if sides == BY_LABEL:
+            wrong = new.ids[~np.isin(new.y, (0, 1))]
+            if len(wrong):
+                raise GraphError(
+                    f"'y' of AddNodes must tell the side of each new node, 0 or 1 (node {wrong[0]} "
+                    "has another)."
+                )
+            return new
+        if given.any():
+            raise GraphError(
+                f"'y' of AddNodes has no part in a run whose sides are not told by labels "
+                f"(node {new.ids[given][0]} has one)."
+            )
+        return new.labelled(sides_of(new.ids, sides))
+
+    def check_left(self, graph: Graph) -> None:
+        """Refuse a graph after changes that has no edges."""
+        if graph.num_edges == 0:
+            raise _no_edge_left(self.state.graph.num_edges)
+
+    def plan(self, request: Request | Sequence[Request], *, missing: str = "raise") -> Plan:
         """What forgetting takes; see `Snapshot.plan`. Refuses to take the last edge."""
         if any(isinstance(part, Labels) for part in as_requests(request)):
-            raise NothingToForgetError(
-                "a link run keeps no labels.",
-                hint="forget the nodes, or their features or edges.",
-            )
-        plan = super().plan(request)
+            raise _no_labels()
+        plan = super().plan(request, missing=missing)
         graph, removal = self.state.graph, plan.removal
         degrees = sum(len(graph.neighbours(int(node))) for node in removal.nodes)
         if degrees + len(removal.edges) >= graph.num_edges:  # hardly ever: count exactly
-            left = graph.without(removal).num_edges
-            if left == 0:
-                raise EmptyEnsembleError(
-                    f"the request takes the last {graph.num_edges} edges: there would be nothing "
-                    "to learn links from.",
-                    hint="delete the run instead, or leave some edges in it.",
-                )
+            self.check_left(graph.without(removal))
         return plan
 
     def shrunk(self, nodes: int) -> tuple[str, ...]:
         """Shards of a link run are few, and never resharded."""
         del nodes
         return ()
+
+
+def _no_labels() -> NothingToForgetError:
+    return NothingToForgetError(
+        "a link run keeps no labels.", hint="forget the nodes, or their features or edges."
+    )
+
+
+def _no_edge_left(num_edges: int) -> EmptyEnsembleError:
+    return EmptyEnsembleError(
+        f"the request takes the last {num_edges} edges: there would be nothing to learn links "
+        "from.",
+        hint="delete the run instead, or leave some edges in it.",
+    )
 
 
 def _plain(values: Any) -> Any:

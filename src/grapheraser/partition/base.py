@@ -24,6 +24,8 @@ from grapheraser.partition.quality import PartitionQuality
 NODES, EDGES, FEATURES, LABELS = "nodes", "edges", "features", "labels"
 EVERYTHING = frozenset({NODES, EDGES, FEATURES, LABELS})
 MAX_ITERATIONS = 30
+# More shards than any graph has use for; sizes of arrays follow from their number.
+MOST_SHARDS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,16 +246,19 @@ class Partition:
         pages = self.pages.without(self._places(ids), none, as_ids(()))
         return self._changed(pages, members)
 
-    def with_node(self, node: int, shard: int, *, inputs: frozenset[str]) -> Partition:
-        """The same partition with one more node, placed by reading ``inputs``."""
-        ids = np.array([node], dtype=np.int64)
-        pointers, x = np.zeros(2, dtype=np.int64), np.zeros((1, 0), dtype=np.float32)
-        labels, role = np.array([shard], dtype=np.int64), np.zeros(1, dtype=np.int8)
-        row = Rows(ids, labels, role, pointers, as_ids(()), x)
+    def with_nodes(
+        self, nodes: NDArray[np.int64], shards: NDArray[np.integer], *, inputs: frozenset[str]
+    ) -> Partition:
+        """The same partition with more nodes (sorted ids), placed by reading ``inputs``."""
+        n = len(nodes)
+        pointers, x = np.zeros(n + 1, dtype=np.int64), np.zeros((n, 0), dtype=np.float32)
+        role, labels = np.zeros(n, dtype=np.int8), shards.astype(np.int64)
+        rows = Rows(nodes, labels, role, pointers, as_ids(()), x)
         members = list(self._members)
-        at = int(np.searchsorted(members[shard], node))
-        members[shard] = read_only(np.insert(members[shard], at, node))
-        pages = self.pages.with_rows(row, np.zeros((0, 2), dtype=np.int64))
+        for shard in np.unique(shards).tolist():
+            both = np.concatenate([members[shard], nodes[shards == shard]])
+            members[shard] = read_only(np.sort(both))
+        pages = self.pages.with_rows(rows, np.zeros((0, 2), dtype=np.int64))
         return self._changed(pages, members, inputs=self.inputs | inputs)
 
     def _places(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:

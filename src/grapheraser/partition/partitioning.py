@@ -16,6 +16,7 @@ from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.graph import Graph
 from grapheraser.partition.base import (
     EVERYTHING,
+    MOST_SHARDS,
     Assignment,
     Partition,
     Partitioner,
@@ -125,7 +126,8 @@ def partition_graph(
         graph: the method sees its `training_graph`: the training nodes and those that the graph's
             context adds, with the edges between them.
         method: a registered name, a `Partitioner`, or ``(graph, num_shards, seed) -> labels``.
-        num_shards: k, between 1 and the number of those nodes.
+        num_shards: k, between 1 and the number of those nodes; more where the method is data-free,
+            so that shards may be empty from the start, as deletions may leave them.
         seed: the result is a function of the graph, the method and this.
         gamma: slack of a shard's capacity, from 0 (strictly balanced) to 1 (no limit).
         delta: the capacity itself, instead of ``gamma``.
@@ -140,9 +142,10 @@ def partition_graph(
     n = training.num_nodes
     if n == 0:
         raise PartitionError(f"graph '{graph.name}' has no training nodes to partition.")
-    num_shards = whole("num_shards", "partition_graph", num_shards, 1, n)
-    capacity = shard_capacity(n, num_shards, gamma=gamma, delta=delta)
     partitioner = resolve_partitioner(method)
+    most = n if partitioner.inputs else MOST_SHARDS
+    num_shards = whole("num_shards", "partition_graph", num_shards, 1, most)
+    capacity = shard_capacity(n, num_shards, gamma=gamma, delta=delta)
     started = time.perf_counter()
     assignment = partitioner(training, num_shards, capacity=capacity, seed=seed)
     seconds = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""Apply a partition to another graph: place a new node, partition afresh, accept a given one."""
+"""Apply a partition to another graph: place new nodes, partition afresh, accept a given one."""
 
 from __future__ import annotations
 
@@ -10,37 +10,50 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.graph import Graph
+from grapheraser.kernels.paged import neighbour_rows
+from grapheraser.kernels.sets import ranks
 from grapheraser.partition.base import EDGES, EVERYTHING, NODES, Partition, Partitioner
 from grapheraser.partition.data_free import HashPartitioner
 from grapheraser.partition.partitioning import PARTITIONERS, resolve_partitioner
 
 
-def place_node(
-    partition: Partition, graph: Graph, node: int, partitioner: Partitioner | None = None
-) -> tuple[int, frozenset[str]]:
-    """The shard of a new training node, and the data that the choice depends on.
+def place_nodes(
+    partition: Partition,
+    graph: Graph,
+    nodes: NDArray[np.int64],
+    partitioner: Partitioner | None = None,
+) -> tuple[NDArray[np.int32], frozenset[str]]:
+    """The shards of nodes that are in none yet, and the data that the choice depends on.
 
-    The node joins the shard of most of its neighbours; on a tie, the one with the lowest id. Where
-    that shard is full, or no neighbour is in a shard, it joins the smallest shard. Under a
-    data-free partition its id decides, as in a fresh fit.
+    Nodes are placed one by one, in the order of their ids. Each joins the shard of most of its
+    neighbours; on a tie, the one with the lowest id. Where that shard is full, or no neighbour is
+    in a shard, it joins the smallest shard. Under a data-free partition its id decides, as in a
+    fresh fit.
 
     Args:
-        partition: the partition without the node.
-        graph: the graph with the node.
-        node: its id.
+        partition: the partition without the nodes.
+        graph: the graph with them.
+        nodes: sorted ids.
         partitioner: the run's own.
     """
-    if partition.data_free:
-        return _place_by_id(partition, graph, node, partitioner), frozenset()
-    neighbours = graph.neighbours(node)
-    trained = neighbours[partition.contains(neighbours)]
-    if len(trained):
-        counts = np.bincount(partition.shard_of(trained), minlength=partition.num_shards)
-        shard = int(counts.argmax())
-        full = max(partition.capacity, math.ceil((partition.num_nodes + 1) / partition.num_shards))
-        if partition.sizes[shard] < full:
-            return shard, frozenset({NODES, EDGES})
-    return int(partition.sizes.argmin()), frozenset({NODES, EDGES})
+    if partition.data_free or not len(nodes):
+        return _place_by_id(partition, graph, nodes, partitioner), frozenset()
+    indptr, around = neighbour_rows(graph.table, graph.places(nodes))
+    known = partition.shard_or_none(around)
+    new = ranks(around, nodes)
+    sizes, shards = partition.sizes.copy(), np.full(len(nodes), -1, dtype=np.int32)
+    for i in range(len(nodes)):
+        row = slice(indptr[i], indptr[i + 1])
+        near = np.where(new[row] >= 0, shards[new[row]], known[row])
+        near = near[near >= 0]
+        shards[i] = sizes.argmin()
+        if len(near):
+            most = np.bincount(near, minlength=partition.num_shards).argmax()
+            full = max(partition.capacity, math.ceil((sizes.sum() + 1) / partition.num_shards))
+            if sizes[most] < full:
+                shards[i] = most
+        sizes[shards[i]] += 1
+    return shards, frozenset({NODES, EDGES})
 
 
 def partition_afresh(
@@ -87,15 +100,18 @@ def accept_partition(
 
 
 def _place_by_id(
-    partition: Partition, graph: Graph, node: int, partitioner: Partitioner | None
-) -> int:
+    partition: Partition,
+    graph: Graph,
+    nodes: NDArray[np.int64],
+    partitioner: Partitioner | None,
+) -> NDArray[np.int32]:
+    if not len(nodes):
+        return np.zeros(0, dtype=np.int32)
     rule = _rule(partitioner, partition)
     if type(rule) is HashPartitioner:  # reads no other node; a subclass may
-        (shard,) = rule.place([node], partition.num_shards, seed=partition.seed)
-    else:
-        labels = partition_afresh(partitioner, graph, partition)
-        (shard,) = labels[graph.sharded_nodes == node]
-    return int(shard)
+        return rule.place(nodes, partition.num_shards, seed=partition.seed)
+    labels = partition_afresh(partitioner, graph, partition)
+    return labels[np.searchsorted(graph.sharded_nodes, nodes)].astype(np.int32)
 
 
 def _rule(partitioner: Partitioner | None, partition: Partition) -> Partitioner:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from grapheraser.canonical import canonical_json, digest_of
 from grapheraser.errors import VerificationError
@@ -57,13 +57,14 @@ class Receipt:
     """One change of a fitted run.
 
     Attributes:
-        action: "unlearn" or "insert".
+        action: "unlearn", "update" or "insert".
         sequence: 1, 2, 3, ... within the run.
         previous: digest of the receipt before, None for the first.
         request: SHA-256 of the request in canonical form; of an insertion, with its data.
         counts: how many nodes, edges, feature rows and labels it named (after merging), how many
             of the nodes were context (in a shard, without a label to learn from), and how much no
-            shard was trained on.
+            shard was trained on; of an update, how many of them were added or set; and how much
+            was skipped, if anything.
         graph_before, graph_after: fingerprints.
         shards: one record per shard that was retrained or emptied.
         aggregation: its name, digests of what it holds before and after, and whether it was
@@ -74,6 +75,8 @@ class Receipt:
         timings: seconds per step, and in total.
         completed_at: UTC, ISO 8601.
         format: says which fields a receipt has when it is written down.
+        skipped: requests for what was not there, in a receipt that has just been returned; never
+            written down, nor kept.
     """
 
     action: str
@@ -93,6 +96,13 @@ class Receipt:
     timings: dict[str, float]
     completed_at: str
     format: str = field(default=FORMAT)
+    skipped: ClassVar[tuple[Any, ...]] = ()
+
+    def with_skipped(self, requests: Sequence[Any]) -> Receipt:
+        """A copy for the caller alone, who also learns what was not there."""
+        copy = replace(self)
+        object.__setattr__(copy, "skipped", tuple(requests))
+        return copy
 
     @property
     def statement(self) -> str:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from grapheraser.errors import CorruptRunError, ReceiptLossError, RunBusyError, StoreError
+from grapheraser.errors import (
+    CorruptRunError,
+    ReceiptLossError,
+    RunBusyError,
+    RunExistsError,
+    StoreError,
+)
 from grapheraser.receipts import Receipt, Receipts
 from grapheraser.store.files import flush, remove
 from grapheraser.store.manifest import (
@@ -28,6 +35,10 @@ from grapheraser.store.manifest import (
     read_json,
     read_manifest,
 )
+
+# In the configuration of a run: where its receipts begin and end.
+HISTORY = "history"
+_NEW: Mapping[str, Any] = MappingProxyType({})
 
 # -- the files in it ----------------------------------------------------------------------------
 
@@ -177,12 +188,24 @@ def hold(path: Path) -> Iterator[RunLock]:
         yield RunLock(path, lock)
 
 
-def check_target(path: Path, receipts: Sequence[Receipt] = (), *, replace: bool = False) -> None:
+def check_target(
+    path: Path,
+    receipts: Sequence[Receipt] = (),
+    configuration: Mapping[str, Any] = _NEW,
+    *,
+    replace: bool = False,
+) -> None:
     """Raise an error where a run can't be saved, or where saving it would lose something.
 
-    Accepts a folder that does not exist yet, an empty one, one where a first save crashed, and a
-    run whose receipts are the first of ``receipts``; with ``replace`` any run, even one that is
-    damaged or of another version.
+    Accepts a folder that does not exist yet, an empty one, one where a first save crashed, and an
+    earlier state of the same run; with ``replace`` any run, even one that is damaged or of another
+    version.
+
+    Args:
+        path: the folder.
+        receipts: of the run to be saved.
+        configuration: of that run; without one, it is a new run.
+        replace: whether to overwrite any run.
     """
     there = next(place for place in (path, *path.parents) if os.path.exists(place))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -201,6 +224,8 @@ def check_target(path: Path, receipts: Sequence[Receipt] = (), *, replace: bool 
             "they forgot could come back.",
             hint=f"load the run again and repeat the request on it, or {OVERWRITE}",
         )
+    if count == 0 and not _begins_alike(manifest["configuration"], configuration, len(receipts)):
+        raise RunExistsError(f"{path}: holds another run.", hint=f"choose another, or {OVERWRITE}")
 
 
 def continues(path: Path, manifest: dict[str, Any], receipts: Sequence[Receipt]) -> bool:
@@ -208,6 +233,19 @@ def continues(path: Path, manifest: dict[str, Any], receipts: Sequence[Receipt])
     count, head = chain_ends(path, manifest)
     ours = Receipts.of(receipts)
     return count == 0 or (count <= len(ours) and ours.digest(count) == head)
+
+
+def _begins_alike(kept: Mapping[str, Any], ours: Mapping[str, Any], changes: int) -> bool:
+    """Whether a run without receipts, by its configuration, is where another began.
+
+    Resharding changes the settings, so after a change the graph that was fitted has to tell.
+    """
+    names = ("fitted",) if changes else ("fitted", "configuration")
+    begins = [part.get(HISTORY) for part in (kept, ours)]
+    if not all(isinstance(part, dict) and part.keys() >= set(names) for part in begins):
+        return False
+    first, second = begins
+    return all(first[name] == second[name] for name in names)
 
 
 def _holds_something_else(path: Path) -> bool:

@@ -85,16 +85,15 @@ def save_run(
     """
     if lock is not None:
         lock.check(path)
-    check_target(path, run.receipts, replace=replace)
+    check_target(path, run.receipts, run.configuration, replace=replace)
     missing = [folder for name in FOLDERS if not (folder := path / name).is_dir()]
     for folder in missing:
         make_folder(folder)
     if missing:
         flush([path.parent, path, *missing])
     with hold(path) if lock is None else nullcontext():
-        check_target(
-            path, run.receipts, replace=replace
-        )  # again, now that nobody else can change it
+        # Again, now that nobody else can change it.
+        check_target(path, run.receipts, run.configuration, replace=replace)
         if is_marked(path) or not (path / MANIFEST).exists():
             sweep(path)
         unswept = is_marked(path)

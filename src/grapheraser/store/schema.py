@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from grapheraser.errors import CorruptRunError
+from grapheraser.partition.base import MOST_SHARDS
 
 Check = Callable[[Any], bool]
 
 MOST_COLUMNS = 2**26
 MOST_CLASSES = 2**20
-MOST_SHARDS = 2**20
 
 
 def check_manifest(manifest: Mapping[str, Any], where: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
-from grapheraser.kernels.paged import edge_value_rows
+from grapheraser.graph.edge_values import Values
 from grapheraser.models import CustomModel, Model, declaration_of
 
 if TYPE_CHECKING:
@@ -83,9 +83,8 @@ def check_edges(model: Model, graph: Graph) -> None:
     _check_weights(model, graph.edge_weight)
 
 
-def check_new_weights(model: Model, graph: Graph, node: int) -> None:
-    """Refuse a new node with edges that the model can't use."""
-    values = edge_value_rows(graph.table, graph.places([node]))
+def check_new_weights(model: Model, graph: Graph, values: Values) -> None:
+    """Refuse new edges that the model can't use; ``values`` is what they carry."""
     _check_weights(model, graph.edge_kind.weights(values))
 
 

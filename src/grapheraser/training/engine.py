@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol, runtime_checkable
 
+from grapheraser.environment import torch_processor
 from grapheraser.errors import ParameterError
 from grapheraser.models import CustomModel
 from grapheraser.registry import Registry
@@ -34,15 +35,27 @@ class StackingEngine(Protocol):
 
 @dataclass(frozen=True)
 class PygEngine:
-    """The reference loop; slow, plain, and open to a user's own modules."""
+    """The reference loop; slow, plain, and open to a user's own modules.
+
+    Attributes:
+        device: a torch device.
+        processor: what torch computes with there; None where that has no part in the bits.
+    """
 
     device: str = "cpu"
+    processor: str | None = None
     name: str = "pyg"
+
+    @classmethod
+    def on(cls, device: str) -> PygEngine:
+        """The engine on a device of this machine."""
+        return cls(device, torch_processor(device))
 
     def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
         """See `Engine`."""
         from grapheraser.training import reference
 
+        check_processor(self.processor, self.device)
         return reference.train_shard(task, config, device=self.device)
 
 
@@ -74,9 +87,20 @@ class CudaEngine:
 
 
 ENGINES: Registry[Callable[[str], Engine]] = Registry("engine")
-ENGINES.add("pyg", PygEngine)
+ENGINES.add("pyg", PygEngine.on)
 ENGINES.add("cpu", lambda device: CpuEngine())
 ENGINES.add("cuda", CudaEngine)
+
+
+def check_processor(expected: str | None, device: str) -> None:
+    """Raise an error where torch computes with something else, as on another machine's worker."""
+    found = torch_processor(device)
+    if expected is not None and found != expected:
+        raise ParameterError(
+            f"a shard can't be trained here with the bits that it would have elsewhere: torch "
+            f"computes with {found} on this machine, and with {expected} where training began.",
+            hint="use workers of one kind, or set ATEN_CPU_CAPABILITY for all of them.",
+        )
 
 
 def resolve_engine(engine: str, config: TrainingConfig, device: str) -> Engine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,14 @@ def test_parts_are_made() -> None:
     assert aggregator_of("learned(solver=paper)").solver == "paper"  # type: ignore[attr-defined]
     assert "labels" in partitioner_of("bekm(embedding=sage)").inputs
     assert model_of("gcn:paper").name == "gcn:paper"
+
+
+def test_a_preset_can_have_other_options() -> None:
+    model = model_of("gat:paper(dropout=0.0, heads=2)")
+    preset = model_of("gat:paper")
+    assert model == replace(preset, dropout=0.0, heads=2)
+    with pytest.raises(ParameterError, match="can't be made"):
+        model_of("gat:paper(colour=3)")
 
 
 def test_the_users_own_parts_are_imported() -> None:

@@ -1,24 +1,36 @@
-"""Verdicts follow from shares."""
+"""An experiment says which models it looks at, and under which protocol."""
 
 from __future__ import annotations
 
-from grapheraser.experiments.framework.experiment import (
-    FAILS,
-    HOLDS,
-    OPEN,
-    PARTLY,
-    Claim,
-    judged,
-    judged_claim,
-)
+import pytest
+
+from grapheraser.errors import ParameterError
+from grapheraser.experiments.catalogue import EXPERIMENTS, Options
+from grapheraser.experiments.framework.study import ALL, chosen, options_for
 
 
-def test_verdicts_follow_from_shares() -> None:
-    assert [judged(good, 10) for good in (8, 4, 3)] == [HOLDS, PARTLY, FAILS]
-    assert judged(0, 0) == OPEN
+def test_a_section_names_the_models_that_it_looks_at() -> None:
+    options = Options(models=("gcn", "gat"))
+    found = {name: EXPERIMENTS.get(name).models_of(options) for name in EXPERIMENTS}
+    assert found["utility"] == ("gcn", "gat")
+    assert found["mlp"] == ("mlp", "gcn", "gat")
+    assert found["importance"] == ("gat",)
+    assert found["delta"] == ("gcn",)
+    assert found["partition-cost"] == ()
 
 
-def test_a_claim_without_cases_is_not_made() -> None:
-    assert judged_claim("x", [], lambda count: 1 / 0) == []  # type: ignore[return-value, arg-type]
-    (claim,) = judged_claim("x", [True, False, True], "In {}.".format, noun="data set", ours=True)
-    assert claim == Claim("x", PARTLY, "In 2 of 3 data sets.", ours=True)
+def test_f1_has_all_runs_and_sweeps_and_attacks_five() -> None:
+    runs = {
+        name: options_for(EXPERIMENTS.get(name), Options(runs=10), given=False).runs
+        for name in EXPERIMENTS
+    }
+    assert {runs[name] for name in ("utility", "edge-utility", "partitioners", "mlp")} == {10}
+    sweeps = ("structure", "robustness", "shards", "delta", "community", "attack", "partition-cost")
+    assert {runs[name] for name in sweeps} == {5}
+
+
+def test_an_experiment_of_the_other_protocol_is_refused() -> None:
+    assert "sensitivity" in [e.name for e in chosen([ALL], "paper")]
+    assert "sensitivity" not in [e.name for e in chosen([ALL], "best")]
+    with pytest.raises(ParameterError, match="about protocol paper"):
+        chosen(["sensitivity"], "best")

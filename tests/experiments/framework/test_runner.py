@@ -133,6 +133,22 @@ def test_two_runs_on_one_folder_do_not_stop_each_other(
     assert [file.suffix for file in (tmp_path / "cells").iterdir()] == [".json"]
 
 
+def test_no_cell_begins_when_time_is_up_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    told: list[str] = []
+    none = run_cells(_cells(3), tmp_path, workers=0, minutes=0, say=told.append)
+    assert (none.computed, none.left, CALLS) == (0, 3, [])
+    assert any("3 cells are left" in text for text in told)
+    rest = run_cells(_cells(3), tmp_path, workers=0, minutes=5)
+    assert (rest.computed, rest.left) == (3, 0)
+
+
+def test_a_timed_result_says_how_many_ran_at_once(tmp_path: Path) -> None:
+    where, when = (Cell.of(kind, dataset="demo", seed=0) for kind in ("where", "when"))
+    alone, beside = (runner.measured(when, at_once=count) for count in (1, 8))
+    assert (alone.hardware["at_once"], beside.hardware["at_once"]) == (1, 8)
+    assert "at_once" not in runner.measured(where, at_once=8).hardware
+
+
 @pytest.mark.slow
 def test_a_dying_worker_costs_only_the_cell_that_killed_it(
     options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

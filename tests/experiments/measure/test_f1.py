@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import entropy
 
 import grapheraser as ge
 from grapheraser.aggregation import Ensemble
@@ -28,6 +29,22 @@ def test_kept_posteriors_are_the_ensembles_own(graph: Graph) -> None:
     for positions, shards in (([5, 2, 5], None), ([2, 9], [3, 1]), ([], None)):
         rows = np.array(positions, dtype=np.int64)
         assert np.array_equal(kept.posteriors(rows, shards), plain.posteriors(rows, shards))
+
+
+def test_a_cell_says_whether_it_does_more_than_name_one_class(
+    options: Options, graph: Graph
+) -> None:
+    cell = utility_cell(options, options.datasets[0], "gcn", 0, "blpa")
+    value = KINDS.get("utility").measure(cell.config)
+    test, train = (graph.labels(nodes) for nodes in (graph.test_nodes, graph.train_nodes))
+    most = np.bincount(train).argmax()
+    assert value["majority_f1"] == pytest.approx((test == most).mean())
+    assert value["label_entropy_whole"] == pytest.approx(entropy(np.bincount(train), base=2))
+    assert 0 <= value["label_entropy"] <= value["label_entropy_whole"]
+    assert value["one_label"].keys() == value["f1"].keys()
+    part = ge.partition_graph(graph, "blpa", num_shards=4)
+    inside = [entropy(np.bincount(graph.labels(part.members(s))), base=2) for s in range(4)]
+    assert value["label_entropy"] == pytest.approx(np.average(inside, weights=part.sizes))
 
 
 def test_f1_after_forgetting_is_that_of_an_eraser_that_unlearned(

@@ -30,6 +30,15 @@ def test_larger_requests_contain_smaller_ones_and_stay_where_they_should(graph: 
             assert set(large.ids) <= set(community_of(graph.training_graph, 3).tolist())
 
 
+def test_rows_of_features_are_divided_by_their_sum(options: Options, graph: Graph) -> None:
+    rows = graph_of({**options.data(options.datasets[0], 0), "features": "rows"})
+    sums = rows.x.sum(axis=1)
+    there = graph.x.sum(axis=1) > 0
+    assert sums[there] == pytest.approx(1)
+    assert (rows.x != 0).nnz == (graph.x != 0).nnz
+    assert rows.fingerprint != graph.fingerprint
+
+
 def test_thinning_takes_training_edges_only(options: Options, graph: Graph) -> None:
     config = {**options.data(options.datasets[0], 0), "drop_edges": 0.5}
     thin = graph_of(config)

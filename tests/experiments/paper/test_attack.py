@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+import grapheraser as ge
+from grapheraser.aggregation import PooledAggregator
 from grapheraser.experiments.catalogue import EXPERIMENTS, Options, Results
 from grapheraser.experiments.framework.cell import Cell, Result
+from grapheraser.experiments.framework.resolve import aggregator_of
 from grapheraser.experiments.measure.attack import measure
 from grapheraser.experiments.paper.attack import COLUMNS, cells, summarise
 
@@ -33,7 +36,7 @@ def test_the_grid_has_every_scenario() -> None:
     options = Options(datasets=("cora", "citeseer"))
     assert EXPERIMENTS.get("attack").label == "table:attack_unlearning"
     found = cells(options)
-    assert len(set(found)) == 2 * 4
+    assert len(set(found)) == 2 * 4 * options.runs
     assert all(set(cell["looks"]) == set(COLUMNS) for cell in found)
 
 
@@ -47,11 +50,26 @@ def test_the_summary_judges_the_papers_claims() -> None:
         results.add(result(cell, value))
     summary = summarise(options, results)
     verdicts = [claim.verdict for claim in summary.claims]
-    assert verdicts == ["partly", "does not hold", "holds", "holds"]
-    assert len(summary.rows) == 8
+    assert verdicts == ["holds in part", "does not hold", "holds", "holds"]
+    assert len(summary.rows) == 8 * options.runs
+    assert {row["run"] for row in summary.rows} == set(range(options.runs))
     assert summary.tables[0].rows[0][:2] == ("cora", "gcn")
     assert summary.draw is not None
     summary.draw()
+
+
+def test_the_default_configuration_is_attacked_under_protocol_best() -> None:
+    default = ge.GraphEraser()
+    for cell in cells(Options(datasets=("cora",), runs=1, protocol="best")):
+        assert cell["partition"] == default.partition
+        assert isinstance(aggregator_of(cell["aggregation"]), PooledAggregator)
+    written = cells(Options(datasets=("cora",), runs=1))
+    assert {(cell["model"], cell["partition"]) for cell in written} == {
+        ("gat:paper", "bekm"),
+        ("gcn:paper", "blpa"),
+        ("gin:paper", "bekm"),
+        ("sage:paper", "bekm"),
+    }
 
 
 def test_a_summary_of_nothing_is_empty() -> None:

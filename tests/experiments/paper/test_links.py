@@ -31,15 +31,17 @@ def _result(cell: Cell, auc: float, validation: float) -> Result:
 
 def test_the_rate_of_an_encoder_is_chosen_by_validation_edges(one: Options) -> None:
     results = Results()
-    for cell in links.cells(one):
+    two = replace(one, runs=2)
+    for cell in links.cells(two):
         best = cell.config.get("lr") == 0.003
         closed = cell["model"] == "closed-form"
         results.add(_result(cell, 0.95 if closed else 0.6 + 0.3 * best, 0.5 + best))
-    summary = links.summarise(one, results)
+    summary = links.summarise(two, results)
     scratch = [row for row in summary.rows if row["series"] == "scratch"]
     assert {round(row["mean"], 6) for row in scratch} == {0.9}
     assert [claim.verdict for claim in summary.claims] == ["holds", "holds"]
     assert all(claim.ours for claim in summary.claims)
+    assert {row["run"] for row in summary.runs} == {0, 1}
 
 
 def test_both_kinds_and_all_shares_are_measured_once(one: Options) -> None:

@@ -16,7 +16,7 @@ from grapheraser.environment import versions
 from grapheraser.registry import Registry
 
 # Raise it when a kind's meaning changes, so that older results are not taken for new ones.
-FORMAT = 2
+FORMAT = 3
 
 Measure = Callable[[Mapping[str, Any]], dict[str, Any]]
 

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.options import PROTOCOLS, Options
+from grapheraser.experiments.framework.rules import Claim
 from grapheraser.registry import Registry
 from grapheraser.reports.tables import Table
-from grapheraser.reports.wording import plural
 
-HOLDS, PARTLY, FAILS, OPEN = "holds", "partly", "does not hold", "not tested"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A conclusion of the paper, and what our figures say about it.
-
-    Attributes:
-        statement: the conclusion, in our words.
-        verdict: holds, partly, does not hold, or not tested.
-        evidence: the figures, in words.
-        ours: whether the statement is this project's own instead of the paper's.
-    """
-
-    statement: str
-    verdict: str
-    evidence: str
-    ours: bool = False
+# How many runs a sweep makes at the most: it has ten times the cells of a table.
+SWEEP_RUNS = 5
 
 
 @dataclass(frozen=True)
@@ -37,11 +21,14 @@ class Summary:
     """The outcome of an experiment.
 
     Attributes:
-        rows: tidy rows.
+        rows: tidy rows, one for each mean.
         tables: for people.
         claims: each with its verdict.
         draw: makes the figure, when it is wanted; None where there is nothing to draw.
         notes: what a reader should know.
+        runs: tidy rows, one for each run; empty where `rows` are such rows already.
+        opening: paragraphs that the report begins with.
+        decides: by the key of a rule, which choice decides its verdict.
     """
 
     rows: Sequence[dict[str, Any]]
@@ -49,6 +36,9 @@ class Summary:
     claims: Sequence[Claim] = ()
     draw: Callable[[], Any] | None = None
     notes: Sequence[str] = ()
+    runs: Sequence[dict[str, Any]] = ()
+    opening: Sequence[str] = ()
+    decides: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,8 +53,9 @@ class Experiment:
         cells: everything that has to be measured.
         summarise: from the results to the summary; cells that failed have no result.
         datasets: its own default, where that is not all of the paper's.
-        one_run_in: 3 makes one run of every three that were asked for, where a run has very many
-            cells.
+        models: the models that it looks at, from the options; None for those of the options.
+        most_runs: how many runs it makes at the most; None for as many as are asked for.
+        protocols: those that it has something to say about.
     """
 
     name: str
@@ -74,7 +65,13 @@ class Experiment:
     cells: Callable[[Options], list[Cell]]
     summarise: Callable[[Options, Results], Summary]
     datasets: tuple[str, ...] = ()
-    one_run_in: int = 1
+    models: Callable[[Options], tuple[str, ...]] | None = None
+    most_runs: int | None = None
+    protocols: tuple[str, ...] = tuple(PROTOCOLS)
+
+    def models_of(self, options: Options) -> tuple[str, ...]:
+        """The models that its section is about; empty for one about partitions alone."""
+        return options.models if self.models is None else self.models(options)
 
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment")
@@ -85,37 +82,7 @@ def register(experiment: Experiment) -> Experiment:
     return EXPERIMENTS.add(experiment.name, experiment)
 
 
-def judged(good: int, total: int, *, holds: float = 0.8, partly: float = 0.4) -> str:
-    """The verdict from the share of cases in which a statement is true."""
-    if total == 0:
-        return OPEN
-    share = good / total
-    return HOLDS if share >= holds else PARTLY if share >= partly else FAILS
-
-
-def judged_claim(
-    statement: str,
-    cases: Sequence[bool],
-    evidence: Callable[[str], str],
-    *,
-    noun: str = "case",
-    holds: float = 0.8,
-    partly: float = 0.4,
-    ours: bool = False,
-) -> list[Claim]:
-    """A claim, judged by the share of cases in which it is true; none where there are no cases.
-
-    Args:
-        statement: the conclusion.
-        cases: whether it is true in each of them.
-        evidence: given ``9 of 12 cases``, the figures in words.
-        noun: of a case.
-        holds: from which share on it holds.
-        partly: from which share on it holds partly.
-        ours: see `Claim`.
-    """
-    if not cases:
-        return []
-    good, total = sum(cases), len(cases)
-    words = evidence(f"{good} of {plural(total, noun)}")
-    return [Claim(statement, judged(good, total, holds=holds, partly=partly), words, ours)]
+def no_models(options: Options) -> tuple[str, ...]:
+    """Of an experiment that trains no model."""
+    del options
+    return ()

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grapheraser.experiments.framework.experiment import Claim, judged_claim
-from grapheraser.experiments.framework.means import Mean, entry, heights, spreads, tidy_rows
-from grapheraser.experiments.framework.resolve import shown
-from grapheraser.reports.figures.curves import Curves, draw_curves
+from grapheraser.experiments.framework.means import (
+    Mean,
+    entry,
+    heights,
+    run_rows,
+    spreads,
+    tidy_rows,
+)
+from grapheraser.experiments.framework.noise import Difference, paired
+from grapheraser.experiments.framework.resolve import named, shown
+from grapheraser.experiments.framework.rules import Case, Finding
+from grapheraser.reports.figures.curves import Curves, draw_curves, shared_limits
 from grapheraser.reports.tables import Entry, Table
 
 # By data set, model, series and place on the axis.
@@ -17,18 +25,33 @@ Line = Mapping[tuple[str, str, str, float], Mean]
 DROP = 0.02
 
 
-def little_lost(statement: str, drops: Sequence[float]) -> list[Claim]:
-    """The claim that F1 hardly changes."""
-    return judged_claim(
-        statement,
-        [drop <= DROP for drop in drops],
-        lambda count: f"It drops by at most {DROP} in {count}; by {max(drops):.3f} at the worst.",
-    )
+def drops(found: Line, start: float, ends: Sequence[float]) -> dict[tuple[Any, ...], Difference]:
+    """F1 at the start minus F1 further on, run by run, for each curve and place."""
+    return {
+        key: paired(found[*key[:3], start], mean)
+        for key, mean in found.items()
+        if key[3] in ends and (*key[:3], start) in found
+    }
+
+
+def little_lost(
+    found: Line, start: float, ends: Sequence[float], tell: Callable[[float], str]
+) -> Finding:
+    """Whether F1 drops by at most `DROP`."""
+    lost = drops(found, start, ends)
+    cases = [Case(named(*key[:3], tell(key[3])), gap.at_most(DROP)) for key, gap in lost.items()]
+    worst = max(lost.values(), key=lambda gap: gap.mean, default=None)
+    return Finding(cases, f"The largest drop: {worst}.")
 
 
 def curve_rows(found: Line, axis: str) -> list[dict[str, Any]]:
     """Tidy rows."""
     return tidy_rows(found, ("dataset", "model", "series", axis))
+
+
+def curve_runs(found: Line, axis: str, value: str = "f1") -> list[dict[str, Any]]:
+    """Tidy rows, one for each run."""
+    return run_rows(found, ("dataset", "model", "series", axis), value)
 
 
 def curve_table(
@@ -54,8 +77,9 @@ def curve_figure(
     titles: Mapping[tuple[str, str], str] | None = None,
     log_x: bool = False,
     scale: float = 1.0,
+    limits: tuple[float, float] | None = None,
 ) -> Any:
-    """A panel for each data set and model."""
+    """A panel for each data set and model; all panels share one vertical axis."""
     panels = []
     pairs = list(dict.fromkeys(key[:2] for key in found))
     for dataset, model in pairs:
@@ -68,7 +92,8 @@ def curve_figure(
         title = (titles or {}).get((dataset, model), f"{shown(dataset)}, {shown(model).upper()}")
         panels.append(Curves(title, series))
     columns = max(1, min(4, len({model for _, model in pairs})))
-    return draw_curves(panels, xlabel, ylabel, columns=columns, log_x=log_x)
+    shared = shared_limits(panels) if limits is None else limits
+    return draw_curves(panels, xlabel, ylabel, columns=columns, log_x=log_x, limits=shared)
 
 
 def along(found: Line, dataset: str, model: str, series: str) -> list[tuple[float, Mean]]:

@@ -15,6 +15,8 @@ from grapheraser.reports.tables import ABOVE, BELOW, Entry
 
 # Two figures of F1 nearer than this are never called different.
 LEAST = 0.01
+# The mark of a collapsed cell.
+COLLAPSED = "†"
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,16 @@ class Mean:
         std: standard deviation over the runs (n - 1); None for a single run.
         runs: how many.
         tested: test nodes of a run, for the noise of a single run.
+        by_run: the number and the value of each run.
+        collapsed: whether the answers say no more than the most frequent class does.
     """
 
     mean: float
     std: float | None
     runs: int
     tested: int = 0
+    by_run: tuple[tuple[int, float], ...] = ()
+    collapsed: bool = False
 
     @property
     def noise(self) -> float:
@@ -41,17 +47,32 @@ class Mean:
         p = min(max(self.mean, 0.0), 1.0)
         return math.sqrt(p * (1 - p) / self.tested) if self.tested else 0.0
 
+    @property
+    def error(self) -> float:
+        """Standard error of the mean; unknown, and so infinite, of a single run of its own kind."""
+        if self.std is None and not self.tested:
+            return math.inf
+        return self.noise / math.sqrt(max(1, self.runs))
+
     def __str__(self) -> str:
-        return f"{self.mean:.3f}" if self.std is None else f"{self.mean:.3f} ± {self.std:.3f}"
+        text = f"{self.mean:.3f}" if self.std is None else f"{self.mean:.3f} ± {self.std:.3f}"
+        return f"{text} {COLLAPSED}" if self.collapsed else text
 
 
-def mean_of(values: Iterable[float | None], tested: int = 0) -> Mean | None:
-    """The mean of the values that are there; None where there is none."""
-    known = [value for value in values if value is not None]
-    if not known:
+def mean_of(
+    values: Iterable[float | None] | Mapping[int, float | None],
+    tested: int = 0,
+    *,
+    collapsed: bool = False,
+) -> Mean | None:
+    """The mean of the values that are there, by run or in the order of runs; None for none."""
+    items = values.items() if isinstance(values, Mapping) else enumerate(values)
+    by_run = tuple((run, float(value)) for run, value in items if value is not None)
+    if not by_run:
         return None
+    known = [value for _, value in by_run]
     std = float(np.std(known, ddof=1)) if len(known) > 1 else None
-    return Mean(float(np.mean(known)), std, len(known), tested)
+    return Mean(float(np.mean(known)), std, len(known), tested, by_run, collapsed)
 
 
 def beyond(ours: Mean, other: Mean | Published) -> bool:
@@ -92,6 +113,8 @@ def tidy(ours: Mean | None, published: Published | None = None) -> dict[str, Any
         "std": None if ours is None else ours.std,
         "runs": 0 if ours is None else ours.runs,
     }
+    if ours is not None and ours.collapsed:
+        row["collapsed"] = True
     if published is not None:
         row |= {"paper_mean": published.mean, "paper_std": published.std}
         if ours is not None:
@@ -107,14 +130,30 @@ def heights(values: Iterable[Mean | Published | None]) -> list[float | None]:
     return [None if value is None else value.mean for value in values]
 
 
+def errors(values: Iterable[Mean | None]) -> list[float | None]:
+    """Their standard errors, for a chart."""
+    return [None if v is None or math.isinf(v.error) else v.error for v in values]
+
+
 def spreads(values: Iterable[Mean | Published | None]) -> list[float | None]:
     """Their standard deviations, for a chart."""
     return [None if value is None else value.std for value in values]
 
 
-def gained(after: Mean | None, before: Mean | None) -> float | None:
-    """The difference of two means, where both are there."""
-    return None if after is None or before is None else after.mean - before.mean
+def run_rows(
+    found: Mapping[tuple[Any, ...], Mean], columns: Sequence[str], value: str = "f1", **more: Any
+) -> list[dict[str, Any]]:
+    """A tidy row for each run of each mean."""
+    return [
+        {
+            **{name: printed(name, part) for name, part in zip(columns, key, strict=True)},
+            **more,
+            "run": run,
+            value: figure,
+        }
+        for key, mean in found.items()
+        for run, figure in mean.by_run
+    ]
 
 
 def tidy_rows(
@@ -126,7 +165,7 @@ def tidy_rows(
     """A tidy row for each mean: its key by column, then `tidy`'s columns."""
     return [
         {
-            **{name: _printed(name, part) for name, part in zip(columns, key, strict=True)},
+            **{name: printed(name, part) for name, part in zip(columns, key, strict=True)},
             **more,
             **tidy(value, published(*key)),
         }
@@ -134,5 +173,6 @@ def tidy_rows(
     ]
 
 
-def _printed(column: str, part: Any) -> Any:
+def printed(column: str, part: Any) -> Any:
+    """A part of a key as tidy rows hold it."""
     return shown(part) if column in ("dataset", "model", "series") else part

@@ -20,6 +20,9 @@ from grapheraser.partition import PARTITIONERS
 from grapheraser.store.results import file_digest
 
 DEFAULT_SHARDS = 20
+# BEKM on an embedding that never saw a label.
+FREE_SUFFIX = "-free"
+FREE = f"bekm{FREE_SUFFIX}"
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,9 @@ class Protocol:
         others: further methods, by label.
         aggregations: by label; ``learned`` stands for LBAggr.
         ours: aggregations that the paper does not have, by label.
+        chosen: label of the aggregation that everything but `utility` looks at.
+        readings: by model, labels of the partitions that sweeps and attacks look at; ``*`` for all
+            other models.
     """
 
     name: str
@@ -43,6 +49,13 @@ class Protocol:
     others: Mapping[str, str]
     aggregations: Mapping[str, str]
     ours: Mapping[str, str]
+    chosen: str
+    readings: Mapping[str, tuple[str, ...]]
+
+    @property
+    def free(self) -> str | None:
+        """What is put behind a k-means method's name for its second reading, without labels."""
+        return FREE_SUFFIX if FREE in self.partitions else None
 
     def partition(self, label: str) -> str:
         """The method that a label stands for; a label of the user's own is its own name."""
@@ -54,48 +67,59 @@ def _default(parameter: str) -> str:
 
 
 def _paper() -> Protocol:
-    own = {"convex": "learned", "routed": "routed"}
+    own = {"convex": "learned", "released": "released", "log-mean": "log-mean", "routed": "routed"}
     return Protocol(
         name="paper",
         about=(
             "The method as the paper states it: its models (100 epochs, Adam, learning rate 0.01, "
             "weight decay 0.001), delta = ceil(n/k), T = 30, BEKM on the 32 hidden units of a GNN "
             "trained on the training graph, LBAggr by gradient steps with a softmax after each, "
-            "from 10 % of the training nodes but 1000 at most."
+            "from 10 % of the training nodes but 1000 at most. Second readings stand beside it: "
+            "bekm-free is BEKM on an embedding that never saw a label, convex the minimum of "
+            "LBAggr's objective, released the objective of the paper's code."
         ),
         suffix=":paper",
-        partitions={"random": "random", "blpa": "blpa", "bekm": "bekm(embedding=sage)"},
+        partitions={
+            "random": "random",
+            "blpa": "blpa",
+            "bekm": "bekm(embedding=sage)",
+            FREE: "bekm",
+        },
         others={
             "blpa-lp": "blpa-lp",
             "bekm-hungarian": "bekm-hungarian(embedding=sage)",
+            f"bekm-hungarian{FREE_SUFFIX}": "bekm-hungarian",
             "metis": "metis",
             "ekm": "ekm(embedding=sage)",
         },
         aggregations={"mean": "mean", "majority": "majority", "learned": "learned(solver=paper)"},
         ours=own,
+        chosen="learned",
+        readings={"gcn": ("blpa",), "*": ("bekm", FREE)},
     )
 
 
 def _best() -> Protocol:
-    partitions = dict.fromkeys((_default("partition"), "random", "blpa", "bekm", "metis"))
+    default = _default("partition")
+    partitions = dict.fromkeys((default, "random", "blpa", "bekm", "metis"))
     aggregations = ("mean", "majority", "learned")
-    chosen = _default("aggregation")
-    ours = {name: name for name in ("routed", chosen) if name not in aggregations}
-    ours |= {name: name for name in ("closed-form", "pooled")}
     return Protocol(
         name="best",
         about=(
             "GraphEraser's own models and aggregations: self-loops, no weights for feature columns "
             "that a shard never saw, importance scores that reach the minimum, routing by node, "
             "and a pool with closed-form members that see the whole graph; BEKM on features "
-            f"smoothed over the graph. By default it partitions by {_default('partition')} and "
-            f"aggregates by {list(ours)[-1]}."
+            "smoothed over the graph. Sweeps, requests and attacks are of the default "
+            f"configuration: partition {default}, aggregation {_default('aggregation')} with the "
+            "closed-form members (pooled)."
         ),
         suffix="",
         partitions={label: label for label in partitions},
         others={label: label for label in ("blpa-lp", "bekm-hungarian", "ekm")},
         aggregations={label: label for label in aggregations},
-        ours=ours,
+        ours={label: label for label in ("routed", "closed-form", "pooled")},
+        chosen="pooled",
+        readings={"*": (default,)},
     )
 
 
@@ -123,8 +147,8 @@ class Options:
         partitions: further registered ones, or the user's own, beside the protocol's.
         aggregations: likewise.
         epochs: of every training.
-        requests: how many requests are timed, at most.
-        budget: seconds for the timed requests of one kind, at most.
+        requests: how many requests of each kind are timed in every cell.
+        scratch_requests: how many of those are timed where a request trains everything afresh.
         num_shards: k for every data set, instead of the paper's.
     """
 
@@ -136,12 +160,13 @@ class Options:
     aggregations: tuple[str, ...] = ()
     epochs: int = 100
     requests: int = 100
-    budget: float = 2.0
+    scratch_requests: int = 100
     num_shards: int | None = None
 
     def __post_init__(self) -> None:
         protocol_of(self.protocol)
-        checks.whole("runs", "experiment", self.runs, 1)
+        for name in ("runs", "requests", "scratch_requests"):
+            checks.whole(name, "experiment", getattr(self, name), 1)
         for text in self.partitions:
             name = parse(text)[0]
             if not is_own(name):
@@ -166,6 +191,11 @@ class Options:
         return self.how.aggregations.get("learned", "mean")
 
     @property
+    def chosen(self) -> str:
+        """The aggregation of sweeps, requests and attacks, as a cell names it."""
+        return self.aggregation_names[self.how.chosen]
+
+    @property
     def main_partitions(self) -> tuple[str, ...]:
         """Labels of the partitions in the main tables, the user's own last."""
         return tuple(dict.fromkeys((*self.how.partitions, *self.partitions)))
@@ -186,9 +216,18 @@ class Options:
             return self.num_shards
         return PUBLIC[dataset].num_shards if dataset in PUBLIC else DEFAULT_SHARDS
 
-    def recommended(self, model: str) -> str:
-        """The paper's guideline: BLPA for GCN, BEKM for all others."""
-        return "blpa" if model.split(":", maxsplit=1)[0] == "gcn" else "bekm"
+    def readings(self, model: str) -> tuple[str, ...]:
+        """Partitions that sweeps and attacks look at: the default one, or the paper's guideline.
+
+        The guideline is BLPA for GCN and BEKM for all others, with and without labels.
+        """
+        kind = model.split(":", maxsplit=1)[0]
+        return self.how.readings.get(kind, self.how.readings["*"])
+
+    @property
+    def lines(self) -> list[tuple[str, str, str]]:
+        """Every data set and model with each of its readings."""
+        return [(d, m, method) for d, m in self.pairs for method in self.readings(m)]
 
     def data(self, dataset: str, run: int) -> dict[str, Any]:
         """The part of a configuration that says which graph, split and seed it is."""

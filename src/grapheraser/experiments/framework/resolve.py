@@ -10,18 +10,28 @@ import importlib
 import importlib.util
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from grapheraser.aggregation import AGGREGATORS, MEMBERS, Aggregator, PooledAggregator
 from grapheraser.errors import ParameterError
+from grapheraser.experiments.framework.released import LogMean, ReleasedAggregator
+from grapheraser.experiments.framework.stepped import SteppedAggregator
 from grapheraser.models import CustomModel, Model, resolve_model
 from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
 from grapheraser.partition.pretrained import pretrained_gnn
 from grapheraser.store.results import file_digest
 
 _FORM = re.compile(r"([\w.:-]+)(?:\((.*)\))?$")
+# The paper's released code averages logarithms and learns scores by an objective of its own.
+# `stepped` is LBAggr as the paper writes it, with its rate and steps to choose.
+OTHERS: dict[str, Callable[..., Any]] = {
+    "log-mean": LogMean,
+    "released": ReleasedAggregator,
+    "stepped": SteppedAggregator,
+}
 EMBEDDINGS: dict[str, Callable[..., Any]] = {"sage": pretrained_gnn}
 
 
@@ -55,7 +65,7 @@ def _value(text: str) -> Any:
 
 def is_own(name: str) -> bool:
     """Whether a name is the user's own ``module:attribute`` (``gcn:paper`` is a preset)."""
-    module, _, attribute = name.partition(":")
+    module, _, attribute = name.partition("(")[0].partition(":")
     return bool(attribute) and attribute != "paper" and bool(module)
 
 
@@ -64,6 +74,11 @@ def shown(name: str) -> str:
     if name.endswith(".npz"):
         return Path(name).stem
     return name.rsplit(":", maxsplit=1)[-1] if is_own(name) else name
+
+
+def named(*parts: object) -> str:
+    """A case in words: ``cora gcn blpa``."""
+    return " ".join(shown(str(part)) for part in parts)
 
 
 def load_own(name: str) -> Any:
@@ -82,11 +97,13 @@ def load_own(name: str) -> Any:
 
 
 def model_of(text: str) -> Model:
-    """A preset, or a user's module factory."""
-    if is_own(text):
-        found = load_own(text)
+    """A preset, a preset with other options (``gat:paper(dropout=0)``), or a user's factory."""
+    name, options = parse(text)
+    if is_own(name):
+        found = load_own(name)
         return found if isinstance(found, CustomModel) else resolve_model(found)
-    return resolve_model(text)
+    preset = resolve_model(name)
+    return _made(partial(replace, preset), text, options) if options else preset
 
 
 def partitioner_of(text: str) -> Partitioner:
@@ -108,6 +125,8 @@ def aggregator_of(text: str) -> Aggregator:
     name, options = parse(text)
     if name in ("pooled", "closed-form"):
         return PooledAggregator(MEMBERS, shards=name == "pooled")
+    if name in OTHERS:
+        return _made(OTHERS[name], text, options)
     if is_own(name):
         found = load_own(name)
         own: Aggregator = found(**options) if isinstance(found, type) else found

@@ -1,4 +1,4 @@
-"""Run the cells that are missing: in worker processes, timed ones alone.
+"""Run the cells that are missing: in worker processes, timed ones after all others.
 
 A cell's result is written under its digest as soon as it is there, whole or not at all. Whatever
 stops a run, the next one goes on from there. Experiments and benchmarks share this runner.
@@ -42,12 +42,14 @@ class Outcome:
         failures: message of each cell that failed.
         computed: how many were computed now.
         seconds: how long that took.
+        left: how many were not begun for want of time.
     """
 
     results: Results
     failures: dict[Cell, str] = field(default_factory=dict)
     computed: int = 0
     seconds: float = 0.0
+    left: int = 0
 
 
 def run_cells(
@@ -55,7 +57,9 @@ def run_cells(
     out: Path,
     *,
     workers: int = WORKERS,
+    timed_workers: int = 1,
     device: str = CPU,
+    minutes: float | None = None,
     compute: bool = True,
     say: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
@@ -64,9 +68,12 @@ def run_cells(
     Args:
         cells: equal ones count once.
         out: results are kept in its folder ``cells``.
-        workers: how many processes at once; timed cells always run alone.
+        workers: how many processes at once; 0 stays in this one.
+        timed_workers: how many timed cells at once. More than one share caches and memory, which
+            the results record.
         device: where shards are trained; timed cells stay on the processor. It is no part of a
             cell's address: like the processor, it is recorded with the result.
+        minutes: after which no further cell begins; None for no limit.
         compute: whether to run what is missing, or only to read what is there.
         say: told about every failure, and now and then where the run stands.
     """
@@ -84,10 +91,13 @@ def run_cells(
     if not compute:
         return outcome
     started = time.perf_counter()
+    deadline = None if minutes is None else started + 60 * minutes
     with meter(missing, say) as tick:
         for timed in (False, True):
             batch = sorted((c for c in missing if c.timed == timed), key=order)
-            for cell, answer in _run(batch, min(workers, 1) if timed else workers, device):
+            at_once = min(workers, timed_workers) if timed else workers
+            begun = _while_time(batch, deadline)
+            for cell, answer in _run(begun, at_once, device):
                 if isinstance(answer, Result):
                     write_result(_file(folder, cell), answer.to_dict())
                     outcome.results.add(answer)
@@ -96,8 +106,19 @@ def run_cells(
                     outcome.failures[cell] = answer
                     say(f"failed: {cell}: {answer}")
                 tick(cell)
+    outcome.left = len(missing) - outcome.computed - len(outcome.failures)
+    if outcome.left:
+        say(f"time is up: {outcome.left} cells are left. Run the same command to go on.")
     outcome.seconds = time.perf_counter() - started
     return outcome
+
+
+def _while_time(cells: Sequence[Cell], deadline: float | None) -> Iterator[Cell]:
+    """The cells one by one, none after the deadline."""
+    for cell in cells:
+        if deadline is not None and time.perf_counter() >= deadline:
+            return
+        yield cell
 
 
 def _file(folder: Path, cell: Cell) -> Path:
@@ -113,20 +134,21 @@ def _kept(folder: Path, cell: Cell) -> Result | None:
     return result if result.cell == cell else None
 
 
-def measured(cell: Cell, device: str = CPU) -> Result:
-    """Measure one cell, here and now."""
+def measured(cell: Cell, device: str = CPU, at_once: int = 1) -> Result:
+    """Measure one cell, here and now, beside as many others as are measured at once."""
     kind = KINDS.get(cell.kind)
     device = device if kind.trains and not kind.timed else CPU
     started, spent = time.perf_counter(), time.process_time()
     value = kind.measure({**cell.config, "device": device})
     seconds, cpu = time.perf_counter() - started, time.process_time() - spent
-    return Result(cell, value, round(seconds, 4), round(cpu, 4), versions(device), hardware())
+    machine = hardware() | ({"at_once": at_once} if kind.timed else {})
+    return Result(cell, value, round(seconds, 4), round(cpu, 4), versions(device), machine)
 
 
-def _guarded(cell: Cell, device: str) -> Answer:
+def _guarded(cell: Cell, device: str, at_once: int = 1) -> Answer:
     """The result, or what went wrong; an exception may not survive the way back."""
     try:
-        return measured(cell, device)
+        return measured(cell, device, at_once)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
@@ -146,22 +168,22 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _run(cells: Sequence[Cell], workers: int, device: str) -> Iterator[tuple[Cell, Answer]]:
+def _run(cells: Iterator[Cell], workers: int, device: str) -> Iterator[tuple[Cell, Answer]]:
     """Every cell with its answer, as they finish; survives the death of a worker."""
     if workers < 1:
         for cell in cells:
             yield cell, _guarded(cell, device)
         return
-    waiting, suspects = list(reversed(cells)), list[Cell]()
-    while waiting:
+    waiting, suspects = next(cells, None), list[Cell]()
+    while waiting is not None:
         in_flight: dict[Future[Answer], Cell] = {}
         try:
-            with _pool(min(workers, len(waiting))) as pool:
-                while waiting or in_flight:
-                    while waiting and len(in_flight) < workers:
+            with _pool(workers) as pool:
+                while waiting is not None or in_flight:
+                    while waiting is not None and len(in_flight) < workers:
                         # A broken pool may refuse the cell: only then is it no longer waiting.
-                        in_flight[pool.submit(_guarded, waiting[-1], device)] = waiting[-1]
-                        waiting.pop()
+                        in_flight[pool.submit(_guarded, waiting, device, workers)] = waiting
+                        waiting = next(cells, None)
                     for future in _finished(pool, in_flight):
                         answer = future.result()
                         yield in_flight.pop(future), answer

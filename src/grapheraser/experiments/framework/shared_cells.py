@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
 
 from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.means import Mean, mean_of
@@ -11,6 +13,11 @@ from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.paper import published as paper
 
 SCRATCH = paper.SCRATCH
+# Of several ways to read the paper, the one that its text gives.
+AS_WRITTEN = "as written"
+SAMPLES = {"10%": "0.1", "1000": "1000", "all": "all"}
+# Collapsed: one label for this share of the test nodes, or F1 hardly above the most frequent class.
+ONE_LABEL, NO_BETTER = 0.9, 0.02
 
 
 def utility_cell(
@@ -25,19 +32,25 @@ def utility_cell(
     gamma: float = 0.0,
     drop_edges: float = 0.0,
     forget: Mapping[str, Any] | None = None,
+    features: str = "",
 ) -> Cell:
     """F1 over one set of shards; ``partition`` is a label, `SCRATCH` for no shards at all.
 
     What is not set is left out of the configuration, so that equal cells of different experiments
     are one.
     """
+    special = {"gamma": gamma, "drop_edges": drop_edges, "forget": forget, "features": features}
     texts = list(options.aggregation_names.values() if aggregations is None else aggregations)
     if partition == SCRATCH:
         method, shards, texts = "random", 1, ["mean"]
     else:
         method = options.how.partition(partition)
         shards = options.shards(dataset) if num_shards is None else num_shards
-    special = {"gamma": gamma, "drop_edges": drop_edges, "forget": forget}
+        plain = not any(special.values()) and shards == options.shards(dataset)
+        if aggregations is None and plain:
+            texts += sample_texts(
+                options
+            ).values()  # the same posteriors, learned from more or less
     return Cell.of(
         "utility",
         **options.data(dataset, run),
@@ -45,10 +58,22 @@ def utility_cell(
         partition=method,
         num_shards=shards,
         epochs=options.epochs,
-        aggregations=sorted(texts),
+        aggregations=sorted(set(texts)),
         **{key: value for key, value in special.items() if value},
         **options.sources(model, method, *texts),
     )
+
+
+def sample_texts(options: Options) -> dict[tuple[str, str], str]:
+    """LBAggr learned from 10 %, 1000 or all training nodes, by reading and sample."""
+    solvers = {"convex": ""}
+    if options.protocol == "paper":
+        solvers = {AS_WRITTEN: "solver=paper, ", **solvers}
+    return {
+        (reading, label): f"learned({solver}sample={value})"
+        for reading, solver in solvers.items()
+        for label, value in SAMPLES.items()
+    }
 
 
 def requests_cell(
@@ -58,14 +83,17 @@ def requests_cell(
     partition: str,
     *,
     num_shards: int | None = None,
-    requests: int | None = None,
     nodes_only: bool = False,
 ) -> Cell:
-    """Times of requests; LBAggr is relearned after each, scratch has nothing to learn."""
+    """Times of requests; the aggregation is relearned after each, scratch has nothing to learn.
+
+    Where a number of shards is given, they may be few and large: as many requests as for scratch.
+    """
     scratch = partition == SCRATCH
     method = "random" if scratch else options.how.partition(partition)
-    learned = options.how.aggregations.get("learned", "mean")
     shards = options.shards(dataset) if num_shards is None else num_shards
+    long = scratch or num_shards is not None
+    requests = options.scratch_requests if long else options.requests
     return Cell.of(
         "requests",
         **options.data(dataset, 0),
@@ -73,12 +101,18 @@ def requests_cell(
         partition=method,
         num_shards=1 if scratch else shards,
         epochs=options.epochs,
-        aggregation="mean" if scratch else learned,
-        requests=options.requests if requests is None else min(requests, options.requests),
-        budget=options.budget,
+        aggregation="mean" if scratch else options.chosen,
+        requests=min(requests, options.requests),
         **({"nodes_only": True} if nodes_only else {}),
         **options.sources(model, method),
     )
+
+
+def pyg_cell(options: Options, dataset: str, model: str) -> Cell:
+    """Time of training from scratch in plain PyG."""
+    data = options.data(dataset, 0)
+    epochs = options.epochs
+    return Cell.of("pyg-scratch", **data, model=options.preset(model), epochs=epochs)
 
 
 def partition_cell(options: Options, dataset: str, partition: str, run: int = 0) -> Cell:
@@ -117,12 +151,36 @@ def f1_means(
     """F1 of each group, mean over its runs; groups without results are left out."""
     found = {}
     for key, group in groups.items():
-        values = [value for cell in group if (value := results.value(cell)) is not None]
-        scores = (value["f1"].get(aggregation) for value in values)
-        mean = mean_of(scores, values[0]["test_nodes"] if values else 0)
+        values = {
+            int(cell["seed"]): value
+            for cell in group
+            if (value := results.value(cell)) is not None and aggregation in value["f1"]
+        }
+        scores = {run: value["f1"][aggregation] for run, value in values.items()}
+        tested = next((value["test_nodes"] for value in values.values()), 0)
+        gone = bool(values) and has_collapsed(values.values(), aggregation)
+        mean = mean_of(scores, tested, collapsed=gone)
         if mean is not None:
             found[key] = mean
     return found
+
+
+def has_collapsed(values: Iterable[Mapping[str, Any]], aggregation: str) -> bool:
+    """Whether the answers, in the mean over runs, say no more than the most frequent class.
+
+    So it is where one label is given to `ONE_LABEL` of the test nodes, or where F1 is less than
+    `NO_BETTER` above that of always answering with the most frequent class.
+    """
+    known = list(values)
+    one = np.mean([value["one_label"][aggregation] for value in known])
+    gain = np.mean([value["f1"][aggregation] - value["majority_f1"] for value in known])
+    return bool(one >= ONE_LABEL or gain < NO_BETTER)
+
+
+def standing(found: Mapping[Key, Mean]) -> tuple[dict[Key, Mean], int]:
+    """The figures that verdicts may rest on, and how many collapsed ones are left out."""
+    kept = {key: mean for key, mean in found.items() if not mean.collapsed}
+    return kept, len(found) - len(kept)
 
 
 def measured(results: Results, cells: Mapping[Key, Cell]) -> dict[Key, dict[str, Any]]:

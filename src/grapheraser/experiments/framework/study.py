@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from grapheraser.errors import ParameterError
 from grapheraser.experiments.framework.cell import Cell, Result, Results
 from grapheraser.experiments.framework.experiment import EXPERIMENTS, Experiment, Summary
 from grapheraser.experiments.framework.options import Options
@@ -18,10 +19,11 @@ from grapheraser.experiments.framework.report import (
     report_page,
 )
 from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.rules import Claim
 from grapheraser.experiments.framework.runner import CPU, WORKERS, Outcome, run_cells
 from grapheraser.reports.figures.canvas import as_file, as_png, fewer_colours
 from grapheraser.reports.pages.render import Picture
-from grapheraser.reports.tables import to_csv, to_latex, to_markdown
+from grapheraser.reports.tables import Table, to_csv, to_latex, to_markdown
 from grapheraser.store import write_file, write_text
 
 ALL = "all"
@@ -39,6 +41,7 @@ class Study:
         computed: how many of them were computed now.
         seconds: how long that took.
         failures: message by cell.
+        left: how many cells were not begun for want of time.
     """
 
     summaries: dict[str, Summary]
@@ -47,6 +50,7 @@ class Study:
     computed: int
     seconds: float
     failures: dict[str, str]
+    left: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -55,6 +59,7 @@ class Study:
             "computed": self.computed,
             "seconds": self.seconds,
             "failures": self.failures,
+            "left": self.left,
             "experiments": {
                 name: {
                     "claims": [asdict(claim) for claim in summary.claims],
@@ -65,16 +70,23 @@ class Study:
         }
 
 
-def chosen(names: Sequence[str]) -> list[Experiment]:
-    """The experiments of these names; ``all`` stands for every one."""
-    wanted = list(EXPERIMENTS) if ALL in names else list(dict.fromkeys(names))
-    return [EXPERIMENTS.get(name) for name in wanted]
+def chosen(names: Sequence[str], protocol: str = "paper") -> list[Experiment]:
+    """The experiments of these names; ``all`` stands for every one of the protocol."""
+    if ALL in names:
+        every = [EXPERIMENTS.get(name) for name in EXPERIMENTS]
+        return [experiment for experiment in every if protocol in experiment.protocols]
+    wanted = [EXPERIMENTS.get(name) for name in dict.fromkeys(names)]
+    for experiment in wanted:
+        if protocol not in experiment.protocols:
+            known = " or ".join(experiment.protocols)
+            raise ParameterError(f"'{experiment.name}' is about protocol {known}. Got {protocol}.")
+    return wanted
 
 
 def options_for(experiment: Experiment, options: Options, *, given: bool) -> Options:
     """Its own data sets where the user named none, and fewer runs where it has very many cells."""
     datasets = options.datasets if given or not experiment.datasets else experiment.datasets
-    runs = max(1, options.runs // experiment.one_run_in)
+    runs = min(options.runs, experiment.most_runs or options.runs)
     return replace(options, datasets=datasets, runs=runs)
 
 
@@ -85,7 +97,9 @@ def run_study(
     *,
     given: bool = True,
     workers: int = WORKERS,
+    timed_workers: int = 1,
     device: str = CPU,
+    minutes: float | None = None,
     compute: bool = True,
     say: Callable[[str], None] = lambda text: None,
 ) -> Study:
@@ -97,34 +111,67 @@ def run_study(
         out: the folder; results that are there already are used.
         given: whether the user named the data sets; else each experiment has its own.
         workers: processes at once; 0 stays in this one.
+        timed_workers: the same for timed cells, which come last.
         device: where shards are trained, but for what is timed.
+        minutes: after which no further cell begins; None for no limit.
         compute: whether to run what is missing; else report on what is there.
         say: told what happens.
     """
-    plans = [(e, options_for(e, options, given=given)) for e in chosen(names)]
+    experiments = chosen(names, options.protocol)
+    plans = [(e, options_for(e, options, given=given)) for e in experiments]
     cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}
     every = list(dict.fromkeys(cell for group in cells.values() for cell in group))
     say(f"{len(plans)} experiments, {len(every)} cells")
-    outcome = run_cells(every, out, workers=workers, device=device, compute=compute, say=say)
-    if not compute:
+    outcome = run_cells(
+        every,
+        out,
+        workers=workers,
+        timed_workers=timed_workers,
+        device=device,
+        minutes=minutes,
+        compute=compute,
+        say=say,
+    )
+    if outcome.left or not compute:
         plans = [(e, _at_hand(opts, cells[e.name], outcome.results)) for e, opts in plans]
         cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}
-    summaries: dict[str, Summary] = {}
+    summaries = with_choices({e.name: e.summarise(opts, outcome.results) for e, opts in plans})
     sections = []
     for experiment, opts in plans:
-        summary = experiment.summarise(opts, outcome.results)
-        summaries[experiment.name] = summary
-        png = _write(experiment, opts, summary, cells[experiment.name], outcome.results, out)
-        group = cells[experiment.name]
-        sections.append(
-            _section(experiment, opts, summary, png, _runs(opts, group, outcome.results))
-        )
+        summary, group = summaries[experiment.name], cells[experiment.name]
+        png = _write(experiment, opts, summary, group, outcome.results, out)
+        runs = _runs(opts, group, outcome.results)
+        sections.append(_section(experiment, opts, summary, png, runs))
+    opening = [words for summary in summaries.values() for words in summary.opening]
     page = out / "report.html"
     made = _made(every, outcome)
-    write_text(page, report_page(options, sections, made))
-    write_text(out / "report.md", report_markdown(options, sections, made))
+    write_text(page, report_page(options, sections, made, opening))
+    write_text(out / "report.md", report_markdown(options, sections, made, opening))
     failures = {str(cell): text for cell, text in outcome.failures.items()}
-    return Study(summaries, page, len(every), outcome.computed, round(outcome.seconds, 1), failures)
+    return Study(
+        summaries,
+        page,
+        len(every),
+        outcome.computed,
+        round(outcome.seconds, 1),
+        failures,
+        outcome.left,
+    )
+
+
+def with_choices(summaries: Mapping[str, Summary]) -> dict[str, Summary]:
+    """Tell each claim which choice decides it, where another experiment found that out."""
+    decides = {key: words for s in summaries.values() for key, words in s.decides.items()}
+    return {
+        name: replace(summary, claims=[_chosen(claim, decides) for claim in summary.claims])
+        for name, summary in summaries.items()
+    }
+
+
+def _chosen(claim: Claim, decides: Mapping[str, str]) -> Claim:
+    if claim.rule not in decides:
+        return claim
+    return replace(claim, choice=f"{claim.choice} {decides[claim.rule]}".strip())
 
 
 def _at_hand(options: Options, cells: Sequence[Cell], results: Results) -> Options:
@@ -144,7 +191,8 @@ def _write(
 ) -> bytes | None:
     """The files of one experiment; returns the picture for the page."""
     folder = out / experiment.name
-    write_text(folder / "data.csv", to_csv(summary.rows))
+    write_text(folder / "data.csv", to_csv(summary.runs or summary.rows))
+    write_text(folder / "means.csv", to_csv(summary.rows))
     write_text(folder / "data.json", _json(experiment, options, summary, cells, results))
     write_text(folder / "table.md", to_markdown(summary.tables))
     write_text(folder / "table.tex", to_latex(summary.tables, experiment.name))
@@ -194,18 +242,24 @@ def _environments(results: Sequence[Result]) -> list[Any]:
 
 
 def _runs(options: Options, cells: Sequence[Cell], results: Results) -> str:
-    """How many runs there are of each data set, in words."""
+    """How many runs there are of each data set, in words; the number alone where all agree."""
     seeds: dict[str, set[int]] = {dataset: set() for dataset in options.datasets}
     for cell in cells:
         if cell in results and cell["dataset"] in seeds:
             seeds[cell["dataset"]].add(cell["seed"])
+    counts = {len(found) for found in seeds.values()}
+    if len(counts) == 1 and len(seeds) > 1:
+        return f"{counts.pop()}"
     return ", ".join(f"{shown(dataset)} {len(found)}" for dataset, found in seeds.items())
 
 
 def _section(
     experiment: Experiment, options: Options, summary: Summary, png: bytes | None, runs: str
 ) -> Section:
-    setting = f"Models: {', '.join(map(shown, options.models))}. Runs: {runs}."
+    models = experiment.models_of(options)
+    setting = f"Data sets: {', '.join(map(shown, options.datasets))}. "
+    setting += f"Models: {', '.join(map(shown, models))}. " if models else ""
+    setting += f"Runs: {runs}."
     return Section(
         experiment.name,
         experiment.title,
@@ -220,6 +274,8 @@ def _section(
 
 def _machine(result: Result) -> str:
     parts = [result.hardware["processor"], f"{result.hardware['cores']} cores"]
+    if result.hardware.get("at_once", 1) > 1:
+        parts.append(f"{result.hardware['at_once']} cells at once")
     if "gpu" in result.versions:
         parts.append(f"{result.versions['gpu']} for training")
     return ", ".join(parts)
@@ -233,4 +289,21 @@ def _made(cells: Sequence[Cell], outcome: Outcome) -> Provenance:
     hardware = sorted({_machine(result) for result in found})
     failures = {str(cell): text for cell, text in outcome.failures.items()}
     spent = sum(r.cpu_seconds for r in found)
-    return Provenance(versions, hardware, len(found), len(cells), spent, failures)
+    return Provenance(versions, hardware, len(found), len(cells), spent, failures, _devices(found))
+
+
+def _devices(results: Sequence[Result]) -> Table:
+    """Which machine measured what: a row for each kind of cell, data set and machine."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for result in results:
+        key = result.cell.kind, shown(result.cell["dataset"]), _machine(result)
+        counts[key] = counts.get(key, 0) + 1
+    merged: dict[tuple[str, str], list[str]] = {}
+    for (kind, dataset, machine), count in sorted(counts.items()):
+        merged.setdefault((kind, machine), []).append(f"{dataset} {count:,}")
+    return Table(
+        "Which machine measured what",
+        ("kind of cell", "machine", "cells"),
+        tuple((kind, machine, ", ".join(some)) for (kind, machine), some in merged.items()),
+        "What is timed runs on the processor, whatever trains the rest.",
+    )

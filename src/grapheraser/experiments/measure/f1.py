@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grapheraser.aggregation.remembering import KeptEnsemble
 from grapheraser.eraser import GraphEraser
@@ -13,6 +14,8 @@ from grapheraser.execution import LocalExecutor
 from grapheraser.experiments.framework.cell import KINDS, Kind
 from grapheraser.experiments.framework.resolve import aggregator_of, model_of
 from grapheraser.experiments.measure.inputs import graph_of, partition_of, request_of
+from grapheraser.graph import Graph
+from grapheraser.partition import Partition
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,15 +42,22 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     ensemble = KeptEnsemble.of(eraser.aggregator_.ensemble)
     positions = graph.positions(graph.test_nodes)
     truth = graph.y[positions]
-    f1, importance = {}, {}
+    known = graph.training_graph.y  # what a model without features could learn from
+    f1, one_label, importance = {}, {}, {}
     for text in config["aggregations"]:
         fitted = aggregator_of(text).fit(ensemble)
-        f1[text] = float((fitted.predict_proba(ensemble, positions).argmax(axis=1) == truth).mean())
+        answers = fitted.predict_proba(ensemble, positions).argmax(axis=1)
+        f1[text] = float((answers == truth).mean())
+        one_label[text] = float(np.bincount(answers).max() / len(answers))
         if "importance" in fitted.tensors and np.ndim(fitted.tensors["importance"]) == 1:
             importance[text] = [float(v) for v in np.asarray(fitted.tensors["importance"])]
     votes = ensemble.posteriors(positions).argmax(axis=2)
     return {
         "f1": f1,
+        "one_label": one_label,
+        "majority_f1": float((truth == np.bincount(known).argmax()).mean()),
+        "label_entropy": _entropy_inside(graph, eraser.partition_),
+        "label_entropy_whole": _entropy(known),
         "importance": importance,
         "shard_f1": [float(v) for v in (votes == truth).mean(axis=1)],
         "sizes": eraser.partition_.sizes.tolist(),
@@ -57,6 +67,19 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
         "shards_touched": int((partition.sizes != eraser.partition_.sizes).sum()),
         "notes": [*partition.notes],
     }
+
+
+def _entropy_inside(graph: Graph, partition: Partition) -> float:
+    """Entropy of the labels inside a shard, in bits; mean over the training nodes."""
+    training = graph.training_graph
+    shards = partition.shard_of(training.ids)
+    found = [(np.sum(shards == s), _entropy(training.y[shards == s])) for s in np.unique(shards)]
+    return float(sum(count * entropy for count, entropy in found) / len(shards))
+
+
+def _entropy(labels: NDArray[np.int64]) -> float:
+    share = np.bincount(labels[labels >= 0]) / max(1, int((labels >= 0).sum()))
+    return float(-(share[share > 0] * np.log2(share[share > 0])).sum())
 
 
 KINDS.add("utility", Kind(measure, trains=True))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grapheraser.canonical import canonical_json
@@ -26,6 +28,7 @@ _PARTITION_KEYS = (
     "split_seed",
     "seed",
     "drop_edges",
+    "features",
     "partition",
     "num_shards",
     "gamma",
@@ -38,8 +41,13 @@ def _load(name: str, split_seed: int) -> Graph:
 
 
 def graph_of(config: Mapping[str, Any]) -> Graph:
-    """The graph that a configuration names, with its share of training edges taken out."""
+    """The graph that a configuration names, with its share of training edges taken out.
+
+    With ``features`` set to ``rows``, each row of the features is divided by its sum.
+    """
     graph = _load(config["dataset"], config["split_seed"])
+    if config.get("features") == "rows":
+        graph = _by_row(graph)
     share = config.get("drop_edges", 0.0)
     if not share:
         return graph
@@ -47,6 +55,14 @@ def graph_of(config: Mapping[str, Any]) -> Graph:
     order = generator(config["seed"], "experiment", "thin").permutation(len(edges))
     gone = edges[order[: round(share * len(edges))]]
     return graph.without(Edges([(int(u), int(v)) for u, v in gone])) if len(gone) else graph
+
+
+def _by_row(graph: Graph) -> Graph:
+    x = graph.x
+    sums = np.asarray(x.sum(axis=1)).ravel()
+    shares = x.data / np.repeat(np.where(sums > 0, sums, 1.0), np.diff(x.indptr))
+    parts = shares.astype(np.float32), x.indices.copy(), x.indptr.copy()
+    return replace(graph, x=sp.csr_array(parts, shape=x.shape))
 
 
 def partition_of(config: Mapping[str, Any]) -> Partition:

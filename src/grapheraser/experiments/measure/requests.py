@@ -1,4 +1,4 @@
-"""Kind ``requests``: how long forgetting, predicting and learning the scores take."""
+"""Kinds ``requests`` and ``pyg-scratch``: how long forgetting, predicting and learning take."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from grapheraser.experiments.framework.cell import KINDS, Kind
 from grapheraser.experiments.framework.resolve import aggregator_of, model_of
 from grapheraser.experiments.measure.inputs import graph_of, partition_of
 from grapheraser.graph import Edges, Graph, Nodes, Request
-from grapheraser.seeding import generator
+from grapheraser.seeding import derive, generator
+from grapheraser.training import ShardTask, TrainingConfig, resolve_engine
 
-_LEAST = 3
-_LEAST_LONG = 2
+_REPEATS = 3
+# Epochs of PyG that are measured at the most; what a hundred take follows from them.
+_PYG_EPOCHS = 10
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     """Fit once, then time independent requests, each on a copy of the fitted eraser.
 
-    ``requests`` of each kind are timed, or as many as fit into ``budget`` seconds. Everything runs
-    on one thread, and the seconds are processor time: what an idle machine would take, whatever
-    else this one is doing.
+    Everything runs on one thread, and the seconds are processor time: what an idle machine would
+    take, whatever else this one is doing. Training from scratch, the case of one shard, trains
+    everything afresh whether a node or an edge goes, so only nodes are timed there.
     """
     graph, model = graph_of(config), model_of(config["model"])
     aggregator = aggregator_of(config["aggregation"])
@@ -41,21 +43,43 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
         executor=LocalExecutor(workers=1),
     ).fit(graph, partition=partition)
     kinds = _requests(graph, config["requests"], config["seed"])
-    found: dict[str, Any] = {"nodes": _timed(eraser, kinds["nodes"], config["budget"])}
+    found: dict[str, Any] = {"nodes": _timed(eraser, kinds["nodes"]), "engine": eraser.engine_}
     if config.get("nodes_only"):
         return found
-    found["edges"] = _timed(eraser, kinds["edges"], config["budget"])
+    if partition.num_shards > 1:
+        found["edges"] = _timed(eraser, kinds["edges"])
     nodes = graph.test_nodes
     eraser.predict(nodes[:2])
-    found["predict_seconds"] = _median(lambda: eraser.predict(nodes), config["budget"])
+    found["predict_seconds"] = _median(lambda: eraser.predict(nodes))
     found["test_nodes"] = len(nodes)
     found["learn_seconds"] = _median(
-        lambda: aggregator.fit(KeptEnsemble.of(eraser.aggregator_.ensemble)), config["budget"]
+        lambda: aggregator.fit(KeptEnsemble.of(eraser.aggregator_.ensemble))
     )
     return found
 
 
+def measure_pyg(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Training from scratch in plain PyG: a few epochs, and what all of them take by that."""
+    graph = graph_of(config).training_graph
+    model = model_of(config["model"])
+    engine = resolve_engine("pyg", model, "cpu")
+    task = ShardTask(0, graph, derive(config["seed"], "train", 0))
+
+    def seconds(epochs: int) -> float:
+        started = time.process_time()
+        engine.train(task, TrainingConfig(model, epochs=epochs))
+        return time.process_time() - started
+
+    few = min(_PYG_EPOCHS, config["epochs"] - 1) or 1
+    seconds(1)  # pays for what is loaded once
+    start = min(seconds(1) for _ in range(_REPEATS))
+    each = (seconds(1 + few) - start) / few
+    total = start + max(0.0, each) * (config["epochs"] - 1)
+    return {"seconds": total, "epochs_measured": 1 + few}
+
+
 def _requests(graph: Graph, count: int, seed: int) -> dict[str, list[Request]]:
+    """One more than are timed: the first one warms up."""
     rng = generator(seed, "experiment", "requests")
     nodes = rng.permutation(graph.train_nodes)[: count + 1]
     edges = graph.training_graph.edges
@@ -66,50 +90,35 @@ def _requests(graph: Graph, count: int, seed: int) -> dict[str, list[Request]]:
     }
 
 
-def _timed(eraser: GraphEraser, requests: Sequence[Request], budget: float) -> dict[str, Any]:
-    """Seconds of each request, from the call to the receipt; the first one warms up.
-
-    Where one takes longer than the whole budget there is nothing to warm up, and two are enough.
-    """
-    seconds, training, learning, retrained = [], [], [], 0
-    started = time.process_time()
+def _timed(eraser: GraphEraser, requests: Sequence[Request]) -> dict[str, list[float]]:
+    """Of each request, from the call to the receipt: its seconds, and the shards it retrained."""
+    found: dict[str, list[float]] = {
+        name: [] for name in ("seconds", "training", "aggregation", "retrained")
+    }
     for number, request in enumerate(requests):
         other = copy.copy(eraser)
         begin = time.process_time()
         receipt = other.unlearn(request)
-        end = time.process_time()
-        long = end - begin > budget
-        if number or long:
-            # The receipt's own times are by the clock on the wall; only their shares are used.
-            timings = receipt.timings
-            scale = (end - begin) / timings["total"]
-            seconds.append(end - begin)
-            training.append(timings["training"] * scale)
-            learning.append(timings["aggregation"] * scale)
-            retrained += len(receipt.retrained)
-        if len(seconds) >= (_LEAST_LONG if long else _LEAST) and end - started > budget:
-            break
-    return {
-        "requests": len(seconds),
-        "mean": float(np.mean(seconds)),
-        "std": float(np.std(seconds)),
-        "median": float(np.median(seconds)),
-        "training": float(np.mean(training)),
-        "aggregation": float(np.mean(learning)),
-        "retrained": retrained / len(seconds),
-    }
+        spent = time.process_time() - begin
+        if number == 0 and len(requests) > 1:
+            continue
+        # The receipt's own times are by the clock on the wall; only their shares are used.
+        scale = spent / receipt.timings["total"]
+        found["seconds"].append(spent)
+        found["training"].append(receipt.timings["training"] * scale)
+        found["aggregation"].append(receipt.timings["aggregation"] * scale)
+        found["retrained"].append(len(receipt.retrained))
+    return found
 
 
-def _median(action: Callable[[], object], budget: float, repeats: int = 3) -> float:
-    """Of a few repeats, or of as many as the budget lasts for."""
+def _median(action: Callable[[], object]) -> float:
     seconds: list[float] = []
-    for _ in range(repeats):
+    for _ in range(_REPEATS):
         started = time.process_time()
         action()
         seconds.append(time.process_time() - started)
-        if sum(seconds) > budget:
-            break
     return float(np.median(seconds))
 
 
 KINDS.add("requests", Kind(measure, timed=True))
+KINDS.add("pyg-scratch", Kind(measure_pyg, timed=True))

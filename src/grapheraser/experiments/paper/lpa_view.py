@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.experiment import (
-    Claim,
     Experiment,
     Summary,
-    judged,
+    no_models,
     register,
 )
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import shown
+from grapheraser.experiments.framework.rules import Case, Finding, rule
 from grapheraser.reports.figures.points import draw_communities
 from grapheraser.reports.tables import Table
 
 SMALL = 5
+UNEQUAL = 5
+
+
+@rule(
+    "lpa-view/unequal",
+    "A clear unequal size of the two shards can be observed.",
+    f"The largest community is more than {UNEQUAL} times the median one.",
+)
+def clearly_unequal(sizes: Sequence[int]) -> Finding:
+    """Classical label propagation."""
+    if not len(sizes):
+        return Finding([], "")
+    largest, median = max(sizes), float(np.median(sizes))
+    told = f"The largest has {largest} nodes, the median community {median:g}."
+    return Finding([Case("largest", bool(largest > UNEQUAL * median))], told)
 
 
 def _cell(options: Options) -> Cell:
@@ -55,11 +71,6 @@ def summarise(options: Options, results: Results) -> Summary:
             ),
         ),
     )
-    claim = Claim(
-        "The shards of classical label propagation are of very unequal size.",
-        judged(int(sizes.max() > 5 * np.median(sizes)), 1),
-        f"The largest has {sizes.max()} nodes, the median community {np.median(sizes):g}.",
-    )
     boxes = [
         (0, "#c0392b", f"{sizes[0]} nodes"),
         (small, "#2f6fdb", f"{sizes[small]} nodes"),
@@ -67,7 +78,7 @@ def summarise(options: Options, results: Results) -> Summary:
     return Summary(
         rows,
         [table],
-        [claim],
+        clearly_unequal(sizes.tolist()),
         lambda: draw_communities(
             np.asarray(value["places"], dtype=np.float64),
             np.asarray(value["edges"], dtype=np.int64).reshape(-1, 2),
@@ -86,5 +97,7 @@ register(
         cells,
         summarise,
         datasets=("cora",),
+        models=no_models,
+        most_runs=1,
     )
 )

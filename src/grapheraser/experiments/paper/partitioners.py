@@ -2,31 +2,125 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Mapping
 
 from grapheraser.experiments.framework.cell import Cell, Results
-from grapheraser.experiments.framework.experiment import (
-    Claim,
-    Experiment,
-    Summary,
-    judged_claim,
-    register,
-)
+from grapheraser.experiments.framework.experiment import Experiment, Summary, register
 from grapheraser.experiments.framework.f1_bars import draw_f1
-from grapheraser.experiments.framework.means import Mean, entry, signed, tidy_rows
-from grapheraser.experiments.framework.options import Options
-from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.shared_cells import every_cell, f1_means, utility_cells
+from grapheraser.experiments.framework.means import Mean, entry, run_rows, tidy_rows
+from grapheraser.experiments.framework.noise import all_of, paired
+from grapheraser.experiments.framework.options import FREE_SUFFIX, Options
+from grapheraser.experiments.framework.resolve import named, shown
+from grapheraser.experiments.framework.rules import Case, Claim, Finding, by_reading, rule
+from grapheraser.experiments.framework.shared_cells import (
+    AS_WRITTEN,
+    every_cell,
+    f1_means,
+    standing,
+    utility_cells,
+)
 from grapheraser.experiments.paper import published as paper
-from grapheraser.experiments.paper.partition_cost import METHODS, methods
+from grapheraser.experiments.paper.partition_cost import METHODS
+from grapheraser.experiments.paper.utility import LABEL_FREE
+from grapheraser.experiments.paper.utility_rules import average
 from grapheraser.reports.tables import Entry, Table
 
 SIMILAR = 0.02
+K_MEANS, OTHERS = ("bekm", "bekm-hungarian"), ("blpa", "blpa-lp", "metis")
 
-Found = dict[tuple[str, str, str], Mean]
+# By data set, model and method.
+Key = tuple[str, str, str]
+Found = Mapping[Key, Mean]
 
 
-def _groups(options: Options) -> dict[tuple[str, str, str], list[Cell]]:
+def _pairs(found: Found) -> list[tuple[str, str]]:
+    return list(dict.fromkeys(key[:2] for key in found))
+
+
+def _best(found: Found, pair: tuple[str, str], names: tuple[str, ...]) -> Mean | None:
+    there = [found[(*pair, name)] for name in names if (*pair, name) in found]
+    return max(there, key=lambda mean: mean.mean, default=None)
+
+
+@rule(
+    "partitioners/k-means-best",
+    "GraphEraser-BEKM and BEKM-Hungarian achieve the best model utility when the target model is "
+    "GAT, GIN, and SAGE.",
+    "Every data set with GAT, GIN and SAGE: the better of the two is above the best of BLPA, "
+    "BLPA-LP and METIS by at least 0.01, beyond noise.",
+)
+def k_means_best(found: Found) -> Finding:
+    """The best of each family."""
+    gaps = {}
+    for pair in _pairs(found):
+        ours, theirs = _best(found, pair, K_MEANS), _best(found, pair, OTHERS)
+        if pair[1] != "gcn" and ours is not None and theirs is not None:
+            gaps[pair] = paired(ours, theirs)
+    cases = [Case(named(*pair), gap.above()) for pair, gap in gaps.items()]
+    return Finding(cases, f"The better one is {average(list(gaps.values()))} against the others.")
+
+
+def _similar(found: Found, left: str, right: str) -> Finding:
+    gaps = {
+        pair: paired(found[(*pair, left)], found[(*pair, right)])
+        for pair in _pairs(found)
+        if (*pair, left) in found and (*pair, right) in found
+    }
+    cases = [Case(named(*pair), gap.within(SIMILAR)) for pair, gap in gaps.items()]
+    return Finding(cases, f"{left} is {average(list(gaps.values()))} against {right}.")
+
+
+@rule(
+    "partitioners/hungarian-similar",
+    "Comparing GraphEraser-BEKM and BEKM-Hungarian, we observe that they achieve similar model "
+    "utility.",
+    f"Every data set and GNN: they differ by at most {SIMILAR}.",
+)
+def hungarian_similar(found: Found) -> Finding:
+    """BEKM and BEKM-Hungarian."""
+    return _similar(found, "bekm", "bekm-hungarian")
+
+
+@rule(
+    "partitioners/lp-comparable",
+    "GraphEraser-BLPA is more efficient than BLPA-LP while achieving comparable model utility.",
+    f"Every data set and GNN: F1 differs by at most {SIMILAR} (times: partition-cost).",
+)
+def lp_comparable(found: Found) -> Finding:
+    """BLPA and BLPA-LP."""
+    return _similar(found, "blpa", "blpa-lp")
+
+
+@rule(
+    "partitioners/gcn-communities",
+    "When the target model is GCN, GraphEraser-BLPA and BLPA-LP achieve a better model utility "
+    "than METIS.",
+    "Every data set with GCN: both are above METIS by at least 0.01, beyond noise.",
+    noun="data set",
+)
+def gcn_communities(found: Found) -> Finding:
+    """Both methods of label propagation."""
+    gaps = {
+        dataset: [
+            paired(found[dataset, model, name], found[dataset, model, "metis"])
+            for name in ("blpa", "blpa-lp")
+            if (dataset, model, name) in found
+        ]
+        for dataset, model in _pairs(found)
+        if model == "gcn" and (dataset, model, "metis") in found
+    }
+    cases = [Case(shown(d), all_of(gap.above() for gap in some)) for d, some in gaps.items()]
+    told = average([some[0] for some in gaps.values() if some])
+    return Finding(cases, f"BLPA is {told} against METIS.")
+
+
+def methods(options: Options) -> tuple[str, ...]:
+    """The paper's five, their second readings, and the user's own."""
+    free = tuple(f"{m}{FREE_SUFFIX}" for m in K_MEANS) if options.how.free else ()
+    return tuple(dict.fromkeys((*METHODS, *free, *options.partitions)))
+
+
+def _groups(options: Options) -> dict[Key, list[Cell]]:
     return {
         (dataset, model, method): utility_cells(options, dataset, model, method)
         for dataset, model in options.pairs
@@ -40,22 +134,49 @@ def cells(options: Options) -> list[Cell]:
 
 
 def summarise(options: Options, results: Results) -> Summary:
-    """F1 with LBAggr beside the paper's; and with routing, where it is there."""
+    """F1 beside the paper's; and with routing, where it is there."""
     columns = ("dataset", "model", "partition")
-    found = f1_means(results, _groups(options), options.learned)
-    rows = tidy_rows(found, columns, paper.PARTITIONERS.get, aggregation="learned")
-    tables = [_table(options, found, "Micro F1 with LBAggr", True)]
-    if "routed" in options.how.ours:
-        routed = f1_means(results, _groups(options), options.how.ours["routed"])
-        rows += tidy_rows(routed, columns, aggregation="routed")
-        tables.append(_table(options, routed, "Micro F1 with routing (ours)", False))
+    label = options.how.chosen
+    found = f1_means(results, _groups(options), options.chosen)
+    rows = tidy_rows(found, columns, paper.PARTITIONERS.get, aggregation=label)
+    runs = run_rows(found, columns, aggregation=label)
+    tables = [_table(options, found, f"Micro F1 ({label})", True)]
+    routed = f1_means(results, _groups(options), options.how.ours["routed"])
+    rows += tidy_rows(routed, columns, aggregation="routed")
+    runs += run_rows(routed, columns, aggregation="routed")
+    tables.append(_table(options, routed, "Micro F1 with routing (ours)", False))
     series = {shown(method): (method,) for method in methods(options)}
     return Summary(
         rows,
         tables,
         _claims(options, found),
         lambda: draw_f1(options, series, found, paper.PARTITIONERS.get),
+        runs=runs,
     )
+
+
+def _claims(options: Options, found: dict[Key, Mean]) -> list[Claim]:
+    readings: dict[str, dict[Key, Mean]] = {
+        AS_WRITTEN: {key: v for key, v in found.items() if not key[2].endswith(FREE_SUFFIX)}
+    }
+    if options.how.free:
+        readings[LABEL_FREE] = {
+            (d, m, method.removesuffix(FREE_SUFFIX)): value
+            for (d, m, method), value in found.items()
+            if method not in K_MEANS
+        }
+
+    def judged(judge: Callable[..., list[Claim]], figures: dict[Key, Mean]) -> list[Claim]:
+        known, out = standing(figures)
+        return judge(known, left_out=out)
+
+    others = {key: mean for key, mean in found.items() if key[2] in OTHERS}
+    read = [
+        by_reading({name: judged(judge, figures) for name, figures in readings.items()})
+        for judge in (k_means_best, hungarian_similar)
+    ]
+    rest = [judged(judge, others) for judge in (lp_comparable, gcn_communities)]
+    return [claim for some in (*read, *rest) for claim in some]
 
 
 def _table(options: Options, found: Found, title: str, with_paper: bool) -> Table:
@@ -69,48 +190,7 @@ def _table(options: Options, found: Found, title: str, with_paper: bool) -> Tabl
             line.append(item.as_best() if key in found and found[key].mean == top else item)
         rows.append(tuple(line))
     header = ("data set", "model", *(shown(method) for method in methods(options)))
-    return Table(title, header, tuple(rows), "▲ and ▼ as in utility. Bold: the best of the row.")
-
-
-def _claims(options: Options, found: Found) -> list[Claim]:
-    full = [(d, m) for d, m in options.pairs if all((d, m, method) in found for method in METHODS)]
-
-    def best(pair: tuple[str, str], *names: str) -> float:
-        return max(found[(*pair, name)].mean for name in names)
-
-    claims = judged_claim(
-        "For GAT, GIN and SAGE the k-means methods (BEKM, BEKM-Hungarian) are the best.",
-        [
-            best(pair, "bekm", "bekm-hungarian") >= best(pair, "blpa", "blpa-lp", "metis")
-            for pair in full
-            if pair[1] != "gcn"
-        ],
-        lambda count: f"True in {count}.",
-    )
-    for left, right in (("bekm", "bekm-hungarian"), ("blpa", "blpa-lp")):
-        claims += _similar(left, right, [best(p, left) - best(p, right) for p in full])
-    gcn = [pair for pair in full if pair[1] == "gcn"]
-    leads = [best(pair, "blpa") - best(pair, "metis") for pair in gcn]
-    return claims + judged_claim(
-        "For GCN the methods of label propagation are better than METIS.",
-        [min(best(p, "blpa"), best(p, "blpa-lp")) > best(p, "metis") for p in gcn],
-        lambda count: (
-            f"Both better on {count}; BLPA is {signed(float(np.mean(leads)))} against METIS on "
-            "average."
-        ),
-        noun="data set",
-    )
-
-
-def _similar(left: str, right: str, gaps: list[float]) -> list[Claim]:
-    names = {"bekm-hungarian": "BEKM-Hungarian"}
-    return judged_claim(
-        f"{left.upper()} and {names.get(right, right.upper())} reach similar F1.",
-        [abs(gap) <= SIMILAR for gap in gaps],
-        lambda count: (
-            f"Within {SIMILAR} in {count}; {left} is {signed(float(np.mean(gaps)))} on average."
-        ),
-    )
+    return Table(title, header, tuple(rows), "†, ▲ and ▼ as in utility. Bold: the best of the row.")
 
 
 register(

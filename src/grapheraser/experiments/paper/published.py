@@ -205,12 +205,24 @@ SECONDS: dict[tuple[str, str], float] = {
 # The text beside figure:node_unlearning_efficiency: scratch over shards.
 SPEEDUP = {"cora": 4.16, "citeseer": 3.08, "pubmed": 5.40, "cs": 19.25, "physics": 35.9}
 
+# The abstract: the smallest and the largest data set.
+SPEEDUP_RANGE = (2.06, 35.94)
+
 # The text beside figure:shard_size_distribution, on Cora: nodes, and shares of the nodes.
 LPA_LARGEST, LPA_SMALLEST = 113, 2
 KMEANS_LARGEST, KMEANS_SMALLEST = 0.1024, 0.0105
 
 # The text beside figure:unlearning_adaptive: GCN on Pubmed, none and half of the nodes deleted.
 ROBUSTNESS_PUBMED_GCN = (0.72, 0.56)
+
+# table:datasets: nodes, edges, classes, features.
+GRAPHS = {
+    "cora": (2708, 5429, 7, 1433),
+    "citeseer": (3327, 4732, 6, 3703),
+    "pubmed": (19717, 44338, 3, 500),
+    "cs": (18333, 163788, 15, 6805),
+    "physics": (34493, 495924, 5, 8415),
+}
 
 # table:attack_unlearning, AUC by (data set, model): scenario I (shard retrained), II (all anew).
 _ATTACK = """

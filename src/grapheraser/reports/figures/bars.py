@@ -29,6 +29,7 @@ class Bars:
         heights: by series, one for each group; None where there is none.
         errors: likewise.
         paper: the paper's figure for a bar, drawn as a diamond.
+        log: whether the vertical axis is logarithmic.
     """
 
     title: str
@@ -36,6 +37,7 @@ class Bars:
     heights: Mapping[str, Sequence[float | None]]
     errors: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     paper: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    log: bool = False
 
 
 def draw_bars(
@@ -44,8 +46,17 @@ def draw_bars(
     *,
     log: bool = False,
     limits: tuple[float, float] | None = None,
+    line: float | None = None,
 ) -> Any:
-    """Grouped bars, one panel for each data set, two panels a row."""
+    """Grouped bars, one panel for each data set, two panels a row.
+
+    Args:
+        panels: what to draw.
+        ylabel: names the vertical axis.
+        log: whether the vertical axes of all panels are logarithmic.
+        limits: of the vertical axes.
+        line: where a dashed line crosses every panel.
+    """
     figure, places = panel_grid(len(panels), width=4.9, height=2.7, columns=2)
     for axes, panel in zip(places, panels, strict=False):
         names = list(panel.heights)
@@ -77,8 +88,10 @@ def draw_bars(
         axes.set_xticks(spots, list(panel.groups))
         if limits is not None:
             axes.set_ylim(*limits)
+        if line is not None:
+            axes.axhline(line, color=ALERT, linewidth=1.1, linestyle=(0, (4, 3)), zorder=5)
         dress(axes, panel.title)
-        if log:
+        if log or panel.log:
             every = [*panel.heights.values(), *panel.paper.values()]
             decades(axes, np.concatenate([numbers(line) for line in every]))
     label_left(places, ylabel, 2)

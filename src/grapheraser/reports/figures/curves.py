@@ -28,6 +28,25 @@ class Curves:
     log_y: bool = False
 
 
+# An axis of F1 spans at least this much: less would make noise look like a crash.
+LEAST_SPAN = 0.2
+
+
+def shared_limits(panels: Sequence[Curves]) -> tuple[float, float] | None:
+    """One vertical axis for all panels: what they hold with their bands, and a margin."""
+    ends: list[float] = []
+    for panel in panels:
+        for _, y, band in panel.series.values():
+            heights, width = numbers(y), np.nan_to_num(numbers(band))
+            ends += [*(heights - width), *(heights + width)]
+    known = np.array(ends)[np.isfinite(ends)]
+    if not len(known):
+        return None
+    low, high = float(known.min()), float(known.max())
+    spare = max(0.0, LEAST_SPAN - (high - low)) / 2 + 0.04 * max(high - low, LEAST_SPAN)
+    return low - spare, high + spare
+
+
 def draw_curves(
     panels: Sequence[Curves],
     xlabel: str,
@@ -35,13 +54,25 @@ def draw_curves(
     *,
     columns: int = 4,
     log_x: bool = False,
+    whole_x: bool = False,
+    limits: tuple[float, float] | None = None,
 ) -> Any:
-    """Curves with a band of one standard deviation."""
+    """Curves with a band of one standard deviation.
+
+    Args:
+        panels: what to draw.
+        xlabel: names the horizontal axis.
+        ylabel: names the vertical one.
+        columns: panels in a row.
+        log_x: whether the horizontal axis is logarithmic; it has a tick at each place.
+        whole_x: whether its ticks are whole numbers.
+        limits: of the vertical axis of all panels but logarithmic ones; see `shared_limits`.
+    """
     figure, places = panel_grid(len(panels), width=2.75, height=2.35, columns=columns)
     for axes, panel in zip(places, panels, strict=False):
         for name, (x, y, band) in panel.series.items():
             tint, heights = colour(name), numbers(y)
-            dashed = name.endswith(("/large", "non-uniform"))
+            dashed = name.endswith(("/large", "non-uniform", "-free"))
             axes.plot(
                 x,
                 heights,
@@ -64,8 +95,14 @@ def draw_curves(
             axes.set_xscale("log")
             axes.set_xticks(places_x, [f"{place:g}" for place in places_x])
             axes.minorticks_off()
+        if whole_x:
+            from matplotlib.ticker import MaxNLocator
+
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if panel.log_y and every:
             decades(axes, np.concatenate([numbers(line[1]) for line in every]))
+        elif limits is not None:
+            axes.set_ylim(*limits)
     for axes in places[max(0, len(panels) - columns) : len(panels)]:
         axes.set_xlabel(xlabel, color=MUTED, fontsize=9)
     label_left(places, ylabel, columns)

@@ -18,6 +18,11 @@ _COLOURS = {
     "blpa-lp": "#8fb3f0",
     "bekm": "#e07b39",
     "bekm-hungarian": "#f2b98f",
+    "bekm-free": "#b8860b",
+    "bekm-hungarian-free": "#d9bd6b",
+    "pyg": "#9f7aea",
+    "released": "#7c4dbe",
+    "log-mean": "#c4b5a0",
     "metis": "#2e9e6b",
     "lpa": "#8fb3f0",
     "ekm": "#f2b98f",
@@ -49,7 +54,7 @@ _SPARE = ("#7c4dbe", "#b8860b", "#0f7c8a", "#b03a73", "#5b6abf", "#6b8e23")
 
 def colour(label: str) -> str:
     """The colour of a method, model or aggregation; the same in every chart."""
-    base = label.split("/", maxsplit=1)[0].split(" ", maxsplit=1)[0]
+    base = label.split("/", maxsplit=1)[0].split(" ", maxsplit=1)[0].rstrip(",").lower()
     if base in _COLOURS:
         return _COLOURS[base]
     return _SPARE[sum(base.encode()) % len(_SPARE)]

@@ -9,13 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.reports.figures.canvas import INK, MUTED, dress, new_figure
+from grapheraser.reports.figures.canvas import ALERT, INK, MUTED, dress, new_figure
 from grapheraser.reports.figures.panels import colour, label_left, panel_grid
 
 
 @dataclass(frozen=True)
 class Points:
-    """One panel of points with sizes and words beside some of them."""
+    """One panel of points with sizes and words beside some of them.
+
+    Attributes:
+        title: above it.
+        x, y: places.
+        sizes: of the circles.
+        words: beside them.
+        colour: of all points, by name.
+        colours: of each point, by name, instead.
+        line: where a dashed line crosses it.
+    """
 
     title: str
     x: Sequence[float]
@@ -23,12 +33,20 @@ class Points:
     sizes: Sequence[float] | None = None
     words: Sequence[str] | None = None
     colour: str = "blpa"
+    colours: Sequence[str] | None = None
+    line: float | None = None
 
 
 def draw_points(
-    panels: Sequence[Points], xlabel: str, ylabel: str, *, columns: int = 2, ticks: bool = True
+    panels: Sequence[Points],
+    xlabel: str,
+    ylabel: str,
+    *,
+    columns: int = 2,
+    ticks: bool = True,
+    limits: tuple[float, float] | None = None,
 ) -> Any:
-    """Scattered points, each panel with axes of its own."""
+    """Scattered points, each panel with axes of its own unless they have ``limits``."""
     figure, places = panel_grid(len(panels), width=3.9, height=3.1, columns=columns)
     for axes, panel in zip(places, panels, strict=False):
         sizes = 28.0 if panel.sizes is None else np.asarray(panel.sizes)
@@ -36,7 +54,7 @@ def draw_points(
             panel.x,
             panel.y,
             s=sizes,
-            color=colour(panel.colour),
+            color=[colour(name) for name in panel.colours or [panel.colour] * len(panel.x)],
             alpha=0.65,
             edgecolors="white",
             linewidths=0.7,
@@ -45,6 +63,11 @@ def draw_points(
         for x, y, word in zip(panel.x, panel.y, panel.words or (), strict=False):
             axes.annotate(word, (x, y), fontsize=6.5, ha="center", va="center", color=INK, zorder=4)
         axes.margins(0.12)
+        if panel.line is not None:
+            axes.axhline(panel.line, color=ALERT, linewidth=1.1, linestyle=(0, (4, 3)), zorder=2)
+        if limits is not None:
+            axes.set_ylim(*limits)
+        _key(axes, panel)
         dress(axes, panel.title)
         if not ticks:
             axes.set_xticks([])
@@ -52,6 +75,14 @@ def draw_points(
         axes.set_xlabel(xlabel, color=MUTED, fontsize=9)
     label_left(places, ylabel, columns)
     return figure
+
+
+def _key(axes: Any, panel: Points) -> None:
+    """Names of the colours, where a panel has several."""
+    for name in dict.fromkeys(panel.colours or ()):
+        axes.scatter([], [], s=28, color=colour(name), label=name)
+    if panel.colours:
+        axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="lower right")
 
 
 def draw_communities(

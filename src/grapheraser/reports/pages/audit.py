@@ -37,7 +37,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
         "audit",
         run=run,
         subtitle=_subtitle(run),
-        tone="bad" if not report["passed"] else "fair" if report["leaks"] else "good",
+        tone=_tone(report),
         verdict=_verdict(report),
         done=_done(run),
         picture=picture(lambda: draw_attacks(marks), "how well each attack guesses")
@@ -61,16 +61,31 @@ def _subtitle(run: Mapping[str, Any]) -> str:
     return f"{run['graph']}: {size}; {shards} by the partition method {run['partition']}"
 
 
+def _tone(report: Mapping[str, Any]) -> str:
+    if not report["passed"]:
+        return "bad"
+    return "fair" if report["leaks"] or _skipped(report) else "good"
+
+
+def _skipped(report: Mapping[str, Any]) -> list[str]:
+    return [f["question"] for f in report["findings"] if f["level"] == "skipped"]
+
+
 def _verdict(report: Mapping[str, Any]) -> str:
+    """What the audit comes to; what was not run is said first."""
+    skipped = _skipped(report)
+    missing = f"Not everything was run. Not known: {' '.join(skipped)} " if skipped else ""
     failed = [f["question"] for f in report["findings"] if f["level"] == "failed"]
     if failed:
-        return "A proof failed: " + " ".join(failed)
+        return f"{missing}A proof failed: {' '.join(failed)}"
+    proofs = "every proof that was run passed" if skipped else "every proof passed"
     if report["leaks"]:
         return (
-            f"Forgetting holds: every proof passed. But an attacker can see "
+            f"{missing}Forgetting holds: {proofs}. But an attacker can see "
             f"{plural(report['leaks'], 'thing')}; see below."
         )
-    return "Forgetting holds: every proof passed, and no attack did better than chance."
+    tried = "no attack that was run" if skipped else "no attack"
+    return f"{missing}Forgetting holds: {proofs}, and {tried} did better than chance."
 
 
 def _done(run: Mapping[str, Any]) -> str:

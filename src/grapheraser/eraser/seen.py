@@ -1,0 +1,98 @@
+"""Which shards see what a change names: their training graphs differ with it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.graph import Graph
+from grapheraser.partition import Partition
+from grapheraser.partition.halo import halo_edges, halo_edges_to
+
+Ids = NDArray[np.int64]
+
+
+class Named(NamedTuple):
+    """What a change is about, by id, in the graph that has it.
+
+    Attributes:
+        nodes: sorted, in shards: those that come or go with all they have.
+        edges: ``[m, 2]``, u < v.
+        features: sorted, of nodes in shards.
+        labels: sorted, of training nodes.
+        moving: sorted, of the nodes that enter or leave a shard.
+    """
+
+    nodes: Ids
+    edges: Ids
+    features: Ids
+    labels: Ids
+    moving: Ids
+
+
+class Seen(NamedTuple):
+    """How much of it each shard sees ``[num_shards]``.
+
+    Attributes:
+        nodes, edges, features, labels: members, edges, feature rows and labels of its training
+            graph.
+        halo: nodes of its halo that come or go.
+        cut_edges: how many edges no shard sees.
+    """
+
+    nodes: Ids
+    edges: Ids
+    features: Ids
+    labels: Ids
+    halo: Ids
+    cut_edges: int
+
+    @property
+    def any(self) -> NDArray[np.bool_]:
+        """Whether each shard sees anything."""
+        return (self.nodes + self.edges + self.features + self.labels + self.halo) > 0
+
+
+def seen_by_shards(graph: Graph, partition: Partition, named: Named, halo: int | None) -> Seen:
+    """Count what each shard sees; ``halo`` is the key of the halos, None where there are none."""
+    k = partition.num_shards
+    ends = partition.shard_or_none(named.edges.ravel()).astype(np.int64).reshape(-1, 2)
+    inside = (ends[:, 0] == ends[:, 1]) & (ends[:, 0] >= 0)
+    edges = np.bincount(ends[inside, 0], minlength=k)
+    features = np.bincount(partition.shard_of(named.features), minlength=k)
+    around, seen = np.zeros(k, dtype=np.int64), inside
+    if halo is not None:
+        around = _halo_rows(graph, partition, named.moving, halo)
+        features += _halo_rows(graph, partition, named.features, halo)
+        from_ends = _halo_edges_named(graph, partition, named.edges, halo)
+        edges += np.bincount(ends[from_ends], minlength=k)
+        seen = inside | from_ends.any(axis=1)
+    return Seen(
+        np.bincount(partition.shard_of(named.nodes), minlength=k),
+        edges,
+        features,
+        np.bincount(partition.shard_of(named.labels), minlength=k),
+        around,
+        int((~seen).sum()),
+    )
+
+
+def _halo_rows(graph: Graph, partition: Partition, nodes: Ids, key: int) -> Ids:
+    """How many of these nodes are in the halo of each shard ``[num_shards]``."""
+    pairs = halo_edges_to(graph, partition, nodes, key)
+    shards = partition.shard_of(pairs[:, 0]).astype(np.int64)
+    once = np.unique(np.stack([shards, pairs[:, 1]]), axis=1)
+    return np.bincount(once[0], minlength=partition.num_shards)
+
+
+def _halo_edges_named(
+    graph: Graph, partition: Partition, edges: Ids, key: int
+) -> NDArray[np.bool_]:
+    """Of each edge ``[m, 2]``, whether it is a halo edge of the shard of each of its ends."""
+    ends = np.unique(edges)
+    pairs = halo_edges(graph, partition, ends[partition.contains(ends)], key)
+    known = set(map(tuple, pairs.tolist()))
+    named = [[(u, v) in known, (v, u) in known] for u, v in edges.tolist()]
+    return np.array(named, dtype=bool).reshape(-1, 2)

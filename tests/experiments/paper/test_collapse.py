@@ -1,0 +1,104 @@
+"""Collapsed cells are found, marked and left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grapheraser.experiments.catalogue import Options, Results
+from grapheraser.experiments.framework.cell import Cell, Result
+from grapheraser.experiments.framework.shared_cells import has_collapsed, standing
+from grapheraser.experiments.paper import collapse, released, utility
+from grapheraser.experiments.paper import published as paper
+
+
+def value(cell: Cell, f1: float, one_label: float, entropy: float) -> dict[str, Any]:
+    texts = cell["aggregations"]
+    return {
+        "f1": dict.fromkeys(texts, f1 + 0.001 * cell["seed"]),
+        "one_label": dict.fromkeys(texts, one_label),
+        "majority_f1": 0.3,
+        "label_entropy": entropy,
+        "label_entropy_whole": 2.5,
+        "importance": {},
+        "test_nodes": 500,
+        "sizes": [1],
+    }
+
+
+@pytest.fixture
+def options() -> Options:
+    return Options(datasets=("cora",), models=("gcn", "gat"), runs=3)
+
+
+@pytest.fixture
+def results(options: Options) -> Results:
+    found = Results()
+    for (_, _, partition), group in utility.groups(options).items():
+        for cell in group:
+            gone = partition == "bekm"
+            some = value(cell, 0.31 if gone else 0.7, 0.99 if gone else 0.4, 0.2 if gone else 2.0)
+            found.add(Result(cell, some, 1.0, 1.0, {}, {}))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("f1", "one_label", "gone"),
+    [(0.7, 0.4, False), (0.7, 0.95, True), (0.31, 0.5, True), (0.33, 0.5, False)],
+)
+def test_a_cell_collapses_by_its_answers_or_by_its_f1(
+    f1: float, one_label: float, gone: bool
+) -> None:
+    some = {"f1": {"mean": f1}, "one_label": {"mean": one_label}, "majority_f1": 0.3}
+    assert has_collapsed([some], "mean") is gone
+
+
+def test_collapsed_cells_are_marked_and_left_out_of_verdicts(
+    options: Options, results: Results
+) -> None:
+    means = utility.means(options, results)
+    assert all(mean.collapsed == (key[2] == "bekm") for key, mean in means.items())
+    kept, out = standing(means)
+    assert out == sum(key[2] == "bekm" for key in means)
+    assert not any(key[2] == "bekm" for key in kept)
+    summary = utility.summarise(options, results)
+    assert "†" in str(summary.tables[0])
+    by_rule = {claim.rule: claim for claim in summary.claims}
+    choice = by_rule["utility/choice"]
+    assert [reading.name for reading in choice.readings] == []  # as written, nothing is left
+    assert "collapsed" not in choice.judgement
+    assert {row["run"] for row in summary.runs} == {0, 1, 2}
+
+
+def test_the_report_opens_with_what_dominates(options: Options, results: Results) -> None:
+    summary = collapse.summarise(options, results)
+    opening = " ".join(summary.opening)
+    assert "2 of 2 cells" in opening
+    assert "0 of 2 cells" in opening
+    assert "LBAggr as written does nothing" in opening
+    (claim,) = summary.claims
+    assert claim.verdict == "holds"
+    rows = {(row["model"], row["partition"]): row for row in summary.rows}
+    assert rows["gat", "bekm"]["collapsed"]
+    assert rows["gat", "bekm"]["majority_f1"] == 0.3
+    assert summary.draw is not None
+    summary.draw()
+
+
+def test_the_released_codes_figures_stand_beside_ours(options: Options, results: Results) -> None:
+    table = collapse.summarise(options, results).tables[1]
+    (row,) = [row for row in table.rows if row[:2] == ("cora", "gat")]
+    assert "0.310 / 0.310 / 0.310" in row
+    assert "0.701 / 0.664 / 0.712" in row
+    assert len(released.RELEASED) == 4 * 9
+    assert {key[1] for key in released.RELEASED} == set(paper.MODELS)
+
+
+def test_the_second_reading_of_bekm_takes_its_place(options: Options, results: Results) -> None:
+    means = utility.means(options, results)
+    written, free = (utility.as_read(means, free=free) for free in (False, True))
+    assert {key[2] for key in written} == {key[2] for key in free}
+    key = ("cora", "gat", "bekm", "learned")
+    assert written[key].collapsed
+    assert not free[key].collapsed

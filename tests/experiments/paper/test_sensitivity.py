@@ -1,0 +1,96 @@
+"""Every setting has a source, and a verdict says which setting decides it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from grapheraser.experiments.catalogue import Options
+from grapheraser.experiments.framework.experiment import Summary
+from grapheraser.experiments.framework.means import Mean, mean_of
+from grapheraser.experiments.framework.resolve import model_of
+from grapheraser.experiments.framework.rules import HOLDS, Claim
+from grapheraser.experiments.framework.study import with_choices
+from grapheraser.experiments.paper import sensitivity
+from grapheraser.experiments.paper.datasets import counted
+from grapheraser.experiments.paper.guideline import advice
+from grapheraser.experiments.paper.settings import CODE, OURS, TEXT, model_rows, settings_table
+from grapheraser.models import PRESETS, ModelSpec
+
+
+def fig(value: float) -> Mean:
+    found = mean_of([value, value + 0.001, value - 0.001], 500)
+    assert found is not None
+    return found
+
+
+def test_every_option_of_every_paper_preset_has_a_source() -> None:
+    rows = {(model, name): (value, source) for model, name, value, source, _ in model_rows()}
+    assert {source for _, source in rows.values()} <= {TEXT, CODE, OURS}
+    for preset, spec in PRESETS.items():
+        kind, _, variant = preset.partition(":")
+        if variant != "paper":
+            continue
+        for field in fields(ModelSpec):
+            told = rows.get((kind, field.name))
+            if told is not None:
+                assert told[0] == str(getattr(spec, field.name))
+            elif field.name != "kind":  # no other model may use what only some models have
+                assert getattr(spec, field.name) == field.default, (preset, field.name)
+
+
+def test_the_table_names_what_a_reader_would_ask_for() -> None:
+    rows = {row[:2]: row[2:4] for row in settings_table().rows}
+    assert rows["gat", "attention_dropout"] == ("0.6", CODE)
+    assert rows["mlp", "activation"] == ("none", CODE)
+    assert rows["lbaggr", "rate"] == ("0.1", OURS)
+    assert rows["data", "features"][1] == OURS
+    assert "64" in str(settings_table())
+
+
+def test_every_variation_is_a_model_that_differs_from_its_preset() -> None:
+    cells = sensitivity.cells(Options(datasets=("cora",), runs=1))
+    models = {str(cell["model"]) for cell in cells}
+    varied = {text for text in models if "(" in text}
+    assert len(varied) == sum(bool(v.options) for v in sensitivity.VARIATIONS.values())
+    for text in varied:
+        assert model_of(text) != model_of(text.partition("(")[0])
+    assert any(cell.config.get("features") == "rows" for cell in cells)
+
+
+def test_a_setting_that_changes_a_verdict_is_named_in_the_claim() -> None:
+    figures = {}
+    for d in ("cora", "citeseer"):
+        for way, random in ((sensitivity.PRESET, 0.42), ("no dropout", 0.78)):
+            for p, f1 in (("scratch", 0.86), ("random", random), ("blpa", 0.75)):
+                figures[d, "gat", way, p] = fig(f1)
+    changes = sensitivity.changed_verdicts(figures, "learned")
+    assert [change[:3] for change in changes] == [("utility/over-random", "gat", "no dropout")]
+    claim = Claim("utility/over-random", "s", "t", HOLDS, "e", "j")
+    summaries = {
+        "utility": Summary([], [], [claim]),
+        "sensitivity": Summary([], [], decides=sensitivity.decided(changes)),
+    }
+    (told,) = with_choices(summaries)["utility"].claims
+    assert "gat with no dropout: does not hold instead of holds" in told.choice
+
+
+@pytest.mark.parametrize(
+    ("model", "gap", "advised"),
+    [("gcn", 0.01, "random"), ("gcn", 0.2, "blpa"), ("sage", 0.2, "bekm")],
+)
+def test_the_guideline_is_the_papers(model: str, gap: float, advised: str) -> None:
+    assert advice(model, gap) == advised
+
+
+@pytest.mark.parametrize(
+    ("edges", "published", "how"),
+    [
+        (5278, 5429, "each link once, doubles and loops included"),
+        (247962, 495924, "both directions"),
+        (100, 1000, "otherwise"),
+    ],
+)
+def test_the_papers_way_to_count_edges_is_found(edges: int, published: int, how: str) -> None:
+    assert counted(edges, 2 * edges, published) == how
