@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from grapheraser.cli.arguments import read_pairs
 from grapheraser.cli.output import JsonOption, print_json
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.reports.wording import duration
 
@@ -25,6 +27,7 @@ def run(
             "(1: a link, 0: none)."
         ),
     ] = "",
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print the micro F1 on the remaining test nodes; of a link run, the AUC on given pairs."""
@@ -32,14 +35,14 @@ def run(
     from grapheraser.links.loading import is_link_run
 
     if pairs:
-        _evaluate_links(path, pairs, as_json=json)
+        _evaluate_links(path, pairs, trust, as_json=json)
         return
     if is_link_run(path):
         raise ParameterError(
             f"{path}: a link run has no test edges of its own.",
             hint="bring pairs: --pairs FILE, one per line: 3,17,1 (1: a link, 0: none).",
         )
-    eraser = GraphEraser.load(path)
+    eraser = GraphEraser.load(path, **own_parts(path, trust))
     nodes = eraser.graph_.labelled_test_nodes
     if len(nodes) == 0:
         raise GraphError(f"{path}: the run's graph has no test nodes with a label.")
@@ -63,10 +66,10 @@ def run(
     print(f"test F1   {f1:.4f} on {len(nodes):,} nodes, in {duration(seconds)}")
 
 
-def _evaluate_links(path: Path, file: str, *, as_json: bool) -> None:
+def _evaluate_links(path: Path, file: str, trust: Sequence[str] | None, *, as_json: bool) -> None:
     from grapheraser.links import LinkEraser
 
-    eraser = LinkEraser.load(path)
+    eraser = LinkEraser.load(path, **own_parts(path, trust))
     pairs, labels = read_pairs(file, named=eraser.graph_.named)
     score = eraser.score(pairs, labels)
     if as_json:

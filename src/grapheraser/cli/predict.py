@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from grapheraser.cli.arguments import parse_edges, parse_ids, typed
 from grapheraser.cli.output import JsonOption, print_json, print_table
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
 
 NAME = "predict"
@@ -37,6 +39,7 @@ def run(
     temperature: Annotated[
         float | None, typer.Option(help="Temperature; above 1 it flattens posteriors.")
     ] = None,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Predict the classes of nodes, or the links of pairs.
@@ -55,7 +58,7 @@ def run(
     if pairs:
         if explain or mitigation != Mitigation():
             raise ParameterError("--pairs goes with --json alone of the other options.")
-        _predict_links(path, pairs, as_json=json)
+        _predict_links(path, pairs, trust, as_json=json)
         return
     text = typed(nodes)
     if explain and mitigation != Mitigation():
@@ -64,7 +67,7 @@ def run(
             f"that you ask for ({mitigation}).",
             hint="leave out --explain, or the options that reveal less.",
         )
-    eraser = GraphEraser.load(path)
+    eraser = GraphEraser.load(path, **own_parts(path, trust))
     ids = parse_ids(text, "--nodes", named=eraser.graph_.named)
     posteriors = mitigation(eraser.predict_proba(ids))
     explanations = [eraser.explain(node) for node in ids] if explain else []
@@ -96,10 +99,10 @@ def run(
         )
 
 
-def _predict_links(path: Path, text: str, *, as_json: bool) -> None:
+def _predict_links(path: Path, text: str, trust: Sequence[str] | None, *, as_json: bool) -> None:
     from grapheraser.links import LinkEraser
 
-    text, eraser = typed(text), LinkEraser.load(path)
+    text, eraser = typed(text), LinkEraser.load(path, **own_parts(path, trust))
     pairs = parse_edges(text, "--pairs", named=eraser.graph_.named)
     found = eraser.predict_proba(pairs).tolist()
     if as_json:

@@ -9,7 +9,8 @@ import typer
 
 from grapheraser.cli.arguments import Asked
 from grapheraser.cli.output import JsonOption, print_json, print_table
-from grapheraser.errors import NothingToForgetError
+from grapheraser.cli.own import TrustOption, own_parts
+from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.reports.wording import contents, duration, plural
 
 if TYPE_CHECKING:
@@ -44,9 +45,14 @@ def run(
             "or skip."
         ),
     ] = "raise",
+    refresh: Annotated[
+        str,
+        typer.Option(help="Shards to train from fresh seeds: none, touched or all."),
+    ] = "none",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Forget nodes, edges, features or labels, all in one batch.
@@ -63,13 +69,16 @@ def run(
             "nothing to forget.", hint="use --nodes, --edges, --features, --labels or --file."
         )
     if dry_run:
-        eraser = load_eraser(path)
+        if refresh != "none":
+            raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
+        eraser = load_eraser(path, **own_parts(path, trust))
         requests = asked.requests(named=eraser.graph_.named)
         print_plan(eraser.plan(requests, missing=missing), as_json=json)
         return
     with locked(path) as lock:
-        eraser = load_eraser(path)
-        receipt = eraser.unlearn(asked.requests(named=eraser.graph_.named), missing=missing)
+        eraser = load_eraser(path, **own_parts(path, trust))
+        requests = asked.requests(named=eraser.graph_.named)
+        receipt = eraser.unlearn(requests, missing=missing, refresh=refresh)
         eraser.save(path, lock=lock)
     print_receipt(receipt, eraser, as_json=json)
 

@@ -21,7 +21,7 @@ from grapheraser.graph.edge_values import EdgeKind
 from grapheraser.graph.ids import as_ids, one_id
 from grapheraser.graph.names import NO_NAMES, Names, ids_and_names
 from grapheraser.graph.new_edges import NewEdges
-from grapheraser.graph.requests import Request, pairs_of
+from grapheraser.graph.requests import Request, as_tuple, pairs_of
 from grapheraser.graph.roles import UNLABELLED
 
 Ids = NDArray[np.int64]
@@ -154,8 +154,7 @@ GraphChange: TypeAlias = Request | AddNodes | AddEdges | SetFeatures | SetLabels
 
 def as_changes(changes: GraphChange | Sequence[GraphChange]) -> tuple[GraphChange, ...]:
     """Return one change, or a sequence of them, as a tuple."""
-    given = (changes,) if isinstance(changes, GraphChange) else changes
-    found = tuple(given) if isinstance(given, Iterable) else (given,)
+    found = (changes,) if isinstance(changes, GraphChange) else as_tuple(changes)
     for item in found:
         if not isinstance(item, GraphChange):
             raise ParameterError(
