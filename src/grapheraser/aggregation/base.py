@@ -54,8 +54,9 @@ class Ensemble:
     @property
     def hops(self) -> int:
         """How many rings are gathered: as far as routes look, or a built-in model further."""
-        ours = not isinstance(self.model, CustomModel)
-        return max(ROUTE_HOPS, self.model.hops) if ours else ROUTE_HOPS
+        if isinstance(self.model, CustomModel):
+            return ROUTE_HOPS
+        return max(ROUTE_HOPS, self.model.hops)
 
     @property
     def shard_ids(self) -> tuple[int, ...]:

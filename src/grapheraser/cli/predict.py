@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from grapheraser.cli.arguments import parse_edges, parse_ids
 from grapheraser.cli.output import JsonOption, print_json, print_table
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
 
 NAME = "predict"
@@ -35,6 +37,7 @@ def run(
     temperature: Annotated[
         float | None, typer.Option(help="Temperature; above 1 it flattens posteriors.")
     ] = None,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Predict the classes of nodes, or the links of pairs.
@@ -53,7 +56,7 @@ def run(
     if pairs:
         if explain or mitigation != Mitigation():
             raise ParameterError("--pairs goes with --json alone of the other options.")
-        _predict_links(path, pairs, as_json=json)
+        _predict_links(path, pairs, trust, as_json=json)
         return
     ids = parse_ids(nodes, "--nodes")
     if explain and mitigation != Mitigation():
@@ -62,7 +65,7 @@ def run(
             f"that you ask for ({mitigation}).",
             hint="leave out --explain, or the options that reveal less.",
         )
-    eraser = GraphEraser.load(path)
+    eraser = GraphEraser.load(path, **own_parts(path, trust))
     posteriors = mitigation(eraser.predict_proba(ids))
     explanations = [eraser.explain(node) for node in ids] if explain else []
     classes = posteriors.argmax(axis=1)
@@ -92,11 +95,11 @@ def run(
         )
 
 
-def _predict_links(path: Path, text: str, *, as_json: bool) -> None:
+def _predict_links(path: Path, text: str, trust: Sequence[str] | None, *, as_json: bool) -> None:
     from grapheraser.links import LinkEraser
 
     pairs = parse_edges(text, "--pairs")
-    found = LinkEraser.load(path).predict_proba(pairs).tolist()
+    found = LinkEraser.load(path, **own_parts(path, trust)).predict_proba(pairs).tolist()
     if as_json:
         links = [
             {"pair": list(pair), "probability": round(p, 6)}

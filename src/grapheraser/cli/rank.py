@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json, print_table, say
+from grapheraser.cli.own import TrustOption, own_parts
 
 NAME = "rank"
 
@@ -16,12 +17,13 @@ def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a link run.")],
     node: Annotated[int, typer.Option(help="Id of the node.")],
     top: Annotated[int, typer.Option(help="How many links to show.")] = 10,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print the most likely new links of a node, best first."""
     from grapheraser.links import LinkEraser
 
-    ranked = LinkEraser.load(path).rank(node, top)
+    ranked = LinkEraser.load(path, **own_parts(path, trust)).rank(node, top)
     if json:
         print_json({"run": str(path), **ranked.to_dict()})
         return

@@ -9,6 +9,7 @@ import typer
 
 from grapheraser.cli.arguments import requests_from
 from grapheraser.cli.output import JsonOption, print_json, print_table
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import NothingToForgetError
 from grapheraser.reports.wording import contents, duration, plural
 
@@ -47,6 +48,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Forget nodes, edges, features or labels, all in one batch."""
@@ -59,10 +61,11 @@ def run(
             "nothing to forget.", hint="use --nodes, --edges, --features, --labels or --file."
         )
     if dry_run:
-        print_plan(load_eraser(path).plan(requests, missing=missing), as_json=json)
+        eraser = load_eraser(path, **own_parts(path, trust))
+        print_plan(eraser.plan(requests, missing=missing), as_json=json)
         return
     with locked(path) as lock:
-        eraser = load_eraser(path)
+        eraser = load_eraser(path, **own_parts(path, trust))
         receipt = eraser.unlearn(requests, missing=missing)
         eraser.save(path, lock=lock)
     print_receipt(receipt, eraser, as_json=json)

@@ -270,8 +270,12 @@ class GraphEraser(Eraser[Snapshot]):
             device: where to train, instead of where the run was fitted. On a device of another
                 kind, or on a machine without it, the run predicts but can't retrain a shard.
         """
-        own = {"model": model, "partition": partition, "aggregation": aggregation}
-        own["training"] = training
+        own = {
+            "model": model,
+            "partition": partition,
+            "aggregation": aggregation,
+            "training": training,
+        }
         changes = {"executor": executor} | ({} if device is None else {"device": device})
         snapshot = load(Path(path), cls._parameter_names(), own, changes)
         eraser = cls(**snapshot.arguments)

@@ -21,6 +21,7 @@ from grapheraser.graph.arrays import as_array
 from grapheraser.graph.changes import edges_both_ways
 from grapheraser.graph.edit import edited_pages
 from grapheraser.training.edge_arguments import check_new_weights
+from grapheraser.training.magnitude import check_features
 
 _OWNER = "predict_new"
 
@@ -81,6 +82,7 @@ def _judged(now: Snapshot, node: int, edit: Edit) -> NDArray[np.float32]:
     state, graph = now.state, now.state.graph
     pages = edited_pages(graph.pages, edit)
     longer = graph.with_pages(pages, sharded=int(graph.context == "all"))
+    check_features(longer, edit.nodes)
     ensemble = replace(state.ensemble, graph=longer)
     return state.aggregator.predict_proba(ensemble, longer.positions([node]))[0]
 

@@ -22,6 +22,7 @@ from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
 from grapheraser.training import ShardTask, ShardWeights, tensor_digests
+from grapheraser.training.magnitude import check_features
 from grapheraser.training.shards import train_shards
 
 
@@ -98,6 +99,7 @@ def change_state(
             new.
         gone: ids of the nodes that are no longer in the graph.
     """
+    check_features(graph, touched)
     started = time.perf_counter()
     fresh = train(settings, graph, partition, retrain)
     trained = time.perf_counter()

@@ -62,7 +62,7 @@ def measure_pyg(config: Mapping[str, Any]) -> dict[str, Any]:
     """Training from scratch in plain PyG: a few epochs, and what all of them take by that."""
     graph = graph_of(config).training_graph
     model = model_of(config["model"])
-    engine = resolve_engine("pyg", model, "cpu")
+    engine = resolve_engine("pyg", TrainingConfig(model), "cpu")
     task = ShardTask(0, graph, derive(config["seed"], "train", 0))
 
     def seconds(epochs: int) -> float:
