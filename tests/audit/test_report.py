@@ -45,7 +45,7 @@ def report(path: Path) -> dict[str, Any]:
 
 
 def test_every_question_is_answered(report: dict[str, Any]) -> None:
-    assert len(report["findings"]) == 7
+    assert len(report["findings"]) == 10
     assert not [f for f in report["findings"] if f["level"] == "skipped"]
     assert report["passed"]
     assert report["run"]["statement"] == "exact given partition"
@@ -83,7 +83,7 @@ def test_the_page_holds_all_findings_and_needs_nothing_from_anywhere(
     tags = _Tags()
     tags.feed(page)
     assert all(link.startswith("data:image/png;base64,") for link in tags.links)
-    assert page.count('class="finding') == 7
+    assert page.count('class="finding') == 10
     for heading in ("What was asked", "What was done", "What was measured", "does not show"):
         assert heading in page
     assert not re.search(r"\$\w", page)

@@ -10,7 +10,7 @@ import typer
 from grapheraser.cli.arguments import requests_from
 from grapheraser.cli.output import JsonOption, print_json, print_table
 from grapheraser.cli.own import TrustOption, own_parts
-from grapheraser.errors import NothingToForgetError
+from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.reports.wording import contents, duration, plural
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ def run(
             "or skip."
         ),
     ] = "raise",
+    refresh: Annotated[
+        str,
+        typer.Option(help="Shards to train from fresh seeds: none, touched or all."),
+    ] = "none",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
@@ -61,12 +65,14 @@ def run(
             "nothing to forget.", hint="use --nodes, --edges, --features, --labels or --file."
         )
     if dry_run:
+        if refresh != "none":
+            raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
         eraser = load_eraser(path, **own_parts(path, trust))
         print_plan(eraser.plan(requests, missing=missing), as_json=json)
         return
     with locked(path) as lock:
         eraser = load_eraser(path, **own_parts(path, trust))
-        receipt = eraser.unlearn(requests, missing=missing)
+        receipt = eraser.unlearn(requests, missing=missing, refresh=refresh)
         eraser.save(path, lock=lock)
     print_receipt(receipt, eraser, as_json=json)
 

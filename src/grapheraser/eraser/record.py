@@ -10,7 +10,7 @@ from typing import Any
 from grapheraser.environment import versions
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.state import State
+from grapheraser.eraser.state import State, seed_of
 from grapheraser.partition.halo import task_graph
 from grapheraser.receipts import Receipt, ShardRecord, digest_of
 from grapheraser.receipts.claim import exactness
@@ -83,7 +83,7 @@ def _shard_record(before: Snapshot, after: State, shard: int) -> ShardRecord:
     sizes = after.partition.sizes
     return ShardRecord(
         shard=shard,
-        seed=before.settings.shard_seed(shard),
+        seed=seed_of(before.settings, after.seeds, shard),
         nodes=int(sizes[shard]) if shard < len(sizes) else 0,
         before=old.digest if old else None,
         after=new.digest if new else None,

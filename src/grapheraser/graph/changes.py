@@ -19,7 +19,7 @@ from grapheraser.graph.arrays import as_array, as_ids, fresh
 from grapheraser.graph.build import check_features, check_labels
 from grapheraser.graph.edge_values import EdgeKind
 from grapheraser.graph.new_edges import NewEdges
-from grapheraser.graph.requests import Request, pairs_of
+from grapheraser.graph.requests import Request, as_tuple, pairs_of
 from grapheraser.graph.roles import UNLABELLED
 
 Ids = NDArray[np.int64]
@@ -149,8 +149,7 @@ GraphChange: TypeAlias = Request | AddNodes | AddEdges | SetFeatures | SetLabels
 
 def as_changes(changes: GraphChange | Sequence[GraphChange]) -> tuple[GraphChange, ...]:
     """Return one change, or a sequence of them, as a tuple."""
-    given = (changes,) if isinstance(changes, GraphChange) else changes
-    found = tuple(given) if isinstance(given, Iterable) else (given,)
+    found = (changes,) if isinstance(changes, GraphChange) else as_tuple(changes)
     for item in found:
         if not isinstance(item, GraphChange):
             raise ParameterError(

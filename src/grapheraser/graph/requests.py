@@ -124,12 +124,16 @@ NOTHING = Removal(
 RAISE, SKIP = "raise", "skip"
 
 
+def as_tuple(given: Any) -> tuple[Any, ...]:
+    """The items of a sequence; anything else by itself, an array of no dimension among it."""
+    if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
+        return tuple(given)
+    return (given,)
+
+
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
     """Return one request, or a sequence of them, as a tuple."""
-    given = (request,) if isinstance(request, Request) else request
-    requests: tuple[Any, ...] = (given,)
-    if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
-        requests = tuple(given)
+    requests = (request,) if isinstance(request, Request) else as_tuple(request)
     for item in requests:
         if not isinstance(item, Request):
             raise ParameterError(

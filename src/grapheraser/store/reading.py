@@ -128,6 +128,11 @@ def read_shards(path: Path, entries: Mapping[str, Entry]) -> dict[int, ShardWeig
     return shards
 
 
+def read_seeds(entries: Mapping[str, Entry]) -> dict[int, int]:
+    """The seeds of the shards that were seeded afresh, by id."""
+    return {int(shard): entry["seed"] for shard, entry in entries.items() if "seed" in entry}
+
+
 def read_aggregator(path: Path, entry: Entry) -> dict[str, NDArray[Any]]:
     """What the aggregator of a run holds."""
     return safetensors.numpy.load(_read(path, entry))

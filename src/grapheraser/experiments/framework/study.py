@@ -199,10 +199,10 @@ def _write(
     if summary.draw is None:
         return None
     figure = summary.draw()
-    png = as_png(figure, dpi=_DPI)
+    png = fewer_colours(as_png(figure, dpi=_DPI))
     write_file(folder / "figure.png", png)
     write_file(folder / "figure.svg", as_file(figure, "svg", dpi=130))
-    return fewer_colours(png)
+    return png
 
 
 def _json(
