@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import grapheraser as ge
@@ -218,3 +219,24 @@ def test_a_forged_signature_is_noticed_by_the_run(
     assert all(not receipt.parts and receipt.is_signed for receipt in kept)
     assert kept == receipts
     assert dataclasses.replace(kept[0], signatures=()) != kept[0]
+
+
+def test_a_part_names_whom_it_is_about(small: ge.Graph, key: PublicKey) -> None:
+    names = [f"user {node}" for node in small.ids.tolist()]
+    edges = [
+        [names[small.ids.tolist().index(end)] for end in pair] for pair in small.edges.tolist()
+    ]
+    graph = ge.Graph.from_arrays(
+        small.x, np.array(edges).T, small.y, ids=names, each_edge_once=True, train=names[:30]
+    )
+    eraser = ge.GraphEraser(num_shards=2, epochs=1).fit(graph)
+    (part,) = eraser.unlearn(ge.Nodes(["user 3"])).parts
+    assert part.about["names"] == ["user 3"]
+    part.check(key)
+    with pytest.raises(VerificationError):
+        dataclasses.replace(part, about={**part.about, "names": ["user 4"]}).check(key)
+    (added,) = eraser.update(
+        ge.AddNodes(["user 99"], np.ones((1, small.num_features)), y=[0])
+    ).parts
+    assert added.about["names"] == ["user 99"]
+    added.check(key)

@@ -17,6 +17,7 @@ from grapheraser.cli import (
     evaluate,
     experiment,
     fit,
+    import_graph,
     keys,
     partition,
     predict,
@@ -42,7 +43,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _VERBS = (
-    *(demo, datasets, recommend, fit, predict, rank, evaluate),
+    *(demo, datasets, import_graph, recommend, fit, predict, rank, evaluate),
     *(unlearn, update, reshard, verify, receipts, receipt, keys),
     *(audit, partition, warmup, bench),
 )

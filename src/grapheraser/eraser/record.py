@@ -75,16 +75,20 @@ def parts_of(named: Mapping[str, Sequence[Any]]) -> Iterator[About]:
     """The parts of a change, from all that it names by kind; ids as text."""
     for kind, noun in _FORGET.items():
         for ids in named.get(kind, ()):
-            yield {"forget": noun, "ids": [str(i) for i in (ids if kind == "edges" else [ids])]}
+            yield {"forget": noun, "ids": _texts(ids if kind == "edges" else [ids])}
     for kind, (verb, noun) in _CHANGE.items():
         for row in named.get(kind, ()):
             if isinstance(row, dict):
                 about = {name: value for name, value in row.items() if name != "id"}
-                yield {verb: noun, "ids": [str(row["id"])], **about}
+                yield {verb: noun, "ids": _texts([row["id"]]), **about}
             elif kind == "add_edges":
-                yield {verb: noun, "ids": [str(row[0]), str(row[1])], "values": list(row[2:])}
+                yield {verb: noun, "ids": _texts(row[:2]), "values": list(row[2:])}
             else:
-                yield {verb: noun, "ids": [str(row[0])], "label": row[1]}
+                yield {verb: noun, "ids": _texts(row[:1]), "label": row[1]}
+
+
+def _texts(ids: Sequence[int]) -> list[str]:
+    return [str(int(node)) for node in ids]
 
 
 def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:

@@ -22,9 +22,9 @@ from grapheraser.graph import (
     Graph,
     GraphChange,
     Request,
-    as_requests,
     coalesce,
     edit_of,
+    in_graph,
 )
 from grapheraser.receipts import Ends, Receipt, Receipts, digest_of
 
@@ -98,6 +98,7 @@ class Snapshot:
     def score(self, nodes: ArrayLike) -> float:
         """Micro F1 on labelled nodes, by id."""
         graph = self.state.graph
+        nodes = graph.ids_of(nodes)
         labels = graph.labels(nodes)
         if len(labels) == 0:
             raise GraphError("there are no nodes to score.")
@@ -107,7 +108,8 @@ class Snapshot:
 
     def plan(self, request: Request | Sequence[Request], *, missing: str = "raise") -> Plan:
         """What forgetting takes."""
-        removal = coalesce(self.state.graph, as_requests(request), missing=missing)
+        requests = in_graph(self.state.graph, request)
+        removal = coalesce(self.state.graph, requests, missing=missing)
         plan = plan_removal(self.state.graph, self.state.partition, removal, self.settings.halo_key)
         nodes = self.state.partition.num_nodes - len(plan.trained)
         return replace(plan, notes=self.shrunk(nodes))

@@ -11,10 +11,11 @@ register. The operator keeps none of this. Standard library alone, but for the s
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import VerificationError
@@ -28,12 +29,17 @@ from grapheraser.receipts.tree import check_inclusion, inclusion_proof, leaf_has
 FORMAT = "grapheraser-part-1"
 _MOST_CHARACTERS = 10_000_000
 
-About = Mapping[str, Any]
+About: TypeAlias = dict[str, Any]
 
 
 def part_leaf(nonce: bytes, about: About) -> bytes:
     """The hash of a part in the tree of its request."""
     return leaf_hash(nonce + canonical_json(about).encode())
+
+
+def id_of_name(name: str) -> int:
+    """The id of a node that has a name; as in `graph.ids`."""
+    return int.from_bytes(hashlib.sha256(str(name).encode()).digest()[:8], "big") >> 1
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,8 @@ class Part:
 
     Attributes:
         receipt: of the change that the part belongs to.
-        about: what was asked, e.g. ``{"forget": "node", "ids": ["12"]}``; ids as text.
+        about: what was asked, e.g. ``{"forget": "node", "ids": ["12"]}``; ids as text, and
+            ``names`` where nodes have them.
         nonce: what hides it in the receipt.
         place: in the tree of the request.
         log: the place of the receipt in the run's log.
@@ -108,6 +115,9 @@ class Part:
             self.place.check(part_leaf(self.nonce, self.about), bytes.fromhex(receipt.request))
         except VerificationError:
             raise VerificationError("the receipt does not answer this request.") from None
+        for node, name in zip(self.about.get("ids", ()), self.about.get("names", ()), strict=False):
+            if node != str(id_of_name(name)):
+                raise VerificationError(f"the part is not about {name!r}.")
         if self.place.size != receipt.requests:
             raise VerificationError("the receipt answers another number of requests.")
         if self.opening is None:

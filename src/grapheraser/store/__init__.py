@@ -10,7 +10,7 @@ from grapheraser.store.folder import (
     stray_files,
 )
 from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
-from grapheraser.store.pages import page_arrays
+from grapheraser.store.pages import page_arrays, page_names
 from grapheraser.store.run import StoredRun, load_receipts, load_run, save_run
 from grapheraser.store.writing import aggregator_digest, shard_digest
 
@@ -29,6 +29,7 @@ __all__ = [
     "locked",
     "named_files",
     "page_arrays",
+    "page_names",
     "read_manifest",
     "read_text",
     "save_run",

@@ -25,6 +25,7 @@ from grapheraser.audit.residues.traces import (
     Trace,
     traces_of_edges,
     traces_of_ids,
+    traces_of_names,
     traces_of_posteriors,
     traces_of_rows,
 )
@@ -175,6 +176,7 @@ def _in_file(name: str, raw: bytes, named: dict[str, str], known: _Known) -> Ite
 
 def _in_piece(piece: Piece, own: bool, name: str, known: _Known) -> Iterator[Trace]:
     """Traces in one piece of a file; ``own`` says that the file belongs to the run."""
+    yield from traces_of_names(piece, known.sought, own=own)
     if not own:
         of = known.learned.get(frozenset(piece.tensors)) if piece.tensors else None
         if of is not None and digest_tensors(piece.tensors) not in known.current:
