@@ -121,7 +121,7 @@ def test_verifying_needs_the_standard_library_and_cryptography(office: Path) -> 
 def test_a_forged_file_is_refused_with_a_reason(office: Path, tmp_path: Path) -> None:
     text = files(office)[0].read_text()
     part = json.loads(text)
-    part["request"]["about"]["ids"] = ["1"]
+    part["request"]["about"]["ids"] = ["999999"]
     forged = tmp_path / "forged.json"
     for content, reason in (
         (json.dumps(part, sort_keys=True, separators=(",", ":")), "does not answer this request"),
