@@ -21,11 +21,12 @@ NAME = "evaluate"
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     pairs: Annotated[
-        Path | None,
+        str,
         typer.Option(
-            help="Of a link run: file of pairs, one per line: 3,17,1 (1: a link, 0: none)."
+            help="Of a link run: file of pairs (- for stdin), one per line: 3,17,1 "
+            "(1: a link, 0: none)."
         ),
-    ] = None,
+    ] = "",
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -33,7 +34,7 @@ def run(
     from grapheraser.eraser import GraphEraser
     from grapheraser.links.loading import is_link_run
 
-    if pairs is not None:
+    if pairs:
         _evaluate_links(path, pairs, trust, as_json=json)
         return
     if is_link_run(path):
@@ -65,11 +66,12 @@ def run(
     print(f"test F1   {f1:.4f} on {len(nodes):,} nodes, in {duration(seconds)}")
 
 
-def _evaluate_links(path: Path, file: Path, trust: Sequence[str] | None, *, as_json: bool) -> None:
+def _evaluate_links(path: Path, file: str, trust: Sequence[str] | None, *, as_json: bool) -> None:
     from grapheraser.links import LinkEraser
 
-    pairs, labels = read_pairs(file)
-    score = LinkEraser.load(path, **own_parts(path, trust)).score(pairs, labels)
+    eraser = LinkEraser.load(path, **own_parts(path, trust))
+    pairs, labels = read_pairs(file, named=eraser.graph_.named)
+    score = eraser.score(pairs, labels)
     if as_json:
         print_json({"run": str(path), **score.to_dict()})
         return

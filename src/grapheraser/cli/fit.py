@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grapheraser.cli.fit_links import fit_links
+from grapheraser.cli.options import ContextOption, SplitOption, SplitSeedOption
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.cli.own import own_function, own_model
 from grapheraser.errors import ParameterError
@@ -88,14 +89,9 @@ def run(
     hidden: Annotated[int | None, typer.Option(help="Width of its hidden layers.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Dropout of its hidden units.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    split: Annotated[
-        str, typer.Option(help="random (80/20) or public, the published one.")
-    ] = "random",
-    split_seed: Annotated[int, typer.Option(help="Seed of the random split.")] = 0,
-    context: Annotated[
-        str,
-        typer.Option(help="Nodes in shards beside training nodes: none, unlabelled or all."),
-    ] = "unlabelled",
+    split: SplitOption = "auto",
+    split_seed: SplitSeedOption = 0,
+    context: ContextOption = "unlabelled",
     device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",
     executor: Annotated[str, typer.Option(help="local or process.")] = "local",
     engine: Annotated[str, typer.Option(help="auto, pyg, cpu or cuda.")] = "auto",
