@@ -156,17 +156,16 @@ def _new_nodes(graph: Graph, parts: Sequence[AddNodes]) -> tuple[Ids, sp.csr_arr
             f"({int(there.sum())} of {len(ids)} new ids).",
             hint="change a node with SetFeatures, SetLabels, AddEdges and Edges.",
         )
-    y = np.concatenate([ids[:0], *(part.y for part in parts)])
+    order = np.argsort(np.concatenate([ids[:0], *(part.ids for part in parts)]))
+    y = np.concatenate([ids[:0], *(part.y for part in parts)])[order]
     _check_classes(graph, y)
-    order = np.argsort(ids)
-    return ids[order], x[order], y[order], names[order] if len(names) else names
+    return ids, x, y, names[order] if len(names) else names
 
 
 def _set_rows(graph: Graph, parts: Sequence[GraphChange]) -> tuple[Ids, sp.csr_array]:
     ids, x = _stacked(graph, "SetFeatures", [p for p in parts if isinstance(p, SetFeatures)])
     graph.places(ids)
-    order = np.argsort(ids)
-    return ids[order], x[order]
+    return ids, x
 
 
 def _set_labels(graph: Graph, parts: Sequence[GraphChange]) -> tuple[Ids, Ids]:
@@ -183,7 +182,7 @@ def _set_labels(graph: Graph, parts: Sequence[GraphChange]) -> tuple[Ids, Ids]:
 def _stacked(
     graph: Graph, owner: str, parts: Sequence[AddNodes | SetFeatures]
 ) -> tuple[Ids, sp.csr_array]:
-    """The ids and the feature rows of several changes of one kind."""
+    """Sorted ids and the feature rows of several changes of one kind."""
     width = graph.num_features
     for part in parts:
         if len(part.ids) and part.x.shape[1] != width:
@@ -192,10 +191,11 @@ def _stacked(
                 f"(found {part.x.shape[1]}): new feature columns need a new fit."
             )
     some = [part for part in parts if len(part.ids)]
-    none = sp.csr_array((0, width), dtype=np.float32)
-    x = sp.csr_array(sp.vstack([none, *(part.x for part in some)], format="csr"))
-    ids = np.concatenate([np.zeros(0, dtype=np.int64), *(part.ids for part in some)])
-    return _once(owner, ids), x
+    if not some:
+        return np.zeros(0, dtype=np.int64), sp.csr_array(np.zeros((0, width), dtype=np.float32))
+    ids, rows = _once(owner, np.concatenate([part.ids for part in some])), [p.x for p in some]
+    x = rows[0] if len(rows) == 1 else sp.csr_array(sp.vstack(rows, format="csr"))
+    return (ids, x) if len(ids) == 1 else (ids[order := np.argsort(ids)], x[order])
 
 
 def _once(owner: str, ids: Ids) -> Ids:
