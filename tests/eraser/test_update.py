@@ -9,7 +9,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.errors import EmptyEnsembleError, GraphError, InputError, UnknownNodeError
-from grapheraser.graph import GraphChange
+from grapheraser.graph import GraphChange, Request
 from tests.property.test_refusals import same_objects
 from tests.strategies import small_graph, with_edge_values
 
@@ -27,13 +27,12 @@ def rows(count: int, columns: int = 12) -> Any:
 def test_one_batch_retrains_each_touched_shard_once(small: ge.Graph) -> None:
     eraser = fitted(small, partition="random")
     first, second = (eraser.partition_.members(shard) for shard in (0, 1))
-    plan = eraser.plan(
-        changes := [
-            ge.Nodes(first[:1]),
-            ge.SetFeatures(first[1:2], rows(1)),
-            ge.SetLabels(second[:2], [0, 1]),
-        ]
-    )
+    changes: list[GraphChange] = [
+        ge.Nodes(first[:1]),
+        ge.SetFeatures(first[1:2], rows(1)),
+        ge.SetLabels(second[:2], [0, 1]),
+    ]
+    plan = eraser.plan(changes)
     assert not eraser.receipts_, "a plan does nothing"
     receipt = eraser.update(changes)
     assert receipt.retrained == plan.retrain == (0, 1)
@@ -178,7 +177,7 @@ def test_the_last_labels_may_go_where_others_come(small: ge.Graph) -> None:
 def test_skipped_ids_reach_the_caller_alone(small: ge.Graph) -> None:
     eraser = fitted(small)
     there = small.train_nodes[:4]
-    request = [ge.Nodes([*there, 998, 999]), ge.Labels([997])]
+    request: list[Request] = [ge.Nodes([*there, 998, 999]), ge.Labels([997])]
     with pytest.raises(UnknownNodeError) as caught:
         eraser.unlearn(request)
     assert caught.value.ids == (997, 998, 999)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -107,6 +107,7 @@ def audit_run(
     seed: int = 0,
     say: Say = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
+    own: Mapping[str, Any] | None = None,
 ) -> AuditReport:
     """Audit the run in a folder; nothing in it is changed.
 
@@ -117,10 +118,12 @@ def audit_run(
         seed: of everything that the auditor draws.
         say: told what is being done.
         clock: what tells the time.
+        own: parts of the user's own that the run was fitted with, as `GraphEraser.load` takes
+            them.
     """
     minutes = checks.real("minutes", "audit", minutes, above=0)
     budget = Budget(60 * minutes, clock)
-    eraser = load_eraser(path)
+    eraser = load_eraser(path, **(own or {}))
     sections: dict[str, dict[str, Any]] = {}
     say("retraining from what is left, comparing bit for bit")
     sections["verification"] = eraser.verify().to_dict()

@@ -161,9 +161,9 @@ def run(
 
 
 def _list(*, as_json: bool) -> None:
-    from grapheraser.experiments.catalogue import EXPERIMENTS
+    from grapheraser.experiments.catalogue import in_order
 
-    rows = [EXPERIMENTS.get(name) for name in EXPERIMENTS]
+    rows = in_order()
     if as_json:
         print_json(
             [{"name": e.name, "title": e.title, "paper": e.label, "cost": e.cost} for e in rows]

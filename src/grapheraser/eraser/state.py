@@ -23,6 +23,7 @@ from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
 from grapheraser.training import ShardTask, ShardWeights, tensor_digests
+from grapheraser.training.magnitude import check_features
 from grapheraser.training.shards import train_shards
 
 _NO_SEEDS: Mapping[int, int] = MappingProxyType({})
@@ -108,6 +109,7 @@ def change_state(
         gone: ids of the nodes that are no longer in the graph.
         seeds: fresh ones for some of the shards to retrain; the others keep theirs.
     """
+    check_features(graph, touched)
     started = time.perf_counter()
     seeds = {**state.seeds, **seeds}
     fresh = train(settings, graph, partition, retrain, seeds)

@@ -7,13 +7,14 @@ from grapheraser.experiments.framework.experiment import (
     EXPERIMENTS,
     Experiment,
     Summary,
+    in_order,
     register,
 )
 from grapheraser.experiments.framework.options import PROTOCOLS, Options
 from grapheraser.experiments.framework.rules import RULES, Claim, Rule
 from grapheraser.experiments.framework.study import ALL, Study, run_study
 
-# Each of them registers its experiments; the order is that of `list` and of the report.
+# Each of them registers its experiments.
 MODULES = (
     "collapse",
     "datasets",
@@ -61,6 +62,7 @@ __all__ = [
     "Rule",
     "Study",
     "Summary",
+    "in_order",
     "register",
     "run_study",
 ]

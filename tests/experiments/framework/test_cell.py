@@ -18,6 +18,7 @@ from grapheraser.experiments.framework.resolve import (
     sources_of,
 )
 from grapheraser.experiments.framework.shared_cells import SCRATCH, utility_cell
+from grapheraser.models import PRESETS
 from tests.experiments.conftest import write_tiny
 
 OWN = "tests.experiments.own_parts"
@@ -85,8 +86,7 @@ def test_parts_are_made() -> None:
 
 def test_a_preset_can_have_other_options() -> None:
     model = model_of("gat:paper(dropout=0.0, heads=2)")
-    preset = model_of("gat:paper")
-    assert model == replace(preset, dropout=0.0, heads=2)
+    assert model == replace(PRESETS["gat:paper"], dropout=0.0, heads=2)
     with pytest.raises(ParameterError, match="can't be made"):
         model_of("gat:paper(colour=3)")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from grapheraser.errors import ParameterError
-from grapheraser.experiments.catalogue import EXPERIMENTS, Options
+from grapheraser.experiments.catalogue import EXPERIMENTS, Options, in_order
+from grapheraser.experiments.framework.experiment import ORDER
 from grapheraser.experiments.framework.study import ALL, chosen, options_for
 
 
@@ -27,6 +28,18 @@ def test_f1_has_all_runs_and_sweeps_and_attacks_five() -> None:
     assert {runs[name] for name in ("utility", "edge-utility", "partitioners", "mlp")} == {10}
     sweeps = ("structure", "robustness", "shards", "delta", "community", "attack", "partition-cost")
     assert {runs[name] for name in sweeps} == {5}
+
+
+def test_the_report_begins_with_what_dominates_and_has_an_order_for_all() -> None:
+    names = [experiment.name for experiment in in_order()]
+    assert sorted(names) == sorted(EXPERIMENTS) == sorted(ORDER)
+    assert names[0] == "collapse"
+
+
+def test_links_are_in_one_report_and_can_be_named_in_both() -> None:
+    assert "links" in [e.name for e in chosen([ALL], "best")]
+    assert "links" not in [e.name for e in chosen([ALL], "paper")]
+    assert [e.name for e in chosen(["links"], "paper")] == ["links"]
 
 
 def test_an_experiment_of_the_other_protocol_is_refused() -> None:

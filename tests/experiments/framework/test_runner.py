@@ -14,6 +14,7 @@ import pytest
 
 from grapheraser.experiments.catalogue import EXPERIMENTS, KINDS, Cell, Kind, Options
 from grapheraser.experiments.framework import runner
+from grapheraser.experiments.framework.meter import order
 from grapheraser.experiments.framework.runner import run_cells
 from grapheraser.experiments.framework.shared_cells import utility_cell
 from tests.experiments.own_parts import MEETING
@@ -140,6 +141,23 @@ def test_no_cell_begins_when_time_is_up_and_the_next_run_goes_on(tmp_path: Path)
     assert any("3 cells are left" in text for text in told)
     rest = run_cells(_cells(3), tmp_path, workers=0, minutes=5)
     assert (rest.computed, rest.left) == (3, 0)
+
+
+def test_what_another_run_has_finished_meanwhile_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = sorted(_cells(2), key=order)
+
+    def meanwhile(cell: Cell, device: str, at_once: int = 1) -> Any:
+        monkeypatch.undo()
+        run_cells([second], tmp_path, workers=0)
+        return runner._guarded(cell, device, at_once)
+
+    monkeypatch.setattr(runner, "_guarded", meanwhile)
+    outcome = run_cells([first, second], tmp_path, workers=0)
+    assert (outcome.computed, outcome.left) == (1, 0)
+    assert len(CALLS) == 2
+    assert outcome.results.value(second) is not None
 
 
 def test_a_timed_result_says_how_many_ran_at_once(tmp_path: Path) -> None:

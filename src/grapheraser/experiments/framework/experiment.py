@@ -56,6 +56,7 @@ class Experiment:
         models: the models that it looks at, from the options; None for those of the options.
         most_runs: how many runs it makes at the most; None for as many as are asked for.
         protocols: those that it has something to say about.
+        only_named: protocols under which ``all`` leaves it out: it says the same under another.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Experiment:
     models: Callable[[Options], tuple[str, ...]] | None = None
     most_runs: int | None = None
     protocols: tuple[str, ...] = tuple(PROTOCOLS)
+    only_named: tuple[str, ...] = ()
 
     def models_of(self, options: Options) -> tuple[str, ...]:
         """The models that its section is about; empty for one about partitions alone."""
@@ -75,6 +77,42 @@ class Experiment:
 
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment")
+# The order of `list` and of the report; others follow.
+ORDER = (
+    "collapse",
+    "datasets",
+    "utility",
+    "edge-utility",
+    "mlp",
+    "guideline",
+    "samples",
+    "importance",
+    "tsne",
+    "node-efficiency",
+    "edge-efficiency",
+    "cost",
+    "partitioners",
+    "partition-cost",
+    "shard-sizes",
+    "lpa-view",
+    "convergence",
+    "structure",
+    "robustness",
+    "community",
+    "shards",
+    "delta",
+    "attack",
+    "insertion",
+    "sensitivity",
+    "links",
+)
+
+
+def in_order() -> list[Experiment]:
+    """Every experiment, in the order of the report."""
+    rank = {name: place for place, name in enumerate(ORDER)}
+    names = sorted(EXPERIMENTS, key=lambda name: rank.get(name, len(rank)))
+    return [EXPERIMENTS.get(name) for name in names]
 
 
 def register(experiment: Experiment) -> Experiment:

@@ -14,7 +14,15 @@ from grapheraser.reports.wording import duration, plural
 # Rough cost of a cell, for the order and the estimate of the time left only.
 _NODES = {"cora": 2.7, "citeseer": 3.3, "pubmed": 20, "cs": 40, "physics": 90}
 _MODELS = {"gcn": 1, "gin": 1.5, "gat": 4, "sage": 3, "mlp": 3, "sage:paper": 30, "mlp:paper": 25}
-_KINDS = {"partition": 0.2, "communities": 0.2, "requests": 3, "attack": 40}
+_KINDS = {
+    "facts": 0.01,
+    "partition": 0.2,
+    "communities": 0.2,
+    "insertion": 5,
+    "requests": 10,
+    "pyg-scratch": 10,
+    "attack": 40,
+}
 _EVERY = 60.0
 
 

@@ -152,7 +152,7 @@ def by_reading(claims: dict[str, list[Claim]]) -> list[Claim]:
     """One claim of the claims under several readings: their verdict where they agree.
 
     Where they don't, the reading decides: the sentence holds in part if it holds, or holds in
-    part, under one of them.
+    part, under one of them, and does not hold if it can only be told that it does not.
     """
     known = {name: some[0] for name, some in claims.items() if some}
     if not known:
@@ -164,14 +164,14 @@ def by_reading(claims: dict[str, list[Claim]]) -> list[Claim]:
     if len(verdicts) == 1:
         return [replace(first, readings=readings)]
     told = "; ".join(f"{name}: {claim.verdict}" for name, claim in known.items())
-    verdict = PARTLY if verdicts & {HOLDS, PARTLY} else FAILS if FAILS in verdicts else OPEN
+    decides = bool(verdicts & {HOLDS, PARTLY})
     return [
         replace(
             first,
-            verdict=verdict,
-            judgement=f"{verdict.capitalize()}: it depends on how the paper is read.",
+            verdict=(verdict := PARTLY if decides else FAILS),
+            judgement=f"{verdict.capitalize()}. {told.capitalize()}.",
             readings=readings,
-            choice=f"The reading decides ({told}).",
+            choice="The reading decides." if decides else "",
         )
     ]
 

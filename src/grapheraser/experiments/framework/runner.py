@@ -89,6 +89,7 @@ def run_cells(
         else:
             outcome.results.add(kept)
     if not compute:
+        outcome.left = len(missing)
         return outcome
     started = time.perf_counter()
     deadline = None if minutes is None else started + 60 * minutes
@@ -96,7 +97,7 @@ def run_cells(
         for timed in (False, True):
             batch = sorted((c for c in missing if c.timed == timed), key=order)
             at_once = min(workers, timed_workers) if timed else workers
-            begun = _while_time(batch, deadline)
+            begun = _to_begin(batch, folder, deadline, outcome.results)
             for cell, answer in _run(begun, at_once, device):
                 if isinstance(answer, Result):
                     write_result(_file(folder, cell), answer.to_dict())
@@ -106,19 +107,25 @@ def run_cells(
                     outcome.failures[cell] = answer
                     say(f"failed: {cell}: {answer}")
                 tick(cell)
-    outcome.left = len(missing) - outcome.computed - len(outcome.failures)
+    outcome.left = sum(c not in outcome.results and c not in outcome.failures for c in missing)
     if outcome.left:
         say(f"time is up: {outcome.left} cells are left. Run the same command to go on.")
     outcome.seconds = time.perf_counter() - started
     return outcome
 
 
-def _while_time(cells: Sequence[Cell], deadline: float | None) -> Iterator[Cell]:
-    """The cells one by one, none after the deadline."""
+def _to_begin(
+    cells: Sequence[Cell], folder: Path, deadline: float | None, results: Results
+) -> Iterator[Cell]:
+    """The cells one by one, none after the deadline, and none that another run has finished."""
     for cell in cells:
         if deadline is not None and time.perf_counter() >= deadline:
             return
-        yield cell
+        kept = _kept(folder, cell)
+        if kept is None:
+            yield cell
+        else:
+            results.add(kept)
 
 
 def _file(folder: Path, cell: Cell) -> Path:

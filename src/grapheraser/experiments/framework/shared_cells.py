@@ -9,12 +9,14 @@ import numpy as np
 
 from grapheraser.experiments.framework.cell import Cell, Results
 from grapheraser.experiments.framework.means import Mean, mean_of
-from grapheraser.experiments.framework.options import Options
+from grapheraser.experiments.framework.options import FREE, Options
 from grapheraser.experiments.paper import published as paper
 
 SCRATCH = paper.SCRATCH
 # Of several ways to read the paper, the one that its text gives.
 AS_WRITTEN = "as written"
+# Partitions over whose shards LBAggr learns from more and fewer nodes.
+SAMPLED = ("bekm", FREE)
 SAMPLES = {"10%": "0.1", "1000": "1000", "all": "all"}
 # Collapsed: one label for this share of the test nodes, or F1 hardly above the most frequent class.
 ONE_LABEL, NO_BETTER = 0.9, 0.02
@@ -47,7 +49,7 @@ def utility_cell(
         method = options.how.partition(partition)
         shards = options.shards(dataset) if num_shards is None else num_shards
         plain = not any(special.values()) and shards == options.shards(dataset)
-        if aggregations is None and plain:
+        if aggregations is None and plain and partition in SAMPLED:
             texts += sample_texts(
                 options
             ).values()  # the same posteriors, learned from more or less

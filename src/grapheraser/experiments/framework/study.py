@@ -10,7 +10,12 @@ from typing import Any
 
 from grapheraser.errors import ParameterError
 from grapheraser.experiments.framework.cell import Cell, Result, Results
-from grapheraser.experiments.framework.experiment import EXPERIMENTS, Experiment, Summary
+from grapheraser.experiments.framework.experiment import (
+    EXPERIMENTS,
+    Experiment,
+    Summary,
+    in_order,
+)
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.report import (
     Provenance,
@@ -73,8 +78,11 @@ class Study:
 def chosen(names: Sequence[str], protocol: str = "paper") -> list[Experiment]:
     """The experiments of these names; ``all`` stands for every one of the protocol."""
     if ALL in names:
-        every = [EXPERIMENTS.get(name) for name in EXPERIMENTS]
-        return [experiment for experiment in every if protocol in experiment.protocols]
+        return [
+            experiment
+            for experiment in in_order()
+            if protocol in experiment.protocols and protocol not in experiment.only_named
+        ]
     wanted = [EXPERIMENTS.get(name) for name in dict.fromkeys(names)]
     for experiment in wanted:
         if protocol not in experiment.protocols:
@@ -199,10 +207,10 @@ def _write(
     if summary.draw is None:
         return None
     figure = summary.draw()
-    png = as_png(figure, dpi=_DPI)
+    png = fewer_colours(as_png(figure, dpi=_DPI))
     write_file(folder / "figure.png", png)
     write_file(folder / "figure.svg", as_file(figure, "svg", dpi=130))
-    return fewer_colours(png)
+    return png
 
 
 def _json(

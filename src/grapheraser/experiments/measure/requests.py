@@ -20,6 +20,8 @@ from grapheraser.seeding import derive, generator
 from grapheraser.training import ShardTask, TrainingConfig, resolve_engine
 
 _REPEATS = 3
+# Seconds of a request beside which nothing that is loaded once counts.
+_LONG = 1.0
 # Epochs of PyG that are measured at the most; what a hundred take follows from them.
 _PYG_EPOCHS = 10
 
@@ -62,7 +64,7 @@ def measure_pyg(config: Mapping[str, Any]) -> dict[str, Any]:
     """Training from scratch in plain PyG: a few epochs, and what all of them take by that."""
     graph = graph_of(config).training_graph
     model = model_of(config["model"])
-    engine = resolve_engine("pyg", model, "cpu")
+    engine = resolve_engine("pyg", TrainingConfig(model), "cpu")
     task = ShardTask(0, graph, derive(config["seed"], "train", 0))
 
     def seconds(epochs: int) -> float:
@@ -79,7 +81,7 @@ def measure_pyg(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _requests(graph: Graph, count: int, seed: int) -> dict[str, list[Request]]:
-    """One more than are timed: the first one warms up."""
+    """One more than are timed: the first one warms up, where it is short."""
     rng = generator(seed, "experiment", "requests")
     nodes = rng.permutation(graph.train_nodes)[: count + 1]
     edges = graph.training_graph.edges
@@ -96,11 +98,13 @@ def _timed(eraser: GraphEraser, requests: Sequence[Request]) -> dict[str, list[f
         name: [] for name in ("seconds", "training", "aggregation", "retrained")
     }
     for number, request in enumerate(requests):
+        if len(found["seconds"]) == max(1, len(requests) - 1):
+            break
         other = copy.copy(eraser)
         begin = time.process_time()
         receipt = other.unlearn(request)
         spent = time.process_time() - begin
-        if number == 0 and len(requests) > 1:
+        if number == 0 and len(requests) > 1 and spent < _LONG:
             continue
         # The receipt's own times are by the clock on the wall; only their shares are used.
         scale = spent / receipt.timings["total"]

@@ -239,10 +239,9 @@ def _figure(options: Options, found: dict[Key, Standing]) -> Any:
         some = {k: c for k, c in found.items() if k[0] == dataset and k[2] != SCRATCH}
         if not some:
             continue
-        partitions = dict.fromkeys(key[2] for key in some)
         panels.append(
             Points(
-                f"{shown(dataset)}: {', '.join(partitions)}",
+                shown(dataset),
                 [cell.entropy for cell in some.values()],
                 [cell.f1.mean for cell in some.values()],
                 colours=[key[2] for key in some],

@@ -50,7 +50,7 @@ def summarise(options: Options, results: Results) -> Summary:
             {
                 "dataset": shown(dataset),
                 "run": 0,
-                **value,
+                **{name: value[name] for name in sorted(value)},
                 "paper_edges": None if told is None else told[1],
             }
         )

@@ -145,9 +145,12 @@ def _notes(options: Options, asked: Values) -> list[str]:
     told = ", ".join(
         f"{'/'.join(map(str, sorted(some)))} requests of {name}" for name, some in counts.items()
     )
+    retrained = [n for key, v in asked.items() if key[2] != SCRATCH for n in v["retrained"]]
+    each = f"{np.mean(retrained):.2f}" if retrained else "no"
     return [
-        f"Every cell holds {told}. Times are processor time on one thread, from the call to the "
-        f"receipt; the aggregation ({options.how.chosen}) is relearned every time. Scratch trains "
+        f"Every cell holds {told}; a request retrains {each} shards on average. Times are "
+        "processor time on one thread, from the call to the receipt; the "
+        f"aggregation ({options.how.chosen}) is relearned every time. Scratch trains "
         "everything afresh whether a node or an edge goes, so its node requests stand for both. "
         "PyG: a few epochs of full-batch training in PyG, scaled to all of them."
     ]

@@ -194,6 +194,7 @@ register(
         summarise,
         datasets=DATASETS,
         models=no_models,
+        only_named=("paper",),
         most_runs=SWEEP_RUNS,
     )
 )

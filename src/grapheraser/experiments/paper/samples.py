@@ -14,6 +14,7 @@ from grapheraser.experiments.framework.resolve import named, shown
 from grapheraser.experiments.framework.rules import Case, Finding, by_reading, rule
 from grapheraser.experiments.framework.shared_cells import (
     AS_WRITTEN,
+    SAMPLED,
     SAMPLES,
     every_cell,
     f1_means,
@@ -56,7 +57,7 @@ def comparable(found: Found) -> Finding:
 
 
 def _partitions(options: Options) -> tuple[str, ...]:
-    return tuple(p for p in ("bekm", "bekm-free") if p in options.main_partitions)
+    return tuple(p for p in SAMPLED if p in options.main_partitions)
 
 
 def _groups(options: Options) -> dict[tuple[str, str, str], list[Cell]]:

@@ -34,6 +34,7 @@ _ONLY = {
 }
 # Where each field of a model comes from, by field, or by field and model.
 _SOURCES: dict[str | tuple[str, str], tuple[str, str]] = {
+    "layers": (TEXT, ""),
     "hidden": (CODE, "the text names no widths"),
     "second_hidden": (CODE, ""),
     "heads": (CODE, ""),
@@ -64,9 +65,12 @@ def model_rows() -> list[tuple[str, str, str, str, str]]:
         if field.name == "kind":
             continue
         for model in _ONLY.get(field.name, MODELS):
-            value = getattr(PRESETS[f"{model}:paper"], field.name)
-            source = _SOURCES.get((field.name, model)) or _SOURCES[field.name]
-            rows.append((model, field.name, f"{value}", *source))
+            spec = PRESETS[f"{model}:paper"]
+            value = spec.depth if field.name == "layers" else getattr(spec, field.name)
+            general = _SOURCES.get(field.name, (OURS, "the package's default"))
+            rows.append(
+                (model, field.name, f"{value}", *_SOURCES.get((field.name, model), general))
+            )
     return rows
 
 
