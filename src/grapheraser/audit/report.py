@@ -151,11 +151,11 @@ def _attack(work: _Work, sections: dict[str, dict[str, Any]], say: Say) -> None:
     # (section, words, step, how many times the whole run is trained at the least)
     steps: list[tuple[str, str, Callable[[], dict[str, Any]], int]] = [
         ("planted", "planting a class and forgetting it", work.planted, 3),
-        ("forgetting", "attacking: the model as it is now", work.forgetting, 10),
-        ("edges", "attacking: edges", work.edges, 9),
         ("inversion", "attacking: recovering forgotten edges", work.inversion, 3),
         ("reconstruction", "attacking: reconstructing forgotten nodes", work.reconstruction, 2),
         ("challenge", "challenging with planted edges", work.challenge, 4),
+        ("forgetting", "attacking: the model as it is now", work.forgetting, 10),
+        ("edges", "attacking: edges", work.edges, 9),
         ("partition", "attacking: the partition into shards", work.partition, 0),
         ("membership", "attacking: the model before and after", work.membership, 12),
         ("mitigations", "measuring what saying less gains", work.mitigations, 0),
