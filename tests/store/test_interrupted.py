@@ -224,10 +224,17 @@ def test_the_second_of_two_requests_on_one_run_does_not_undo_the_first(saved: Pa
     assert bits(ge.GraphEraser.load(saved)) == bits(two)
 
 
-def test_a_run_without_receipts_may_be_overwritten(tmp_path: Path, small: ge.Graph) -> None:
+@pytest.mark.parametrize("num_shards", [2, 3])
+def test_a_run_without_receipts_is_overwritten_where_that_is_asked_for(
+    tmp_path: Path, small: ge.Graph, num_shards: int
+) -> None:
     ge.GraphEraser(num_shards=2, epochs=1).fit(small).save(tmp_path / "run")
-    other = ge.GraphEraser(num_shards=3, epochs=1).fit(small)
-    other.save(tmp_path / "run")
+    before = contents(tmp_path / "run")
+    other = ge.GraphEraser(num_shards=num_shards, epochs=1).fit(small)
+    with pytest.raises(RunExistsError):
+        other.save(tmp_path / "run")
+    assert contents(tmp_path / "run") == before
+    other.save(tmp_path / "run", replace=True)
     assert bits(ge.GraphEraser.load(tmp_path / "run")) == bits(other)
 
 
@@ -306,7 +313,7 @@ def test_everything_is_on_the_disk_before_something_relies_on_it(
 FULL = """
 import resource, sys
 import grapheraser as ge
-from grapheraser.errors import StorageFullError
+from grapheraser.errors import RunExistsError, StorageFullError
 eraser = ge.GraphEraser.load(sys.argv[1])
 eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
