@@ -20,6 +20,7 @@ from grapheraser.errors import (
     CorruptRunError,
     ReceiptLossError,
     RunBusyError,
+    RunExistsError,
     RunNotFoundError,
 )
 from grapheraser.store import files, load_run, locked, save_run, stray_files
@@ -313,7 +314,7 @@ def test_everything_is_on_the_disk_before_something_relies_on_it(
 FULL = """
 import resource, sys
 import grapheraser as ge
-from grapheraser.errors import RunExistsError, StorageFullError
+from grapheraser.errors import StorageFullError
 eraser = ge.GraphEraser.load(sys.argv[1])
 eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
