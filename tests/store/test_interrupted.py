@@ -20,6 +20,7 @@ from grapheraser.errors import (
     CorruptRunError,
     ReceiptLossError,
     RunBusyError,
+    RunExistsError,
     RunNotFoundError,
 )
 from grapheraser.store import files, load_run, locked, save_run, stray_files
@@ -224,10 +225,16 @@ def test_the_second_of_two_requests_on_one_run_does_not_undo_the_first(saved: Pa
     assert bits(ge.GraphEraser.load(saved)) == bits(two)
 
 
-def test_a_run_without_receipts_may_be_overwritten(tmp_path: Path, small: ge.Graph) -> None:
+def test_a_run_without_receipts_is_overwritten_on_request_alone(
+    tmp_path: Path, small: ge.Graph
+) -> None:
     ge.GraphEraser(num_shards=2, epochs=1).fit(small).save(tmp_path / "run")
+    before = contents(tmp_path / "run")
     other = ge.GraphEraser(num_shards=3, epochs=1).fit(small)
-    other.save(tmp_path / "run")
+    with pytest.raises(RunExistsError, match="holds another run"):
+        other.save(tmp_path / "run")
+    assert contents(tmp_path / "run") == before
+    other.save(tmp_path / "run", replace=True)
     assert bits(ge.GraphEraser.load(tmp_path / "run")) == bits(other)
 
 
