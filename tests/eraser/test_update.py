@@ -11,7 +11,7 @@ import grapheraser as ge
 from grapheraser.errors import EmptyEnsembleError, GraphError, InputError, UnknownNodeError
 from grapheraser.graph import GraphChange, Request
 from tests.property.test_refusals import same_objects
-from tests.strategies import small_graph, with_edge_values
+from tests.strategies import small_graph, with_edge_values, with_names
 
 MIXED = small_graph(4, split="mixed")
 
@@ -117,6 +117,30 @@ def test_insert_connects_both_ways_where_edges_have_directions() -> None:
     assert [b, 1001] in ends
     assert [1001, b] not in ends
     assert eraser.verify().identical
+
+
+def test_nodes_go_by_names_and_masks(small: ge.Graph) -> None:
+    graph = with_names(small)
+    names = graph.names_of(graph.ids)
+    eraser = fitted(graph)
+    a, b, c = names[:3]
+    mask = np.arange(graph.num_nodes) == graph.num_nodes - 1
+    eraser.update(
+        [
+            ge.AddNodes(["eve", "bob"], rows(2), [0, -1], [("eve", "bob"), ("eve", a)]),
+            ge.SetLabels([b], [2]),
+            ge.SetFeatures([c], rows(1)),
+            ge.Nodes(mask),
+        ]
+    )
+    after = eraser.graph_
+    assert sorted(after.names_of(after.neighbours("eve"))) == sorted([a, "bob"])
+    assert after.labels([b, "eve", "bob"]).tolist() == [2, 0, -1]
+    assert not after.contains([names[-1]])[0]
+    assert eraser.verify().identical
+    assert eraser.predict_new(rows(1), [["eve", a]]).shape == (1,)
+    with pytest.raises(GraphError, match=r"'eve'.* in the graph already"):
+        eraser.update(ge.AddNodes(["eve", "bob"], rows(2)))
 
 
 def test_a_receipt_after_many_additions_says_how_nodes_were_placed(small: ge.Graph) -> None:

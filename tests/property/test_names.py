@@ -179,6 +179,8 @@ def test_a_run_whose_names_were_altered_is_refused(run: Path) -> None:
 
 def test_links_are_ranked_and_forgotten_by_name(small: ge.Graph, tmp_path: Path) -> None:
     graph = with_names(small)
+    with pytest.raises(GraphError, match="don't tell sides"):
+        ge.LinkEraser(sides=5).fit(graph)
     links = ge.LinkEraser().fit(graph)
     one, other = (called(node) for node in small.edges[0])
     ranked = links.rank(one, top=3)

@@ -30,7 +30,7 @@ from grapheraser.graph.names import NO_NAMES, Names
 from grapheraser.graph.new_edges import Entries, NewEdges, joined_edges, merged_edges
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
-from grapheraser.graph.requests import NOTHING, Removal, Request, canonical_form, coalesce
+from grapheraser.graph.requests import NOTHING, Removal, Request, canonical_form, coalesce, in_graph
 from grapheraser.graph.roles import CONTEXT, TRAIN, UNLABELLED
 from grapheraser.kernels.paged import located, roles_at
 
@@ -95,7 +95,7 @@ class Edit:
 def edit_of(graph: Graph, changes: GraphChange | Sequence[GraphChange]) -> Edit:
     """Check every change against ``graph`` and merge them; `updated` applies the result."""
     parts = as_changes(changes)
-    requests = [part for part in parts if isinstance(part, Request)]
+    requests = in_graph(graph, [part for part in parts if isinstance(part, Request)])
     named_any = any(canonical_form(requests).values())
     removal = coalesce(graph, requests) if named_any else NOTHING
     nodes, x, y, names = _new_nodes(graph, [part for part in parts if isinstance(part, AddNodes)])
