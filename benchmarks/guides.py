@@ -20,6 +20,7 @@ from grapheraser.bench import (
     modules,
     partition,
     public,
+    refresh,
     relearning,
     unlearn,
     utility,
@@ -49,6 +50,7 @@ def main() -> None:
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))
     write("aggregation.md", "relearning", relearning.markdown(stored("relearning")))
     write("audit.md", "leaks", leaks.markdown(stored("leaks")))
+    write("audit.md", "refresh", refresh.markdown(stored("refresh")))
     write("links.md", "links", links.markdown(stored("links")))
     f1 = stored("utility-partitions")
     write("aggregation.md", "utility-partitions", utility.summary(f1))

@@ -308,3 +308,27 @@ def graphs_with_edge_values(draw: st.DrawFn, *, columns: bool = True) -> ge.Grap
     weighted = draw(st.booleans()) or not (wide or directed)
     graph, seed = draw(small_graphs()), draw(st.integers(0, 2**16))
     return with_edge_values(graph, seed, weighted=weighted, columns=wide, directed=directed)
+
+
+def called(node: Any) -> str:
+    """The name that `with_names` gives a node."""
+    return f"person {node}: Zoë"
+
+
+def with_names(graph: ge.Graph, order: Any = None) -> ge.Graph:
+    """The same graph, its nodes named and listed in another order."""
+    order = np.arange(graph.num_nodes) if order is None else order
+    split = {"train": graph.train_nodes, "test": graph.test_nodes}
+    split["validation"] = graph.validation_nodes
+    chosen: dict[str, Any] = {
+        part: [called(node) for node in nodes] for part, nodes in split.items()
+    }
+    return ge.Graph.from_arrays(
+        graph.x[order],
+        np.array([called(node) for node in graph.edges.T.ravel()]).reshape(2, -1),
+        graph.y[order],
+        ids=[called(node) for node in graph.ids[order]],
+        **chosen,
+        num_classes=graph.num_classes,
+        each_edge_once=True,
+    )

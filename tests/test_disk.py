@@ -29,7 +29,10 @@ OF_MODULES = {
 ALLOWED = {
     "store": "the disk of a run, and every file that the package writes",
     "datasets": "reads data sets",
-    "graph/npz.py": "reads a graph that the caller names",
+    "graph/npz.py": "reads and writes a graph that the caller names",
+    "graph/tables.py": "reads tables that the caller names",
+    "graph/ogb.py": "reads a folder that the caller names",
+    "graph/formats.py": "reads what the caller names, to tell its format",
     "bench/cost.py": "a folder to save a run in while it is timed; asks for the peak of memory",
     "cli/arguments.py": "reads requests that the caller names",
     "cli/output.py": "writes to the null device once nobody reads the output",

@@ -173,9 +173,9 @@ class MissingExtraError(GraphEraserError, ImportError):
 class TrainingError(GraphEraserError):
     """One or more shards failed to train; ``failures`` maps each shard to its error."""
 
-    def __init__(self, failures: dict[int, BaseException]) -> None:
+    def __init__(self, failures: dict[int, BaseException], *, hint: str | None = None) -> None:
         lines = [f"  shard {shard}: {type(e).__name__}: {e}" for shard, e in failures.items()]
-        super().__init__("training failed:\n" + "\n".join(lines))
+        super().__init__("training failed:\n" + "\n".join(lines), hint=hint)
         self.failures = failures
 
 

@@ -2,13 +2,14 @@
 
 Every random number in the package is a function of (seed, stage, shard id, ...). Nothing depends
 on a global generator or on how many shards ran before, so removing one node or one shard leaves
-the random numbers of all others as they are.
+the random numbers of all others as they are. The one exception is `fresh_seed`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,14 @@ def derive(seed: int, *path: str | int) -> int:
     """A 64-bit seed for one place in the computation, e.g. ``derive(0, "train", 7)``."""
     text = json.dumps([int(seed), *path], separators=(",", ":"))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+
+def fresh_seed() -> int:
+    """A seed from the system's randomness, which nothing else tells; small enough for any JSON.
+
+    Only `unlearn(refresh=...)` asks for one, and the run records it.
+    """
+    return secrets.randbits(52)
 
 
 def generator(seed: int, *path: str | int) -> np.random.Generator:

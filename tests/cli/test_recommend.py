@@ -15,3 +15,12 @@ def test_recommend_ends_with_a_command_that_follows_its_advice() -> None:
     assert command.startswith(f"grapheraser fit demo --model {advice['model']}")
     assert ("--shards 4" in command) == (advice["num_shards"] == 4)
     assert "--epochs 2" in command
+
+
+def test_recommend_measures_the_graph_that_fit_would_see() -> None:
+    options = ("--model", "closed-form", "--split", "random", "--context", "all")
+    command = run("recommend", "demo", *options).stdout.strip().split("\n")[-1]
+    assert "--split random --context all" in command
+    done = run("recommend", "demo", "--model", "closed-form", "--context", "some")
+    assert "'context'" in done.stderr
+    assert "has no public split" in run("recommend", "demo", "--split", "public").stderr

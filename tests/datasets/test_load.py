@@ -85,7 +85,6 @@ def test_what_is_known_and_what_is_on_disk(tmp_path: Path) -> None:
             "has no public split. Those with one: cora, citeseer, pubmed",
         ),
         ("cs", {"split": "public"}, "has no public split"),
-        (Path("cora"), {"split": "public"}, "has no public split"),
         ("cora", {"split": "public", "split_seed": 3}, "'split_seed' of load_dataset"),
         ("demo", {"split": "80/20"}, "'split' of load_dataset"),
     ],
@@ -95,3 +94,25 @@ def test_a_split_that_there_is_not_is_refused(
 ) -> None:
     with pytest.raises(ParameterError, match=said):
         ge.load_dataset(name, **changes)
+
+
+def test_a_file_keeps_the_split_that_it_has(tmp_path: Path, small: ge.Graph) -> None:
+    path = tmp_path / "mine.npz"
+    small.to_npz(path)
+    for name, root in ((path, None), (str(path), None), ("mine", tmp_path)):
+        for split in ("auto", "public"):
+            graph = ge.load_dataset(name, root=root, split=split)
+            assert graph.test_nodes.tolist() == small.test_nodes.tolist()
+    drawn = ge.load_dataset(path, split="random", split_seed=3)
+    assert drawn == small.with_split(seed=3)
+    with pytest.raises(ParameterError, match="has one of its own"):
+        ge.load_dataset(path, split_seed=3)
+
+
+def test_a_file_without_a_split_gets_a_random_one(tmp_path: Path, small: ge.Graph) -> None:
+    path = tmp_path / "mine.npz"
+    plain = ge.Graph.from_arrays(small.x, small.edges.T, small.y, ids=small.ids)
+    plain.to_npz(path)
+    assert ge.load_dataset(path, split_seed=2) == plain.with_split(seed=2)
+    with pytest.raises(ParameterError, match="has no public split"):
+        ge.load_dataset(path, split="public")

@@ -32,7 +32,7 @@ def as_test_node(
     node = int(graph.ids[-1]) + 1
     edges = graph.ids[graph.edge_index].T
     new = np.array([(node, other) for other in near] + [(other, node) for other in near], int)
-    parts = {}
+    parts: dict[str, Any] = {}
     for name, old, given_ in (
         ("edge_weight", graph.edge_weight, weight),
         ("edge_attr", graph.edge_attr, attr),

@@ -6,6 +6,7 @@ import copy
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,27 @@ def test_a_copy_takes_requests_of_its_own(small: ge.Graph, copied: Any) -> None:
     other = copied(eraser)
     other.unlearn(ge.Nodes(small.train_nodes[:1]))
     assert (len(other.receipts_), len(eraser.receipts_)) == (1, 0)
+
+
+def test_scikit_learn_takes_it_for_what_the_readme_says(small: ge.Graph) -> None:
+    sklearn = pytest.importorskip("sklearn.base")
+    validation = pytest.importorskip("sklearn.utils.validation")
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    for name in ("get_params", "set_params", "clone", "is_classifier", "check_is_fitted"):
+        assert f"`{name}`" in readme
+    assert "`classes_`" in readme
+    eraser = ge.GraphEraser(num_shards=3, epochs=1)
+    copy = sklearn.clone(eraser.set_params(epochs=2))
+    assert copy.get_params() == eraser.get_params()
+    assert sklearn.is_classifier(copy)
+    with pytest.raises(ge.errors.NotFittedError):
+        _ = copy.classes_
+    copy.fit(small)
+    validation.check_is_fitted(copy)
+    assert copy.classes_.tolist() == [0, 1, 2]
+    posteriors = copy.predict_proba(small.ids)
+    assert posteriors.shape[1] == len(copy.classes_)
+    assert copy.predict(small.ids).tolist() == copy.classes_[posteriors.argmax(axis=1)].tolist()
 
 
 def test_scikit_learn_can_tell_whether_it_is_fitted(small: ge.Graph) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
-from grapheraser.errors import ParameterError
+from grapheraser.errors import ParameterError, UnknownNodeError
 from tests.strategies import small_graph
 
 
@@ -24,8 +24,12 @@ def test_fewer_nodes_than_shards_are_the_state_of_a_fresh_fit() -> None:
 def test_what_is_no_request_and_no_node_is_told() -> None:
     eraser = ge.GraphEraser(num_shards=2, epochs=1).fit(small_graph())
     for nothing in (np.array(5), np.array(None)):
-        with pytest.raises(ParameterError, match="a request must be"):
+        with pytest.raises(ParameterError, match="a change must be"):
             eraser.plan(nothing)  # type: ignore[arg-type]
-    for nobody in ([], [1, 2], None, "1"):
-        with pytest.raises(ParameterError, match="'node' of explain must be an int"):
+        with pytest.raises(ParameterError, match="a request must be"):
+            eraser.unlearn(nothing)  # type: ignore[arg-type]
+    for nobody in ([], [1, 2], None, True):
+        with pytest.raises(ParameterError, match="'node' of explain must be one node id"):
             eraser.explain(nobody)  # type: ignore[arg-type]
+    with pytest.raises(UnknownNodeError, match="node '1' is not in the graph"):
+        eraser.explain("1")

@@ -9,9 +9,9 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.errors import EmptyEnsembleError, GraphError, InputError, UnknownNodeError
-from grapheraser.graph import GraphChange
+from grapheraser.graph import GraphChange, Request
 from tests.property.test_refusals import same_objects
-from tests.strategies import small_graph, with_edge_values
+from tests.strategies import small_graph, with_edge_values, with_names
 
 MIXED = small_graph(4, split="mixed")
 
@@ -27,13 +27,12 @@ def rows(count: int, columns: int = 12) -> Any:
 def test_one_batch_retrains_each_touched_shard_once(small: ge.Graph) -> None:
     eraser = fitted(small, partition="random")
     first, second = (eraser.partition_.members(shard) for shard in (0, 1))
-    plan = eraser.plan(
-        changes := [
-            ge.Nodes(first[:1]),
-            ge.SetFeatures(first[1:2], rows(1)),
-            ge.SetLabels(second[:2], [0, 1]),
-        ]
-    )
+    changes: list[GraphChange] = [
+        ge.Nodes(first[:1]),
+        ge.SetFeatures(first[1:2], rows(1)),
+        ge.SetLabels(second[:2], [0, 1]),
+    ]
+    plan = eraser.plan(changes)
     assert not eraser.receipts_, "a plan does nothing"
     receipt = eraser.update(changes)
     assert receipt.retrained == plan.retrain == (0, 1)
@@ -120,6 +119,30 @@ def test_insert_connects_both_ways_where_edges_have_directions() -> None:
     assert eraser.verify().identical
 
 
+def test_nodes_go_by_names_and_masks(small: ge.Graph) -> None:
+    graph = with_names(small)
+    names = graph.names_of(graph.ids)
+    eraser = fitted(graph)
+    a, b, c = names[:3]
+    mask = np.arange(graph.num_nodes) == graph.num_nodes - 1
+    eraser.update(
+        [
+            ge.AddNodes(["eve", "bob"], rows(2), [0, -1], [("eve", "bob"), ("eve", a)]),
+            ge.SetLabels([b], [2]),
+            ge.SetFeatures([c], rows(1)),
+            ge.Nodes(mask),
+        ]
+    )
+    after = eraser.graph_
+    assert sorted(after.names_of(after.neighbours("eve"))) == sorted([a, "bob"])
+    assert after.labels([b, "eve", "bob"]).tolist() == [2, 0, -1]
+    assert not after.contains([names[-1]])[0]
+    assert eraser.verify().identical
+    assert eraser.predict_new(rows(1), [["eve", a]]).shape == (1,)
+    with pytest.raises(GraphError, match=r"'eve'.* in the graph already"):
+        eraser.update(ge.AddNodes(["eve", "bob"], rows(2)))
+
+
 def test_a_receipt_after_many_additions_says_how_nodes_were_placed(small: ge.Graph) -> None:
     by_id, by_edges = fitted(small), fitted(small, partition="random")
     new = ge.AddNodes([1000, 1001], rows(2), [0, 1], [(1000, 1001), (1000, int(small.ids[0]))])
@@ -178,7 +201,7 @@ def test_the_last_labels_may_go_where_others_come(small: ge.Graph) -> None:
 def test_skipped_ids_reach_the_caller_alone(small: ge.Graph) -> None:
     eraser = fitted(small)
     there = small.train_nodes[:4]
-    request = [ge.Nodes([*there, 998, 999]), ge.Labels([997])]
+    request: list[Request] = [ge.Nodes([*there, 998, 999]), ge.Labels([997])]
     with pytest.raises(UnknownNodeError) as caught:
         eraser.unlearn(request)
     assert caught.value.ids == (997, 998, 999)

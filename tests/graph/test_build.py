@@ -47,8 +47,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "too many labels": ({"y": [0, 1, 0, 1]}, r"match the 3 feature rows \(found 4\)"),
     "label above the classes": ({"num_classes": 2, "y": [0, 1, 2]}, r"in \[0, 1\].*\(found 2\)"),
     "label below -1": ({"y": [0, 1, -2]}, r"\(found -2\)"),
-    "labels as floats": ({"y": [0.0, 1.0, 0.0]}, "integer array .found 1-d, dtype float64"),
-    "labels one-hot": ({"y": np.eye(3, dtype=int)}, "flat integer array .found 2-d"),
+    "labels as floats": ({"y": [0.0, 1.0, 0.0]}, "integer array .found dtype float64"),
+    "labels one-hot": (
+        {"y": np.eye(3, dtype=int)},
+        "integer array .found shape .3, 3., several",
+    ),
     "too few ids": ({"ids": [0, 1]}, r"3 rows \(found 2 ids\)"),
     "negative id": ({"ids": [-1, 1, 2], "edge_index": [[], []]}, r"non-negative \(found -1\)"),
     "id twice": ({"ids": [1, 1, 2], "edge_index": [[], []]}, r"unique \(found 1 twice\)"),
@@ -86,7 +89,7 @@ def test_each_kind_of_bad_input_has_its_own_error(case: str) -> None:
 
 
 def test_ids_that_are_not_integers_are_refused() -> None:
-    with pytest.raises(ParameterError, match=r"integers\. Got dtype float64"):
+    with pytest.raises(ParameterError, match=r"integers, or names\. Got 0.0 \(dtype float64\)"):
         build(ids=[0.0, 1.0, 2.0])
 
 

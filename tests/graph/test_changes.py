@@ -19,7 +19,7 @@ from grapheraser.errors import (
     UnknownEdgeError,
     UnknownNodeError,
 )
-from grapheraser.graph import GraphChange, edit_of
+from grapheraser.graph import GraphChange, Request, coalesce, edit_of
 from grapheraser.graph.directory import Directory
 from grapheraser.graph.merkle import MerkleTree
 from grapheraser.graph.roles import SHARDED_ROLES
@@ -359,35 +359,31 @@ def test_an_error_names_all_that_is_unknown(small: ge.Graph) -> None:
 
 @given(small_graphs(), st.integers(0, 99))
 def test_what_is_not_there_can_be_skipped(graph: ge.Graph, seed: int) -> None:
-    from grapheraser.graph import coalesce
-
     rng = np.random.default_rng(seed)
     bare = graph.ids[np.diff(graph.x.indptr) == 0]
     unlabelled = graph.ids[graph.y == -1]
     nodes, pairs = rng.choice(graph.ids, size=3), rng.choice(graph.ids, size=(8, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     has = graph.has_edges(pairs)
-    request = [
+    request: list[Request] = [
         ge.Nodes([*nodes, 998, 999]),
         ge.Edges([*pairs, (998, 1001)]),
         ge.Features([*bare, 1000]),
         ge.Labels([*unlabelled, 1000]),
     ]
     removal = coalesce(graph, request, missing="skip")
-    expected = [ge.Nodes([998, 999]), ge.Edges([*pairs[~has], (998, 1001)])]
+    expected: list[Request] = [ge.Nodes([998, 999]), ge.Edges([*pairs[~has], (998, 1001)])]
     expected += [ge.Features([*np.setdiff1d(bare, nodes), 1000])]
     expected += [ge.Labels([*np.setdiff1d(unlabelled, nodes), 1000])]
     assert removal.skipped == tuple(expected)
     assert removal.num_skipped == sum(
         len(part.pairs if isinstance(part, ge.Edges) else part.ids) for part in expected
     )
-    there = [ge.Nodes(nodes), *([ge.Edges(pairs[has])] if has.any() else ())]
+    there: list[Request] = [ge.Nodes(nodes), *([ge.Edges(pairs[has])] if has.any() else ())]
     assert graph.without(removal) == graph.without(there)
 
 
 def test_skipping_everything_leaves_nothing_to_do(small: ge.Graph) -> None:
-    from grapheraser.graph import coalesce
-
     with pytest.raises(NothingToForgetError, match="nothing of what the request names"):
         coalesce(small, ge.Nodes([998, 999]), missing="skip")
     with pytest.raises(ParameterError, match="'missing' of unlearn"):

@@ -294,7 +294,7 @@ NEW: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "id taken": ({"node": None}, GraphError, "in the graph already"),
     "negative id": ({"node": -1}, GraphError, "non-negative"),
     "several ids": ({"node": [1000, 1001]}, ParameterError, "one node id"),
-    "id beyond int64": ({"node": 2**63}, ParameterError, "below 2"),
+    "id beyond int64": ({"node": 2**63}, ParameterError, "64-bit"),
     "short row": ({"features": [1.0]}, GraphError, r"the 12 columns of the graph \(found 1\)"),
     "NaN": ({"features": [np.nan] * 12}, GraphError, "finite"),
     "class out of range": ({"label": 3}, GraphError, r"\(found 3\)"),

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import grapheraser as ge
 from grapheraser.errors import GraphError
+from tests.graph.oracle import plain
+from tests.strategies import called, small_graph, with_names
 
 
 def fields() -> dict[str, Any]:
@@ -122,3 +124,79 @@ def test_what_edges_carry_is_read_too(tmp_path: Path) -> None:
         ge.Graph.from_npz(write(tmp_path, edge_weight=np.ones(3)))
     with pytest.raises(GraphError, match="'directed' must be a single 0 or 1"):
         ge.Graph.from_npz(write(tmp_path, directed=np.array([1, 1])))
+
+
+def variants() -> dict[str, ge.Graph]:
+    """Graphs with everything that there is to keep."""
+    base = small_graph(split="mixed")
+    rng = np.random.default_rng(0)
+    m = base.num_edges
+    carried: dict[str, Any] = {"edge_weight": rng.random(m), "edge_attr": rng.normal(size=(m, 2))}
+    roles: dict[str, Any] = {"train": base.train_nodes, "test": base.test_nodes}
+    roles["validation"] = base.validation_nodes
+    ids: dict[str, Any] = {"ids": base.ids, "num_classes": 9}
+    arguments: Any = (base.x, base.edges.T, base.y)
+    dense = rng.normal(size=(base.num_nodes, 3))
+    words = np.array(["Ärger", "b", "c"], dtype=object)[base.y]
+    directed: Any = {**carried, **roles, **ids, "directed": True}
+    made: Any = ge.Graph.from_arrays
+    return {
+        "plain": base,
+        "weighted": made(*arguments, **carried, **ids, each_edge_once=True),
+        "directed": made(*arguments, **directed),
+        "dense": made(dense, *arguments[1:], **roles, **ids),
+        "named": with_names(base).without(ge.Nodes([called(base.ids[0])])),
+        "words": made(*arguments[:2], words, ids=base.ids),
+        "no edges": ge.Graph.from_arrays(np.eye(3), [[], []], [0, -1, 1]),
+    }
+
+
+@pytest.mark.parametrize("kind", variants())
+def test_what_is_written_is_read_back(tmp_path: Path, kind: str) -> None:
+    graph = variants()[kind]
+    graph.to_npz(tmp_path / "mine.npz")
+    again = ge.Graph.from_npz(tmp_path / "mine.npz")
+    assert again == graph
+    assert plain(again) == plain(graph)
+    assert again.num_classes == graph.num_classes
+    assert again.role.tolist() == graph.role.tolist()
+    assert again.class_names == graph.class_names
+    assert again.pages.dense == graph.pages.dense
+    assert (again.names is None) == (graph.names is None)
+    assert again.names_of(again.ids).tolist() == graph.names_of(graph.ids).tolist()
+    again.to_npz(tmp_path / "twice.npz")
+    assert (tmp_path / "twice.npz").read_bytes() == (tmp_path / "mine.npz").read_bytes()
+
+
+MORE: dict[str, tuple[dict[str, Any], str]] = {
+    "a role that there is not": ({"role": np.array([0, 1, 7])}, "'role' must be 0, 1, 2 or 3"),
+    "roles of others": ({"role": np.array([0, 1])}, "'role' must be"),
+    "ids of others": ({"ids": np.array([4, 5])}, "3 rows"),
+    "names without places": ({"names": np.zeros(3, np.uint8)}, "'names' must be bytes"),
+    "names out of place": (
+        {"names": np.zeros(3, np.uint8), "names_indptr": np.array([0, 2, 1, 3])},
+        "must be ascending",
+    ),
+    "names that are no text": (
+        {"names": np.full(3, 255, np.uint8), "names_indptr": np.array([0, 1, 2, 3])},
+        "can't decode",
+    ),
+    "ids and names": (
+        {"names": np.zeros(0, np.uint8), "names_indptr": np.zeros(1, int), "ids": np.arange(3)},
+        "not both",
+    ),
+    "classes of none": ({"num_classes": np.array([1])}, "labels must be in"),
+    "many numbers of classes": ({"num_classes": np.array([2, 3])}, "a single number"),
+}
+
+
+@pytest.mark.parametrize("case", MORE)
+def test_malformed_nodes_and_classes_are_errors(tmp_path: Path, case: str) -> None:
+    changes, message = MORE[case]
+    with pytest.raises(GraphError, match=message):
+        ge.Graph.from_npz(write(tmp_path, **changes))
+
+
+def test_a_key_that_is_not_known_is_warned_about(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"keys \['node_year'\] are not used"):
+        ge.Graph.from_npz(write(tmp_path, node_year=np.arange(3)))

@@ -122,6 +122,26 @@ def test_updated_equals_fitted_afresh_where_edges_carry_something(
     check_a_sequence(eraser, graph, data)
 
 
+@pytest.mark.parametrize(
+    ("model", "engine", "options"),
+    [
+        ("gcn", "pyg", {"layers": 3}),
+        ("sage", "pyg", {"layers": 1, "class_weights": "balanced"}),
+        ("gcn", "pyg", {"early_stopping": ge.EarlyStopping(patience=1, share=0.3)}),
+    ],
+)
+@settings(max_examples=4)
+@given(st.data())
+def test_updated_equals_fitted_afresh_however_shards_are_trained(
+    model: str, engine: str, options: dict[str, Any], data: st.DataObject
+) -> None:
+    graph, context = data.draw(small_graphs()), data.draw(st.sampled_from(list(SHARDED_ROLES)))
+    aggregation = data.draw(st.sampled_from(list(AGGREGATORS)))
+    training = ge.Training(epochs=3, **options)
+    parts = {"aggregation": aggregation, "context": context, "training": training, "epochs": None}
+    check_a_sequence(eraser_of(model, engine, **parts).fit(graph), graph, data)
+
+
 @pytest.mark.parametrize("model", ["gcn", *CLOSED_FORM])
 @settings(max_examples=3)
 @given(st.data())

@@ -10,8 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.checks import whole
 from grapheraser.graph import Graph
+from grapheraser.graph.ids import one_id
 from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.seeding import derive
@@ -54,8 +54,9 @@ class Ensemble:
     @property
     def hops(self) -> int:
         """How many rings are gathered: as far as routes look, or a built-in model further."""
-        ours = not isinstance(self.model, CustomModel)
-        return max(ROUTE_HOPS, self.model.hops) if ours else ROUTE_HOPS
+        if isinstance(self.model, CustomModel):
+            return ROUTE_HOPS
+        return max(ROUTE_HOPS, self.model.hops)
 
     @property
     def shard_ids(self) -> tuple[int, ...]:
@@ -162,13 +163,13 @@ class Explanation:
     """Who decided about a node.
 
     Attributes:
-        node: its id.
+        node: its id, or its name where nodes have names.
         label: the class that the ensemble decided for.
         members: heaviest first; members without any weight are left out.
         why: how the weights came about, in words.
     """
 
-    node: int
+    node: int | str
     label: int
     members: tuple[Say, ...]
     why: str
@@ -217,9 +218,9 @@ class BoundAggregator:
         """What a receipt should say about what was learned."""
         return self.fitted.notes
 
-    def explain(self, node: int) -> Explanation:
+    def explain(self, node: int | str) -> Explanation:
         """Which members decide about one node, with what weight."""
-        node = whole("node", "explain", node)
+        node = one_id(node, "node", "explain")
         (position,) = self.ensemble.graph.positions([node])
         return self.fitted.explain(self.ensemble, int(position))
 

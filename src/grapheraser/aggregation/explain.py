@@ -40,5 +40,6 @@ def explanation(
 ) -> Explanation:
     """The heaviest first; equals in the order given."""
     ordered = sorted(says, key=lambda item: -item.weight)
-    (node,) = ensemble.graph.ids_at(np.array([position])).tolist()
+    graph = ensemble.graph
+    (node,) = graph.names_of(graph.ids_at(np.array([position])))
     return Explanation(node, label, tuple(ordered), why)

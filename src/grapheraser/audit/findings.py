@@ -37,6 +37,9 @@ def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
         "forgetting": _forgetting,
         "membership": _membership,
         "edges": _edges,
+        "inversion": _inversion,
+        "reconstruction": _reconstruction,
+        "challenge": _challenge,
         "partition": _partition,
         "links": _links,
     }
@@ -59,6 +62,9 @@ _QUESTIONS = {
     "forgetting": "Can the model as it is now be used to tell who was forgotten?",
     "membership": "Can someone who kept answers from before a deletion tell who was deleted?",
     "edges": "Can they tell the same about edges?",
+    "inversion": "Can forgotten edges be recovered from the answers of the model as it is now?",
+    "reconstruction": "Can someone who sees both versions reconstruct a forgotten node?",
+    "challenge": "Can a client tell this provider from one who only pretends to forget?",
     "partition": "Does the partition into shards remember what was deleted?",
     "links": "Does the model still suggest edges because it once saw them?",
 }
@@ -151,7 +157,8 @@ def _membership(section: Mapping[str, Any]) -> Finding:
     names = {
         "kept": "for forgetting as this run does it",
         "kept, batches": "for the same",
-        "kept, reseeded": "if the touched shards are retrained from new seeds",
+        "kept, reseeded": "with refresh='touched'",
+        "refreshed": "with refresh='all'",
         "recut": "if everything is partitioned and retrained from the same seed",
         "recut, reseeded": "if everything is partitioned and retrained from a new seed",
     }
@@ -166,7 +173,8 @@ def _membership(section: Mapping[str, Any]) -> Finding:
         meaning = (
             "Yes, better than chance. Retraining from the same seed makes the proof possible, and "
             "makes the two versions differ by the deleted record alone. Whoever can ask both "
-            "versions in detail can see that. Say less: what that gains is measured below."
+            "versions in detail can see that. Say less: what that gains is measured below; so is "
+            "what fresh seeds gain (`refresh`), which is little while closed-form members answer."
         )
         return Finding(_QUESTIONS["membership"], LEAK, measured, meaning)
     meaning = "Not better than chance, as far as this many requests can tell."
@@ -192,6 +200,67 @@ def _edges(section: Mapping[str, Any]) -> Finding:
         meaning += " Whoever kept answers from before can see which edge went."
         return Finding(_QUESTIONS["edges"], LEAK, measured, meaning)
     return Finding(_QUESTIONS["edges"], NOTED, measured, meaning)
+
+
+def _inversion(section: Mapping[str, Any]) -> Finding:
+    cheats = "; ".join(f"{auc_text(r)} of one who {who}" for who, r in section["cheats"].items())
+    same = "the same answers, bit for bit" if section["same"] else "other answers"
+    measured = (
+        f"Telling {plural(section['candidates'], 'forgotten edge')} from pairs that never had one "
+        f"by likeness, confidence and its trend: {auc_text(section['after'])} by the answers of "
+        f"this run, {auc_text(section['never'])} by those of a run that was fitted without them, "
+        f"which gave {same}; by those of providers who only pretend, {cheats}."
+    )
+    if not section["same"] and _clearly_above(section["after"], section["never"]):
+        meaning = "Yes, more than from a run that never had them: the kept partition tells it."
+        return Finding(_QUESTIONS["inversion"], LEAK, measured, meaning)
+    meaning = (
+        "No more than from a run that never had them. Neighbours are alike, so a likely edge can "
+        "be guessed, forgotten or not."
+    )
+    return Finding(_QUESTIONS["inversion"], NOTED, measured, meaning)
+
+
+def _reconstruction(section: Mapping[str, Any]) -> Finding:
+    parts = [
+        f"for nodes {name}, its links {auc_text(section['links'][name])} and its features "
+        f"{auc_text(section['features'][name])}"
+        for name in section["links"]
+    ]
+    measured = f"By how far answers about others moved: {'; '.join(parts)}."
+    figures = [*section["links"].values(), *section["features"].values()]
+    if any(figure["low"] > 0.5 for figure in figures):
+        meaning = (
+            "Yes, better than chance: where only one node has left, only what it had moves. "
+            "Neither version shows it alone. Don't let anyone ask both in detail."
+        )
+        return Finding(_QUESTIONS["reconstruction"], LEAK, measured, meaning)
+    meaning = "Not better than chance, as far as this many requests can tell."
+    return Finding(_QUESTIONS["reconstruction"], NOTED, measured, meaning)
+
+
+def _challenge(section: Mapping[str, Any]) -> Finding:
+    own = section["providers"]["honest"]
+    cheats = "; ".join(
+        f"one who {who} leaves {seen['planted']:.0%}"
+        for who, seen in section["providers"].items()
+        if who != "honest"
+    )
+    bits = "the very bits from before" if own["same"] else "other bits than before"
+    measured = (
+        f"{plural(section['edges'], 'edge')} planted at {plural(section['tokens'], 'token')} and "
+        f"forgotten: this run leaves {own['planted']:.0%} of the tokens turned, with {bits}; "
+        f"{cheats}."
+    )
+    if section["data_free"] and not own["same"]:
+        meaning = "Planted and forgotten is not what it was before."
+        return Finding(_QUESTIONS["challenge"], FAILED, measured, meaning)
+    missed = [who for who, caught in section["caught"].items() if not caught]
+    if missed:
+        meaning = f"Not every pretender is caught this way: not one who {listed(missed)}."
+        return Finding(_QUESTIONS["challenge"], NOTED, measured, meaning)
+    meaning = "Yes: every pretender is caught, and this run returns to where it was."
+    return Finding(_QUESTIONS["challenge"], PASSED, measured, meaning)
 
 
 def _partition(section: Mapping[str, Any]) -> Finding:

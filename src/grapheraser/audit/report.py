@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,22 @@ from typing import Any
 import numpy as np
 
 from grapheraser import checks
+from grapheraser.audit.attacks.asking import state_of
+from grapheraser.audit.attacks.challenge import challenge_edges
 from grapheraser.audit.attacks.edges import edge_attack
+from grapheraser.audit.attacks.inversion import inversion_attack
 from grapheraser.audit.attacks.links import link_attack
 from grapheraser.audit.attacks.lira import lira
 from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.partition_leak import partition_leak
 from grapheraser.audit.attacks.planted import plant_and_forget
+from grapheraser.audit.attacks.reconstruction import reconstruction_attack
 from grapheraser.audit.attacks.shadow import (
     KEPT,
     KEPT_RESEEDED,
     RECUT,
     RECUT_RESEEDED,
+    REFRESHED,
     SCENARIOS,
     Observations,
     fitted,
@@ -102,6 +107,7 @@ def audit_run(
     seed: int = 0,
     say: Say = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
+    own: Mapping[str, Any] | None = None,
 ) -> AuditReport:
     """Audit the run in a folder; nothing in it is changed.
 
@@ -112,10 +118,12 @@ def audit_run(
         seed: of everything that the auditor draws.
         say: told what is being done.
         clock: what tells the time.
+        own: parts of the user's own that the run was fitted with, as `GraphEraser.load` takes
+            them.
     """
     minutes = checks.real("minutes", "audit", minutes, above=0)
     budget = Budget(60 * minutes, clock)
-    eraser = load_eraser(path)
+    eraser = load_eraser(path, **(own or {}))
     sections: dict[str, dict[str, Any]] = {}
     say("retraining from what is left, comparing bit for bit")
     sections["verification"] = eraser.verify().to_dict()
@@ -143,6 +151,9 @@ def _attack(work: _Work, sections: dict[str, dict[str, Any]], say: Say) -> None:
     # (section, words, step, how many times the whole run is trained at the least)
     steps: list[tuple[str, str, Callable[[], dict[str, Any]], int]] = [
         ("planted", "planting a class and forgetting it", work.planted, 3),
+        ("inversion", "attacking: recovering forgotten edges", work.inversion, 3),
+        ("reconstruction", "attacking: reconstructing forgotten nodes", work.reconstruction, 2),
+        ("challenge", "challenging with planted edges", work.challenge, 4),
         ("forgetting", "attacking: the model as it is now", work.forgetting, 10),
         ("edges", "attacking: edges", work.edges, 9),
         ("partition", "attacking: the partition into shards", work.partition, 0),
@@ -192,17 +203,18 @@ class _Work:
         everything is retrained for each, several nodes may have to share a request.
         """
         budget = self.budget.share(0.45)
-        # Two runs are asked in every scenario; in two of them each request is a whole fit.
-        fits = 2 * 2 * _REQUESTS * self.one_fit
+        # Two runs are asked in every scenario; in three of them each request is a whole fit.
+        fits = 3 * 2 * _REQUESTS * self.one_fit
         batch = 1 if fits < budget.left else 5 if fits / 5 < budget.left else 10
         plan = {KEPT: (KEPT, 1), KEPT_RESEEDED: (KEPT_RESEEDED, 1)}
         if batch > 1:
             plan[f"{KEPT}, batches"] = (KEPT, batch)
-        plan |= {RECUT: (RECUT, batch), RECUT_RESEEDED: (RECUT_RESEEDED, batch)}
+        plan |= {how: (how, batch) for how in (REFRESHED, RECUT, RECUT_RESEEDED)}
         own = self._own_run()
         results: dict[str, dict[str, Any]] = {}
         for number, (name, (how, count)) in enumerate(plan.items()):
-            if how == RECUT and self.eraser.partition_.data_free:
+            reseeded = bool(state_of(self.eraser).seeds)
+            if how == RECUT and self.eraser.partition_.data_free and not reseeded:
                 # Partitioned and retrained it is the same run, bit for bit, as the proof has shown.
                 results[name] = {**results[KEPT], "words": f"{SCENARIOS[RECUT]}, the same run"}
                 continue
@@ -279,6 +291,18 @@ class _Work:
             self.eraser, self.eraser.graph_, seed=self.seed, budget=self.budget.share(0.35)
         )
         return result.to_dict()
+
+    def inversion(self) -> dict[str, Any]:
+        return inversion_attack(self.eraser, self.eraser.graph_, seed=self.seed).to_dict()
+
+    def reconstruction(self) -> dict[str, Any]:
+        result = reconstruction_attack(
+            self.eraser, self.eraser.graph_, seed=self.seed, budget=self.budget.share(0.1)
+        )
+        return result.to_dict()
+
+    def challenge(self) -> dict[str, Any]:
+        return challenge_edges(self.eraser, self.eraser.graph_, seed=self.seed).to_dict()
 
     def forgetting(self) -> dict[str, Any]:
         result = lira(

@@ -106,6 +106,18 @@ def rates(
     )
 
 
+def mean_interval(
+    values: NDArray[np.floating], *, seed: int = 0, resamples: int = 400, confidence: float = 0.95
+) -> Interval:
+    """The mean of some figures, with a percentile interval of a bootstrap over them."""
+    rng = generator(seed, "audit", "bootstrap", "mean")
+    value = float(np.mean(values))
+    drawn = [float(rng.choice(values, size=len(values)).mean()) for _ in range(resamples)]
+    tail = (1 - confidence) / 2
+    low, high = np.quantile([value, *drawn], [tail, 1 - tail])
+    return Interval(value, float(low), float(high))
+
+
 def adjusted_rand_index(a: NDArray[np.integer], b: NDArray[np.integer]) -> float:
     """Agreement of two labellings of the same things: 1 is the same partition, 0 is chance."""
     table = np.zeros((int(a.max()) + 1, int(b.max()) + 1))

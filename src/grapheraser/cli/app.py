@@ -17,6 +17,7 @@ from grapheraser.cli import (
     evaluate,
     experiment,
     fit,
+    import_graph,
     partition,
     predict,
     rank,
@@ -39,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _VERBS = (
-    *(demo, datasets, recommend, fit, predict, rank, evaluate),
+    *(demo, datasets, import_graph, recommend, fit, predict, rank, evaluate),
     *(unlearn, update, reshard, verify, audit, partition, warmup, bench),
 )
 for verb in _VERBS:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json, print_table, say
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration, plural
 
@@ -28,6 +29,7 @@ def run(
         typer.Option(help="File of forgotten nodes, edges and feature rows to search for."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Verify, search and attack a run, and write a report."""
@@ -43,7 +45,9 @@ def run(
             hint="choose another --out.",
         )
     sought = None if forgotten is None else Forgotten.read(forgotten)
-    report = audit_run(path, minutes=minutes, forgotten=sought, seed=seed, say=say)
+    report = audit_run(
+        path, minutes=minutes, forgotten=sought, seed=seed, say=say, own=own_parts(path, trust)
+    )
     content = report.to_dict()
     page, data = folder / "index.html", folder / "audit.json"
     write_text(page, audit_page(content))

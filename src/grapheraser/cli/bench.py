@@ -24,6 +24,7 @@ BENCHMARKS = {
     "modules": "predictions of a user's own module against one pass through PyG",
     "cuda": "the CUDA engine against the PyG loop on one GPU",
     "leaks": "what each part of the ensemble gives away to four attacks",
+    "refresh": "who was forgotten, both versions in sight, with each policy of fresh seeds",
     "links": "AUC of closed-form links against tuned GNN encoders from scratch, six graphs",
     "links-cost": "requests, predictions and rankings of closed-form links",
     "public": "F1 on the published splits, with few labels, against the PyG loop",

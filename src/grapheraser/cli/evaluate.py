@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from grapheraser.cli.arguments import read_pairs
 from grapheraser.cli.output import JsonOption, print_json
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.reports.wording import duration
 
@@ -19,26 +21,28 @@ NAME = "evaluate"
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     pairs: Annotated[
-        Path | None,
+        str,
         typer.Option(
-            help="Of a link run: file of pairs, one per line: 3,17,1 (1: a link, 0: none)."
+            help="Of a link run: file of pairs (- for stdin), one per line: 3,17,1 "
+            "(1: a link, 0: none)."
         ),
-    ] = None,
+    ] = "",
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print the micro F1 on the remaining test nodes; of a link run, the AUC on given pairs."""
     from grapheraser.eraser import GraphEraser
     from grapheraser.links.loading import is_link_run
 
-    if pairs is not None:
-        _evaluate_links(path, pairs, as_json=json)
+    if pairs:
+        _evaluate_links(path, pairs, trust, as_json=json)
         return
     if is_link_run(path):
         raise ParameterError(
             f"{path}: a link run has no test edges of its own.",
             hint="bring pairs: --pairs FILE, one per line: 3,17,1 (1: a link, 0: none).",
         )
-    eraser = GraphEraser.load(path)
+    eraser = GraphEraser.load(path, **own_parts(path, trust))
     nodes = eraser.graph_.labelled_test_nodes
     if len(nodes) == 0:
         raise GraphError(f"{path}: the run's graph has no test nodes with a label.")
@@ -62,11 +66,12 @@ def run(
     print(f"test F1   {f1:.4f} on {len(nodes):,} nodes, in {duration(seconds)}")
 
 
-def _evaluate_links(path: Path, file: Path, *, as_json: bool) -> None:
+def _evaluate_links(path: Path, file: str, trust: Sequence[str] | None, *, as_json: bool) -> None:
     from grapheraser.links import LinkEraser
 
-    pairs, labels = read_pairs(file)
-    score = LinkEraser.load(path).score(pairs, labels)
+    eraser = LinkEraser.load(path, **own_parts(path, trust))
+    pairs, labels = read_pairs(file, named=eraser.graph_.named)
+    score = eraser.score(pairs, labels)
     if as_json:
         print_json({"run": str(path), **score.to_dict()})
         return

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grapheraser.cli.fit_links import fit_links
+from grapheraser.cli.options import ContextOption, SplitOption, SplitSeedOption
 from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.cli.own import own_function, own_model
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration, plural
 
 if TYPE_CHECKING:
     from grapheraser.kernels.compiled import Compilation
+    from grapheraser.training import Training
 
 NAME = "fit"
 
@@ -23,7 +26,12 @@ NAME = "fit"
 def run(
     dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
     out: Annotated[Path, typer.Option("--out", help="Folder of the run.")],
-    model: Annotated[str, typer.Option(help="gcn, sage, gat, gin, mlp, or NAME:paper.")] = "gcn",
+    model: Annotated[
+        str,
+        typer.Option(
+            help="gcn, sage, gat, gin, mlp, NAME:paper, or package.module:Class of your own."
+        ),
+    ] = "gcn",
     partition: Annotated[str, typer.Option(help="Partition method, or auto.")] = "hash",
     shards: Annotated[
         int | None, typer.Option(help="Number of shards; default: the paper's k, else 20.")
@@ -57,16 +65,33 @@ def run(
     shards_asked: Annotated[
         int, typer.Option(help="Shards that are asked about a node, with routed.")
     ] = 8,
-    epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
+    epochs: Annotated[
+        int | None, typer.Option(help="Training epochs per shard.", show_default="100")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of the optimizer.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Of the optimizer.")] = None,
+    optimizer: Annotated[
+        str | None,
+        typer.Option(help="adam, adamw, sgd, or package.module:function of your own."),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(help="cross_entropy, nll, or package.module:function of your own."),
+    ] = None,
+    class_weights: Annotated[
+        str | None, typer.Option(help="balanced, one weight per class (1,2.5,1), or 0:2,3:0.5.")
+    ] = None,
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(help="Stop after so many epochs without a better loss on held-out nodes."),
+    ] = None,
+    layers: Annotated[int | None, typer.Option(help="Layers of a built-in model.")] = None,
+    hidden: Annotated[int | None, typer.Option(help="Width of its hidden layers.")] = None,
+    dropout: Annotated[float | None, typer.Option(help="Dropout of its hidden units.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    split: Annotated[
-        str, typer.Option(help="random (80/20) or public, the published one.")
-    ] = "random",
-    split_seed: Annotated[int, typer.Option(help="Seed of the random split.")] = 0,
-    context: Annotated[
-        str,
-        typer.Option(help="Nodes in shards beside training nodes: none, unlabelled or all."),
-    ] = "unlabelled",
+    split: SplitOption = "auto",
+    split_seed: SplitSeedOption = 0,
+    context: ContextOption = "unlabelled",
     device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",
     executor: Annotated[str, typer.Option(help="local or process.")] = "local",
     engine: Annotated[str, typer.Option(help="auto, pyg, cpu or cuda.")] = "auto",
@@ -81,8 +106,9 @@ def run(
     """Partition a graph, train its shards and save the run."""
     if task == "links":
         _refuse(locals(), _OF_NODES)
-        options = {"model": model, "partition": partition, "epochs": epochs, "device": device}
+        options = {"model": own_model(model), "partition": partition, "device": device}
         options |= {} if shards is None else {"num_shards": shards}
+        options |= {} if epochs is None else {"epochs": epochs}
         options |= {"members": members or "closed-form", "sample": _sample(sample)}
         options |= {"sides": _sides(sides), "seed": seed, "executor": executor}
         fit_links(dataset, out, options, replace=replace, as_json=json)
@@ -104,7 +130,7 @@ def run(
     for note in graph.notes:
         say(f"note: {note}")
     eraser = GraphEraser(
-        model=model,
+        model=own_model(model),
         partition=partition,
         num_shards=default_shards(dataset) if shards is None else shards,
         aggregation=aggregation,
@@ -121,6 +147,17 @@ def run(
         halo=halo,
         shards_asked=shards_asked,
         context=context,
+        training=_training(
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            optimizer=optimizer,
+            loss=loss,
+            class_weights=class_weights,
+            early_stopping=early_stopping,
+            layers=layers,
+            hidden=hidden,
+            dropout=dropout,
+        ),
     )
     warm_up_for(resolve(eraser.get_params()), graph)
     warm, started = compilations(), time.perf_counter()
@@ -174,6 +211,15 @@ _OF_NODES = {
     "gamma": 0.0,
     "delta": None,
     "split_seed": 0,
+    "learning_rate": None,
+    "weight_decay": None,
+    "optimizer": None,
+    "loss": None,
+    "class_weights": None,
+    "early_stopping": None,
+    "layers": None,
+    "hidden": None,
+    "dropout": None,
 }
 
 
@@ -181,6 +227,30 @@ def _refuse(given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
     for name, value in usual.items():
         if given[name] != value:
             raise ParameterError(f"--{name.replace('_', '-')} has no part in --task links.")
+
+
+def _training(**given: Any) -> Training | None:
+    """What was said about training; None where nothing was."""
+    from grapheraser.training import Training
+
+    said = {name: value for name, value in given.items() if value is not None}
+    for name in ("optimizer", "loss"):
+        if name in said:
+            said[name] = own_function(said[name], f"--{name}")
+    if "class_weights" in said:
+        said["class_weights"] = _class_weights(said["class_weights"])
+    return Training(**said) if said else None
+
+
+def _class_weights(text: str) -> Any:
+    """Read ``1,2.5,1`` and ``0:2,3:0.5``; leave words to the library."""
+    try:
+        if ":" in text:
+            pairs = [part.split(":") for part in text.split(",")]
+            return {int(label): float(weight) for label, weight in pairs}
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        return text
 
 
 def _sides(text: str) -> str | int | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from grapheraser.cli.options import ContextOption, SplitOption, SplitSeedOption
 from grapheraser.cli.output import JsonOption, print_json
 from grapheraser.reports.wording import duration
 
@@ -21,7 +22,9 @@ def run(
         int | None, typer.Option(help="Number of shards; default: the paper's k, else 20.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the partition.")] = 0,
-    split_seed: Annotated[int, typer.Option(help="Seed of the train/test split.")] = 0,
+    split: SplitOption = "auto",
+    split_seed: SplitSeedOption = 0,
+    context: ContextOption = "unlabelled",
     gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, from 0 to 1.")] = 0.0,
     delta: Annotated[int | None, typer.Option(help="Shard capacity, instead of gamma.")] = None,
     draw: Annotated[
@@ -35,7 +38,7 @@ def run(
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.partition import partition_graph
 
-    graph = load_dataset(dataset, split_seed=split_seed)
+    graph = load_dataset(dataset, split_seed=split_seed, split=split).with_context(context)
     part = partition_graph(
         graph,
         method,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from grapheraser.cli.arguments import parse_edges, parse_ids
+from grapheraser.cli.arguments import parse_edges, parse_ids, typed
 from grapheraser.cli.output import JsonOption, print_json, print_table
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
 
 NAME = "predict"
@@ -16,8 +18,10 @@ NAME = "predict"
 
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
-    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3.")] = "",
-    pairs: Annotated[str, typer.Option(help="Of a link run: pairs of nodes, e.g. 3-17,4-8.")] = "",
+    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3; - for stdin, @FILE.")] = "",
+    pairs: Annotated[
+        str, typer.Option(help="Of a link run: pairs, e.g. 3-17,4-8; - for stdin, @FILE.")
+    ] = "",
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Show what each member of the ensemble answers."),
@@ -35,6 +39,7 @@ def run(
     temperature: Annotated[
         float | None, typer.Option(help="Temperature; above 1 it flattens posteriors.")
     ] = None,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Predict the classes of nodes, or the links of pairs.
@@ -53,22 +58,24 @@ def run(
     if pairs:
         if explain or mitigation != Mitigation():
             raise ParameterError("--pairs goes with --json alone of the other options.")
-        _predict_links(path, pairs, as_json=json)
+        _predict_links(path, pairs, trust, as_json=json)
         return
-    ids = parse_ids(nodes, "--nodes")
+    text = typed(nodes)
     if explain and mitigation != Mitigation():
         raise ParameterError(
             "--explain shows what every member answers, which reveals more than the posteriors "
             f"that you ask for ({mitigation}).",
             hint="leave out --explain, or the options that reveal less.",
         )
-    eraser = GraphEraser.load(path)
+    eraser = GraphEraser.load(path, **own_parts(path, trust))
+    ids = parse_ids(text, "--nodes", named=eraser.graph_.named)
     posteriors = mitigation(eraser.predict_proba(ids))
     explanations = [eraser.explain(node) for node in ids] if explain else []
-    classes = posteriors.argmax(axis=1)
+    classes, words = posteriors.argmax(axis=1), eraser.graph_.class_names
     if json:
-        predictions = [
+        predictions: list[dict[str, Any]] = [
             {"node": node, "class": int(label), "posterior": [round(float(p), 6) for p in row]}
+            | ({"class_name": words[label]} if words else {})
             for node, label, row in zip(ids, classes, posteriors, strict=True)
         ]
         for entry, explanation in zip(predictions, explanations, strict=False):
@@ -76,7 +83,7 @@ def run(
         print_json({"run": str(path), "predictions": predictions})
         return
     rows = [
-        (node, label, f"{row[label]:.3f}")
+        (node, words[label] if words else label, f"{row[label]:.3f}")
         for node, label, row in zip(ids, classes, posteriors, strict=True)
     ]
     print_table("", ("node", "class", "posterior"), rows)
@@ -92,11 +99,12 @@ def run(
         )
 
 
-def _predict_links(path: Path, text: str, *, as_json: bool) -> None:
+def _predict_links(path: Path, text: str, trust: Sequence[str] | None, *, as_json: bool) -> None:
     from grapheraser.links import LinkEraser
 
-    pairs = parse_edges(text, "--pairs")
-    found = LinkEraser.load(path).predict_proba(pairs).tolist()
+    text, eraser = typed(text), LinkEraser.load(path, **own_parts(path, trust))
+    pairs = parse_edges(text, "--pairs", named=eraser.graph_.named)
+    found = eraser.predict_proba(pairs).tolist()
     if as_json:
         links = [
             {"pair": list(pair), "probability": round(p, 6)}

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json
+from grapheraser.cli.own import TrustOption, own_parts
 
 NAME = "reshard"
 
@@ -15,6 +16,7 @@ NAME = "reshard"
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     shards: Annotated[int, typer.Option(help="The new number of shards.")],
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Partition what is left of a run anew and train all shards; the receipts go on."""
@@ -23,7 +25,7 @@ def run(
     from grapheraser.store import locked
 
     with locked(path) as lock:
-        eraser = GraphEraser.load(path)
+        eraser = GraphEraser.load(path, **own_parts(path, trust))
         receipt = eraser.reshard(shards)
         eraser.save(path, lock=lock)
     if json:

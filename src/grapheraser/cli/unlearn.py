@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.arguments import requests_from
+from grapheraser.cli.arguments import Asked
 from grapheraser.cli.output import JsonOption, print_json, print_table
-from grapheraser.errors import NothingToForgetError
+from grapheraser.cli.own import TrustOption, own_parts
+from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.reports.wording import contents, duration, plural
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def run(
     features: Annotated[str, typer.Option(help="Ids of the nodes whose features to forget.")] = "",
     labels: Annotated[str, typer.Option(help="Ids of the nodes whose labels to forget.")] = "",
     file: Annotated[
-        Path | None,
-        typer.Option(help='File of requests, one per line: {"nodes": [10]}; - reads stdin.'),
-    ] = None,
+        str,
+        typer.Option(help='File of requests, one per line: {"nodes": [10]}, or ids of nodes.'),
+    ] = "",
     missing: Annotated[
         str,
         typer.Option(
@@ -44,26 +45,40 @@ def run(
             "or skip."
         ),
     ] = "raise",
+    refresh: Annotated[
+        str,
+        typer.Option(help="Shards to train from fresh seeds: none, touched or all."),
+    ] = "none",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Forget nodes, edges, features or labels, all in one batch."""
+    """Forget nodes, edges, features or labels, all in one batch.
+
+    Every option takes - for stdin, and all but --file take @FILE: ids or edges, with commas or one
+    a line.
+    """
     from grapheraser.links.loading import load_eraser
     from grapheraser.store import locked
 
-    requests = requests_from(nodes, edges, features, labels, file)
-    if not requests:
+    asked = Asked.of(file, nodes=nodes, edges=edges, features=features, labels=labels)
+    if not asked:
         raise NothingToForgetError(
             "nothing to forget.", hint="use --nodes, --edges, --features, --labels or --file."
         )
     if dry_run:
-        print_plan(load_eraser(path).plan(requests, missing=missing), as_json=json)
+        if refresh != "none":
+            raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
+        eraser = load_eraser(path, **own_parts(path, trust))
+        requests = asked.requests(named=eraser.graph_.named)
+        print_plan(eraser.plan(requests, missing=missing), as_json=json)
         return
     with locked(path) as lock:
-        eraser = load_eraser(path)
-        receipt = eraser.unlearn(requests, missing=missing)
+        eraser = load_eraser(path, **own_parts(path, trust))
+        requests = asked.requests(named=eraser.graph_.named)
+        receipt = eraser.unlearn(requests, missing=missing, refresh=refresh)
         eraser.save(path, lock=lock)
     print_receipt(receipt, eraser, as_json=json)
 
@@ -74,7 +89,7 @@ def print_receipt(receipt: Receipt, eraser: GraphEraser | LinkEraser, *, as_json
 
     if as_json:
         shown = {"receipt": receipt.to_dict(), "digest": receipt.digest}
-        skipped = canonical_form(receipt.skipped) if receipt.skipped else {}
+        skipped = _by_name(canonical_form(receipt.skipped)) if receipt.skipped else {}
         print_json(shown | ({"skipped": skipped} if skipped else {}))
         return
     _print_done(receipt)
@@ -89,6 +104,15 @@ def print_receipt(receipt: Receipt, eraser: GraphEraser | LinkEraser, *, as_json
     print(f"statement   {receipt.statement}")
     print(f"            {receipt.exactness['reason']}")
     print(f"receipt     {receipt.sequence}, {receipt.digest}")
+
+
+def _by_name(form: Any) -> Any:
+    """The same with names in the place of ids that were given by name."""
+    if isinstance(form, dict):
+        return {kind: _by_name(part) for kind, part in form.items()}
+    return (
+        [_by_name(part) for part in form] if isinstance(form, list) else getattr(form, "name", form)
+    )
 
 
 def _print_done(receipt: Receipt) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from grapheraser.cli.changes import read_changes
 from grapheraser.cli.output import JsonOption
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.cli.unlearn import print_plan, print_receipt
 
 NAME = "update"
@@ -26,6 +27,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Add nodes and edges, set features and labels, and forget, all in one batch."""
@@ -33,11 +35,11 @@ def run(
     from grapheraser.store import locked
 
     if dry_run:
-        eraser = load_eraser(path)
+        eraser = load_eraser(path, **own_parts(path, trust))
         print_plan(eraser.plan(read_changes(file, eraser.graph_.num_features)), as_json=json)
         return
     with locked(path) as lock:
-        eraser = load_eraser(path)
+        eraser = load_eraser(path, **own_parts(path, trust))
         receipt = eraser.update(read_changes(file, eraser.graph_.num_features))
         eraser.save(path, lock=lock)
     print_receipt(receipt, eraser, as_json=json)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration
 
@@ -27,6 +28,7 @@ def run(
         Path | None,
         typer.Option(help="With --deep: file of forgotten nodes, edges and feature rows."),
     ] = None,
+    trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Retrain from the remaining data and compare bit for bit.
@@ -38,7 +40,7 @@ def run(
 
     if forgotten is not None and not deep:
         raise ParameterError("--forgotten needs --deep.", hint="add --deep.")
-    eraser = load_eraser(path)
+    eraser = load_eraser(path, **own_parts(path, trust))
     strays = stray_files(path)
     result = eraser.verify()
     search = _searched(path, forgotten) if deep else None

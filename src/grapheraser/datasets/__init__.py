@@ -1,4 +1,4 @@
-"""Named graphs with a random 80/20 split."""
+"""Graphs by name or path, with the split that they come with or a random one of 80/20."""
 
 from grapheraser.datasets.load import DatasetInfo, dataset_info, default_shards, load_dataset
 from grapheraser.datasets.public import PUBLIC, data_root

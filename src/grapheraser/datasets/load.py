@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from grapheraser.checks import one_of
 from grapheraser.datasets.demo import demo_graph
 from grapheraser.datasets.public import (
@@ -17,13 +19,13 @@ from grapheraser.datasets.public import (
     with_public_split,
 )
 from grapheraser.errors import ParameterError, UnknownDatasetError
-from grapheraser.graph import Graph
+from grapheraser.graph import CONTEXT, TRAIN, UNLABELLED, Graph
 
 PUBLIC_SPLIT = "public"
 
 
 def load_dataset(
-    name: str | Path, root: str | Path | None = None, split_seed: int = 0, split: str = "random"
+    name: str | Path, root: str | Path | None = None, split_seed: int = 0, split: str = "auto"
 ) -> Graph:
     """Load a graph with 80 % of its labelled nodes for training and 20 % for testing.
 
@@ -33,46 +35,66 @@ def load_dataset(
             a file: a `Path`, or a string that ends in ``.npz``.
         root: the data folder; default ``GRAPHERASER_DATA``, or the user's cache.
         split_seed: the seed of the random split.
-        split: ``"random"`` (80/20), or for cora, citeseer and pubmed ``"public"``, the published
-            one: 20 training nodes per class, 500 validation and 1,000 test nodes; all others are
-            context nodes.
+        split: ``"random"`` (80/20); ``"public"``, the one that comes with the data: for cora,
+            citeseer and pubmed the published one of 20 training nodes per class, 500 validation
+            and 1,000 test nodes, where all others are context nodes, and for a file its own; or
+            ``"auto"``: a file's own where it has one, else random.
     """
-    one_of("split", "load_dataset", split, ("random", PUBLIC_SPLIT))
+    one_of("split", "load_dataset", split, ("auto", "random", PUBLIC_SPLIT))
     folder = data_root(root)
-    if split == PUBLIC_SPLIT:
-        if split_seed != 0:
-            raise ParameterError("'split_seed' of load_dataset is for the random split only.")
+    if split == PUBLIC_SPLIT and split_seed != 0:
+        raise ParameterError("'split_seed' of load_dataset is for the random split only.")
+    if isinstance(name, str) and name in PUBLIC and split == PUBLIC_SPLIT:
         return _published(name, folder)
-    if isinstance(name, Path):
-        graph = Graph.from_npz(name)
-    elif not isinstance(name, str):
-        raise ParameterError.of("name", "load_dataset", "a name or a path", name)
-    elif name == "demo":
-        graph = demo_graph()
-    elif name in PUBLIC:
-        graph = load_public(PUBLIC[name], folder)
-    elif compact_file(name, folder).exists():
-        graph = Graph.from_npz(compact_file(name, folder))
-    elif name.endswith(".npz"):
-        graph = Graph.from_npz(name)
-    else:
-        known = [info.name for info in dataset_info(root)]
-        raise UnknownDatasetError(
-            f"unknown data set '{name}'. Known here: {', '.join(known)}.",
-            hint=f"name a compact <name>.npz in {folder}, or give a path that ends in .npz.",
-        )
-    return graph.with_split(test_share=0.2, seed=split_seed)
-
-
-def _published(name: str | Path, folder: Path) -> Graph:
-    public = PUBLIC.get(name) if isinstance(name, str) else None
-    if public is None or public.num_train is None:
-        known = ", ".join(graph.name for graph in PUBLIC.values() if graph.num_train is not None)
+    graph = _loaded(name, root, folder)
+    own = not np.array_equal(graph.role, np.where(graph.y == UNLABELLED, CONTEXT, TRAIN))
+    if split == PUBLIC_SPLIT and not own:
+        raise _no_split(name)
+    if split == "random" or not own:
+        return graph.with_split(test_share=0.2, seed=split_seed)
+    if split_seed != 0:
         raise ParameterError(
-            f"data set '{name}' has no public split. Those with one: {known}.",
-            hint="leave split out for a random one, or set the masks of a PyG Data yourself.",
+            f"'split_seed' of load_dataset is for the random split; '{name}' has one of its own.",
+            hint="split='random' draws another one.",
         )
+    return graph
+
+
+def _loaded(name: str | Path, root: str | Path | None, folder: Path) -> Graph:
+    """A graph with the split that it comes with, if any."""
+    if isinstance(name, Path):
+        return Graph.from_npz(name)
+    if not isinstance(name, str):
+        raise ParameterError.of("name", "load_dataset", "a name or a path", name)
+    if name == "demo":
+        return demo_graph()
+    if name in PUBLIC:
+        return load_public(PUBLIC[name], folder)
+    if compact_file(name, folder).exists():
+        return Graph.from_npz(compact_file(name, folder))
+    if name.endswith(".npz"):
+        return Graph.from_npz(name)
+    known = [info.name for info in dataset_info(root)]
+    raise UnknownDatasetError(
+        f"unknown data set '{name}'. Known here: {', '.join(known)}.",
+        hint=f"name a compact <name>.npz in {folder}, or give a path that ends in .npz; "
+        "`grapheraser import` makes one of tables and other files.",
+    )
+
+
+def _published(name: str, folder: Path) -> Graph:
+    public = PUBLIC[name]
+    if public.num_train is None:
+        raise _no_split(name)
     return with_public_split(load_public(public, folder), public, folder)
+
+
+def _no_split(name: str | Path) -> ParameterError:
+    known = ", ".join(graph.name for graph in PUBLIC.values() if graph.num_train is not None)
+    return ParameterError(
+        f"data set '{name}' has no public split. Those with one: {known}.",
+        hint="leave split out for a random one, or set the masks of a PyG Data yourself.",
+    )
 
 
 def default_shards(name: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grapheraser.eraser.plan import Plan
 from grapheraser.eraser.record import write_receipt
+from grapheraser.eraser.refresh import ALL, NONE, fresh_seeds, note_on, shards_to_retrain
 from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Graph
@@ -19,6 +20,7 @@ def carry_out(
     action: str,
     timings: dict[str, float],
     started: float,
+    refresh: str = NONE,
 ) -> AnySnapshot:
     """The snapshot after a change, and its receipt.
 
@@ -30,25 +32,29 @@ def carry_out(
         action: what the receipt calls it.
         timings: seconds by step, so far.
         started: when the work began, on the clock of `time.perf_counter`.
+        refresh: which shards get fresh seeds; see `refresh`.
     """
+    retrain = shards_to_retrain(now.settings, refresh, plan.stale, partition)
     after, seconds = change_state(
         now.settings,
         now.state,
         graph,
         partition,
-        retrain=plan.stale,
+        retrain=retrain,
         touched=plan.touched,
         gone=plan.removal.nodes,
+        seeds=fresh_seeds(refresh, retrain),
     )
+    retrained = tuple(after.shards) if refresh == ALL else plan.retrain
     receipt = write_receipt(
         now,
         after,
         action=action,
         request=plan.digest,
         counts=plan.counts,
-        shards=(*plan.retrain, *plan.emptied),
+        shards=(*retrained, *plan.emptied),
         timings={**timings, **seconds},
         started=started,
-        notes=plan.notes,
+        notes=(*plan.notes, *note_on(refresh)),
     )
     return now.then(after, receipt)

@@ -21,4 +21,4 @@ def checked_state(settings: Settings, run: StoredRun) -> State:
     ensemble = Ensemble(run.graph, run.partition, run.shards, model, settings.seed, settings.device)
     if isinstance(settings.aggregator, ChecksTensors):
         settings.aggregator.check_tensors(run.aggregator, ensemble)
-    return State(ensemble, settings.aggregator.restore(run.aggregator))
+    return State(ensemble, settings.aggregator.restore(run.aggregator), run.seeds)

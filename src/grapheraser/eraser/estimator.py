@@ -88,6 +88,8 @@ class GraphEraser(Eraser[Snapshot]):
             decide.
         receipts_: one per change since the fit, oldest first.
         engine_: name of the engine that trains and retrains the shards.
+        classes_: what `predict` answers with, in the order of the columns of `predict_proba`:
+            ``0 .. num_classes - 1``. `graph_.class_names` has their names, where they have any.
     """
 
     def __init__(
@@ -136,6 +138,10 @@ class GraphEraser(Eraser[Snapshot]):
     @property
     def aggregator_(self) -> BoundAggregator:
         return self._now.aggregator
+
+    @property
+    def classes_(self) -> NDArray[np.int64]:
+        return np.arange(self.graph_.num_classes)
 
     @property
     def _settings(self) -> Settings:
@@ -205,7 +211,7 @@ class GraphEraser(Eraser[Snapshot]):
         """Micro F1 (with one label per node: accuracy) on labelled nodes, by id."""
         return self._now.score(nodes)
 
-    def explain(self, node: int) -> Explanation:
+    def explain(self, node: int | str) -> Explanation:
         """Which members of the ensemble decide about one node, with what weight."""
         return self.aggregator_.explain(node)
 
@@ -213,7 +219,7 @@ class GraphEraser(Eraser[Snapshot]):
 
     def insert(
         self,
-        node_id: int,
+        node_id: int | str,
         features: ArrayLike | sp.sparray,
         label: int,
         neighbours: ArrayLike,
@@ -270,8 +276,12 @@ class GraphEraser(Eraser[Snapshot]):
             device: where to train, instead of where the run was fitted. On a device of another
                 kind, or on a machine without it, the run predicts but can't retrain a shard.
         """
-        own = {"model": model, "partition": partition, "aggregation": aggregation}
-        own["training"] = training
+        own = {
+            "model": model,
+            "partition": partition,
+            "aggregation": aggregation,
+            "training": training,
+        }
         changes = {"executor": executor} | ({} if device is None else {"device": device})
         snapshot = load(Path(path), cls._parameter_names(), own, changes)
         eraser = cls(**snapshot.arguments)

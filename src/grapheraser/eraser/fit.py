@@ -18,8 +18,9 @@ from grapheraser.partition import Partition, partition_graph
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.placing import accept_partition
 from grapheraser.receipts import Ends, Receipts, digest_of
+from grapheraser.training.class_weights import check_classes
 from grapheraser.training.edge_arguments import check_edges
-from grapheraser.training.objective import check_classes
+from grapheraser.training.magnitude import check_all_features
 
 
 def fit(
@@ -38,6 +39,7 @@ def fit(
     graph = graph.with_context(settings.context)
     check_edges(settings.training.model, graph)
     check_classes(settings.training, graph.num_classes)
+    check_all_features(graph)
     if arguments["engine"] == "auto":
         _say_why_slow(settings)
     warm_up_for(settings, graph)

@@ -9,6 +9,7 @@ from typing import Generic
 from grapheraser.checks import one_of
 from grapheraser.eraser.conventions import Estimator, Turn
 from grapheraser.eraser.plan import Plan
+from grapheraser.eraser.refresh import NONE
 from grapheraser.eraser.save import save
 from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.unlearn import unlearn
@@ -81,7 +82,13 @@ class Eraser(Estimator, Generic[AnySnapshot]):
         one_of("missing", "plan of changes", missing, ("raise",))
         return planned(self._now, parts)[0]
 
-    def unlearn(self, request: Request | Sequence[Request], *, missing: str = "raise") -> Receipt:
+    def unlearn(
+        self,
+        request: Request | Sequence[Request],
+        *,
+        missing: str = "raise",
+        refresh: str = NONE,
+    ) -> Receipt:
         """Forget nodes, edges, features or labels, and everything that was learned from them.
 
         A list of requests is one batch: each touched shard is retrained once. A request that
@@ -92,9 +99,11 @@ class Eraser(Estimator, Generic[AnySnapshot]):
             missing: what to do about data that the graph does not have: ``"raise"`` an error that
                 names all of it, or ``"skip"`` it. What was skipped is in ``skipped`` of the receipt
                 that is returned, and nowhere else; the stored receipt counts it.
+            refresh: ``"touched"`` trains the touched shards from fresh, recorded seeds, so that
+                whoever compares two versions sees less; ``"all"`` all shards; ``"none"`` none.
         """
         with self._turn:
-            after, skipped = unlearn(self._now, request, missing=missing)
+            after, skipped = unlearn(self._now, request, missing=missing, refresh=refresh)
             receipt = self._then(after)
         return receipt.with_skipped(skipped) if skipped else receipt
 

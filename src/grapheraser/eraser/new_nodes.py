@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.errors import ParameterError
-from grapheraser.graph import TEST, AddNodes, Graph, edit_of
+from grapheraser.graph import TEST, AddNodes, Edit, Graph, edit_of
 from grapheraser.graph.arrays import as_array
 from grapheraser.graph.changes import edges_both_ways
 from grapheraser.graph.edit import edited_pages
 from grapheraser.training.edge_arguments import check_new_weights
+from grapheraser.training.magnitude import check_features
 
 _OWNER = "predict_new"
 
@@ -54,32 +55,36 @@ def predict_proba_new(
         name: [None] * count if parts is None else _one_each(name, parts, count)
         for name, parts in carried.items()
     }
-    state, graph = now.state, now.state.graph
+    graph = now.state.graph
     node = _free_id(graph)
     # All of them are checked before the first is judged.
-    new = [
-        AddNodes(
-            [node],
-            rows[[at]],
-            **edges_both_ways(
-                graph.edge_kind, node, near[at], *(given[name][at] for name in carried)
-            ),
-        )
+    edits = [
+        _checked(now, node, rows[[at]], near[at], *(given[name][at] for name in carried))
         for at in range(count)
     ]
     out = np.empty((count, graph.num_classes), dtype=np.float32)
-    for at, longer in enumerate([_with_test_node(now, each) for each in new]):
-        ensemble = replace(state.ensemble, graph=longer)
-        out[at] = state.aggregator.predict_proba(ensemble, longer.positions([node]))[0]
+    for at, edit in enumerate(edits):
+        out[at] = _judged(now, node, edit)
     return out
 
 
-def _with_test_node(now: Snapshot, new: AddNodes) -> Graph:
+def _checked(now: Snapshot, node: int, x: Any, near: Any, weight: Any, attr: Any) -> Edit:
+    """The edit that adds one test node."""
     graph = now.state.graph
-    edit = edit_of(graph, new)
+    edges = edges_both_ways(graph.edge_kind, node, near, weight, attr)
+    edit = edit_of(graph, AddNodes([node], x, **edges))
     check_new_weights(now.settings.training.model, graph, edit.entries.values)
-    edit = replace(edit, role=np.full(1, TEST, dtype=np.int8))
-    return graph.with_pages(edited_pages(graph.pages, edit), sharded=int(graph.context == "all"))
+    return replace(edit, role=np.full(1, TEST, dtype=np.int8))
+
+
+def _judged(now: Snapshot, node: int, edit: Edit) -> NDArray[np.float32]:
+    """The posterior of the node that an edit adds."""
+    state, graph = now.state, now.state.graph
+    pages = edited_pages(graph.pages, edit)
+    longer = graph.with_pages(pages, sharded=int(graph.context == "all"))
+    check_features(longer, edit.nodes)
+    ensemble = replace(state.ensemble, graph=longer)
+    return state.aggregator.predict_proba(ensemble, longer.positions([node]))[0]
 
 
 def _free_id(graph: Graph) -> int:

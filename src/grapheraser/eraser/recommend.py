@@ -183,7 +183,7 @@ def _measured(
         int(shard): trainer.train(
             ShardTask(
                 int(shard),
-                graph.subgraph(partition.members(int(shard))),
+                graph.trained_subgraph(partition.members(int(shard))),
                 derive(seed, "guideline", "train", int(shard)),
             ),
             config,

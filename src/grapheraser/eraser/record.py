@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grapheraser.environment import versions
+from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.state import State
+from grapheraser.eraser.state import State, seed_of
+from grapheraser.partition.halo import task_graph
 from grapheraser.receipts import Receipt, ShardRecord, digest_of
 from grapheraser.receipts.claim import exactness
 from grapheraser.training import joined_digest
@@ -49,6 +51,7 @@ def write_receipt(
     """
     hashing = time.perf_counter()
     settings, partition = before.settings, after.partition
+    notes = [*notes, *_single_rows(settings, after, shards)]
     last = before.receipts[-1] if before.receipts else None
     fields: dict[str, Any] = {
         "sequence": len(before.receipts) + 1,
@@ -80,11 +83,27 @@ def _shard_record(before: Snapshot, after: State, shard: int) -> ShardRecord:
     sizes = after.partition.sizes
     return ShardRecord(
         shard=shard,
-        seed=before.settings.shard_seed(shard),
+        seed=seed_of(before.settings, after.seeds, shard),
         nodes=int(sizes[shard]) if shard < len(sizes) else 0,
         before=old.digest if old else None,
         after=new.digest if new else None,
     )
+
+
+def _single_rows(settings: Settings, after: State, shards: Sequence[int]) -> list[str]:
+    """What to know of retrained shards whose batch norms have seen a single node."""
+    single = [
+        shard
+        for shard in sorted(shards)
+        if shard in after.shards
+        and after.partition.sizes[shard] == 1
+        and any(name.endswith("running_var") for name in after.shards[shard].tensors)
+        and task_graph(after.graph, after.partition, shard, settings.halo_key).num_nodes == 1
+    ]
+    return [
+        f"shard {shard} was trained on a single node: its batch norms take the variance as 0"
+        for shard in single
+    ]
 
 
 def _aggregation(

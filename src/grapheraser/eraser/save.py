@@ -36,6 +36,7 @@ def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: boo
         shards=state.shards,
         aggregator=dict(state.aggregator.tensors),
         receipts=now.receipts,
+        seeds=state.seeds,
     )
     save_run(path, run, lock=lock, replace=replace)
 

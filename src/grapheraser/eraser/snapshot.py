@@ -21,9 +21,9 @@ from grapheraser.graph import (
     Graph,
     GraphChange,
     Request,
-    as_requests,
     coalesce,
     edit_of,
+    in_graph,
     request_digest,
 )
 from grapheraser.receipts import Ends, Receipt, Receipts
@@ -80,6 +80,7 @@ class Snapshot:
     def score(self, nodes: ArrayLike) -> float:
         """Micro F1 on labelled nodes, by id."""
         graph = self.state.graph
+        nodes = graph.ids_of(nodes)
         labels = graph.labels(nodes)
         if len(labels) == 0:
             raise GraphError("there are no nodes to score.")
@@ -89,7 +90,7 @@ class Snapshot:
 
     def plan(self, request: Request | Sequence[Request], *, missing: str = "raise") -> Plan:
         """What forgetting takes; a request that was answered before is told when."""
-        requests = as_requests(request)
+        requests = in_graph(self.state.graph, request)
         try:
             removal = coalesce(self.state.graph, requests, missing=missing)
         except InputError as error:

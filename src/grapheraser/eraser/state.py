@@ -6,9 +6,10 @@ Both ways must end in the same bits; that is what "exact" means here.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
 from grapheraser.training import ShardTask, ShardWeights, tensor_digests
+from grapheraser.training.magnitude import check_features
 from grapheraser.training.shards import train_shards
+
+_NO_SEEDS: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +36,12 @@ class State:
     Attributes:
         ensemble: the current graph, its partition and the trained shards.
         aggregator: fitted to that ensemble.
+        seeds: of the shards whose training was seeded afresh; all others follow from the run's.
     """
 
     ensemble: Ensemble
     aggregator: FittedAggregator
+    seeds: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def graph(self) -> Graph:
@@ -68,12 +74,15 @@ class State:
         return named
 
 
-def fit_state(settings: Settings, graph: Graph, partition: Partition) -> State:
-    """S(G, P, seed): train every shard and fit the aggregation."""
-    shards = train(settings, graph, partition, [int(shard) for shard in partition.shard_ids])
+def fit_state(
+    settings: Settings, graph: Graph, partition: Partition, seeds: Mapping[int, int] = _NO_SEEDS
+) -> State:
+    """S(G, P, seed): train every shard and fit the aggregation; ``seeds`` are those of `State`."""
+    shard_ids = [int(shard) for shard in partition.shard_ids]
+    shards = train(settings, graph, partition, shard_ids, seeds)
     model, seed, device = settings.training.model, settings.seed, settings.device
     ensemble = Ensemble(graph, partition, shards, model, seed, device)
-    return State(ensemble, settings.aggregator.fit(ensemble))
+    return State(ensemble, settings.aggregator.fit(ensemble), _only(seeds, shards))
 
 
 def change_state(
@@ -85,6 +94,7 @@ def change_state(
     retrain: Sequence[int],
     touched: NDArray[np.int64],
     gone: NDArray[np.int64],
+    seeds: Mapping[int, int] = _NO_SEEDS,
 ) -> tuple[State, dict[str, float]]:
     """The state after a change of the graph, and the seconds that its parts took.
 
@@ -97,9 +107,12 @@ def change_state(
         touched: ids of the nodes whose neighbours, features or labels have changed, or that are
             new.
         gone: ids of the nodes that are no longer in the graph.
+        seeds: fresh ones for some of the shards to retrain; the others keep theirs.
     """
+    check_features(graph, touched)
     started = time.perf_counter()
-    fresh = train(settings, graph, partition, retrain)
+    seeds = {**state.seeds, **seeds}
+    fresh = train(settings, graph, partition, retrain, seeds)
     trained = time.perf_counter()
     left = {int(shard) for shard in partition.shard_ids} - set(retrain)
     shards = {shard: weights for shard, weights in state.shards.items() if shard in left}
@@ -108,7 +121,17 @@ def change_state(
     change = Change(state.ensemble, frozenset(fresh), touched, gone)
     aggregator = settings.aggregator.refit(state.aggregator, ensemble, change)
     seconds = {"training": trained - started, "aggregation": time.perf_counter() - trained}
-    return State(ensemble, aggregator), seconds
+    return State(ensemble, aggregator, _only(seeds, shards)), seconds
+
+
+def seed_of(settings: Settings, seeds: Mapping[int, int], shard: int) -> int:
+    """What the training of a shard is seeded with."""
+    return seeds[shard] if shard in seeds else settings.shard_seed(shard)
+
+
+def _only(seeds: Mapping[int, int], shards: Collection[int]) -> dict[int, int]:
+    """A shard without weights has no seed to remember."""
+    return {shard: seeds[shard] for shard in sorted(seeds) if shard in shards}
 
 
 def trained_shards(graph: Graph, partition: Partition, model: Model) -> tuple[int, ...]:
@@ -119,7 +142,11 @@ def trained_shards(graph: Graph, partition: Partition, model: Model) -> tuple[in
 
 
 def train(
-    settings: Settings, graph: Graph, partition: Partition, shard_ids: Sequence[int]
+    settings: Settings,
+    graph: Graph,
+    partition: Partition,
+    shard_ids: Sequence[int],
+    seeds: Mapping[int, int] = _NO_SEEDS,
 ) -> dict[int, ShardWeights]:
     """Train these shards, each on its own nodes, the edges between them, and its halo if any.
 
@@ -132,7 +159,7 @@ def train(
         ShardTask(
             shard,
             task_graph(graph, partition, shard, settings.halo_key),
-            settings.shard_seed(shard),
+            seed_of(settings, seeds, shard),
         )
         for shard in shard_ids
     ]

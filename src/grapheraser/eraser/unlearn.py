@@ -6,12 +6,17 @@ import time
 from collections.abc import Sequence
 
 from grapheraser.eraser.carry_out import carry_out
+from grapheraser.eraser.refresh import NONE
 from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.graph import Request
 
 
 def unlearn(
-    now: AnySnapshot, request: Request | Sequence[Request], *, missing: str = "raise"
+    now: AnySnapshot,
+    request: Request | Sequence[Request],
+    *,
+    missing: str = "raise",
+    refresh: str = NONE,
 ) -> tuple[AnySnapshot, tuple[Request, ...]]:
     """The snapshot without what a request names, with its receipt; and what was not there.
 
@@ -19,6 +24,7 @@ def unlearn(
         now: the snapshot.
         request: nodes, edges, features or labels.
         missing: "raise" or "skip", for what the graph does not have.
+        refresh: which shards get fresh seeds; see `refresh`.
     """
     started = time.perf_counter()
     plan = now.plan(request, missing=missing)
@@ -27,6 +33,13 @@ def unlearn(
     partition = now.state.partition.without(plan.trained)
     timings = {"planning": planned - started, "graph": time.perf_counter() - planned}
     after = carry_out(
-        now, plan, graph, partition, action="unlearn", timings=timings, started=started
+        now,
+        plan,
+        graph,
+        partition,
+        action="unlearn",
+        timings=timings,
+        started=started,
+        refresh=refresh,
     )
     return after, plan.removal.skipped

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from grapheraser.environment import versions
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.state import fit_state
+from grapheraser.eraser.state import fit_state, seed_of
 from grapheraser.errors import CorruptRunError, VerificationError
 from grapheraser.partition.placing import partition_afresh
 from grapheraser.receipts import Receipt, check_chain, digest_of, last_records
@@ -51,7 +51,7 @@ class Verification:
 
 
 def verify(snapshot: Snapshot) -> Verification:
-    """S(G, P, seed) afresh beside the state at hand; see `GraphEraser.verify`."""
+    """S(G, P, recorded seeds) afresh beside the state at hand; see `GraphEraser.verify`."""
     started = time.perf_counter()
     settings, state, receipts = snapshot.settings, snapshot.state, snapshot.receipts
     differences = [*_wrong_receipts(snapshot)]
@@ -59,7 +59,7 @@ def verify(snapshot: Snapshot) -> Verification:
         labels = partition_afresh(settings.partitioner, state.graph, state.partition)
         if not np.array_equal(labels, state.partition.labels):
             differences.append("partition: a fresh one gives other shards")
-    fresh = fit_state(settings, state.graph, state.partition)
+    fresh = fit_state(settings, state.graph, state.partition, state.seeds)
     found = state.tensors()
     differences += _compare(found, fresh.tensors())
     notes: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ def _wrong_receipts(snapshot: Snapshot) -> Iterator[str]:
         yield "receipts: what the aggregator holds is not what the last receipt left"
     for shard, record in sorted(last_records(receipts).items()):
         size = int(state.partition.sizes[shard]) if shard < state.partition.num_shards else 0
-        if (record.nodes, record.seed) != (size, snapshot.settings.shard_seed(shard)):
+        if (record.nodes, record.seed) != (size, seed_of(snapshot.settings, state.seeds, shard)):
             yield f"receipts: the last record of shard {shard} is of other nodes or another seed"
     if receipts:
         yield from _wrong_circumstances(snapshot, receipts[-1])

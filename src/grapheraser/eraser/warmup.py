@@ -75,7 +75,7 @@ def warm_up(
     ours = _is_ours(settings.aggregator) and _is_ours(settings.engine)
     if ours and not isinstance(settings.training.model, CustomModel):
         # What a user trains with need not suit tiny graphs, and is no code of ours.
-        training = TrainingConfig(settings.training.model, epochs=1)
+        training = TrainingConfig(replace(settings.training.model, lr=0.01), epochs=1)
         # A user's parts need not be hashable, and these have no part in what is compiled.
         executor = LocalExecutor(workers=1)
         tiny = replace(settings, training=training, executor=executor, partitioner=None)

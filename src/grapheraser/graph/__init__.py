@@ -19,6 +19,7 @@ from grapheraser.graph.requests import (
     Request,
     as_requests,
     coalesce,
+    in_graph,
     request_digest,
 )
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
@@ -46,5 +47,6 @@ __all__ = [
     "as_requests",
     "coalesce",
     "edit_of",
+    "in_graph",
     "request_digest",
 ]

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from grapheraser.errors import GraphError, InputError, ParameterError
+from grapheraser.errors import GraphError, InputError
 
 T = TypeVar("T", bound=np.generic)
 
@@ -31,16 +31,6 @@ def as_int64(array: NDArray[Any], what: str, error: type[InputError] = GraphErro
     if array.dtype.kind == "u" and array.size and array.max() >= 2**63:
         raise error(f"{what} must be below 2**63 (found {array.max()}).")
     return array.astype(np.int64)
-
-
-def as_ids(nodes: ArrayLike) -> NDArray[np.int64]:
-    """Return node ids as a flat int64 array; raise `ParameterError` for anything but integers."""
-    array = as_array(nodes, "node ids", ParameterError)
-    if array.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if array.dtype.kind not in "iu":
-        raise ParameterError(f"node ids must be 64-bit integers. Got dtype {array.dtype}.")
-    return as_int64(array, "node ids", ParameterError).ravel()
 
 
 def read_only(array: NDArray[T]) -> NDArray[T]:

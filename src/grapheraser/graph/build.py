@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import whole
 from grapheraser.errors import GraphError
-from grapheraser.graph.arrays import as_array, as_ids, as_int64, fresh
+from grapheraser.graph.arrays import as_array, as_int64, fresh
 from grapheraser.graph.edge_input import EdgeInput, checked_edges
+from grapheraser.graph.ids import as_given, ids_among, shown
+from grapheraser.graph.names import Names, ids_and_names
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
 
 _MOST = 2**31 - 1
@@ -28,25 +31,62 @@ def checked_fields(
     split: Split,
     num_classes: int | None,
     given: EdgeInput,
+    class_names: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The fields of a `Graph`, all of them fresh; see `Graph.from_arrays`."""
     features = check_features(x)
     n = features.shape[0]
-    node_ids = np.arange(n, dtype=np.int64) if ids is None else _check_ids(ids, n)
+    node_ids, names = (np.arange(n), None) if ids is None else _check_ids(ids, n)
+    y, class_names = classes_of(y, class_names)
+    if class_names and num_classes is None:
+        num_classes = len(class_names)
     labels, classes = check_labels(y, n, num_classes)
+    if class_names and len(class_names) != classes:
+        raise GraphError(f"there are {classes} classes (found names of {len(class_names)}).")
+    chosen = [_of_role(role, part, node_ids) for role, part in zip(_ROLES, split, strict=True)]
     if n and (np.diff(node_ids) < 0).any():
         order = np.argsort(node_ids, kind="stable")
         node_ids, features, labels = node_ids[order], features[order], labels[order]
+        names = None if names is None else names[order]
     adjacency = checked_edges(edge_index, node_ids, given)
-    role = _check_roles(node_ids, labels, *split)
+    role = _check_roles(node_ids, labels, chosen, names)
     return fresh(
         ids=node_ids,
         x=features,
         y=labels,
         role=role,
         num_classes=classes,
+        names=names,
+        class_names=class_names,
         **adjacency._asdict(),
     )
+
+
+def classes_of(y: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
+    """Labels as integers, and the names of the classes where they have any.
+
+    Labels that are words stand for the classes of these names, by default all words there are, in
+    the order of the alphabet. None and the empty word are labels that are not known.
+    """
+    classes = tuple(map(str, names or ()))
+    if len(set(classes)) < len(classes):
+        raise GraphError(f"names of classes must be unique (found {', '.join(classes)}).")
+    words = as_array(y, "labels")
+    plain = words.tolist() if words.ndim == 1 and words.dtype.kind in "UO" else []
+    if not any(isinstance(word, str) for word in plain):
+        return y, classes
+    known = {word for word in plain if word is not None and word != ""}
+    others = [word for word in known if not isinstance(word, str)]
+    if others:
+        raise GraphError(f"labels must be words, or integers, and not both (found {others[0]!r}).")
+    classes = classes or tuple(sorted(known))
+    number = {name: at for at, name in enumerate(classes)}
+    unknown = sorted(known - number.keys())
+    if unknown:
+        raise GraphError(
+            f"labels must be among the classes {', '.join(classes)} (found {unknown[0]!r})."
+        )
+    return np.array([number.get(word, UNLABELLED) for word in plain], dtype=np.int64), classes
 
 
 def check_features(x: Any) -> sp.csr_array | NDArray[np.float32]:
@@ -85,21 +125,38 @@ def _refuse_infinite(values: NDArray[np.float32], indptr: NDArray[Any]) -> None:
         )
 
 
-def _check_ids(ids: ArrayLike, n: int) -> NDArray[np.int64]:
-    node_ids = as_ids(ids)
+def _check_ids(ids: ArrayLike, n: int) -> tuple[NDArray[np.int64], Names | None]:
+    """The ids of all rows, and the names that they were given by."""
+    node_ids, names = ids_and_names(ids)
     if len(node_ids) != n:
         raise GraphError(f"ids must name every feature row: {n} rows (found {len(node_ids)} ids).")
+    if names is not None:
+        return node_ids, names
     if n and node_ids.min() < 0:
         raise GraphError(f"node ids must be non-negative (found {node_ids.min()}).")
     values, counts = np.unique(node_ids, return_counts=True)
     if (counts > 1).any():
         raise GraphError(f"node ids must be unique (found {values[counts > 1][0]} twice).")
-    return node_ids
+    return node_ids, None
 
 
 def check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray[np.int64], int]:
     """The labels of n nodes, and how many classes there are."""
     labels = as_array(y, "labels")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.reshape(-1)
+    if labels.ndim == 2:
+        raise GraphError(
+            f"a node has one class: labels must be a flat integer array (found shape "
+            f"{list(labels.shape)}, several labels per node).",
+            hint="choose one column, y[:, 0]; of one-hot rows, y.argmax(axis=1).",
+        )
+    if labels.size and labels.dtype.kind == "f":
+        raise GraphError(
+            f"labels must be classes, in a flat integer array (found dtype {labels.dtype}): "
+            "numbers are not predicted.",
+            hint="y.astype(int) where they are classes; np.digitize(y, edges) makes classes.",
+        )
     if labels.ndim != 1 or (labels.size and labels.dtype.kind not in "iu"):
         raise GraphError(
             f"labels must be a flat integer array (found {labels.ndim}-d, dtype {labels.dtype})."
@@ -123,32 +180,36 @@ def check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray
 def _check_roles(
     ids: NDArray[np.int64],
     labels: NDArray[np.int64],
-    train: ArrayLike | None,
-    test: ArrayLike | None,
-    validation: ArrayLike | None,
+    chosen: Sequence[NDArray[np.int64] | None],
+    names: Names | None,
 ) -> NDArray[np.int8]:
-    named = {TEST: test, VALIDATION: validation}
-    others = {role: np.isin(ids, _of_role(ids, role, nodes)) for role, nodes in named.items()}
+    """The role of each node, from the ids of the training, test and validation nodes."""
+    train, *rest = (None if nodes is None else np.isin(ids, nodes) for nodes in chosen)
+    none = np.zeros(len(ids), dtype=bool)
+    test, validation = (none if nodes is None else nodes for nodes in rest)
     if train is None:
-        in_train = (labels != UNLABELLED) & ~others[TEST] & ~others[VALIDATION]
-    else:
-        in_train = np.isin(ids, _of_role(ids, TRAIN, train))
+        train = (labels != UNLABELLED) & ~test & ~validation
+    called = ids if names is None else names
     role = np.full(len(ids), CONTEXT, dtype=np.int8)
-    for code, chosen in ({TRAIN: in_train} | others).items():
-        twice = chosen & (role != CONTEXT)
+    for code, nodes in ((TRAIN, train), (TEST, test), (VALIDATION, validation)):
+        twice = nodes & (role != CONTEXT)
         if twice.any():
             words = " and a ".join(_ROLES[c] for c in (int(role[twice][0]), code))
-            raise GraphError(f"node {ids[twice][0]} is both a {words} node.")
-        role[chosen] = code
-    if (in_train & (labels == UNLABELLED)).any():
-        node = ids[in_train & (labels == UNLABELLED)][0]
-        raise GraphError(f"training nodes need a label (node {node} has none).")
+            raise GraphError(f"node {shown(called[twice][0])} is both a {words} node.")
+        role[nodes] = code
+    bare = train & (labels == UNLABELLED)
+    if bare.any():
+        raise GraphError(f"training nodes need a label (node {shown(called[bare][0])} has none).")
     return role
 
 
-def _of_role(ids: NDArray[np.int64], role: int, nodes: ArrayLike | None) -> NDArray[np.int64]:
-    found = as_ids(() if nodes is None else nodes)
+def _of_role(role: int, nodes: ArrayLike | None, ids: NDArray[np.int64]) -> Any:
+    """The ids of a part of the split; a mask is about the rows as they were given."""
+    if nodes is None:
+        return None
+    found = ids_among(nodes, lambda: ids, "the rows of a graph")
     outside = ~np.isin(found, ids)
     if outside.any():
-        raise GraphError(f"{_ROLES[role]} node {found[outside][0]} is not a node id.")
+        (node,) = as_given(nodes, found[outside][:1].tolist())
+        raise GraphError(f"{_ROLES[role]} node {node} is not a node id.")
     return found

@@ -15,11 +15,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import GraphError, ParameterError, named
-from grapheraser.graph.arrays import as_array, as_ids, fresh
+from grapheraser.graph.arrays import as_array, fresh
 from grapheraser.graph.build import check_features, check_labels
 from grapheraser.graph.edge_values import EdgeKind
+from grapheraser.graph.ids import as_ids, one_id
+from grapheraser.graph.names import NO_NAMES, Names, ids_and_names
 from grapheraser.graph.new_edges import NewEdges
-from grapheraser.graph.requests import Request, pairs_of
+from grapheraser.graph.requests import Request, as_tuple, pairs_of
 from grapheraser.graph.roles import UNLABELLED
 
 Ids = NDArray[np.int64]
@@ -31,7 +33,7 @@ class AddNodes:
     """Add nodes: training nodes where they have a label, context nodes where they have none.
 
     Args:
-        ids: of the new nodes; none may be in the graph.
+        ids: of the new nodes, or names where nodes have them; none may be in the graph.
         x: their features ``[len(ids), num_features]``, dense or scipy sparse.
         y: the class of each, -1 where it is not known; None: of none of them.
         edges: pairs of ids ``[m, 2]`` with a new node in each; the other end may be new too. In a
@@ -44,10 +46,11 @@ class AddNodes:
     x: sp.csr_array
     y: Ids
     edges: NewEdges
+    names: Names
 
     def __init__(
         self,
-        ids: Iterable[int] | ArrayLike,
+        ids: Iterable[int | str] | ArrayLike,
         x: Features,
         y: ArrayLike | None = None,
         edges: Iterable[Iterable[int]] | ArrayLike = (),
@@ -55,7 +58,8 @@ class AddNodes:
         edge_weight: ArrayLike | None = None,
         edge_attr: ArrayLike | None = None,
     ) -> None:
-        nodes = _ids_of("AddNodes", ids)
+        nodes, names = ids_and_names(ids)
+        _once("AddNodes", nodes)
         if len(nodes) and nodes.min() < 0:
             raise GraphError(f"node ids must be non-negative (found {nodes.min()}).")
         rows = _rows_of("AddNodes", x, len(nodes))
@@ -69,11 +73,12 @@ class AddNodes:
                 hint="edges between nodes that are there already are AddEdges.",
             )
         _set(self, ids=nodes, x=rows, y=labels, edges=joined)
+        _set(self, names=NO_NAMES if names is None else names)
 
     def labelled(self, y: Ids) -> AddNodes:
         """The same nodes with other labels."""
         new = object.__new__(AddNodes)
-        _set(new, ids=self.ids, x=self.x, y=y, edges=self.edges)
+        _set(new, ids=self.ids, x=self.x, y=y, edges=self.edges, names=self.names)
         return new
 
 
@@ -149,8 +154,7 @@ GraphChange: TypeAlias = Request | AddNodes | AddEdges | SetFeatures | SetLabels
 
 def as_changes(changes: GraphChange | Sequence[GraphChange]) -> tuple[GraphChange, ...]:
     """Return one change, or a sequence of them, as a tuple."""
-    given = (changes,) if isinstance(changes, GraphChange) else changes
-    found = tuple(given) if isinstance(given, Iterable) else (given,)
+    found = (changes,) if isinstance(changes, GraphChange) else as_tuple(changes)
     for item in found:
         if not isinstance(item, GraphChange):
             raise ParameterError(
@@ -162,7 +166,7 @@ def as_changes(changes: GraphChange | Sequence[GraphChange]) -> tuple[GraphChang
 
 def one_training_node(
     kind: EdgeKind,
-    node: int,
+    node: int | str,
     features: Features,
     label: int,
     neighbours: ArrayLike,
@@ -182,8 +186,7 @@ def one_training_node(
         edge_weight: one number for each neighbour, where edges have weights.
         edge_attr: one row for each neighbour, where edges have features.
     """
-    if as_ids([node]).shape != (1,):
-        raise ParameterError.of("node", "Graph.with_node", "one node id", node)
+    node = one_id(node, "node", "Graph.with_node")
     if label == UNLABELLED:
         raise GraphError("training nodes need a label (found -1).")
     edges = edges_both_ways(kind, node, neighbours, edge_weight, edge_attr)
@@ -220,8 +223,10 @@ def _set(change: Any, **fields: Any) -> None:
 
 def _ids_of(owner: str, nodes: Any) -> Ids:
     """Ids, each once, in the order in which they were given."""
-    plain = nodes if hasattr(nodes, "__array__") or np.isscalar(nodes) else list(nodes)
-    ids = as_ids(plain)
+    return _once(owner, as_ids(nodes))
+
+
+def _once(owner: str, ids: Ids) -> Ids:
     once, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
         twice = once[counts > 1].tolist()

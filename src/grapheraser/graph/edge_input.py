@@ -12,6 +12,7 @@ from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array, as_int64
 from grapheraser.graph.csr import row_pointers, symmetric_csr
 from grapheraser.graph.edge_values import NO_VALUES, EdgeKind, Values
+from grapheraser.graph.ids import as_ids, shown
 from grapheraser.kernels.paged import INCOMING, OUTGOING
 
 _KEEPING = "directed=True keeps directions"
@@ -44,6 +45,8 @@ def checked_edges(edge_index: ArrayLike, ids: NDArray[np.int64], given: EdgeInpu
     pairs = as_array(edge_index, "edge_index")
     if pairs.size == 0:
         pairs = np.zeros((2, 0), dtype=np.int64)
+    named = pairs.dtype.kind in "UO" and pairs.ndim == 2
+    shown_by, pairs = pairs, as_ids(pairs.ravel()).reshape(pairs.shape) if named else pairs
     if pairs.ndim != 2 or pairs.shape[0] != 2 or pairs.dtype.kind not in "iu":
         raise GraphError(
             f"edge_index must be an integer array of shape [2, m] "
@@ -52,7 +55,7 @@ def checked_edges(edge_index: ArrayLike, ids: NDArray[np.int64], given: EdgeInpu
     directed = flag("directed", "Graph.from_arrays", given.directed)
     weighted, values = checked_values(given.edge_weight, given.edge_attr, pairs.shape[1])
     kind = EdgeKind(directed, weighted, values.shape[1] - weighted)
-    at = _ranks(as_int64(pairs, "edge end points"), ids)
+    at = _ranks(as_int64(pairs, "edge end points"), ids, shown_by)
     if kind.width:
         indptr, indices, carried, counts = with_values(at, values, len(ids), directed)
     else:
@@ -187,8 +190,10 @@ def _notes(kind: EdgeKind, counts: Counts, each_edge_once: bool) -> tuple[str, .
     return tuple(notes)
 
 
-def _ranks(ends: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Where each id is among the sorted ones; raises on an id that is not."""
+def _ranks(
+    ends: NDArray[np.int64], ids: NDArray[np.int64], given: NDArray[Any]
+) -> NDArray[np.int32]:
+    """Where each id is among the sorted ones; raises on an id that is not, as it was given."""
     n = len(ids)
     if n and ids[0] == 0 and ids[-1] == n - 1:
         unknown = (ends < 0) | (ends >= n)
@@ -198,6 +203,6 @@ def _ranks(ends: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int32]
         unknown = ids[at] != ends if n else np.ones(ends.shape, dtype=bool)
     if unknown.any():
         raise GraphError(
-            f"edge end points must be among the {n} node ids (found {ends[unknown][0]})."
+            f"edge end points must be among the {n} node ids (found {shown(given[unknown][0])})."
         )
     return np.ascontiguousarray(at, dtype=np.int32)

@@ -25,10 +25,12 @@ from grapheraser.graph.changes import (
     as_changes,
 )
 from grapheraser.graph.edge_values import NO_VALUES
+from grapheraser.graph.ids import shown
+from grapheraser.graph.names import NO_NAMES, Names
 from grapheraser.graph.new_edges import Entries, NewEdges, joined_edges, merged_edges
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
-from grapheraser.graph.requests import NOTHING, Removal, Request, canonical_form, coalesce
+from grapheraser.graph.requests import NOTHING, Removal, Request, canonical_form, coalesce, in_graph
 from grapheraser.graph.roles import CONTEXT, TRAIN, UNLABELLED
 from grapheraser.kernels.paged import located, roles_at
 
@@ -45,7 +47,7 @@ class Edit:
     Attributes:
         removal: what goes, before anything else happens; may be empty.
         nodes: sorted ids of the new nodes.
-        x, y, role: of them.
+        x, y, role, names: of them.
         entries: of the adjacency, that come or carry something else.
         features: sorted ids of the nodes whose features are set.
         new_x: their features.
@@ -64,6 +66,7 @@ class Edit:
     new_x: sp.csr_array
     labels: Ids
     new_y: Ids
+    names: Names
     digest: str = ""
 
     @property
@@ -92,10 +95,10 @@ class Edit:
 def edit_of(graph: Graph, changes: GraphChange | Sequence[GraphChange]) -> Edit:
     """Check every change against ``graph`` and merge them; `updated` applies the result."""
     parts = as_changes(changes)
-    requests = [part for part in parts if isinstance(part, Request)]
+    requests = in_graph(graph, [part for part in parts if isinstance(part, Request)])
     named_any = any(canonical_form(requests).values())
     removal = coalesce(graph, requests) if named_any else NOTHING
-    nodes, x, y = _new_nodes(graph, [part for part in parts if isinstance(part, AddNodes)])
+    nodes, x, y, names = _new_nodes(graph, [part for part in parts if isinstance(part, AddNodes)])
     features, new_x = _set_rows(graph, parts)
     labels, new_y = _set_labels(graph, parts)
     _refuse_contradictions(removal, features, labels)
@@ -109,7 +112,7 @@ def edit_of(graph: Graph, changes: GraphChange | Sequence[GraphChange]) -> Edit:
     if not (named_any or len(nodes) or len(features) or len(labels) or len(joined.pairs)):
         raise ParameterError("the list of changes names nothing to add, to set or to forget.")
     role = np.where(y == UNLABELLED, CONTEXT, TRAIN).astype(np.int8)
-    edit = Edit(removal, nodes, x, y, role, entries, features, new_x, labels, new_y)
+    edit = Edit(removal, nodes, x, y, role, entries, features, new_x, labels, new_y, names)
     return replace(edit, digest=_digest(requests, edit, joined))
 
 
@@ -127,6 +130,7 @@ def edited_pages(pages: Pages, edit: Edit) -> Pages:
         columns[new],
         edit.x.toarray() if pages.dense else edit.x,
         values[new] if len(values) else values,
+        edit.names,
     )
     # In the order of ids, which is that of places.
     pairs = np.stack([located(pages.table, rows[~new]), columns[~new]], axis=1)
@@ -141,26 +145,27 @@ def edited_pages(pages: Pages, edit: Edit) -> Pages:
     return pages.with_labels(places, edit.new_y, role)
 
 
-def _new_nodes(graph: Graph, parts: Sequence[AddNodes]) -> tuple[Ids, sp.csr_array, Ids]:
+def _new_nodes(graph: Graph, parts: Sequence[AddNodes]) -> tuple[Ids, sp.csr_array, Ids, Names]:
     ids, x = _stacked(graph, "AddNodes", parts)
+    names = np.concatenate([NO_NAMES, *(part.names for part in parts)])
     there = graph.contains(ids)
     if there.any():
+        taken = _these(graph.names_of(ids[there]))
         raise GraphError(
-            f"{_these(ids[there])} {'is' if there.sum() == 1 else 'are'} in the graph already "
+            f"{taken} {'is' if there.sum() == 1 else 'are'} in the graph already "
             f"({int(there.sum())} of {len(ids)} new ids).",
             hint="change a node with SetFeatures, SetLabels, AddEdges and Edges.",
         )
-    y = np.concatenate([ids[:0], *(part.y for part in parts)])
+    order = np.argsort(np.concatenate([ids[:0], *(part.ids for part in parts)]))
+    y = np.concatenate([ids[:0], *(part.y for part in parts)])[order]
     _check_classes(graph, y)
-    order = np.argsort(ids)
-    return ids[order], x[order], y[order]
+    return ids, x, y, names[order] if len(names) else names
 
 
 def _set_rows(graph: Graph, parts: Sequence[GraphChange]) -> tuple[Ids, sp.csr_array]:
     ids, x = _stacked(graph, "SetFeatures", [p for p in parts if isinstance(p, SetFeatures)])
     graph.places(ids)
-    order = np.argsort(ids)
-    return ids[order], x[order]
+    return ids, x
 
 
 def _set_labels(graph: Graph, parts: Sequence[GraphChange]) -> tuple[Ids, Ids]:
@@ -177,7 +182,7 @@ def _set_labels(graph: Graph, parts: Sequence[GraphChange]) -> tuple[Ids, Ids]:
 def _stacked(
     graph: Graph, owner: str, parts: Sequence[AddNodes | SetFeatures]
 ) -> tuple[Ids, sp.csr_array]:
-    """The ids and the feature rows of several changes of one kind."""
+    """Sorted ids and the feature rows of several changes of one kind."""
     width = graph.num_features
     for part in parts:
         if len(part.ids) and part.x.shape[1] != width:
@@ -186,10 +191,11 @@ def _stacked(
                 f"(found {part.x.shape[1]}): new feature columns need a new fit."
             )
     some = [part for part in parts if len(part.ids)]
-    none = sp.csr_array((0, width), dtype=np.float32)
-    x = sp.csr_array(sp.vstack([none, *(part.x for part in some)], format="csr"))
-    ids = np.concatenate([np.zeros(0, dtype=np.int64), *(part.ids for part in some)])
-    return _once(owner, ids), x
+    if not some:
+        return np.zeros(0, dtype=np.int64), sp.csr_array(np.zeros((0, width), dtype=np.float32))
+    ids, rows = _once(owner, np.concatenate([part.ids for part in some])), [p.x for p in some]
+    x = rows[0] if len(rows) == 1 else sp.csr_array(sp.vstack(rows, format="csr"))
+    return (ids, x) if len(ids) == 1 else (ids[order := np.argsort(ids)], x[order])
 
 
 def _once(owner: str, ids: Ids) -> Ids:
@@ -239,8 +245,8 @@ def _check_ends(graph: Graph, removal: Removal, nodes: Ids, pairs: Ids) -> None:
         raise GraphError(f"an edge must join two nodes (found {pairs[loops][0].tolist()}).")
 
 
-def _these(ids: Ids) -> str:
-    return f"{'node' if len(ids) == 1 else 'nodes'} {named(ids.tolist())}"
+def _these(ids: NDArray[Any]) -> str:
+    return f"{'node' if len(ids) == 1 else 'nodes'} {named([shown(node) for node in ids])}"
 
 
 def _digest(requests: Sequence[Request], edit: Edit, joined: NewEdges) -> str:

@@ -14,14 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import UnknownNodeError
-from grapheraser.graph.arrays import as_ids, fresh, owned, owned_csr, read_only
+from grapheraser.graph.arrays import fresh, owned, owned_csr, read_only
 from grapheraser.graph.changes import GraphChange, one_training_node
 from grapheraser.graph.conversions import Conversions
 from grapheraser.graph.csr import reverse_of, slices_of
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
 from grapheraser.graph.edit import Edit, edit_of, edited_pages
+from grapheraser.graph.ids import as_given, ids_among, one_id
 from grapheraser.graph.induced import induced_edges
 from grapheraser.graph.merkle import MerkleTree
+from grapheraser.graph.names import NO_NAMES, Names, check_new_names, names_of
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
 from grapheraser.graph.proof import Proof
@@ -52,7 +54,7 @@ from grapheraser.kernels.paged import (
 from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"
-_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values")
+_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values", "names")
 # What is remembered of a graph and follows from its `context`.
 _OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
@@ -85,6 +87,9 @@ class Graph(Conversions):
             carries (see `graph.edge_values`); `edge_weight` and `edge_attr` take it apart.
         context: which nodes are in shards beside the training nodes: ``none``, ``unlabelled`` (the
             context nodes) or ``all``; see `with_context`. No part of the fingerprint.
+        names: str ``[n]``, dtype object: the names of the nodes, whose ids follow from them; None
+            where nodes have ids alone.
+        class_names: of all classes, in their order, where labels were given as words.
     """
 
     ids: NDArray[np.int64]
@@ -99,8 +104,12 @@ class Graph(Conversions):
     edge_kind: EdgeKind = PLAIN
     edge_values: Values = field(default_factory=lambda: NO_VALUES)
     context: str = DEFAULT_CONTEXT
+    names: Names | None = field(default_factory=lambda: None)
+    class_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.names is not None:
+            object.__setattr__(self, "names", owned(self.names))
         for name in ("ids", "indptr", "indices", "y", "role", "edge_values"):
             object.__setattr__(self, name, owned(getattr(self, name)))
         object.__setattr__(self, "x", owned_csr(self.x))
@@ -114,13 +123,16 @@ class Graph(Conversions):
         name: str = "graph",
         notes: tuple[str, ...] = (),
         context: str = DEFAULT_CONTEXT,
+        class_names: tuple[str, ...] = (),
         tree: MerkleTree | None = None,
         **arrays: Any,
     ) -> Graph:
         """A graph that is held in pages; with its Merkle tree and arrays, where they are known."""
         graph = object.__new__(cls)
         graph.__dict__.update(pages=pages, num_classes=num_classes, name=name, notes=notes)
-        graph.__dict__.update(context=context, edge_kind=pages.edge_kind, **fresh(**arrays))
+        graph.__dict__.update(
+            context=context, class_names=class_names, edge_kind=pages.edge_kind, **fresh(**arrays)
+        )
         if tree is not None:
             graph.__dict__["tree"] = tree
         return graph
@@ -149,6 +161,8 @@ class Graph(Conversions):
         if name == "edge_values":
             plain = self.edge_kind == PLAIN
             return {"edge_values": NO_VALUES if plain else edge_value_rows(self.table, places)}
+        if name == "names":
+            return {"names": self.pages.names() if self.pages.named else None}
         ids, y, role = self.pages.nodes()
         return {"ids": ids, "y": y, "role": role}
 
@@ -156,7 +170,8 @@ class Graph(Conversions):
     def pages(self) -> Pages:
         """The pages that hold the graph."""
         rows = (self.ids, self.y, self.role, self.indptr, self.ids[self.indices], self.x)
-        return Pages.of(Rows(*rows, self.edge_values), self.edge_kind)
+        names = NO_NAMES if self.names is None else self.names
+        return Pages.of(Rows(*rows, self.edge_values, names), self.edge_kind)
 
     @property
     def table(self) -> Table:
@@ -183,6 +198,7 @@ class Graph(Conversions):
             + (", directed" if self.directed else "")
             + (", weighted" if self.edge_kind.weighted else "")
             + (f", edge features={self.edge_kind.columns:,}" if self.edge_kind.columns else "")
+            + (", named" if self.named else "")
             + f"{self._others})"
         )
 
@@ -211,6 +227,12 @@ class Graph(Conversions):
     def num_features(self) -> int:
         known = self.__dict__.get("x")
         return self.pages.num_features if known is None else int(known.shape[1])
+
+    @property
+    def named(self) -> bool:
+        """Whether nodes have names; see `names`."""
+        known = self.__dict__.get("names")
+        return known is not None or ("pages" in self.__dict__ and self.pages.named)
 
     @cached_property
     def train_nodes(self) -> NDArray[np.int64]:
@@ -325,9 +347,9 @@ class Graph(Conversions):
         """The Merkle tree over all nodes, whose root the fingerprint is made of."""
         return MerkleTree.of(self.pages)
 
-    def proof(self, node: int) -> Proof:
+    def proof(self, node: int | str) -> Proof:
         """That a node is in the graph, or that it is not; ``proof.root()`` must be `tree`'s."""
-        return self.tree.proof(int(as_ids([node])[0]))
+        return self.tree.proof(int(one_id(node, "node", "Graph.proof")))
 
     # -- building --------------------------------------------------------------------------------
 
@@ -338,23 +360,38 @@ class Graph(Conversions):
             return cls(**fields, name=name)
         dense, around = fields.pop("x"), fields["ids"][fields["indices"]]
         known = {part: fields[part] for part in ("ids", "y", "role", "indptr")}
-        rows = Rows(**known, neighbours=around, x=dense, values=fields["edge_values"])
+        names = NO_NAMES if fields["names"] is None else fields["names"]
+        rows = Rows(**known, neighbours=around, x=dense, values=fields["edge_values"], names=names)
         return cls.of_pages(Pages.of(rows, fields.pop("edge_kind")), name=name, **fields)
 
     # -- looking things up ------------------------------------------------------------------
 
+    def ids_of(self, nodes: ArrayLike) -> NDArray[np.int64]:
+        """The ids of what names nodes: ids, names, or a mask over all nodes of this graph.
+
+        In a list, range, array, tensor, or pandas index or series. The index of a boolean series
+        names its nodes, unless it only counts rows.
+        """
+        return ids_among(nodes, lambda: self.ids)
+
+    def names_of(self, nodes: ArrayLike) -> Names:
+        """What these nodes are called: their names, or their ids where they have none."""
+        ids = self.ids_of(nodes)
+        return self.pages.names_at(self.places(ids)) if self.named else names_of(ids.tolist())
+
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
         """Whether each id is a node of this graph."""
-        found: NDArray[np.bool_] = located(self.table, as_ids(nodes)) != NOWHERE
+        found: NDArray[np.bool_] = located(self.table, self.ids_of(nodes)) != NOWHERE
         return found
 
     def places(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """Where each id lies in the pages; unknown ids are an error."""
-        ids = as_ids(nodes)
+        ids = self.ids_of(nodes)
         places: NDArray[np.int64] = located(self.table, ids)
         unknown = places == NOWHERE
         if unknown.any():
-            raise UnknownNodeError.of(np.unique(ids[unknown]).tolist(), len(ids))
+            gone = np.unique(ids[unknown]).tolist()
+            raise UnknownNodeError.of(as_given(nodes, gone), len(ids))
         return places
 
     def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
@@ -400,7 +437,7 @@ class Graph(Conversions):
         values: Values = entry_values(self.table, self.places(nodes), others)
         return values
 
-    def neighbours(self, node: int) -> NDArray[np.int64]:
+    def neighbours(self, node: int | str) -> NDArray[np.int64]:
         """Ids of the neighbours of one node, sorted."""
         return self.around([node])
 
@@ -424,7 +461,12 @@ class Graph(Conversions):
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """The graph on these nodes and the edges between them; ids stay the same."""
-        ids = np.unique(as_ids(nodes))
+        inner = self._induced(nodes)
+        return replace(inner, **fresh(names=self.names_of(inner.ids))) if self.named else inner
+
+    def _induced(self, nodes: ArrayLike) -> Graph:
+        """The same, without names."""
+        ids = np.unique(self.ids_of(nodes))
         places = self.places(ids)
         indptr, indices = induced_edges(self.table, places, ids)
         carried = self.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
@@ -444,7 +486,7 @@ class Graph(Conversions):
 
     def trained_subgraph(self, nodes: ArrayLike) -> Graph:
         """The subgraph on these nodes as shards see it: only training nodes have labels."""
-        inner = self.subgraph(nodes)
+        inner = self._induced(nodes)
         trained = inner.role == TRAIN
         if trained.all():
             return inner
@@ -499,7 +541,7 @@ class Graph(Conversions):
 
     def with_node(
         self,
-        node: int,
+        node: int | str,
         features: ArrayLike | sp.sparray,
         label: int,
         neighbours: ArrayLike,
@@ -510,7 +552,7 @@ class Graph(Conversions):
         """A new graph with one more training node.
 
         Args:
-            node: its id.
+            node: its id, or its name where nodes have names.
             features: its feature row.
             label: its class.
             neighbours: ids of its neighbours; in a directed graph edges lead both ways.
@@ -529,6 +571,7 @@ class Graph(Conversions):
                 `Features` and `Labels`, or a list of them.
         """
         edit = changes if isinstance(changes, Edit) else edit_of(self, changes)
+        check_new_names(edit.nodes, edit.names, self.named)
         rest = self if edit.removal is NOTHING else self.without(edit.removal)
         named_first = int((rest.roles(edit.labels) == CONTEXT).sum())
         in_shards = int(np.isin(edit.role, SHARDED_ROLES[self.context]).sum())
@@ -578,7 +621,7 @@ class Graph(Conversions):
 
     @property
     def _schema(self) -> dict[str, Any]:
-        names = ("num_classes", "name", "notes", "context")
+        names = ("num_classes", "name", "notes", "context", "class_names")
         return {name: getattr(self, name) for name in names}
 
     def with_pages(self, pages: Pages, *, trained: int = 0, sharded: int = 0) -> Graph:

@@ -1,9 +1,27 @@
-"""The compact npz format of public graphs: CSR features, every edge once, labels."""
+"""The compact npz format: a graph in one file of arrays, with all that it has.
+
+    x                                  features, where they are dense; or as CSR
+    x_data x_indices x_indptr x_shape
+    edge_index                         ids of sources and targets; every undirected edge once
+    y                                  classes, -1 where they are not known
+
+and where the graph has them
+
+    ids                                of the nodes; default 0 .. n-1
+    names names_indptr                 the names of the nodes, in UTF-8 one after the other
+    role                               1 train, 2 test, 3 validation, 0 context
+    num_classes
+    class_names class_names_indptr
+    edge_weight edge_attr directed
+"""
 
 from __future__ import annotations
 
+import warnings
+import zipfile
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,20 +29,47 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_int64
+from grapheraser.graph.names import Names, packed_names, unpacked_names
+from grapheraser.graph.roles import SHARDED_ROLES, TEST, TRAIN, VALIDATION
 
-_NEEDED = ("x_data", "x_indices", "x_indptr", "x_shape", "edge_index", "y")
-_CARRIED = ("edge_weight", "edge_attr", "directed")
+if TYPE_CHECKING:
+    from grapheraser.graph.graph import Graph
+
+Arrays = dict[str, NDArray[Any]]
+
+_SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
+_NEEDED = ("edge_index", "y")
+_CARRIED = ("edge_weight", "edge_attr")
+_TEXTS = ("names", "class_names")
+_OPTIONAL = (*_CARRIED, "directed", "ids", "role", "num_classes")
+_ROLES = {"train": TRAIN, "test": TEST, "validation": VALIDATION}
 
 
 def read_npz(path: Path) -> dict[str, Any]:
     """The arguments of `Graph.from_arrays`; see `Graph.from_npz`."""
+    arrays = _arrays(path)
+    try:
+        found = {"x": _features(arrays), "edge_index": arrays["edge_index"], "y": arrays["y"]}
+        found |= {key: arrays[key] for key in _CARRIED if key in arrays}
+        found |= _of_nodes(arrays) | _of_classes(arrays)
+        return found | {"directed": bool(_single(arrays, "directed", (0, 1)))}
+    except ValueError as error:
+        raise GraphError(f"{path}: {error}.") from error
+
+
+def _arrays(path: Path) -> Arrays:
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as z:
-            missing = [key for key in _NEEDED if key not in z.files]
+            features = ("x",) if "x" in z.files else _SPARSE
+            missing = [key for key in (*features, *_NEEDED) if key not in z.files]
             if missing:
                 raise GraphError(f"{path}: keys {missing} are missing (found {z.files}).")
-            there = [key for key in (*_NEEDED, *_CARRIED) if key in z.files]
-            arrays: dict[str, NDArray[Any]] = {key: z[key] for key in there}
+            texts = [key for name in _TEXTS for key in (name, f"{name}_indptr")]
+            known = (*features, *_NEEDED, *_OPTIONAL, *texts)
+            unused = [key for key in z.files if key not in known]
+            if unused:
+                warnings.warn(f"{path}: keys {unused} are not used.", stacklevel=5)
+            return {key: z[key] for key in known if key in z.files}
     except FileNotFoundError:
         raise GraphError(f"{path}: no such file.") from None
     except GraphError:
@@ -33,24 +78,65 @@ def read_npz(path: Path) -> dict[str, Any]:
         Exception
     ) as error:  # zip, zlib, struct and NumPy each raise their own for a damaged file
         raise GraphError(f"{path}: not a readable npz file ({error}).") from error
-    try:
-        x = _csr(arrays)
-    except ValueError as error:
-        raise GraphError(f"{path}: the feature matrix is malformed ({error}).") from error
-    found = {"x": x, "edge_index": arrays["edge_index"], "y": arrays["y"]}
-    found |= {key: arrays[key] for key in _CARRIED[:2] if key in arrays}
-    return found | {"directed": _directed(path, arrays)}
 
 
-def _directed(path: Path, arrays: dict[str, NDArray[Any]]) -> bool:
-    given = arrays.get("directed", np.zeros(1, dtype=bool))
-    if given.size != 1 or not np.isin(given, (0, 1)).all():
-        raise GraphError(f"{path}: 'directed' must be a single 0 or 1 (found {given.tolist()}).")
-    return bool(given.item())
+def _of_nodes(arrays: Arrays) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "names" in arrays and "ids" in arrays:
+        raise ValueError("nodes have ids, or names, and not both")
+    if "names" in arrays:
+        found["ids"] = _texts(arrays, "names")
+    elif "ids" in arrays:
+        found["ids"] = arrays["ids"]
+    if "role" in arrays:
+        role = arrays["role"]
+        if role.shape != arrays["y"].shape or not np.isin(role, SHARDED_ROLES["all"]).all():
+            raise ValueError("'role' must be 0, 1, 2 or 3 for each node")
+        found |= {part: role == code for part, code in _ROLES.items()}
+    return found
 
 
-def _csr(arrays: dict[str, NDArray[Any]]) -> sp.csr_array:
+def _of_classes(arrays: Arrays) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "num_classes" in arrays:
+        found["num_classes"] = int(_single(arrays, "num_classes"))
+    if "class_names" in arrays:
+        found["class_names"] = _texts(arrays, "class_names").tolist()
+    return found
+
+
+def _texts(arrays: Arrays, key: str) -> Names:
+    """Strings that are kept as bytes and where each begins."""
+    content, pointers = arrays[key], arrays.get(f"{key}_indptr", np.zeros(0, dtype=np.int64))
+    sound = content.dtype == np.uint8 and pointers.dtype.kind in "iu" and pointers.ndim == 1
+    if not sound or not len(pointers) or pointers[0] != 0 or pointers[-1] != len(content):
+        raise ValueError(f"'{key}' must be bytes, and '{key}_indptr' where each text begins")
+    if (np.diff(pointers) < 0).any():
+        raise ValueError(f"'{key}_indptr' must be ascending")
+    head = pointers.astype(np.int64).tobytes()
+    block = np.frombuffer(head + content.tobytes(), dtype=np.uint8)
+    return unpacked_names(block, len(pointers) - 1)
+
+
+def _single(arrays: Arrays, key: str, allowed: tuple[int, ...] | None = None) -> Any:
+    given = arrays.get(key, np.zeros(1, dtype=bool))
+    if given.size != 1 or (allowed is not None and not np.isin(given, allowed).all()):
+        wanted = "a single 0 or 1" if allowed else "a single number"
+        raise ValueError(f"'{key}' must be {wanted} (found {given.tolist()})")
+    return given.item()
+
+
+def _features(arrays: Arrays) -> sp.csr_array | NDArray[Any]:
     """The feature matrix; `Graph.from_arrays` checks its content."""
+    if "x" in arrays:
+        return arrays["x"]
+    try:
+        return _csr(arrays)
+    except ValueError as error:
+        raise ValueError(f"the feature matrix is malformed ({error})") from error
+
+
+def _csr(arrays: Arrays) -> sp.csr_array:
     indices, indptr, shape = (arrays[f"x_{key}"] for key in ("indices", "indptr", "shape"))
     for array in (indices, indptr, shape):
         if array.dtype.kind not in "iu":
@@ -59,3 +145,41 @@ def _csr(arrays: dict[str, NDArray[Any]]) -> sp.csr_array:
         raise ValueError(f"its shape must be two numbers, found {shape.tolist()}")
     places = (as_int64(indices, "columns"), as_int64(indptr, "row pointers"))
     return sp.csr_array((arrays["x_data"], *places), shape=(int(shape[0]), int(shape[1])))
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def write_npz(graph: Graph, path: Path) -> None:
+    """Write a graph; the same graph gives the same bytes. See `Graph.to_npz`."""
+    with open(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for key, array in arrays_of(graph).items():
+            content = BytesIO()
+            np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
+            member = zipfile.ZipInfo(f"{key}.npy")  # of a fixed date
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, content.getvalue())
+
+
+def arrays_of(graph: Graph) -> Arrays:
+    """All that a graph has, by the keys of the format."""
+    x, at = graph.x, graph.edge_index
+    chosen = np.ones(at.shape[1], dtype=bool) if graph.directed else at[0] < at[1]
+    found: Arrays = {"x": x.toarray()} if graph.pages.dense else {}
+    if not graph.pages.dense:
+        parts = (x.data, x.indices, x.indptr, np.array(x.shape))
+        found = dict(zip(_SPARSE, parts, strict=True))
+    found |= {"edge_index": graph.ids[at[:, chosen]], "y": graph.y}
+    found |= {"ids": graph.ids} if graph.names is None else _packed("names", graph.names)
+    found |= {"role": graph.role, "num_classes": np.array([graph.num_classes])}
+    carried = {"edge_weight": graph.edge_weight, "edge_attr": graph.edge_attr}
+    found |= {key: values[chosen] for key, values in carried.items() if values is not None}
+    found |= {"directed": np.array([True])} if graph.directed else {}
+    if graph.class_names:
+        found |= _packed("class_names", np.array(graph.class_names, dtype=object))
+    return found
+
+
+def _packed(key: str, texts: Names) -> Arrays:
+    block, end = packed_names(texts), 8 * (len(texts) + 1)
+    return {key: block[end:], f"{key}_indptr": block[:end].view(np.int64)}

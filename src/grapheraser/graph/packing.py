@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from grapheraser.graph.csr import slices_of
 from grapheraser.graph.edge_values import NO_VALUES, Values
+from grapheraser.graph.names import NO_NAMES, Names, packed_names, unpacked_names
 from grapheraser.kernels.compiled import compiled
 
 Block = NDArray[np.uint8]
@@ -27,6 +28,7 @@ class Page(NamedTuple):
     edges: Block
     features: Block
     values: Block = NOTHING
+    names: Block = NOTHING
 
 
 class Rows(NamedTuple):
@@ -37,6 +39,7 @@ class Rows(NamedTuple):
         indptr, neighbours: ids of the neighbours of each.
         x: float32 ``[len(ids), num_features]``, dense or CSR.
         values: what each entry of ``neighbours`` carries; see `edge_values`.
+        names: of each node, where they have any.
     """
 
     ids: Ids
@@ -46,6 +49,7 @@ class Rows(NamedTuple):
     neighbours: Ids
     x: sp.csr_array | NDArray[np.float32]
     values: Values = NO_VALUES
+    names: Names = NO_NAMES
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
@@ -64,6 +68,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
         np.concatenate([part.neighbours for part in parts]),
         x,
         np.concatenate([part.values for part in parts]),
+        np.concatenate([part.names for part in parts]),
     )
 
 
@@ -78,6 +83,7 @@ def sliced(rows: Rows, low: int, high: int) -> Rows:
         rows.neighbours[first:last],
         rows.x[low:high],
         rows.values[first:last],
+        rows.names[low:high],
     )
 
 
@@ -93,6 +99,8 @@ def reordered(rows: Rows, order: Ids) -> Rows:
         rows.neighbours[entries],
         rows.x[order],
         rows.values[entries] if rows.values.shape[1] else rows.values,
+        # Nodes that are only asked about have no names among those of others.
+        rows.names[order] if len(rows.names) == len(order) else NO_NAMES,
     )
 
 
@@ -115,7 +123,8 @@ def packed(rows: Rows, counts: NDArray[np.int64]) -> list[Page]:
         end += count
         nodes = _packed_nodes(part.ids, part.y, part.role)
         edges = _bytes(part.indptr.astype(np.int64), part.neighbours)
-        pages.append(Page(nodes, edges, packed_features(part.x), packed_values(part.values)))
+        carried = packed_values(part.values), packed_names(part.names)
+        pages.append(Page(nodes, edges, packed_features(part.x), *carried))
     return pages
 
 
@@ -153,7 +162,8 @@ def unpacked(page: Page, count: int, num_features: int, dense: bool, edge_width:
     x = unpacked_features(page.features, count, num_features, dense)
     pointers, around = words[: count + 1], words[count + 1 :]
     values = unpacked_values(page.values, edge_width)
-    return Rows(ids, y.astype(np.int64), role, pointers, around, x, values)
+    names = unpacked_names(page.names, count)
+    return Rows(ids, y.astype(np.int64), role, pointers, around, x, values, names)
 
 
 def unpacked_values(block: Block, edge_width: int) -> Values:

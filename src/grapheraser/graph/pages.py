@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from grapheraser.graph.directory import WHOLE, Directory
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values
+from grapheraser.graph.names import NO_NAMES, Names, kept_names, names_at, unpacked_names
 from grapheraser.graph.packing import (
     Block,
     Ids,
@@ -123,6 +124,29 @@ class Pages:
         ids, y, role = (np.concatenate(part) for part in zip(*parts, strict=True))
         return ids, y.astype(np.int64), role
 
+    @property
+    def named(self) -> bool:
+        """Whether nodes have names."""
+        return any(page.names.nbytes for page in self.pages[:1])
+
+    def names(self) -> Names:
+        """The names of all nodes; nothing where they have none."""
+        counts = self.directory.counts.tolist()
+        parts = [
+            unpacked_names(page.names, count)
+            for page, count in zip(self.pages, counts, strict=True)
+        ]
+        return np.concatenate([NO_NAMES, *parts])
+
+    def names_at(self, places: Ids) -> Names:
+        """The names of the nodes at these places, where nodes have names."""
+        found = np.empty(len(places), dtype=object)
+        for number in np.unique(places // ROOM).tolist():
+            here = places // ROOM == number
+            block, count = self.pages[number].names, int(self.directory.counts[number])
+            found[here] = names_at(block, count, (places[here] % ROOM).tolist())
+        return found
+
     def rows(self, low: int = 0, high: int | None = None) -> Rows:
         """What a range of pages holds; default everything."""
         high = len(self.pages) if high is None else high
@@ -158,6 +182,7 @@ class Pages:
                 edited_edges(page.edges, *gone_from),
                 self._cleared(page.features, keep, _within(cleared, number) % ROOM),
                 edited_values(page, self.edge_kind.width, *gone_from),
+                kept_names(page.names, keep),
             )
             counts[number] = keep.sum()
         gone = int(sum(self._degrees(nodes))) + len(pairs)
@@ -318,8 +343,8 @@ def _range(page: int) -> tuple[int, int]:
 
 
 def _addresses(pages: Sequence[Page]) -> NDArray[np.int64]:
-    """Where the blocks of some pages lie ``[4, len(pages)]``."""
-    found = [[block.__array_interface__["data"][0] for block in page] for page in pages]
+    """Where the blocks of some pages that kernels read lie ``[4, len(pages)]``."""
+    found = [[block.__array_interface__["data"][0] for block in page[:4]] for page in pages]
     return np.ascontiguousarray(np.array(found, dtype=np.int64).reshape(-1, 4).T)
 
 

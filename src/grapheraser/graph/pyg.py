@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array
+from grapheraser.graph.ids import as_ids
+from grapheraser.graph.names import names_of
 from grapheraser.graph.roles import TEST, TRAIN, VALIDATION
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def arrays_of(data: Any) -> dict[str, Any]:
             )
     n = int(data.num_nodes)
     given = getattr(data, "node_id", None)
-    ids = np.arange(n) if given is None else as_array(given, "'node_id'")
+    ids = np.arange(n) if given is None else _ids(given)
     if ids.shape != (n,):
         raise GraphError(
             f"'node_id' must have one entry per node: {n} (found shape {list(ids.shape)})."
@@ -60,12 +62,17 @@ def arrays_of(data: Any) -> dict[str, Any]:
     masks = [_mask(data, key, n) for key in ("train_mask", "test_mask", "val_mask")]
     return {
         "x": _features(data.x),
-        "edge_index": ids[edge_index.astype(np.int64)],
-        "y": _labels(data.y),
+        "edge_index": as_ids(ids)[edge_index.astype(np.int64)],
+        "y": data.y,
         "ids": ids,
         "split": tuple(None if mask is None else ids[mask] for mask in masks),
         **{key: getattr(data, key, None) for key in _CARRIED},
     }
+
+
+def _ids(given: Any) -> NDArray[Any]:
+    names = isinstance(given, list | tuple) and all(isinstance(item, str) for item in given)
+    return names_of(given) if names else as_array(given, "'node_id'")
 
 
 def notes_on(data: Any) -> tuple[str, ...]:
@@ -76,17 +83,6 @@ def notes_on(data: Any) -> tuple[str, ...]:
             instead = _INSTEAD.get(key, "delete it from the Data, or make it part of 'x'")
             notes.append(f"'{key}' is not used: {instead}")
     return tuple(notes)
-
-
-def _labels(y: Any) -> NDArray[Any]:
-    labels = as_array(y, "labels")
-    if labels.ndim == 2 and labels.shape[1] > 1:
-        raise GraphError(
-            f"a node has one class: labels must be a flat integer array (found shape "
-            f"{list(labels.shape)}, several labels per node).",
-            hint="choose one column: data.y = data.y[:, 0].",
-        )
-    return labels.reshape(-1)
 
 
 def _mask(data: Any, key: str, n: int) -> NDArray[np.bool_] | None:
@@ -110,7 +106,7 @@ def _mask(data: Any, key: str, n: int) -> NDArray[np.bool_] | None:
 
 
 def data_of(graph: Graph) -> Any:
-    """A PyG ``Data`` with dense ``x``, ``node_id`` and the split as masks."""
+    """A PyG ``Data`` with dense ``x``, ``node_id`` (names, if any) and the split as masks."""
     import torch
     from torch_geometric.data import Data
 
@@ -120,7 +116,7 @@ def data_of(graph: Graph) -> Any:
         x=torch.from_numpy(graph.x.toarray()),
         edge_index=torch.from_numpy(graph.edge_index),
         y=torch.from_numpy(graph.y.copy()),
-        node_id=torch.from_numpy(graph.ids.copy()),
+        node_id=torch.from_numpy(graph.ids.copy()) if graph.names is None else list(graph.names),
         train_mask=torch.from_numpy(graph.role == TRAIN),
         val_mask=torch.from_numpy(graph.role == VALIDATION),
         test_mask=torch.from_numpy(graph.role == TEST),

@@ -6,8 +6,9 @@ graph and merges them into one `Removal` without repetitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from grapheraser.errors import (
     UnknownNodeError,
     named,
 )
+from grapheraser.graph.ids import listed, one_id, with_names
 from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
 
@@ -35,39 +37,41 @@ _PAIRS = "an iterable of pairs of ids"
 class Nodes:
     """Forget these nodes: their features, labels and all their edges.
 
-    One id, or any iterable, array or tensor of them.
+    One id or name, any iterable, array or tensor of them, or a mask over all nodes of the graph.
     """
 
     ids: tuple[int, ...]
+    mask: bytes | None = field(default=None, repr=False)
 
-    def __init__(self, ids: Iterable[int] | ArrayLike) -> None:
-        object.__setattr__(self, "ids", _canonical_ids("Nodes", ids))
+    def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
+        _set_ids(self, ids)
 
 
 @dataclass(frozen=True)
 class Features:
     """Forget the features of these nodes; the nodes, their labels and edges stay.
 
-    One id, or any iterable, array or tensor of them.
+    One id or name, any iterable, array or tensor of them, or a mask over all nodes of the graph.
     """
 
     ids: tuple[int, ...]
+    mask: bytes | None = field(default=None, repr=False)
 
-    def __init__(self, ids: Iterable[int] | ArrayLike) -> None:
-        object.__setattr__(self, "ids", _canonical_ids("Features", ids))
+    def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
+        _set_ids(self, ids)
 
 
 @dataclass(frozen=True)
 class Edges:
     """Forget these undirected edges; their end points stay. (3, 17) and (17, 3) are the same.
 
-    Any iterable of pairs of ids, or an array or tensor ``[m, 2]``; pass an ``edge_index``
+    Any iterable of pairs of ids or names, or an array or tensor ``[m, 2]``; pass an ``edge_index``
     ``[2, m]`` as ``edge_index.T``.
     """
 
     pairs: tuple[tuple[int, int], ...]
 
-    def __init__(self, pairs: Iterable[Iterable[int]] | ArrayLike) -> None:
+    def __init__(self, pairs: Iterable[Iterable[int | str]] | ArrayLike) -> None:
         canonical = {(min(u, v), max(u, v)) for u, v in _pairs("Edges", pairs)}
         object.__setattr__(self, "pairs", tuple(sorted(canonical)))
 
@@ -76,13 +80,15 @@ class Edges:
 class Labels:
     """Forget the labels of these nodes; the nodes, their features and edges stay.
 
-    Training nodes become context nodes. One id, or any iterable, array or tensor of them.
+    Training nodes become context nodes. One id or name, any iterable, array or tensor of them, or
+    a mask over all nodes of the graph.
     """
 
     ids: tuple[int, ...]
+    mask: bytes | None = field(default=None, repr=False)
 
-    def __init__(self, ids: Iterable[int] | ArrayLike) -> None:
-        object.__setattr__(self, "ids", _canonical_ids("Labels", ids))
+    def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
+        _set_ids(self, ids)
 
 
 Request: TypeAlias = Nodes | Edges | Features | Labels
@@ -124,18 +130,32 @@ NOTHING = Removal(
 RAISE, SKIP = "raise", "skip"
 
 
+def as_tuple(given: Any) -> tuple[Any, ...]:
+    """The items of a sequence; anything else by itself, an array of no dimension among it."""
+    if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
+        return tuple(given)
+    return (given,)
+
+
 def as_requests(request: Request | Sequence[Request]) -> tuple[Request, ...]:
     """Return one request, or a sequence of them, as a tuple."""
-    given = (request,) if isinstance(request, Request) else request
-    requests: tuple[Any, ...] = (given,)
-    if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
-        requests = tuple(given)
+    requests = (request,) if isinstance(request, Request) else as_tuple(request)
     for item in requests:
         if not isinstance(item, Request):
             raise ParameterError(
                 f"a request must be Nodes, Edges, Features, Labels or a list of them. Got {item!r}."
             )
     return requests
+
+
+def in_graph(graph: Graph, request: Request | Sequence[Request]) -> tuple[Request, ...]:
+    """The same requests, with ids in the place of masks."""
+    return tuple(
+        type(part)(graph.ids_of(np.frombuffer(part.mask, dtype=bool)))
+        if not isinstance(part, Edges) and part.mask is not None
+        else part
+        for part in as_requests(request)
+    )
 
 
 def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
@@ -145,6 +165,8 @@ def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
     features: set[int] = set()
     labels: set[int] = set()
     for request in requests:
+        if not isinstance(request, Edges) and request.mask is not None:
+            raise ParameterError("the digest of a request with a mask is that of its ids.")
         match request:
             case Nodes(ids):
                 nodes.update(ids)
@@ -179,7 +201,7 @@ def coalesce(
             all of it, or ``"skip"`` it.
     """
     one_of("missing", "unlearn", missing, (RAISE, SKIP))
-    requests = as_requests(request)
+    requests = in_graph(graph, request)
     form = canonical_form(requests)
     if not any(form.values()):
         raise NothingToForgetError("the request names no node, edge, feature row or label.")
@@ -190,10 +212,13 @@ def coalesce(
         np.array(form.get("labels", ()), dtype=np.int64),
     )
     there = _there(graph, parts)
+    called = with_names(
+        [*form["nodes"], *form["features"], *form.get("labels", ()), *chain(*form["edges"])]
+    )
     if missing == RAISE:
-        _refuse_missing(graph, parts, there)
+        _refuse_missing(graph, parts, there, called)
     skipped: tuple[Request, ...] = tuple(
-        kind(part[~found])
+        kind(_called(part[~found], called))
         for kind, part, found in zip(_KINDS, parts, there, strict=True)
         if not found.all()
     )
@@ -233,37 +258,44 @@ def _there(graph: Graph, parts: _Parts) -> _Parts:
     return _Parts(there, known, full, labelled)
 
 
-def _refuse_missing(graph: Graph, parts: _Parts, there: _Parts) -> None:
-    """Raise an error that names all that the graph does not have."""
+def _called(part: NDArray[np.int64], called: Mapping[int, int]) -> list[Any]:
+    """Ids, or pairs of them, with the names that they were given by."""
+    if part.ndim > 1:
+        return [tuple(_called(pair, called)) for pair in part]
+    return [called.get(node, node) for node in part.tolist()]
+
+
+def _refuse_missing(graph: Graph, parts: _Parts, there: _Parts, called: Mapping[int, int]) -> None:
+    """Raise an error that names all that the graph does not have, as it was called."""
     if all(found.all() for found in there):
         return
     ids = np.unique(np.concatenate([part.ravel() for part in parts]))
     unknown = ids[~graph.contains(ids)]
     if len(unknown):
-        raise UnknownNodeError.of(unknown.tolist(), len(ids))
+        raise UnknownNodeError.of(_called(unknown, called), len(ids))
     edges = parts.edges[~there.edges]
     if len(edges):
-        raise UnknownEdgeError.of([(u, v) for u, v in edges.tolist()], len(parts.edges))
+        raise UnknownEdgeError.of(_called(edges, called), len(parts.edges))
     rows = parts.features[~there.features]
     if len(rows):
         raise NothingToForgetError(
-            f"node {named(rows.tolist())} has no features to forget "
+            f"node {named(_called(rows, called))} has no features to forget "
             f"({len(rows)} of {len(parts.features)} requested rows are empty)."
         )
     labels = parts.labels[~there.labels]
     raise NothingToForgetError(
-        f"node {named(labels.tolist())} has no label to forget "
+        f"node {named(_called(labels, called))} has no label to forget "
         f"({len(labels)} of {len(parts.labels)} requested labels are not known)."
     )
 
 
-def _canonical_ids(owner: str, ids: Iterable[int] | ArrayLike) -> tuple[int, ...]:
-    plain = _plain(ids)
-    try:
-        items = (plain,) if isinstance(plain, int) else tuple(plain)
-    except TypeError:
-        raise ParameterError.of("ids", owner, "an iterable of node ids", ids) from None
-    return tuple(sorted({_as_id(owner, item) for item in items}))
+def _set_ids(request: Nodes | Features | Labels, ids: Iterable[int | str] | ArrayLike) -> None:
+    """Set the ids of a request, or its mask."""
+    found = listed(ids, f"'ids' of {type(request).__name__}")
+    mask = found if isinstance(found, np.ndarray) else None
+    ids = () if isinstance(found, np.ndarray) else tuple(sorted(set(found)))
+    object.__setattr__(request, "ids", ids)
+    object.__setattr__(request, "mask", None if mask is None else mask.tobytes())
 
 
 def pairs_of(owner: str, pairs: Iterable[Iterable[int]] | ArrayLike) -> NDArray[np.int64]:
@@ -289,18 +321,11 @@ def _as_pair(owner: str, pair: Any) -> tuple[int, int]:
         u, v = _plain(pair)
     except (TypeError, ValueError):
         raise ParameterError.of("pairs", owner, _PAIRS, pair) from None
-    return _as_id(owner, u), _as_id(owner, v)
+    if isinstance(pair, str):
+        raise ParameterError.of("pairs", owner, _PAIRS, pair)
+    return one_id(u, "pairs", owner), one_id(v, "pairs", owner)
 
 
 def _plain(values: Any) -> Any:
     """Turn arrays and tensors into Python's own numbers and lists."""
     return values.tolist() if hasattr(values, "tolist") else values
-
-
-def _as_id(owner: str, item: Any) -> int:
-    item = _plain(item)
-    if isinstance(item, bool) or not isinstance(item, int):
-        raise ParameterError.of("ids", owner, "made of integers", item)
-    if not -(2**63) <= item < 2**63:
-        raise ParameterError.of("ids", owner, "made of 64-bit integers", item)
-    return item

@@ -11,6 +11,8 @@ are ordered as ids are, and hold for one graph. A page is four blocks of memory:
     values     what each entry of the edges carries, float32[entries, edge_width]: direction,
                weight, features, those that the graph's edges have; empty where they have none
 
+Where nodes have names, these are a fifth block (see `graph.names`), which no kernel reads.
+
 `Table` holds their addresses; whoever calls a kernel keeps the graph alive meanwhile.
 """
 

@@ -16,6 +16,7 @@ from grapheraser.eraser.update import update
 from grapheraser.execution import Executor
 from grapheraser.graph import AddNodes, Graph
 from grapheraser.graph.changes import edges_both_ways
+from grapheraser.graph.ids import one_id
 from grapheraser.links.fit import fit
 from grapheraser.links.graph import Sides, given_side
 from grapheraser.links.metrics import LinkScore
@@ -111,7 +112,7 @@ class LinkEraser(Eraser[LinkSnapshot]):
         """
         return self._now.predict_links(pairs)
 
-    def rank(self, node: int, top: int = 10) -> Ranked:
+    def rank(self, node: int | str, top: int = 10) -> Ranked:
         """The most likely new links of a node, best first."""
         return rank(self._now, node, top)
 
@@ -123,7 +124,7 @@ class LinkEraser(Eraser[LinkSnapshot]):
 
     def insert(
         self,
-        node_id: int,
+        node_id: int | str,
         features: ArrayLike | sp.sparray,
         neighbours: ArrayLike,
         *,
@@ -135,9 +136,10 @@ class LinkEraser(Eraser[LinkSnapshot]):
         """
         with self._turn:
             now = self._now
-            edges = edges_both_ways(now.state.graph.edge_kind, node_id, neighbours)
+            node = one_id(node_id, "node_id", "LinkEraser.insert")
+            edges = edges_both_ways(now.state.graph.edge_kind, node, neighbours)
             y = given_side(now.arguments["sides"], side)
-            new = AddNodes([node_id], features, y, **edges)
+            new = AddNodes([node], features, y, **edges)
             return self._then(update(now, new, action="insert"))
 
     # -- keeping ------------------------------------------------------------------------------

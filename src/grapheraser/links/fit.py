@@ -18,6 +18,7 @@ from grapheraser.links.settings import MEMBERS, describe, resolve
 from grapheraser.links.snapshot import LinkSnapshot
 from grapheraser.partition import Partition, partition_graph
 from grapheraser.receipts import Ends, Receipts, digest_of
+from grapheraser.training.magnitude import check_all_features
 
 
 def fit(arguments: Mapping[str, Any], graph: Graph | Any) -> LinkSnapshot:
@@ -32,6 +33,7 @@ def fit(arguments: Mapping[str, Any], graph: Graph | Any) -> LinkSnapshot:
     _check_learnable(graph)
     has_shards = SHARDS in MEMBERS[arguments["members"]]
     graph = link_graph(graph, arguments["sides"], arguments["width"] if has_shards else 1)
+    check_all_features(graph)
     warm_up(settings, graph.num_features)
     partition = make_partition(arguments, graph, has_shards=has_shards)
     configuration = describe(arguments, settings)

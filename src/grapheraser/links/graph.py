@@ -107,4 +107,9 @@ def _sides(graph: Graph, sides: Sides) -> NDArray[np.int64]:
                 f"(found {np.unique(graph.y)[:5].tolist()})."
             )
         return graph.y.astype(np.int64)
+    if graph.named and sides is not None:
+        raise GraphError(
+            f"ids that follow from names don't tell sides (found sides={sides}).",
+            hint="give every node the class 0 or 1, and sides='labels'.",
+        )
     return sides_of(graph.ids, sides)

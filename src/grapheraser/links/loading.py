@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from grapheraser.eraser import GraphEraser
 from grapheraser.eraser.save import LINKS, task_of
@@ -16,6 +17,11 @@ def is_link_run(path: Path) -> bool:
     return isinstance(configuration, dict) and task_of(configuration) == LINKS
 
 
-def load_eraser(path: Path) -> GraphEraser | LinkEraser:
-    """The eraser of a run, of the kind that was saved there."""
-    return LinkEraser.load(path) if is_link_run(path) else GraphEraser.load(path)
+def load_eraser(path: Path, **own: Any) -> GraphEraser | LinkEraser:
+    """The eraser of a run, of the kind that was saved there.
+
+    Args:
+        path: the run's folder.
+        own: parts of the user's own, by argument of `GraphEraser.load`.
+    """
+    return LinkEraser.load(path, **own) if is_link_run(path) else GraphEraser.load(path, **own)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from grapheraser.checks import whole
 from grapheraser.graph import Graph
+from grapheraser.graph.ids import one_id
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import label_at, locate
 from grapheraser.links.adjacency import adjacent, thinned
@@ -34,14 +35,14 @@ class Ranked:
     """The most likely new links of a node, best first.
 
     Attributes:
-        node: its id.
-        nodes: ids of the other ends.
+        node: its id, or its name where nodes have names.
+        nodes: of the other ends, likewise.
         probabilities: of each link.
         candidates: how many pairs were judged.
     """
 
-    node: int
-    nodes: NDArray[np.int64]
+    node: int | str
+    nodes: NDArray[Any]
     probabilities: NDArray[np.float32]
     candidates: int
 
@@ -51,14 +52,14 @@ class Ranked:
         return {"node": self.node, "links": links, "candidates": self.candidates}
 
 
-def rank(now: LinkSnapshot, node: int, top: int = 10) -> Ranked:
+def rank(now: LinkSnapshot, node: int | str, top: int = 10) -> Ranked:
     """The links of a node that are not there, by falling probability; equal ones by id.
 
     A node that is linked to all others, or a graph of one node, has no candidates: the result is
     empty.
     """
     top = whole("top", "LinkEraser.rank", top, 1)
-    node = whole("node", "LinkEraser.rank", node)
+    node = one_id(node, "node", "LinkEraser.rank")
     graph = now.state.graph
     (place,) = graph.places([node])
     sides, index = now.fitted.rule.sides, now.fitted.index_of(now.state.ensemble)
@@ -69,7 +70,11 @@ def rank(now: LinkSnapshot, node: int, top: int = 10) -> Ranked:
     pairs = np.stack([np.full(len(candidates), node), candidates], axis=1).astype(np.int64)
     odds = now.log_odds(pairs)
     best = np.lexsort((candidates, -odds))[:top]
-    return Ranked(node, candidates[best], probabilities(odds[best]), len(candidates))
+    others = candidates[best]
+    if not graph.named:
+        return Ranked(node, others, probabilities(odds[best]), len(candidates))
+    (name,), called = graph.names_of([node]), graph.names_of(others)
+    return Ranked(name, called, probabilities(odds[best]), len(candidates))
 
 
 def _steps_away(graph: Graph, node: int, steps: int, seed: int) -> NDArray[np.int64]:

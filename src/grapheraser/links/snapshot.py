@@ -29,7 +29,7 @@ from grapheraser.graph import (
     as_changes,
     as_requests,
 )
-from grapheraser.graph.arrays import as_ids
+from grapheraser.graph.ids import as_ids
 from grapheraser.links.graph import BY_LABEL, sides_of
 from grapheraser.links.metrics import LinkScore, link_score
 from grapheraser.links.model import FittedLinks, probabilities
@@ -80,8 +80,8 @@ class LinkSnapshot(Snapshot):
                 f"'pairs' of LinkEraser.{owner} must have the shape [m, 2]. Got {list(ids.shape)}.",
                 hint="one pair is a row; pass an edge_index [2, m] as edge_index.T.",
             )
-        ids = as_ids(ids.ravel()).reshape(-1, 2)
         self.state.graph.places(ids.ravel())
+        ids = as_ids(ids.ravel()).reshape(-1, 2)
         same = ids[:, 0] == ids[:, 1]
         if same.any():
             raise ParameterError(

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
-from grapheraser.graph.arrays import as_ids, fresh, owned, read_only
+from grapheraser.graph.arrays import fresh, owned, read_only
+from grapheraser.graph.ids import as_ids
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
 from grapheraser.kernels.compiled import compiled

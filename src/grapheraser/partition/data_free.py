@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.graph import Graph
-from grapheraser.graph.arrays import as_ids
+from grapheraser.graph.ids import as_ids
 from grapheraser.partition.base import NODES, Assignment, overfull
 from grapheraser.seeding import derive, generator, keyed_hash
 

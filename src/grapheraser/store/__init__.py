@@ -10,7 +10,7 @@ from grapheraser.store.folder import (
     stray_files,
 )
 from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
-from grapheraser.store.pages import page_arrays
+from grapheraser.store.pages import page_arrays, page_names
 from grapheraser.store.run import StoredRun, load_run, save_run
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "locked",
     "named_files",
     "page_arrays",
+    "page_names",
     "read_manifest",
     "read_text",
     "save_run",

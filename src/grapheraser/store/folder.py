@@ -241,11 +241,10 @@ def _begins_alike(kept: Mapping[str, Any], ours: Mapping[str, Any], changes: int
     Resharding changes the settings, so after a change the graph that was fitted has to tell.
     """
     names = ("fitted",) if changes else ("fitted", "configuration")
-    begins = [part.get(HISTORY) for part in (kept, ours)]
-    if not all(isinstance(part, dict) and part.keys() >= set(names) for part in begins):
+    first, second = (part.get(HISTORY) for part in (kept, ours))
+    if not isinstance(first, dict) or not isinstance(second, dict):
         return False
-    first, second = begins
-    return all(first[name] == second[name] for name in names)
+    return all(name in first and first[name] == second.get(name) for name in names)
 
 
 def _holds_something_else(path: Path) -> bool:

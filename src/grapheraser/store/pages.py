@@ -4,7 +4,8 @@ A page of a graph is two files and a page of a partition is one, each a header o
 then its blocks (see `kernels.paged`), padded to eight bytes; all numbers are little-endian.
 
     topology    TOPOLOGY, nodes m, entries e, w      nodes, edges, the w values that each entry
-                                                     carries, and m leaves of the Merkle tree
+                                                     carries, and m leaves of the Merkle tree;
+                                                     as NAMED, then the names of the nodes
     features    FEATURES, nodes m, columns, values   features; values is -1 where they are dense
     partition   PARTITION, nodes m, 0, 0             nodes, their labels the shards
 
@@ -22,11 +23,13 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph.directory import Directory
+from grapheraser.graph.names import unpacked_names
 from grapheraser.graph.packing import Page
 
 Block = NDArray[np.uint8]
 
 TOPOLOGY = int.from_bytes(b"GE-topo1", "little")
+NAMED = int.from_bytes(b"GE-name1", "little")
 FEATURES = int.from_bytes(b"GE-feat1", "little")
 PARTITION = int.from_bytes(b"GE-part1", "little")
 HEADER = 32
@@ -53,6 +56,7 @@ class Topology(NamedTuple):
     edges: Block
     leaves: NDArray[np.uint8]
     values: Block
+    names: Block
     num_entries: int
 
 
@@ -66,10 +70,12 @@ def topology_content(page: Page, leaves: NDArray[np.uint8]) -> bytes:
     count = len(leaves)
     entries = page.edges.nbytes // 8 - count - 1
     edge_width = page.values.nbytes // (4 * entries) if entries else 0
-    header = np.array([TOPOLOGY, count, entries, edge_width], dtype="<i8")
+    kind = NAMED if page.names.nbytes else TOPOLOGY
+    header = np.array([kind, count, entries, edge_width], dtype="<i8")
     head = header.tobytes() + page.nodes.tobytes() + _padding(13 * count)
     values = page.values.tobytes() + _padding(page.values.nbytes)
-    return b"".join((head, page.edges.data, values, np.ascontiguousarray(leaves).data))
+    tail = np.ascontiguousarray(leaves).data, page.names.data
+    return b"".join((head, page.edges.data, values, *tail))
 
 
 def _padding(size: int) -> bytes:
@@ -90,7 +96,7 @@ def features_content(block: Block, count: int, columns: int, dense: bool) -> byt
 def topology_size(page: Page, count: int) -> int:
     """The bytes of a page's topology file."""
     padded = 13 * count + -13 * count % 8 + page.values.nbytes + -page.values.nbytes % 8
-    return HEADER + padded + page.edges.nbytes + 32 * count
+    return HEADER + padded + page.edges.nbytes + 32 * count + page.names.nbytes
 
 
 def read_topology(content: bytes) -> Topology:
@@ -101,11 +107,13 @@ def read_topology(content: bytes) -> Topology:
     values = edges + 8 * (count + 1 + entries)
     end_of_values = values + 4 * entries * edge_width
     leaves = end_of_values + -end_of_values % 8
-    if magic != TOPOLOGY or edge_width < 0 or leaves + 32 * count != len(content):
+    names = leaves + 32 * count
+    fits = names == len(content) if magic == TOPOLOGY else magic == NAMED and names < len(content)
+    if not fits or edge_width < 0:
         raise CorruptRunError("not the topology of a page.")
     raw = np.frombuffer(content, dtype=np.uint8)
-    parts = raw[HEADER:end_of_nodes], raw[edges:values], raw[leaves:].reshape(count, 32)
-    return Topology(*parts, raw[values:end_of_values], entries)
+    parts = raw[HEADER:end_of_nodes], raw[edges:values], raw[leaves:names].reshape(count, 32)
+    return Topology(*parts, raw[values:end_of_values], raw[names:], entries)
 
 
 def read_features(content: bytes) -> tuple[Block, int, int, bool]:
@@ -140,6 +148,17 @@ def page_arrays(content: bytes) -> dict[str, NDArray[np.int64]]:
         return {"ids": ids}
     pairs = np.stack([np.repeat(ids, lengths), words[count + 1 :]], axis=1)
     return {"ids": ids, "edges": pairs}
+
+
+def page_names(content: bytes) -> tuple[str, ...]:
+    """The names of nodes in a page; none for what is no page, or for a damaged one."""
+    if not content.startswith(_magic(NAMED)):
+        return ()
+    try:
+        _, count, *_ = _header(content)
+        return tuple(unpacked_names(read_topology(content).names, count))
+    except (CorruptRunError, ValueError, IndexError):
+        return ()
 
 
 def _magic(kind: int) -> bytes:

@@ -57,6 +57,7 @@ def read_graph(path: Path, entry: Entry) -> Graph:
         name=str(entry["name"]),
         notes=tuple(map(str, entry["notes"])),
         context=str(entry["context"]),
+        class_names=tuple(map(str, entry.get("class_names", ()))),
         tree=MerkleTree.restored(made, leaves),
     )
 
@@ -81,7 +82,7 @@ def _read_pages(
             raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")
         page_files.put(topology.leaves, one)
         page_files.put(block, two)
-        pages.append(Page(topology.nodes, topology.edges, block, topology.values))
+        pages.append(Page(topology.nodes, topology.edges, block, topology.values, topology.names))
         leaves.append(KeptLeaves(topology.leaves, root))
     return pages, leaves
 
@@ -126,6 +127,11 @@ def read_shards(path: Path, entries: Mapping[str, Entry]) -> dict[int, ShardWeig
         shard_files.put(weights, weights.arrays.values(), entry["sha256"])
         shards[int(shard)] = weights
     return shards
+
+
+def read_seeds(entries: Mapping[str, Entry]) -> dict[int, int]:
+    """The seeds of the shards that were seeded afresh, by id."""
+    return {int(shard): entry["seed"] for shard, entry in entries.items() if "seed" in entry}
 
 
 def read_aggregator(path: Path, entry: Entry) -> dict[str, NDArray[Any]]:

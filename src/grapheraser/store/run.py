@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -45,7 +45,13 @@ from grapheraser.store.manifest import (
     stored_receipts,
 )
 from grapheraser.store.pages import page_file
-from grapheraser.store.reading import read_aggregator, read_graph, read_partition, read_shards
+from grapheraser.store.reading import (
+    read_aggregator,
+    read_graph,
+    read_partition,
+    read_seeds,
+    read_shards,
+)
 from grapheraser.store.structure import check_coverage
 from grapheraser.store.writing import Kept, Writer
 from grapheraser.training import ShardWeights
@@ -65,7 +71,10 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """Everything that a run folder holds, as values; receipts are read when they are asked for."""
+    """Everything that a run folder holds, as values; receipts are read when they are asked for.
+
+    ``seeds`` are those of the shards that were seeded afresh.
+    """
 
     configuration: dict[str, Any]
     graph: Graph
@@ -73,6 +82,7 @@ class StoredRun:
     shards: Mapping[int, ShardWeights]
     aggregator: Mapping[str, NDArray[Any]]
     receipts: Sequence[Receipt]
+    seeds: Mapping[int, int] = field(default_factory=dict)
 
 
 def save_run(
@@ -134,7 +144,11 @@ def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
 
 def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:
     """Put all parts of a run; returns the manifest that names them."""
-    shards = {str(shard): writer.shard(weights) for shard, weights in sorted(run.shards.items())}
+    shards: dict[str, dict[str, Any]] = {
+        str(shard): {**writer.shard(weights)} for shard, weights in sorted(run.shards.items())
+    }
+    for shard, seed in run.seeds.items():
+        shards[str(shard)]["seed"] = seed
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -175,4 +189,5 @@ def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
         shards=read_shards(path, manifest["shards"]),
         aggregator=read_aggregator(path, manifest["aggregator"]),
         receipts=stored_receipts(path, manifest),
+        seeds=read_seeds(manifest["shards"]),
     )

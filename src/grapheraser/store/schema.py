@@ -28,7 +28,7 @@ def check_manifest(manifest: Mapping[str, Any], where: str) -> None:
 class _Optional:
     """The form of something that need not be there."""
 
-    form: dict[str, Any]
+    form: Any
 
 
 def _wrong(value: Any, form: Any, name: str = "") -> Iterator[str]:
@@ -80,12 +80,13 @@ def _by_number(value: Any) -> bool:
         key.isdecimal()
         and key.isascii()
         and str(int(key[:10])) == key
-        and not list(_wrong(part, _PART))
+        and not list(_wrong(part, _SHARD))
         for key, part in value.items()
     )
 
 
 _PART = {"file": _text, "sha256": _text}
+_SHARD = {**_PART, "seed": _Optional(_number(0, 2**63 - 1))}
 _MANIFEST: dict[str, Any] = {
     "configuration": _object,
     "graph": {

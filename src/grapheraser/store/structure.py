@@ -7,9 +7,10 @@ import secrets
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.errors import CorruptRunError
+from grapheraser.errors import CorruptRunError, InputError
 from grapheraser.graph.directory import Directory
 from grapheraser.graph.edge_values import Values
+from grapheraser.graph.ids import name_id
 from grapheraser.graph.packing import unpacked_values
 from grapheraser.graph.pages import Pages
 from grapheraser.graph.roles import (
@@ -33,6 +34,7 @@ _PROBLEMS = {
 def check_structure(pages: Pages, num_classes: int) -> None:
     """Raise an error unless these pages are those of a graph with so many classes."""
     check_nodes(pages, num_classes, "graph")
+    check_names(pages)
     kind = pages.edge_kind
     key, balance = np.uint64(secrets.randbits(64)), np.uint64(0)
     for number, page in enumerate(pages.pages):
@@ -69,6 +71,24 @@ def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
     for name in ("starts", "sizes", "counts"):
         if not np.array_equal(getattr(pages.directory, name), getattr(expected, name)):
             raise CorruptRunError(f"the pages of the {what} have other {name} than their ids ask.")
+
+
+def check_names(pages: Pages) -> None:
+    """Raise an error unless every node has the name that its id follows from, or none has one."""
+    named = [page.names.nbytes > 0 for page in pages.pages]
+    if not any(named):
+        return
+    try:
+        names = pages.names()
+        ids = np.array([name_id(name) for name in names], dtype=np.int64)
+    except (ValueError, InputError) as error:
+        raise CorruptRunError(
+            f"the names of the graph's nodes are not readable ({error})."
+        ) from None
+    if not all(named) or not np.array_equal(ids, pages.nodes()[0]):
+        raise CorruptRunError(
+            "the names of the graph's nodes are not those that their ids follow from."
+        )
 
 
 def check_coverage(graph: Pages, partition: Pages, context: str) -> None:

@@ -143,6 +143,7 @@ class Writer:
             "name": graph.name,
             "notes": list(graph.notes),
             "context": graph.context,
+            **({"class_names": list(graph.class_names)} if graph.class_names else {}),
             **({} if graph.edge_kind == PLAIN else {"edges": graph.edge_kind._asdict()}),
         }
 

@@ -37,9 +37,8 @@ def _column_problem(weights: ShardWeights, num_features: int) -> str | None:
 
 
 def _problem(model: Model, weights: ShardWeights, graph: Graph) -> str | None:
-    for name, tensor in weights.tensors.items():
-        if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
-            return f"values that are not finite in {name!r}"
+    if name := weights.not_finite:
+        return f"values that are not finite in {name!r}"
     if isinstance(model, CustomModel):
         return None
     architecture = architecture_of(model, len(weights.columns), graph.num_classes)

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 CARRIED = ("edge_weight", "edge_attr")
 T = TypeVar("T")
+# PyG's Sequential has parameters without a kind, all of them positional.
+_POSITIONAL = (
+    None,
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
 _WITHOUT = {"edge_weight": "without_weights()", "edge_attr": "without_edge_attr()"}
 
 
@@ -103,17 +109,9 @@ def _check_module(model: CustomModel, graph: Graph) -> None:
     from grapheraser.training import reference
 
     with reference.reproducible(0):
-        module = model.factory(graph.num_features, graph.num_classes)
+        module = _made(model, graph)
     given = dict.fromkeys(_carried(graph))
-    others = list(_parameters(module).values())[2:]  # after x and edge_index
-    needed = [p.name for p in others if _is_needed(p) and p.name not in given]
-    if needed:
-        raise ParameterError(
-            f"the forward of {model.name} needs {', '.join(map(repr, needed))}, which graph "
-            f"'{graph.name}' does not have.",
-            hint="forward takes x and edge_index, and edge_weight and edge_attr where the graph "
-            "has them.",
-        )
+    _check_forward(model, module, graph, given)
     ignored = given.keys() - taken(module, given).keys()
     if ignored:
         names = [name for name in CARRIED if name in ignored]
@@ -122,6 +120,54 @@ def _check_module(model: CustomModel, graph: Graph) -> None:
             f"{model.name} ignores the {' and '.join(map(repr, names))} of the graph: its "
             f"forward does not take them. Add the argument, or take them off with {ways}.",
             stacklevel=2,
+        )
+
+
+def _made(model: CustomModel, graph: Graph) -> nn.Module:
+    """A module; refuses a factory that can't make one."""
+    from torch import nn
+
+    hint = "model= takes a class or function (in_channels, out_channels) -> torch.nn.Module."
+    try:
+        module = model.factory(graph.num_features, graph.num_classes)
+    except TypeError as error:
+        raise ParameterError(
+            f"{model.name} can't be called with the numbers of features and classes: {error}.",
+            hint=hint,
+        ) from error
+    if not isinstance(module, nn.Module):
+        raise ParameterError(
+            f"{model.name} must make a torch.nn.Module. Got {type(module).__name__}.", hint=hint
+        )
+    return module
+
+
+def _check_forward(
+    model: CustomModel, module: nn.Module, graph: Graph, given: Mapping[str, Any]
+) -> None:
+    """Refuse a forward that needs what we can't give, or that can't take what we do."""
+    parameters = list(_parameters(module).values())
+    if not parameters:  # code whose arguments Python can't tell
+        return
+    hint = (
+        "forward takes x and edge_index first, then edge_weight and edge_attr by name where the "
+        "graph has them."
+    )
+    positional = [p for p in parameters if getattr(p, "kind", None) in _POSITIONAL]
+    starred = any(getattr(p, "kind", None) is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    if len(positional) < 2 and not starred:
+        names = ", ".join(p.name for p in parameters)
+        raise ParameterError(
+            f"the forward of {model.name} must take x and edge_index. It takes ({names}).",
+            hint=hint,
+        )
+    others = [p for p in parameters if p not in positional[:2]]
+    needed = [p.name for p in others if _is_needed(p) and p.name not in given]
+    if needed:
+        raise ParameterError(
+            f"the forward of {model.name} needs {', '.join(map(repr, needed))}, which graph "
+            f"'{graph.name}' does not have.",
+            hint=hint,
         )
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
+
+import numpy as np
 
 from grapheraser.errors import TrainingError
 from grapheraser.execution import Executor, SlottedExecutor
+from grapheraser.models import ModelSpec
 from grapheraser.progress import progress
 from grapheraser.training.engine import Engine, StackingEngine
 from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
+
+# Weights of a built-in model that have grown beyond this have nothing to do with the data any more.
+LARGEST_WEIGHT = 1e12
 
 
 def train_shards(
@@ -24,11 +31,39 @@ def train_shards(
     shards = [task.shard for task in tasks]
     if isinstance(engine, StackingEngine):
         trained = _train_stacks(tasks, engine, executor, config)
-        return {shard: trained[shard] for shard in shards}
-    train = partial(engine.train, config=config)
-    with progress("training shards", len(tasks)) as tick:
-        weights = executor.map(train, tasks, names=shards, tick=tick)
-    return dict(zip(shards, weights, strict=True))
+    else:
+        train = partial(engine.train, config=config)
+        with progress("training shards", len(tasks)) as tick:
+            weights = executor.map(train, tasks, names=shards, tick=tick)
+        trained = dict(zip(shards, weights, strict=True))
+    _refuse_diverged(trained, config)
+    return {shard: trained[shard] for shard in shards}
+
+
+def _refuse_diverged(trained: Mapping[int, ShardWeights], config: TrainingConfig) -> None:
+    """Weights that are not finite, or nearly so, would answer NaN for every node."""
+    bound = LARGEST_WEIGHT if isinstance(config.model, ModelSpec) else math.inf
+    failures: dict[int, BaseException] = {
+        shard: FloatingPointError(f"diverged: {found} after {config.epochs} epochs")
+        for shard, weights in sorted(trained.items())
+        if (found := _diverged(weights, bound))
+    }
+    if failures:
+        hint = (
+            "lower the learning rate (training=ge.Training(learning_rate=...)), scale the "
+            "features to about 1, or train for fewer epochs."
+        )
+        raise TrainingError(failures, hint=hint)
+
+
+def _diverged(weights: ShardWeights, bound: float) -> str | None:
+    if name := weights.not_finite:
+        return f"{name!r} is not finite"
+    for name, tensor in weights.tensors.items() if bound < math.inf else ():
+        largest = float(np.abs(tensor).max(initial=0)) if "running_" not in name else 0.0
+        if largest > bound:
+            return f"{name!r} has grown to {largest:g}"
+    return None
 
 
 def _train_stacks(

@@ -150,6 +150,14 @@ class ShardWeights:
         return digest_tensors(self.arrays)
 
     @property
+    def not_finite(self) -> str | None:
+        """The name of a tensor with values that are not finite, if there is one."""
+        for name, tensor in self.tensors.items():
+            if tensor.dtype.kind in "fc" and not np.isfinite(tensor).all():
+                return name
+        return None
+
+    @property
     def num_bytes(self) -> int:
         return sum(array.nbytes for array in self.arrays.values())
 

@@ -41,8 +41,25 @@ _OF_MODELS = {
     "dropout": "dropout",
 }
 _OF_BUILT_IN = ("layers", "hidden", "dropout")
+_OF_LOOPS = ("optimizer", "loss", "class_weights", "early_stopping")
 _OF_OPTIMIZERS = ("learning_rate", "weight_decay")
 _OWNER = "Training"
+
+
+# What each field may be: of built-in models with the reference loop (engine pyg), with the kernels
+# of cpu and cuda, and of modules of one's own, which the reference loop trains.
+SUPPORT: dict[str, tuple[str, str, str]] = {
+    "epochs": ("any", "any", "any"),
+    "learning_rate": ("any", "any", "any"),
+    "weight_decay": ("any", "any", "any"),
+    "optimizer": ("adam, adamw, sgd, a function", "adam", "adam, adamw, sgd, a function"),
+    "loss": ("cross_entropy, a function", "cross_entropy", "cross_entropy, nll, a function"),
+    "class_weights": ("balanced, by class, one per class", "", "balanced, by class, one per class"),
+    "early_stopping": ("any", "", "any"),
+    "layers": (f"1 to {MOST_LAYERS}", "2 (mlp: 3)", ""),
+    "hidden": ("any", "any", ""),
+    "dropout": ("any", "any", ""),
+}
 
 
 @dataclass(frozen=True)
@@ -147,9 +164,8 @@ def configure(
         )
     _check_loss(model, training)
     chosen = next((each for each in (training.epochs, epochs) if each is not None), EPOCHS)
-    options = {name: training.given.get(name) for name in ("class_weights", "early_stopping")}
-    names = {name: training.given[name] for name in ("optimizer", "loss") if name in training.given}
-    return TrainingConfig(_changed(model, training, named), chosen, **names, **options)
+    options = {name: training.given[name] for name in _OF_LOOPS if name in training.given}
+    return TrainingConfig(_changed(model, training, named), chosen, **options)
 
 
 def check_recordable(training: Training | None) -> None:

@@ -17,6 +17,7 @@ from grapheraser.audit.attacks.shadow import (
     KEPT_RESEEDED,
     PLANTED,
     RECUT,
+    REFRESHED,
     SCENARIOS,
     Observations,
     fitted,
@@ -216,9 +217,13 @@ def test_observing_leaves_the_run_as_it_was(runs: dict[str, Any]) -> None:
 def test_a_new_seed_gives_the_touched_shards_other_weights(runs: dict[str, Any]) -> None:
     target, graph = runs["target"], runs["graph"]
     node = target.partition_.members(0)[:1]
-    kept, reseeded = (unlearned(target, graph, node, how) for how in (KEPT, KEPT_RESEEDED))
+    kept, reseeded, refreshed = (
+        unlearned(target, graph, node, how) for how in (KEPT, KEPT_RESEEDED, REFRESHED)
+    )
     assert kept.shards[0].digest != reseeded.shards[0].digest
     assert kept.shards[1].digest == reseeded.shards[1].digest
+    assert reseeded.shards[0].digest == refreshed.shards[0].digest
+    assert all(kept.shards[s].digest != refreshed.shards[s].digest for s in kept.shards)
 
 
 def test_a_version_answers_as_the_run_does_where_candidates_have_no_shard(

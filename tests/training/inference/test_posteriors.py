@@ -16,7 +16,9 @@ from grapheraser.graph import Graph, Nodes
 from grapheraser.models import PRESETS, ModelSpec, declaration_of, initial_weights
 from grapheraser.models.modules import build_module
 from grapheraser.training import ShardTask, ShardWeights, TrainingConfig, reference
+from grapheraser.training.inference import forward
 from grapheraser.training.inference import posteriors as inference
+from grapheraser.training.inference.deep import deep
 from grapheraser.training.inference.gather import WHOLE, Bound, gather_field
 from grapheraser.training.inference.posteriors import asked_posteriors, posteriors
 from tests.strategies import small_graph, with_edge_values
@@ -191,7 +193,7 @@ def test_layer_by_layer_gives_the_bits_of_the_fused_passes(
     graph, spec = random_graph(), VARIANTS[name]
     weights, rows = all_weights(spec, graph)[:2], np.arange(0, graph.num_nodes, 3)
     fused = posteriors(spec, weights, graph, rows)
-    monkeypatch.setattr(inference.forward, spec.kind, inference.deep)
+    monkeypatch.setattr(forward, spec.kind, deep)
     assert posteriors(spec, weights, graph, rows).tobytes() == fused.tobytes()
 
 

@@ -34,8 +34,9 @@ class SampledAnswers:
         nodes: int64 ``[s]``, sorted ids.
         routes: whom each asks, ``[s, m]``.
         values: float32 ``[s, m, num_classes]``, their posteriors; zeros where nobody is asked.
-        seen: int64 ``[s, most_seen]``, ids of the nodes in each thinned neighbourhood, repeated where it
-            has fewer; None where that was not kept. It saves time and follows from the graph.
+        seen: int64 ``[s, most_seen]``, ids of the nodes in each thinned neighbourhood, repeated
+            where it has fewer; None where that was not kept. It saves time and follows from the
+            graph.
     """
 
     nodes: Ids

@@ -98,12 +98,12 @@ def attack(
         test = seen[name]
         table[name], shadow_table[name] = {}, {}
         for model in models:
-            belief = _trained(model, train, shadow.member, test, seed)
+            belief = trained(model, train, shadow.member, test, seed)
             beliefs[name, model] = belief
             table[name][model] = auc(belief, target.member)
             shadow_table[name][model] = _cross_validated(model, train, shadow, seed)
     chosen = max(beliefs, key=lambda pair: shadow_table[pair[0]][pair[1]])
-    before = _trained(chosen[1], own_first, shadow.member, seen_first, seed)
+    before = trained(chosen[1], own_first, shadow.member, seen_first, seed)
     gain = np.where(target.member, 1, -1) * (beliefs[chosen] - before)
     # A handful of clusters says nothing about how much clusters differ.
     clusters = target.request if len(np.unique(target.request)) >= _FEWEST_CLUSTERS else None
@@ -148,13 +148,13 @@ def _cross_validated(model: str, features: Matrix, shadow: Observations, seed: i
     belief = np.zeros(len(shadow))
     for held_out in range(int(fold.max()) + 1):
         out = fold == held_out
-        belief[out] = _trained(model, features[~out], shadow.member[~out], features[out], seed)
+        belief[out] = trained(model, features[~out], shadow.member[~out], features[out], seed)
     return float(
         np.mean([auc(belief[fold == f], shadow.member[fold == f]) for f in np.unique(fold)])
     )
 
 
-def _trained(
+def trained(
     model: str, train: Matrix, member: NDArray[np.bool_], test: Matrix, seed: int
 ) -> NDArray[np.float64]:
     """Belief that each test row is a member, of a model trained on the other rows ``[n]``."""

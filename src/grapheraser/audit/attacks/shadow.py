@@ -31,12 +31,14 @@ from grapheraser.seeding import derive, generator
 
 KEPT = "kept"
 KEPT_RESEEDED = "kept, reseeded"
+REFRESHED = "refreshed"
 RECUT = "recut"
 RECUT_RESEEDED = "recut, reseeded"
 PLANTED = "planted"
 SCENARIOS = {
     KEPT: "the partition is kept, the touched shards are retrained from their seeds",
     KEPT_RESEEDED: "the partition is kept, the touched shards are retrained from other seeds",
+    REFRESHED: "the partition is kept, all shards are retrained from other seeds",
     RECUT: "everything is partitioned and retrained from the same seed",
     RECUT_RESEEDED: "everything is partitioned and retrained from another seed",
     PLANTED: "nothing is unlearned: a planted leak",
@@ -99,10 +101,13 @@ def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: 
     request = Nodes(nodes.tolist())
     other_seed = derive(int(eraser.seed), "audit", "reseeded", int(nodes[0])) >> 1
     match how:
-        case "kept" | "kept, reseeded":
+        case "kept" | "kept, reseeded" | "refreshed":
             after = copy.copy(eraser)
             touched = after.unlearn(request).retrained
-            return state_of(after) if how == KEPT else _reseeded(after, touched, other_seed)
+            if how == KEPT:
+                return state_of(after)
+            again = touched if how == KEPT_RESEEDED else tuple(after.shards_)
+            return _reseeded(after, again, other_seed)
         case "recut" | "recut, reseeded":
             seed = None if how == RECUT else other_seed
             return state_of(fitted(eraser.get_params(), graph.without(request), seed))
@@ -112,7 +117,10 @@ def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: 
 
 
 def _reseeded(after: GraphEraser, touched: Sequence[int], seed: int) -> State:
-    """The state with the touched shards retrained from other seeds."""
+    """The state with some shards retrained from other seeds, as `unlearn(refresh=...)` does it.
+
+    The seeds follow from one, so that an audit can be repeated.
+    """
     state, graph = state_of(after), after.graph_
     if not touched:
         return state

@@ -20,7 +20,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from grapheraser.store import page_arrays
+from grapheraser.store import page_arrays, page_names
 
 _DEPTH = 3
 _UNPACK = {
@@ -39,17 +39,19 @@ class Piece:
         raw: its bytes.
         tensors: the arrays in it, where it is a file of arrays.
         text: its characters, where it is text.
+        names: of nodes, where it is a page that holds any.
     """
 
     name: str
     raw: bytes
     tensors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     text: str | None = None
+    names: tuple[str, ...] = ()
 
 
 def pieces(name: str, raw: bytes, *, depth: int = 0) -> Iterator[Piece]:
     """The file itself, then what is packed in it, as deep as three levels."""
-    yield Piece(name, raw, _tensors(raw), _text(raw))
+    yield Piece(name, raw, _tensors(raw), _text(raw), page_names(raw))
     if depth == _DEPTH:
         return
     for inner, content in _packed(raw):

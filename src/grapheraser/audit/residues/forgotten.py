@@ -2,7 +2,7 @@
 
 A run keeps none of this, so whoever asks for the search has to bring it, in a file of JSON lines:
 
-    {"nodes": [10, 101]}
+    {"nodes": [10, 101]}                           or ["ada"], where nodes have names
     {"edges": [[3, 17]]}
     {"rows": {"10": {"5": 1.0, "17": 1.0}}}        node id -> column -> value
     {"labels": [12]}                               ids of nodes that stay without their label
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Edges, Graph, Nodes, Request, coalesce
 from grapheraser.graph.csr import slices_of
+from grapheraser.graph.ids import NamedId, name_id
 from grapheraser.store import read_text
 
 _KEYS = ("nodes", "edges", "features", "rows", "labels")
@@ -53,12 +54,14 @@ class Forgotten:
         edges: forgotten ones, (u, v) with u < v, those of forgotten nodes included.
         rows: forgotten feature rows by node id.
         labels: ids of nodes whose labels are forgotten.
+        names: of forgotten nodes, where they had any.
     """
 
     nodes: frozenset[int] = frozenset()
     edges: frozenset[tuple[int, int]] = frozenset()
     rows: Mapping[int, Row] = field(default_factory=dict)
     labels: frozenset[int] = frozenset()
+    names: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, graph: Graph, request: Request | Sequence[Request]) -> Forgotten:
@@ -76,7 +79,8 @@ class Forgotten:
                 columns, values = graph.x.indices[part].tolist(), graph.x.data[part].tolist()
                 rows[node] = Row(tuple(columns), tuple(values))
         labels = frozenset(removal.labels.tolist())
-        return cls(frozenset(removal.nodes.tolist()), _ordered(pairs.tolist()), rows, labels)
+        names = frozenset(graph.names_of(removal.nodes) if graph.named else ())
+        return cls(frozenset(removal.nodes.tolist()), _ordered(pairs.tolist()), rows, labels, names)
 
     @classmethod
     def read(cls, path: Path) -> Forgotten:
@@ -101,7 +105,9 @@ class Forgotten:
                 raise ParameterError(
                     f"{path}:{number}: not a line of forgotten data ({error})."
                 ) from error
-        return cls(frozenset(nodes), _ordered(edges), rows, frozenset(labels))
+        names = frozenset(node.name for node in nodes if isinstance(node, NamedId))
+        ids = frozenset(map(int, nodes))
+        return cls(ids, _ordered(edges), rows, frozenset(labels), names)
 
     def to_lines(self) -> str:
         """The file's content."""
@@ -109,7 +115,9 @@ class Forgotten:
             str(node): {str(c): v for c, v in zip(row.columns, row.values, strict=True)}
             for node, row in sorted(self.rows.items())
         }
-        parts = {"nodes": sorted(self.nodes), "edges": sorted(self.edges), "rows": rows}
+        named = {int(name_id(name)): name for name in self.names}
+        nodes = [named.get(node, node) for node in sorted(self.nodes)]
+        parts = {"nodes": nodes, "edges": sorted(self.edges), "rows": rows}
         parts |= {"labels": sorted(self.labels)}
         return "".join(json.dumps({key: part}) + "\n" for key, part in parts.items() if part)
 

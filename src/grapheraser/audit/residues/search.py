@@ -25,6 +25,7 @@ from grapheraser.audit.residues.traces import (
     Trace,
     traces_of_edges,
     traces_of_ids,
+    traces_of_names,
     traces_of_posteriors,
     traces_of_rows,
 )
@@ -186,6 +187,7 @@ def _in_piece(piece: Piece, own: bool, name: str, known: _Known) -> Iterator[Tra
         for digest, of in known.replaced.items():
             if digest in piece.text:
                 yield Trace("old digest", f"names what {of} was before a request")
+    yield from traces_of_names(piece, known.sought, own=own)
     if not own:
         yield from traces_of_posteriors(piece, known.graph)
         yield from traces_of_ids(piece, known.graph, known.sought)

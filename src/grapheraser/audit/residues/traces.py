@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from grapheraser.audit.residues.forgotten import Forgotten, Row
 from grapheraser.graph import Graph
 
 # Shorter patterns of bytes turn up by chance.
-_FEWEST_COLUMNS = 4
+_FEWEST_COLUMNS, _FEWEST_BYTES = 4, 6
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _NAMED_IDS = re.compile(
     r"\b(?:nodes?|ids?|vertex|vertices|edges?|ties?|users?)\b[^\d\n]{0,12}((?:\d+[\s,;\-\[\]()]*)+)",
@@ -64,6 +65,26 @@ def traces_of_ids(piece: Piece, graph: Graph, sought: Forgotten) -> Iterator[Tra
             if hits:
                 listed = ", ".join(map(str, hits[:5])) + (", ..." if len(hits) > 5 else "")
                 yield Trace("id", f"node {listed} in an array" + (f" '{name}'" if name else ""))
+
+
+def traces_of_names(piece: Piece, sought: Forgotten, *, own: bool) -> Iterator[Trace]:
+    """Forgotten names: in pages as such, elsewhere as words, or as bytes that are long enough.
+
+    Words of the run's own files are settings: there only names of some length are looked for.
+    """
+    for name in sorted(sought.names):
+        content = name.encode()
+        long = len(content) >= _FEWEST_BYTES
+        if piece.text is None:
+            found = name in piece.names or (long and content in piece.raw)
+        else:
+            spellings = (name, json.dumps(name)[1:-1])
+            found = (long or not own) and any(
+                re.search(rf"(?<!\w){re.escape(spelling)}(?!\w)", piece.text)
+                for spelling in spellings
+            )
+        if found:
+            yield Trace("name", f"node {name!r}")
 
 
 def traces_of_rows(

@@ -22,7 +22,8 @@ _SCENARIOS = {
     "kept": "before and after: as this run forgets",
     "kept, batches": "before and after: the same, in batches",
     "recut": "before and after: all retrained, same seed",
-    "kept, reseeded": "before and after: touched shards reseeded",
+    "kept, reseeded": "before and after: refresh='touched'",
+    "refreshed": "before and after: refresh='all'",
     "recut, reseeded": "before and after: all retrained, new seed",
 }
 
@@ -114,6 +115,10 @@ def _marks(sections: Sections) -> Iterator[Mark]:
         yield "an edge, not yet forgotten", edges["before"]["auc"], False
         yield "an edge, forgotten", edges["after"]["auc"], True
         yield "an edge, before and after", edges["drop"]["auc"], True
+    inversion = sections.get("inversion", {})
+    if "after" in inversion:
+        yield "a forgotten edge, recovered", inversion["after"]["auc"], True
+        yield "one that was never there", inversion["never"]["auc"], False
     links = sections.get("links", {})
     if "before" in links:
         yield "an edge, not yet forgotten", links["before"]["auc"], False

@@ -7,8 +7,6 @@ looks at, so that a node's posterior is a function of its own neighbourhood, bit
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,14 +31,14 @@ def deep(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
     """Posteriors ``[m, num_classes]`` of a model with any number of layers."""
     ends = _ring_ends(field, spec.hops)
     layer = {"gcn": _gcn, "sage": _sage, "gat": _gat, "gin": _gin, "mlp": _mlp}[spec.kind]
-    h: Matrix | None = None
+    x = _Input(w, field, ends[min(spec.depth, spec.hops)])
     for number in range(1, spec.depth + 1):
         # Around the wanted nodes, so many rings are still looked at by the layers that follow.
         left = spec.depth - number if spec.hops else 0
         hop = field.outer._replace(indptr=field.outer.indptr[: ends[left] + 1])
-        h = layer(spec, w, hop, number, _Input(w, field, ends[min(left + 1, spec.hops)], h))
+        h = layer(spec, w, hop, number, x)
         if number < spec.depth:
-            h = activate(h, w.activation)
+            x = _Input(w, field, len(h), activate(h, w.activation))
     if spec.kind == "gin" and spec.linear_head:
         head, bias = w.of("head", "head_bias")
         h = add(matmul(activate(_normalised(w, spec.depth, h), w.activation), head), bias)
@@ -50,19 +48,15 @@ def deep(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
 class _Input:
     """What a layer takes: the features for the first, what the one before gave for the others."""
 
-    def __init__(self, w: WeightsByRole, field: Field, count: int, h: Matrix | None) -> None:
+    def __init__(self, w: WeightsByRole, field: Field, count: int, h: Matrix | None = None) -> None:
         self._w, self._field, self._count, self._h = w, field, count, h
 
     def times(self, number: int, which: int = 0, count: int | None = None) -> Matrix:
         """The product with one of a layer's weights, of its first rows or of all."""
+        rows = self._count if count is None else count
         if self._h is None:
-            rows = self._count if count is None else count
             return project(self._field, rows, self._w.columns, self._w.inputs[which], self._w.tile)
-        rows = len(self._h) if count is None else count
         return matmul(self._h[:rows], self._w.of(f"weight{number}")[which])
-
-
-_Layer = Callable[[ModelSpec, WeightsByRole, Hop, int, _Input], Matrix]
 
 
 def _gcn(spec: ModelSpec, w: WeightsByRole, hop: Hop, number: int, x: _Input) -> Matrix:
@@ -105,6 +99,8 @@ def _ring_ends(field: Field, hops: int) -> list[int]:
     indptr, indices = field.outer.indptr, field.outer.indices
     ends = [len(field.inner.indptr) - 1 if hops else len(field.rows)]
     for _ in range(hops):
+        if ends[-1] >= len(indptr):
+            raise ValueError(f"fewer than {hops} rings were gathered")
         seen: NDArray[np.int32] = indices[: indptr[ends[-1]]]
         ends.append(max(ends[-1], int(seen.max()) + 1 if len(seen) else 0))
     return ends

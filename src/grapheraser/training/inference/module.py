@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.errors import GraphEraserError
 from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.training.task import ShardWeights
@@ -58,6 +59,11 @@ def module_posteriors(
         for i, shard in enumerate(weights):
             scores = _scores(module_of(model, shard, graph), graph, positions, known)
             out[i] = torch.softmax(scores, dim=1).numpy()
+    if not np.isfinite(out).all():
+        raise GraphEraserError(
+            f"{model.name} gives scores that are not finite, so nothing follows from them.",
+            hint="look for divisions by zero, logarithms and overflows in its forward.",
+        )
     return out
 
 

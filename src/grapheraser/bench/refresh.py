@@ -1,0 +1,112 @@
+"""What fresh seeds hide: who was just forgotten, both versions in sight, by policy of `refresh`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from grapheraser.audit.attacks.membership import attack
+from grapheraser.audit.attacks.shadow import (
+    KEPT,
+    KEPT_RESEEDED,
+    REFRESHED,
+    fitted,
+    observe,
+    parameters,
+    resplit,
+)
+from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.environment import versions
+from grapheraser.eraser import GraphEraser
+from grapheraser.execution import LocalExecutor
+from grapheraser.reports.tables import markdown_table
+from grapheraser.seeding import derive
+
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "shards alone": {"global_expert": False},
+    "default": {},
+}
+POLICIES = {"none": KEPT, "touched": KEPT_RESEEDED, "all": REFRESHED}
+
+
+def run(
+    datasets: Iterable[str] = ("cora",),
+    *,
+    requests: int = 80,
+    epochs: int = 100,
+    seed: int = 0,
+    root: str | Path | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Attack every configuration under every policy.
+
+    Args:
+        datasets: which data sets.
+        requests: forgotten nodes, one at a time.
+        epochs: of each shard's training.
+        seed: of everything.
+        root: folder of the data sets.
+        progress: told how far it is.
+    """
+    rows = []
+    for name in datasets:
+        graph = load_dataset(name, root)
+        for label, options in CONFIGURATIONS.items():
+            shared = {"num_shards": default_shards(name), "epochs": epochs, "seed": seed}
+            one = {"executor": LocalExecutor(workers=1)}
+            eraser = GraphEraser(**{**shared, **one, **options}).fit(graph)
+            own = fitted(parameters(eraser), resplit(graph, derive(seed, "refresh")), seed + 1)
+            for policy, how in POLICIES.items():
+                progress(f"{name}, {label}, refresh={policy}")
+                seen = [
+                    observe(
+                        target,
+                        target.graph_,
+                        how,
+                        requests=requests,
+                        nodes_per_request=1,
+                        seed=derive(seed, "refresh", who),
+                    )
+                    for target, who in ((own, "shadow"), (eraser, "target"))
+                ]
+                rows.append(
+                    {
+                        "dataset": name,
+                        "configuration": label,
+                        "policy": policy,
+                        **{
+                            key: attack(*seen, informed=informed, seed=seed).rates.auc.to_dict()
+                            for key, informed in (("plain", False), ("informed", True))
+                        },
+                    }
+                )
+    report = {"benchmark": "refresh", "versions": versions(), "rows": rows}
+    return {**report, "requests": requests, "epochs": epochs}
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """One row per configuration and attack, one column per policy."""
+    by_cell = {(row["dataset"], row["configuration"], row["policy"]): row for row in report["rows"]}
+    names = list(dict.fromkeys((dataset, label) for dataset, label, _ in by_cell))
+    attacks = {"plain": "Chen et al.'s features", "informed": "informed"}
+    rows = [
+        (
+            dataset,
+            label,
+            words,
+            *(_auc(by_cell[dataset, label, policy][key]) for policy in POLICIES),
+        )
+        for dataset, label in names
+        for key, words in attacks.items()
+    ]
+    header = ("data", "configuration", "attack", *(f"refresh={policy}" for policy in POLICIES))
+    note = (
+        f"AUC with its 95 % interval, {report['requests']} requests for single nodes, GCN, `hash`, "
+        f"{report['epochs']} epochs; 0.5 is chance."
+    )
+    return f"{markdown_table(header, rows)}\n\n{note}"
+
+
+def _auc(figure: dict[str, Any]) -> str:
+    return f"{figure['value']:.2f} ({figure['low']:.2f}-{figure['high']:.2f})"

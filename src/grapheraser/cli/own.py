@@ -1,0 +1,132 @@
+"""Code of the user's own on the command line: named by the user, never by a run alone.
+
+A run says by which name its model, optimizer and loss can be imported. Importing runs code, and a
+run may come from anywhere. So nothing is imported that the user has not named: at ``fit`` by
+``--model package.module:Class``, later by ``--trust package.module:Class``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grapheraser.errors import CorruptRunError, ParameterError
+
+if TYPE_CHECKING:
+    from grapheraser.training import Training
+
+TrustOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        metavar="MODULE:NAME",
+        help="Import this code of yours, which the run was fitted with; may be repeated.",
+    ),
+]
+
+
+def imported(text: str, option: str) -> Any:
+    """What ``package.module:Name`` names, also in the current folder."""
+    from grapheraser.training.importable import import_part
+
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    return import_part(text, option)
+
+
+def own_model(text: str) -> Any:
+    """A preset's name as it is; what ``package.module:Name`` names, where it can be saved."""
+    from grapheraser.models import PRESETS, CustomModel
+    from grapheraser.training.importable import check_importable
+
+    if ":" not in text or text in PRESETS:
+        return text
+    model = imported(text, "--model")
+    factory = model.factory if isinstance(model, CustomModel) else model
+    if isinstance(factory, partial) or hasattr(factory, "__qualname__"):
+        check_importable("--model", factory)
+        return model
+    raise ParameterError(
+        f"--model: {text} must be a class, a function, a functools.partial or a CustomModel. "
+        f"Got {type(factory).__name__}."
+    )
+
+
+def own_function(text: str, option: str) -> Any:
+    """A name as it is; what ``package.module:name`` names."""
+    return imported(text, option) if ":" in text else text
+
+
+def own_parts(path: Path, trust: Sequence[str] | None) -> dict[str, Any]:
+    """Arguments of `load` for a run with parts of the user's own; refuses what is not trusted."""
+    from grapheraser.store import read_manifest
+
+    configuration = read_manifest(path).get("configuration")
+    arguments = configuration.get("arguments") if isinstance(configuration, dict) else None
+    given = arguments if isinstance(arguments, dict) else {}
+    training = _options(given.get("training"))
+    described = {name: training.get(name) for name in ("optimizer", "loss")}
+    described["model"] = _factory(given.get("model"))
+    own = {name: part for name, part in described.items() if isinstance(part, Mapping)}
+    _check_trust(path, own, trust or ())
+    parts = {name: _part(part) for name, part in own.items()}
+    found = {"model": parts.pop("model")} if "model" in parts else {}
+    return found | ({"training": _training(training, parts)} if parts else {})
+
+
+def _check_trust(path: Path, own: Mapping[str, Mapping[str, Any]], trust: Sequence[str]) -> None:
+    """Before anything is imported."""
+    if trust and not own:
+        raise ParameterError(f"--trust: {path} has no model, optimizer or loss of its own.")
+    missing = {name: where for name, part in own.items() if (where := _where(part)) not in trust}
+    if missing:
+        what = " and ".join(f"{name} of its own, {where!r}" for name, where in missing.items())
+        options = " ".join(f"--trust {where}" for where in missing.values())
+        raise ParameterError(
+            f"this run was fitted with a {what}; importing runs code.",
+            hint=f"if you trust that code, add {options}.",
+        )
+
+
+def _options(described: Any) -> Mapping[str, Any]:
+    options = described.get("options") if isinstance(described, Mapping) else None
+    return options if isinstance(options, Mapping) else {}
+
+
+def _factory(described: Any) -> Any:
+    """The description of a user's module factory in that of a model."""
+    has_type = isinstance(described, Mapping) and "type" in described
+    return described if has_type else _options(described).get("factory")
+
+
+def _training(options: Mapping[str, Any], parts: dict[str, Any]) -> Training:
+    """The `Training` in a description, with functions of the user's own."""
+    from grapheraser.training import EarlyStopping, Training
+
+    values = {name: _plain(value) for name, value in options.items()} | parts
+    try:
+        if isinstance(stopping := options.get("early_stopping"), Mapping):
+            values["early_stopping"] = EarlyStopping(**_options(stopping))
+        return Training(**values)
+    except TypeError as error:
+        raise CorruptRunError(f"the run's training is none ({error}).") from error
+
+
+def _plain(value: Any) -> Any:
+    """Lists as the tuples that they were."""
+    return tuple(map(_plain, value)) if isinstance(value, list) else value
+
+
+def _where(described: Mapping[str, Any]) -> str:
+    return str(described.get("type"))
+
+
+def _part(described: Mapping[str, Any]) -> Any:
+    part, options = imported(_where(described), "--trust"), _options(described)
+    return partial(part, **options) if options else part

@@ -1,0 +1,150 @@
+"""A graph from a file or a folder in any format that is known, by what it looks like."""
+
+from __future__ import annotations
+
+import inspect
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grapheraser.checks import one_of
+from grapheraser.errors import GraphError, ParameterError
+from grapheraser.graph.networks import READERS
+from grapheraser.graph.ogb import is_ogb
+from grapheraser.graph.tables import PARQUET
+
+if TYPE_CHECKING:
+    from grapheraser.graph.graph import Graph
+
+FORMATS = ("npz", "tables", "ogb", "networkx", "scipy", "pyg")
+_TABLES = (".csv", ".tsv", ".txt", *PARQUET)
+_NODES, _EDGES = "nodes", "edges"
+
+
+def format_of(source: Path) -> str:
+    """Which of the formats a file or folder is in."""
+    if not source.exists():
+        raise GraphError(f"{source}: no such file or folder.")
+    if source.is_dir():
+        if is_ogb(source):
+            return "ogb"
+        if _found(source, _NODES) or _found(source, _EDGES):
+            return "tables"
+    suffix = _suffix(source)
+    if suffix == ".npz":
+        return "scipy" if _is_scipy(source) else "npz"
+    if suffix in _TABLES:
+        return "tables"
+    if suffix in READERS:
+        return "networkx"
+    if suffix in (".pt", ".pth"):
+        return "pyg"
+    raise GraphError(
+        f"{source}: not a format that is known.",
+        hint=f"name it: {', '.join(FORMATS)}. A folder of tables has nodes.csv and edges.csv.",
+    )
+
+
+def _suffix(source: Path) -> str:
+    return Path(source.name.removesuffix(".gz")).suffix
+
+
+def _is_scipy(source: Path) -> bool:
+    try:
+        with zipfile.ZipFile(source) as archive:
+            return {"format.npy", "indptr.npy", "shape.npy"} <= set(archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _found(folder: Path, stem: str) -> Path | None:
+    """The table of this name in a folder."""
+    for suffix in _TABLES:
+        for name in (f"{stem}{suffix}", f"{stem}{suffix}.gz"):
+            if (folder / name).exists():
+                return folder / name
+    return None
+
+
+def read_graph(
+    make: type[Graph], source: Path, format: str | None, edges: Path | None, **options: Any
+) -> Graph:
+    """Read a graph; see `Graph.from_file`."""
+    kind = format_of(source) if format is None else format
+    one_of("format", "Graph.from_file", kind, FORMATS)
+    if edges is not None and kind != "tables":
+        raise ParameterError(f"'edges' of Graph.from_file goes with tables (found {kind}).")
+    given = {key: value for key, value in options.items() if value is not None}
+    _check_options(make, kind, given)
+    options = {"name": source.name.split(".")[0], **given}
+    if kind == "tables":
+        return make.from_tables(*_tables(source, edges), **options)
+    if kind == "networkx":
+        from grapheraser.graph.networks import read_network
+
+        return make.from_networkx(read_network(source), **options)
+    if kind == "scipy":
+        return make.from_scipy(_read_adjacency(source), **options)
+    if kind == "pyg":
+        return make.from_pyg(_read_data(source), **options)
+    return getattr(make, f"from_{kind}")(source, **options)
+
+
+def _check_options(make: type[Graph], kind: str, given: Iterable[str]) -> None:
+    """Refuse an option that the format has no use for."""
+    made_by: dict[str, Any] = {"networkx": make.from_tables, "scipy": make.from_scipy}
+    known = set(inspect.signature(made_by.get(kind, getattr(make, f"from_{kind}"))).parameters)
+    known |= set(inspect.signature(make.from_arrays).parameters) if kind == "scipy" else set()
+    for option in given:
+        if option not in known:
+            raise ParameterError(
+                f"'{option}' of Graph.from_file has no part in the format '{kind}'."
+            )
+
+
+def _tables(source: Path, edges: Path | None) -> tuple[Path | None, Path]:
+    if source.is_dir():
+        nodes, found = _found(source, _NODES), edges or _found(source, _EDGES)
+        if found is None:
+            raise GraphError(f"{source}: there is no table 'edges', such as edges.csv.")
+        return nodes, found
+    if edges is not None:
+        return source, edges
+    raise GraphError(
+        f"{source}: a table of nodes needs one of edges.",
+        hint="name it (--edges FILE); or put both into a folder, as nodes.csv and edges.csv.",
+    )
+
+
+def _read_adjacency(source: Path) -> Any:
+    import scipy.sparse as sp
+
+    try:
+        return sp.load_npz(source)
+    except Exception as error:  # zip, zlib, struct and NumPy each raise their own
+        raise GraphError(f"{source}: not a readable sparse matrix ({error}).") from error
+
+
+def _read_data(source: Path) -> Any:
+    """A PyG ``Data`` that was saved by `torch.save`; only a Data and tensors are unpickled."""
+    import pickle
+
+    import torch
+    from torch_geometric.data import Data
+    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+    from torch_geometric.data.storage import GlobalStorage
+
+    try:
+        with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
+            found = torch.load(source, weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
+        raise GraphError(
+            f"{source}: not a file that holds a PyG Data and nothing else "
+            f"({type(error).__name__}).",
+            hint="read it in Python, and write Graph.from_pyg(data).to_npz(path).",
+        ) from error
+    data = found[0] if isinstance(found, tuple | list) and found else found
+    if not isinstance(data, Data):
+        raise GraphError(f"{source}: not a PyG Data (found {type(data).__name__}).")
+    return data

@@ -1,0 +1,128 @@
+"""OGB's folders of node property prediction, read from their raw files: no pickles, no ogb.
+
+raw/edge.csv.gz                    a source and a target on each line, counted from 0
+raw/node-feat.csv.gz               a row of numbers for each node
+raw/node-label.csv.gz              a class on each line, empty or nan where it is not known
+raw/num-node-list.csv.gz           the number of nodes
+raw/edge-feat.csv.gz               a row of numbers for each edge, where edges have features
+split/NAME/{train,valid,test}.csv.gz   rows of the nodes of each part
+"""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import GraphError
+from grapheraser.graph.roles import UNLABELLED
+
+_PARTS = {"train": "train", "validation": "valid", "test": "test"}
+_READ = ("edge", "node-feat", "node-label", "num-node-list", "num-edge-list", "edge-feat")
+
+
+def is_ogb(folder: Path) -> bool:
+    """Whether a folder has this layout."""
+    return (folder / "raw").is_dir()
+
+
+def arrays_of(folder: Path, split: str | None = None) -> dict[str, Any]:
+    """The arguments of `Graph.from_arrays`; see `Graph.from_ogb`."""
+    raw = folder / "raw"
+    _check_layout(folder, raw)
+    edges = _numbers(raw / "edge.csv.gz", np.int64)
+    if edges.shape[1:] != (2,) and edges.size:
+        raise GraphError(f"{raw / 'edge.csv.gz'}: an edge is two numbers (found {edges.shape[1]}).")
+    x = _numbers(raw / "node-feat.csv.gz", np.float32)
+    counted = raw / "num-node-list.csv.gz"
+    if counted.exists() and _numbers(counted, np.int64).tolist() != [[len(x)]]:
+        raise GraphError(
+            f"{counted}: a graph of {len(x)} nodes has features "
+            f"(found {_numbers(counted, np.int64).ravel().tolist()} nodes).",
+            hint="folders of many graphs are not read: a graph is one graph.",
+        )
+    found = {"x": x, "edge_index": edges.reshape(-1, 2).T, "y": _labels(raw, len(x))}
+    if (raw / "edge-feat.csv.gz").exists():
+        found["edge_attr"] = _numbers(raw / "edge-feat.csv.gz", np.float32)
+    _warn_of(raw)
+    return found | _split(folder / "split", split)
+
+
+def _check_layout(folder: Path, raw: Path) -> None:
+    if (raw / "relations").exists() or (raw / "triplet-type-list.csv.gz").exists():
+        raise GraphError(f"{folder}: heterogeneous graphs are not supported.")
+    for name in ("edge", "node-feat"):
+        file = raw / f"{name}.csv.gz"
+        if not file.exists():
+            raise GraphError(
+                f"{file}: no such file.",
+                hint="a folder of OGB has raw/edge.csv.gz and raw/node-feat.csv.gz."
+                if not (raw / "data.npz").exists()
+                else "this data set comes as binary files: make arrays of them, and "
+                "Graph.from_arrays a graph.",
+            )
+
+
+def _labels(raw: Path, n: int) -> NDArray[np.int64]:
+    file = raw / "node-label.csv.gz"
+    if not file.exists():
+        return np.full(n, UNLABELLED)
+    labels = _numbers(file, np.float64)
+    if labels.shape[1:] != (1,):
+        raise GraphError(
+            f"{file}: a node has one class (found {labels.shape[1]} columns, several labels per "
+            "node).",
+            hint="keep one column of the file.",
+        )
+    flat = np.where(np.isnan(labels[:, 0]), UNLABELLED, labels[:, 0])
+    if (flat != np.trunc(flat)).any():
+        line = int(np.flatnonzero(flat != np.trunc(flat))[0]) + 1
+        raise GraphError(f"{file}:{line}: labels must be classes (found {flat[line - 1]}).")
+    return flat.astype(np.int64)
+
+
+def _split(folder: Path, name: str | None) -> dict[str, Any]:
+    found = (
+        sorted(part.name for part in folder.iterdir() if part.is_dir()) if folder.exists() else []
+    )
+    if name is None and len(found) > 1:
+        raise GraphError(f"{folder}: several splits.", hint=f"choose one of {', '.join(found)}.")
+    if name is None and not found:
+        return {}
+    chosen = folder / (name or found[0])
+    if name is not None and name not in found:
+        raise GraphError(f"{folder}: no split '{name}' (found {', '.join(found) or 'none'}).")
+    files = {part: chosen / f"{file}.csv.gz" for part, file in _PARTS.items()}
+    if not any(file.exists() for file in files.values()):
+        warnings.warn(f"{chosen}: only splits in csv.gz files are read.", stacklevel=4)
+        return {}
+    return {part: _numbers(file, np.int64).ravel() for part, file in files.items()}
+
+
+def _warn_of(raw: Path) -> None:
+    names = [file.name.removesuffix(".csv.gz") for file in sorted(raw.glob("*.csv.gz"))]
+    for name in names:
+        if name not in _READ:
+            warnings.warn(
+                f"{raw / name}.csv.gz is not used: make it part of the features if the model "
+                "should see it.",
+                stacklevel=4,
+            )
+
+
+def _numbers(file: Path, kind: Any) -> NDArray[Any]:
+    """A file of numbers, a row on each line ``[lines, columns]``; empty lines are NaN."""
+    try:
+        with gzip.open(file, "rt") as lines:
+            filled = (line if line.strip() else "nan\n" for line in lines)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of a file without lines
+                return np.loadtxt(filled, dtype=kind, delimiter=",", ndmin=2)
+    except FileNotFoundError:
+        raise GraphError(f"{file}: no such file.") from None
+    except (OSError, EOFError, ValueError) as error:
+        raise GraphError(f"{file}: not a readable table of numbers ({error}).") from error
