@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,19 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of signing keys that no test shares with the user."""
+    folder = tmp_path_factory.mktemp("keys")
+    before = os.environ.get("GRAPHERASER_KEYS")
+    os.environ["GRAPHERASER_KEYS"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["GRAPHERASER_KEYS"]
+    else:
+        os.environ["GRAPHERASER_KEYS"] = before
 
 
 @pytest.fixture(scope="session")

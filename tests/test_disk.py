@@ -34,7 +34,7 @@ ALLOWED = {
     "graph/ogb.py": "reads a folder that the caller names",
     "graph/formats.py": "reads what the caller names, to tell its format",
     "bench/cost.py": "a folder to save a run in while it is timed; asks for the peak of memory",
-    "cli/arguments.py": "reads requests that the caller names",
+    "cli/arguments.py": "reads requests and receipts that the caller names",
     "cli/output.py": "writes to the null device once nobody reads the output",
     "kernels/compiled.py": "the cache of compiled kernels, which holds no data",
     "experiments/framework/cell.py": "asks the system for the processor's name",

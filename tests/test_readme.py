@@ -66,8 +66,8 @@ def test_what_the_readme_forgets_was_trained_on() -> None:
         if "tempfile" not in block:
             run(block, "README.md", names)
     assert len(names["receipt"].retrained) == 2
-    assert names["receipt"].counts["untrained"] == 1, "the edge that crosses shards"
-    assert names["mine"].receipts_[-1].retrained
+    assert names["receipt"].details.untrained == 1, "the edge that crosses shards"
+    assert names["answer"].retrained
 
 
 @pytest.mark.data

@@ -10,7 +10,7 @@ VERSION = "0.1.0"  # as in pyproject.toml
 # What the package reads from the environment.
 VARIABLES = {
     "GRAPHERASER_DATA": "Folder of data sets; default `~/.cache/grapheraser/data`.",
-    "GRAPHERASER_KEYS": "Folder of signing keys; default `~/.config/grapheraser/keys`.",
+    "GRAPHERASER_KEYS": "Folder of signing keys, or empty; default `~/.config/grapheraser/keys`.",
     "GRAPHERASER_KEY_PASSPHRASE": "Encrypts the private halves of signing keys.",
     "NUMBA_CACHE_DIR": "Folder of compiled kernels; default beside the package if writable.",
     "RAY_ADDRESS": "The Ray cluster that executor `ray` connects to; default a local one.",

@@ -7,7 +7,6 @@
     │   ├── UnknownNodeError        a node id is not in the graph
     │   ├── UnknownEdgeError        an edge is not in the graph
     │   ├── NothingToForgetError    the request is empty, or its data is gone already
-    │   ├── AlreadyForgottenError   the same request was carried out before
     │   └── PartitionError          a partition can't be made, or doesn't fit the graph
     ├── EmptyEnsembleError          the request would leave no trained shard
     ├── NotFittedError              predict, score, unlearn, insert or save before fit
@@ -128,10 +127,6 @@ class UnknownEdgeError(InputError):
 
 class NothingToForgetError(InputError):
     """The request is empty, or its data is gone already."""
-
-
-class AlreadyForgottenError(InputError):
-    """The same request was carried out before."""
 
 
 class PartitionError(InputError):

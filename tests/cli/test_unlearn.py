@@ -30,12 +30,13 @@ def test_a_dry_run_changes_nothing(own_run: Path) -> None:
     assert snapshot(own_run) == before
 
 
-def test_a_repeated_request_is_told_so(own_run: Path) -> None:
+def test_a_repeated_request_is_refused_like_one_for_a_stranger(own_run: Path) -> None:
     node = int(ge.GraphEraser.load(own_run).graph_.test_nodes[0])
     data("unlearn", own_run, "--nodes", node)
     before = snapshot(own_run)
-    done = run("unlearn", own_run, "--nodes", node, "--json")
-    assert json.loads(done.stdout)["error"]["type"] == "AlreadyForgottenError"
+    for who in (node, 10**9):
+        done = run("unlearn", own_run, "--nodes", who, "--json")
+        assert json.loads(done.stdout)["error"]["type"] == "UnknownNodeError"
     assert snapshot(own_run) == before
 
 

@@ -77,7 +77,7 @@ def test_batch_norm_does_not_block_a_deletion_that_leaves_one_node(
     eraser = ge.GraphEraser(model, num_shards=3, epochs=3, engine=engine).fit(small)
     first, second = eraser.partition_.members(0), eraser.partition_.members(1)
     receipt = eraser.unlearn(ge.Nodes([*first[1:], second[0]]))
-    notes = receipt.aggregation["notes"]
+    notes = receipt.details.notes
     assert [note for note in notes if "single node" in note] == [
         "shard 0 was trained on a single node: its batch norms take the variance as 0"
     ]
@@ -91,4 +91,4 @@ def test_batch_norm_does_not_block_a_deletion_that_leaves_one_node(
     own = {} if isinstance(model, str) else {"model": model}
     assert ge.GraphEraser.load(tmp_path / "run", **own).verify().identical
     later = eraser.unlearn(ge.Nodes([second[1]]))
-    assert not any("single node" in note for note in later.aggregation["notes"])
+    assert not any("single node" in note for note in later.details.notes)

@@ -19,7 +19,7 @@ from grapheraser.aggregation import (
     PooledAggregator,
     RoutedAggregator,
 )
-from grapheraser.errors import GraphEraserError, ParameterError, PartitionError
+from grapheraser.errors import CorruptRunError, GraphEraserError, ParameterError, PartitionError
 from grapheraser.partition import Assignment, HashPartitioner
 from tests.strategies import TwoHops
 
@@ -304,13 +304,14 @@ def test_receipts_that_the_manifest_lost_are_missed(tmp_path: Path, small: ge.Gr
     assert verified(manifest).identical
     settings = manifest["configuration"]
     without = {key: value for key, value in settings.items() if key != "history"}
-    reset = {**settings, "history": {**settings["history"], "receipts": 0, "head": None}}
+    reset = {**settings, "history": {**settings["history"], "receipts": 0, "head": None, "log": []}}
     none = {"count": 0, "head": None}
     tampered: list[dict[str, Any]] = [
         {"receipts": none},
         {"receipts": {"count": 1, "head": eraser.receipts_[0].digest}},
-        {"receipts": none, "configuration": without},
         {"receipts": none, "configuration": reset},
     ]
     for changes in tampered:
         assert not verified({**manifest, **changes}).identical
+    with pytest.raises(CorruptRunError, match="which receipts"):
+        verified({**manifest, "receipts": none, "configuration": without})

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import grapheraser as ge
 from grapheraser.graph.directory import Directory
-from grapheraser.graph.proof import EMPTY
 from grapheraser.kernels.paged import NOWHERE, ROOM, located, nodes_at
+from grapheraser.receipts.proof import EMPTY
 
 KINDS = ("consecutive", "sparse", "clustered")
 

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 import grapheraser as ge
 from grapheraser import errors
 from grapheraser.links.loading import load_eraser
+from grapheraser.receipts import digest_of
 from tests.links.graphs import bipartite_graph
 from tests.strategies import TwoHops, small_graph
 
@@ -166,9 +167,11 @@ def test_forgetting_is_receipted_and_verified(links: ge.LinkEraser, graph: ge.Gr
     receipt = links.unlearn([ge.Edges([(u, v)]), ge.Nodes([int(graph.ids[9])])])
     assert receipt.statement == "exact"
     assert (receipt.counts["nodes"], receipt.sequence) == (1, 1)
-    assert receipt.graph_after == links.graph_.fingerprint
+    assert links._now.document["graph"] == links.graph_.fingerprint
+    assert receipt.after == digest_of(links._now.document)
     assert links.verify().identical
-    with pytest.raises(errors.AlreadyForgottenError, match="receipt 1"):
+    assert [part.about["forget"] for part in receipt.parts] in (["edge", "node"], ["node", "edge"])
+    with pytest.raises(errors.UnknownNodeError, match="not in the graph"):
         links.unlearn([ge.Edges([(u, v)]), ge.Nodes([int(graph.ids[9])])])
     with pytest.raises(errors.UnknownNodeError):
         links.predict_proba([(int(graph.ids[9]), u)])

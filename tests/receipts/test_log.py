@@ -8,7 +8,7 @@ import pytest
 
 from grapheraser.errors import VerificationError
 from grapheraser.receipts import Receipt, Receipts, Stored, check_chain
-from tests.receipts.test_receipt import chain, example
+from tests.receipts.examples import chain, example, hashed
 
 
 class Shelf:
@@ -52,7 +52,7 @@ def test_it_is_a_sequence_like_the_tuple_of_the_same_receipts() -> None:
     assert Receipts() == ()
     assert not Receipts()
     assert Receipts.of(receipts) is receipts
-    check_chain(receipts, graph="graph 6")
+    check_chain(receipts, state=hashed("state 6"))
     assert [receipts.digest(number) for number in range(1, 7)] == [r.digest for r in expected]
 
 

@@ -19,45 +19,19 @@ from hypothesis import strategies as st
 
 import grapheraser as ge
 from grapheraser.errors import VerificationError
-from grapheraser.graph import request_digest
 from grapheraser.receipts import (
     EXACT,
     EXACT_GIVEN_PARTITION,
     Ends,
     Receipt,
-    ShardRecord,
     canonical_json,
     check_chain,
     digest_of,
 )
-
-
-def example(sequence: int, previous: str | None) -> Receipt:
-    return Receipt(
-        action="unlearn",
-        sequence=sequence,
-        previous=previous,
-        request=f"{sequence:064x}",
-        counts={"nodes": 1, "edges": 0, "features": 0, "untrained": 0},
-        graph_before=f"graph {sequence - 1}",
-        graph_after=f"graph {sequence}",
-        shards=(ShardRecord(shard=3, seed=7, nodes=10, before="old", after="new"),),
-        aggregation={"name": "mean", "before": "a", "after": "a"},
-        configuration="configured",
-        engine="cpu",
-        device="cpu",
-        versions={"torch": "2.13.0"},
-        exactness={"statement": EXACT, "partition": "hash", "partition_inputs": []},
-        timings={"total": 0.25},
-        completed_at="2026-01-01T00:00:00+00:00",
-    )
-
-
-def chain(length: int = 4) -> list[Receipt]:
-    receipts: list[Receipt] = []
-    for number in range(1, length + 1):
-        receipts.append(example(number, receipts[-1].digest if receipts else None))
-    return receipts
+from grapheraser.receipts.envelope import Signature, spelled
+from grapheraser.receipts.statement import PAYLOAD, statement_of
+from grapheraser.store import shard_digest
+from tests.receipts.examples import chain, ends_of, example, hashed
 
 
 @pytest.mark.parametrize(
@@ -67,13 +41,18 @@ def chain(length: int = 4) -> list[Receipt]:
         lambda text: '{"action":"insert",' + text[1:],
         lambda text: text[:-1] + ',"action":"unlearn"}',
         lambda text: text.replace("unlearn", "\\u0075nlearn"),
-        lambda text: text.replace("0.25", "0.250"),
+        lambda text: text.replace('"requests":1,', '"requests":1.0,'),
         lambda text: " " + text,
     ],
 )
 def test_only_one_spelling_is_a_receipt(spell: Callable[[str], str]) -> None:
-    with pytest.raises(VerificationError, match="canonically"):
-        Receipt.from_json(spell(example(1, None).to_json()))
+    statement = example(1, None).payload.decode()
+    with pytest.raises(VerificationError, match=r"canonically|another type"):
+        Receipt.from_json(spelled(PAYLOAD, spell(statement).encode(), ()))
+    envelope = example(1, None).to_json()
+    if spell(envelope) != envelope:
+        with pytest.raises(VerificationError, match=r"canonically|unknown fields"):
+            Receipt.from_json(spell(envelope))
 
 
 def test_canonical_json_has_one_spelling() -> None:
@@ -100,23 +79,54 @@ def test_anything_else_is_not_a_receipt(text: str) -> None:
         Receipt.from_json(text)
 
 
-def test_missing_and_unknown_fields_are_refused() -> None:
+def test_missing_unknown_and_mistyped_fields_are_refused() -> None:
     fields = chain(1)[0].to_dict()
+    others: list[dict[str, Any]] = [{**fields, "extra": 1}]
+    others += [{name: value for name, value in fields.items() if name != "request"}]
+    others += [{**fields, name: None} for name in fields if name != "previous"]
+    others += [{**fields, "previous": 3}, {**fields, "request": "f" * 63}, {**fields, "counts": []}]
+    others += [{**fields, "exactness": {"statement": "exact"}}, {**fields, "sequence": True}]
+    for other in others:
+        with pytest.raises(VerificationError):
+            Receipt.from_json(spelled(PAYLOAD, statement_of({"after": "", **other}), ()))
+
+
+def test_a_receipt_is_an_in_toto_statement_about_the_state_that_it_led_to() -> None:
+    receipt = example(1, None)
+    statement = json.loads(receipt.payload)
+    assert statement["_type"] == "https://in-toto.io/Statement/v1"
+    assert statement["predicateType"] == "urn:grapheraser:receipt:2"
+    assert statement["subject"] == [{"name": "state", "digest": {"sha256": receipt.after}}]
+    assert statement["predicate"]["seed"] == "18446744073709551615", "as text: jq would round it"
+    assert any("backups" in line for line in statement["predicate"]["out_of_scope"])
+    envelope = json.loads(receipt.to_json())
+    assert envelope["payloadType"] == "application/vnd.in-toto+json"
+    assert envelope["signatures"] == []
+    assert not receipt.is_signed
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"predicateType": "urn:grapheraser:receipt:3"},
+        {"subject": [{"name": "state", "digest": {"sha256": "0" * 64}}]},
+        {"_type": "https://in-toto.io/Statement/v0.1"},
+    ],
+)
+def test_another_statement_is_no_receipt(edit: dict[str, Any]) -> None:
+    statement = json.loads(example(1, None).payload) | edit
     with pytest.raises(VerificationError):
-        Receipt.from_json(json.dumps({**fields, "extra": 1}))
-    del fields["request"]
-    with pytest.raises(VerificationError):
-        Receipt.from_json(json.dumps(fields))
+        Receipt.from_json(spelled(PAYLOAD, canonical_json(statement).encode(), ()))
 
 
 def test_a_chain_that_holds_is_accepted() -> None:
     receipts = chain()
     check_chain(receipts)
-    check_chain(receipts, graph="graph 4")
+    check_chain(receipts, state=hashed("state 4"))
     check_chain([])
 
 
-FIELDS = [field.name for field in dataclasses.fields(Receipt)]
+FIELDS = [field.name for field in dataclasses.fields(Receipt) if field.compare]
 
 
 def altered(value: Any) -> Any:
@@ -133,9 +143,7 @@ def altered(value: Any) -> Any:
             key = sorted(value)[0] if value else "x"
             return {**value, key: altered(value.get(key))}
         case tuple() | list():
-            if value and isinstance(value[0], ShardRecord):
-                return (dataclasses.replace(value[0], after="forged"), *value[1:])
-            return [*value, "x"]
+            return (*value[1:], Signature("x", "AAAA"))
         case _:
             raise AssertionError(value)
 
@@ -178,11 +186,11 @@ FORGED: dict[str, tuple[dict[str, Any], str]] = {
     "statement": ({"exactness": {"statement": EXACT_GIVEN_PARTITION}}, "another exactness"),
     "configuration": ({"configuration": "f" * 64}, "another configuration"),
     "engine": ({"engine": "abacus"}, "another engine"),
-    "aggregation": ({"aggregation": {"name": "mean", "after": "0" * 64}}, "another aggregation"),
-    "aggregator": ({"aggregation": {"after": "0" * 64}}, "what the aggregator holds"),
-    "weights": ({"shards": {"after": "0" * 64}}, "is not what its last receipt left"),
-    "nodes": ({"shards": {"nodes": 3000}}, "of other nodes or another seed"),
-    "seed": ({"shards": {"seed": 1}}, "of other nodes or another seed"),
+    "aggregation": ({"aggregation": {"name": "mean"}}, "another aggregation"),
+    "state": ({"after": "0" * 64}, "did not lead to the run's current state"),
+    "register": ({"register_after": "0" * 64}, "another register"),
+    "seed": ({"seed": "1"}, "another seed"),
+    "signature": ({"completed_at": "2026-01-01T00:00:00+00:00"}, "signature of receipt 3"),
 }
 
 
@@ -194,15 +202,15 @@ def test_a_last_receipt_forged_with_its_digest_still_has_to_fit_the_state(
     changes, message = FORGED[case]
     forged = last
     for field, values in changes.items():
-        if field == "shards":
-            shards = tuple(dataclasses.replace(record, **values) for record in last.shards)
-            forged = dataclasses.replace(forged, shards=shards)
-        else:
-            old = getattr(last, field)
-            new: Any = {**old, **values} if isinstance(values, dict) else values
-            forged = dataclasses.replace(forged, **{field: new})
+        old = getattr(last, field)
+        new: Any = {**old, **values} if isinstance(values, dict) else values
+        forged = dataclasses.replace(forged, **{field: new})
     copied = with_last(eraser, forged)
-    ends = dataclasses.replace(eraser._fitted.ends, head=forged.digest)  # type: ignore[type-var]
+    now = eraser._fitted.ends
+    ends = Ends(now.run, now.fitted, now.configuration, now.fitted)
+    for receipt in copied.receipts_:
+        ends = ends.then(receipt)
+    ends = dataclasses.replace(ends, state=now.state, configuration=now.configuration)
     copied._fitted = dataclasses.replace(copied._fitted, ends=ends)
     found = copied.verify()
     assert not found.identical
@@ -211,31 +219,34 @@ def test_a_last_receipt_forged_with_its_digest_still_has_to_fit_the_state(
 
 def test_the_ends_of_a_chain_tell_what_is_missing() -> None:
     receipts = chain()
-    ends = Ends("graph 0", "settings")
-    check_chain([], graph="graph 0", ends=ends)
-    for receipt in receipts:
-        ends = ends.then(receipt)
-    check_chain(receipts, graph="graph 4", ends=ends)
+    check_chain([], state=hashed("state 0"), ends=ends_of([]))
+    ends = ends_of(receipts)
+    check_chain(receipts, state=hashed("state 4"), ends=ends)
+    assert Ends.from_dict(json.loads(json.dumps(ends.to_dict()))) == ends
     with pytest.raises(VerificationError, match=r"4 receipts \(found 0\)"):
         check_chain([], ends=ends)
     with pytest.raises(VerificationError, match=r"4 receipts \(found 3\)"):
         check_chain(receipts[:-1], ends=ends)
-    with pytest.raises(VerificationError, match="graph that was fitted"):
-        check_chain([], graph="graph 1", ends=Ends("graph 0", "settings"))
-    with pytest.raises(VerificationError, match="graph that was fitted"):
-        check_chain(receipts, ends=dataclasses.replace(ends, fitted="another"))
+    with pytest.raises(VerificationError, match="state that was fitted"):
+        check_chain([], state=hashed("state 1"), ends=ends_of([]))
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"fitted": hashed("another")}, "state that was fitted"),
+        ({"head": "0" * 64}, "not the one that was written"),
+        ({"run": "grapheraser/other"}, "another run"),
+        ({"log": ("0" * 64,)}, "the log does not hold"),
+    ]
+    for change, message in changes:
+        with pytest.raises(VerificationError, match=message):
+            check_chain(receipts, ends=dataclasses.replace(ends, **change))
 
 
-def test_fields_of_a_later_format_leave_the_digests_of_stored_receipts_alone() -> None:
-    @dataclasses.dataclass(frozen=True)
-    class Later(Receipt):
-        signature: str | None = None
-
-    stored = chain(1)[0]
-    read = Later.from_json(stored.to_json())
-    assert isinstance(read, Later)
-    assert read.digest == stored.digest
-    assert dataclasses.replace(read, signature="x").to_json() == stored.to_json()
+@pytest.mark.parametrize(
+    "change",
+    [{"log": ["x"]}, {"log": []}, {"log": None}, {"receipts": "4"}, {"run": 3}, {"odd": 1}],
+)
+def test_ends_that_are_none_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(VerificationError):
+        Ends.from_dict({**ends_of(chain()).to_dict(), **change})
 
 
 @given(st.data())
@@ -254,11 +265,11 @@ def test_a_receipt_left_out_doubled_or_moved_is_noticed(data: st.DataObject) -> 
         check_chain(tampered)
 
 
-def test_the_last_receipt_must_lead_to_the_graph_at_hand() -> None:
-    with pytest.raises(VerificationError, match="current graph"):
-        check_chain(chain(), graph="another")
-    with pytest.raises(VerificationError, match="current graph"):
-        check_chain(chain()[:-1], graph="graph 4")
+def test_the_last_receipt_must_lead_to_the_state_at_hand() -> None:
+    with pytest.raises(VerificationError, match="current state"):
+        check_chain(chain(), state="another")
+    with pytest.raises(VerificationError, match="current state"):
+        check_chain(chain()[:-1], state=hashed("state 4"))
 
 
 @pytest.fixture(scope="module")
@@ -282,13 +293,13 @@ def run() -> tuple[ge.GraphEraser, list[Receipt]]:
 def test_receipts_of_a_run_form_a_chain(run: tuple[ge.GraphEraser, list[Receipt]]) -> None:
     eraser, receipts = run
     assert list(eraser.receipts_) == receipts
-    check_chain(receipts, graph=eraser.graph_.fingerprint)
+    check_chain(receipts, state=digest_of(eraser._now.document), ends=eraser._now.ends)
     assert [receipt.action for receipt in receipts] == ["unlearn", "unlearn", "insert"]
 
 
 def test_receipts_hold_no_ids_and_no_features(run: tuple[ge.GraphEraser, list[Receipt]]) -> None:
     for receipt in run[1]:
-        text = receipt.to_json()
+        text = receipt.payload.decode()
         assert "123456789" not in text
         assert "9876.5" not in text
         assert "4321.75" not in text
@@ -297,21 +308,22 @@ def test_receipts_hold_no_ids_and_no_features(run: tuple[ge.GraphEraser, list[Re
 def test_a_receipt_says_what_was_done(run: tuple[ge.GraphEraser, list[Receipt]]) -> None:
     eraser, (first, second, third) = run
     ids = 123_456_789_000 + np.arange(30)
-    assert first.request == request_digest([ge.Nodes(ids[[3, 26]])])
-    none = {"edges": 0, "features": 0, "labels": 0, "context": 0}
-    assert first.counts == {"nodes": 2, **none, "untrained": 1}
+    asked = [{"forget": "node", "ids": [str(node)]} for node in ids[[3, 26]]]
+    assert sorted((dict(part.about) for part in first.parts), key=str) == asked
+    assert first.counts == {"nodes": 2, "edges": 0, "features": 0, "labels": 0}
+    assert first.details.untrained == 1
     assert second.counts["edges"] == 1
     assert second.counts["features"] == 1
     assert third.counts["nodes"] == 1
     for receipt in (first, second, third):
-        assert len(receipt.graph_before) == len(receipt.graph_after) == 64
+        assert receipt.is_signed
         assert receipt.engine == eraser.engine_
         assert set(receipt.versions) >= {"python", "torch", "numpy"}
         assert receipt.timings["total"] >= receipt.timings["training"] >= 0
         for record in receipt.shards:
             assert record.before != record.after
     for record in third.shards:
-        assert record.after == eraser.shards_[record.shard].digest
+        assert record.after == shard_digest(eraser.shards_[record.shard])
 
 
 def test_the_statement_follows_from_what_the_cut_was_made_of(
@@ -336,24 +348,26 @@ def test_an_insertion_next_to_others_is_an_input_of_the_cut(small: ge.Graph) -> 
     assert receipt.exactness["partition_inputs"] == ["edges", "nodes"]
 
 
-def test_the_digest_of_an_insertion_covers_all_that_was_handed_in(small: ge.Graph) -> None:
-    def digest(**changes: Any) -> str:
-        eraser = ge.GraphEraser(num_shards=2, epochs=1).fit(small)
-        row = [0.5] + [0.0] * (small.num_features - 1)
-        asked = {"features": row, "label": 0, "neighbours": small.ids[:2], **changes}
-        return eraser.insert(1000, **asked).request
-
-    plain = digest()
-    node = {"id": 1000, "label": 0, "columns": [0], "values": [0.5]}
-    edges = [[1000, other] for other in small.ids[:2].tolist()]
-    assert plain == digest_of({"add_nodes": [node], "add_edges": edges})
-    others: list[dict[str, Any]] = [
-        {"label": 1},
-        {"neighbours": small.ids[:1]},
-        {"features": [1.5] + [0.0] * (small.num_features - 1)},
-        {"features": [0.0] * (small.num_features - 1) + [0.5]},
-    ]
-    assert len({plain, *(digest(**changes) for changes in others)}) == 5
+def test_an_insertion_names_all_that_was_handed_in(small: ge.Graph) -> None:
+    eraser = ge.GraphEraser(num_shards=2, epochs=1).fit(small)
+    row = [0.5] + [0.0] * (small.num_features - 1)
+    parts = eraser.insert(1000, row, 1, small.ids[:2]).parts
+    (part,) = (part for part in parts if part.about["add"] == "node")
+    edges = [other for other in parts if other is not part]
+    assert part.about == {
+        "add": "node",
+        "ids": ["1000"],
+        "label": 1,
+        "columns": [0],
+        "values": [0.5],
+    }
+    ends = sorted(other.about["ids"] for other in edges)
+    assert ends == [["1000", str(node)] for node in small.ids[:2]]
+    assert all(other.about["add"] == "edge" for other in edges)
+    part.check(None)
+    for name, value in (("label", 0), ("ids", ["1001"]), ("values", [1.5])):
+        with pytest.raises(VerificationError, match="does not answer this request"):
+            dataclasses.replace(part, about={**part.about, name: value}).check(None)
 
 
 CHECK = """

@@ -18,9 +18,13 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from grapheraser.receipts.envelope import Signature, opened, spelled
+from grapheraser.receipts.statement import PAYLOAD
+from grapheraser.receipts.tree import Growing, leaf_hash
 from grapheraser.store.pages import (
     GRAPH,
     SHARDS,
+    SLOTS,
     digests,
     index_content,
     page_file,
@@ -38,20 +42,23 @@ class Folder:
 
     Attributes:
         manifest: the object of run.json.
-        graph, partition: the indexes.
+        graph, partition, register: the indexes.
         pages: content of files of pages, by digest.
         shards, aggregator: tensors.
-        receipts: the objects of the receipts, oldest first.
+        receipts: the statements of the receipts, oldest first.
+        signatures: of each receipt.
         head, settings: digests of the last receipt and of the settings, as they were read.
     """
 
     manifest: dict[str, Any]
     graph: NDArray[Any]
     partition: NDArray[Any]
+    register: NDArray[Any]
     pages: dict[bytes, bytes]
     shards: dict[str, dict[str, NDArray[Any]]]
     aggregator: dict[str, NDArray[Any]]
     receipts: list[Any]
+    signatures: list[tuple[Signature, ...]]
     head: str | None
     settings: str
 
@@ -64,24 +71,26 @@ class Folder:
 
         graph = read_index(content(manifest["graph"]), GRAPH).copy()
         partition = read_index(content(manifest["partition"]), SHARDS).copy()
+        register = read_index(content(manifest["register"]), SLOTS).copy()
         named = [*digests(graph, "topology"), *digests(graph, "features")]
-        named += digests(partition, "shards")
+        named += [*digests(partition, "shards"), *digests(register, "entries")]
         tensors = {
             shard: safetensors.numpy.load(content(entry))
             for shard, entry in manifest["shards"].items()
         }
         of_aggregator = safetensors.numpy.load(content(manifest["aggregator"]))
-        for part in ("graph", "partition", "aggregator"):
+        for part in ("graph", "partition", "register", "aggregator"):
             manifest[part] |= _ENTRY
         manifest["shards"] = {shard: {**_ENTRY} for shard in tensors}
         return cls(
             manifest,
             graph,
             partition,
+            register,
             {digest: (path / page_file(digest)).read_bytes() for digest in named},
             {shard: _copies(arrays) for shard, arrays in tensors.items()},
             _copies(of_aggregator),
-            [json.loads(file.read_text()) for file in sorted((path / "receipts").iterdir())],
+            *_receipts(path),
             manifest["receipts"]["head"],
             manifest["configuration"]["history"]["configuration"],
         )
@@ -104,6 +113,7 @@ class Folder:
 
         put(manifest.get("graph"), "graph-{}.npy", index_content(self.graph))
         put(manifest.get("partition"), "partition-{}.npy", index_content(self.partition))
+        put(manifest.get("register"), "register-{}.npy", index_content(self.register))
         of_aggregator = safetensors.numpy.save(self.aggregator)
         put(manifest.get("aggregator"), "aggregator-{}.safetensors", of_aggregator)
         entries = manifest.get("shards")
@@ -116,16 +126,20 @@ class Folder:
 
     def _write_receipts(self, path: Path) -> None:
         """The receipts, each with the digest of the one before; the manifest names the last."""
-        head = None
+        head, log = None, Growing()
         for number, receipt in enumerate(self.receipts, start=1):
-            if number > 1 and isinstance(receipt, dict) and "previous" in receipt:
-                receipt["previous"] = receipt["previous"] and head
-            content = _spelled(receipt)
+            fields = receipt.get("predicate") if isinstance(receipt, dict) else None
+            if number > 1 and isinstance(fields, dict) and "previous" in fields:
+                fields["previous"] = fields["previous"] and head
+            signatures = self.signatures[number - 1]
+            content = spelled(PAYLOAD, _spelled(receipt), signatures).encode()
             head = hashlib.sha256(content).hexdigest()
+            log.add(leaf_hash(content))
             (path / f"receipts/{number:06}-{head[:20]}.json").write_bytes(content)
         if head != self.head:
             self.manifest["receipts"]["head"] = head
-            self.manifest["configuration"]["history"]["head"] = head
+            ends = {"head": head, "log": [root.hex() for root in log.roots], "checkpoint": None}
+            self.manifest["configuration"]["history"] |= ends
 
     def _refresh_configuration(self) -> None:
         """Let the run say that it was fitted with the settings that it has now."""
@@ -136,11 +150,15 @@ class Folder:
             if digest != self.settings and "configuration" in kept["history"]:
                 kept["history"]["configuration"] = digest
 
+    def index_of(self, kind: str) -> NDArray[Any]:
+        """The index that names files of pages of this kind."""
+        return {"shards": self.partition, "entries": self.register}.get(kind, self.graph)
+
     def change_page(
         self, kind: str, number: int, change: Callable[[bytearray], bytes | None]
     ) -> None:
         """Change the file of a page, its digest and its size in the index."""
-        index = self.partition if kind == "shards" else self.graph
+        index = self.index_of(kind)
         content = bytearray(self.pages[digests(index, kind)[number]])
         changed = bytes(change(content) or content)
         digest = hashlib.sha256(changed).digest()
@@ -152,6 +170,13 @@ class Folder:
 
 def _copies(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name: array.copy() for name, array in arrays.items()}
+
+
+def _receipts(path: Path) -> tuple[list[Any], list[tuple[Signature, ...]]]:
+    """The statements of a run's receipts, and the signatures of each."""
+    files = sorted((path / "receipts").iterdir())
+    read = [opened(file.read_text(), PAYLOAD) for file in files]
+    return [json.loads(payload) for payload, _ in read], [signatures for _, signatures in read]
 
 
 def _spelled(value: Any) -> bytes:

@@ -87,7 +87,7 @@ def page_edits() -> Iterator[tuple[str, Edit]]:
         yield f"role in partition: {value}", _poke("shards", lambda n: 32 + 12 * n, value, "<i1")
     for number in (np.nan, np.inf, 1e38, 0.0):
         yield f"feature: {number}", _resized("features", _with_end(np.float32(number).tobytes()))
-    for kind in ("topology", "features", "shards"):
+    for kind in ("topology", "features", "shards", "entries"):
         yield f"{kind} cut short", _resized(kind, lambda content: bytes(content[:-8]))
         yield f"{kind} with more", _resized(kind, lambda content: bytes(content) + bytes(8))
         yield f"{kind} empty", _resized(kind, lambda content: b"x")
@@ -106,9 +106,23 @@ def page_edits() -> Iterator[tuple[str, Edit]]:
     yield "root", lambda folder: folder.graph["root"].__setitem__(0, np.void(bytes(32)))
 
 
+def register_edits() -> Iterator[tuple[str, Edit]]:
+    """Every number of a page of the register and of its index, out of range."""
+    for value in (-1, 0, 3, HUGE, -HUGE):
+        for field in (0, 8, 16, 24, 32, 40, 56):  # the header, a slot, its nonce and its node
+            yield f"register {field}: {value}", _poke("entries", _always(field), value, "<i8")
+        yield f"index of register count: {value}", _indexed("register", "count", value)
+    yield "index of register empty", lambda folder: setattr(folder, "register", folder.register[:0])
+    yield (
+        "index of register twice",
+        lambda folder: setattr(folder, "register", np.concatenate([folder.register] * 2)),
+    )
+    yield "top", lambda folder: folder.register["top"].__setitem__(0, np.void(bytes(32)))
+
+
 def _unnamed(kind: str) -> Edit:
     def edit(folder: Folder) -> None:
-        index = folder.partition if kind == "shards" else folder.graph
+        index = folder.index_of(kind)
         index[kind][0] = np.void(bytes(32))
 
     return edit
@@ -238,7 +252,7 @@ def receipt_edits(sample: Folder) -> Iterator[tuple[str, Edit]]:
         yield f"receipt {'.'.join(path)} gone", _set(path, _GONE, receipt=True)
     for label, value in (("one number", 5), ("a list", []), ("text", "x"), ("nothing", None)):
         yield f"receipt {label}", _last_receipt(value)
-    yield "receipt with shards that are numbers", _set(("shards",), [1, 2], receipt=True)
+    yield "receipt about nothing", _set(("subject",), [], receipt=True)
     yield "receipt nested", _last_receipt(_nested(900))
     yield "manifest nested", lambda f: f.manifest.update(more=_nested(900))
 
@@ -258,6 +272,7 @@ def all_edits(sample: Folder) -> list[tuple[str, Edit]]:
     """Every edit of a run like this one, by what it does."""
     return [
         *page_edits(),
+        *register_edits(),
         *tensor_edits(sample),
         *manifest_edits(sample),
         *receipt_edits(sample),

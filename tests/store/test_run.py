@@ -80,7 +80,7 @@ def test_the_folder_holds_json_arrays_pages_and_safetensors_and_no_pickle(saved:
         if name.endswith(".npy"):
             assert not np.load(saved / name, allow_pickle=False).dtype.hasobject
         elif name.endswith(".page"):
-            assert content.startswith((b"GE-topo1", b"GE-feat1", b"GE-part1"))
+            assert content.startswith((b"GE-topo1", b"GE-feat1", b"GE-part1", b"GE-regi1"))
         elif name.endswith(".json"):
             json.loads(content)
         else:
@@ -90,9 +90,10 @@ def test_the_folder_holds_json_arrays_pages_and_safetensors_and_no_pickle(saved:
 def test_the_manifest_leads_to_every_file_and_its_digest(saved: Path) -> None:
     found = contents(saved)
     manifest = json.loads(found.pop("run.json"))
-    entries = [manifest["graph"], manifest["partition"], manifest["aggregator"]]
+    entries = [manifest[name] for name in ("graph", "partition", "register", "aggregator")]
     named = {entry["file"]: entry["sha256"] for entry in [*entries, *manifest["shards"].values()]}
     pages = {"topology": "graph", "features": "graph", "shards": "partition"}
+    pages |= {"entries": "register"}
     for kind, part in pages.items():
         for digest in np.load(saved / manifest[part]["file"])[kind]:
             named[f"pages/{digest.tobytes().hex()}.page"] = digest.tobytes().hex()

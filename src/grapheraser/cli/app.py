@@ -18,9 +18,12 @@ from grapheraser.cli import (
     experiment,
     fit,
     import_graph,
+    keys,
     partition,
     predict,
     rank,
+    receipt,
+    receipts,
     recommend,
     reshard,
     unlearn,
@@ -41,7 +44,8 @@ app = typer.Typer(
 )
 _VERBS = (
     *(demo, datasets, import_graph, recommend, fit, predict, rank, evaluate),
-    *(unlearn, update, reshard, verify, audit, partition, warmup, bench),
+    *(unlearn, update, reshard, verify, receipts, receipt, keys),
+    *(audit, partition, warmup, bench),
 )
 for verb in _VERBS:
     app.command(verb.NAME)(verb.run)

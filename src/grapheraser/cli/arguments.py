@@ -31,6 +31,14 @@ def typed(text: str) -> str:
         raise ParameterError(f"can't read {text[1:]}: {error}.") from error
 
 
+def read_file(path: Path) -> bytes:
+    """The content of a file that the caller names; needs nothing but the standard library."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ParameterError(f"can't read {path}: {error.strerror}.") from error
+
+
 def parse_ids(text: str, option: str, *, named: bool = False) -> list[int] | list[str]:
     """Parse ``1,2,3``, on one line or several; names where nodes have them."""
     words = [word for row in _rows(text, option) for word in row]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from grapheraser.cli.arguments import Asked
-from grapheraser.cli.output import JsonOption, print_json, print_table
+from grapheraser.cli.output import JsonOption, print_json, print_table, say
 from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.reports.wording import contents, duration, plural
@@ -49,6 +50,10 @@ def run(
         str,
         typer.Option(help="Shards to train from fresh seeds: none, touched or all."),
     ] = "none",
+    receipts: Annotated[
+        Path | None,
+        typer.Option(help="Folder for a receipt of each node, edge, feature row and label."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
@@ -69,6 +74,8 @@ def run(
             "nothing to forget.", hint="use --nodes, --edges, --features, --labels or --file."
         )
     if dry_run:
+        if receipts is not None:
+            raise ParameterError("--receipts and --dry-run exclude each other.")
         if refresh != "none":
             raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
         eraser = load_eraser(path, **own_parts(path, trust))
@@ -80,15 +87,23 @@ def run(
         requests = asked.requests(named=eraser.graph_.named)
         receipt = eraser.unlearn(requests, missing=missing, refresh=refresh)
         eraser.save(path, lock=lock)
-    print_receipt(receipt, eraser, as_json=json)
+    print_receipt(receipt, eraser, handed_out(receipt, receipts), as_json=json)
+    if receipts is None and not json:
+        say("note: nobody was handed a receipt; later nobody can be. Use --receipts FOLDER.")
 
 
-def print_receipt(receipt: Receipt, eraser: GraphEraser | LinkEraser, *, as_json: bool) -> None:
-    """Print what was done, and what was skipped."""
+def print_receipt(
+    receipt: Receipt,
+    eraser: GraphEraser | LinkEraser,
+    files: Sequence[Mapping[str, Any]] = (),
+    *,
+    as_json: bool,
+) -> None:
+    """Print what was done, what was skipped, and which files were handed out."""
     from grapheraser.graph.requests import canonical_form
 
     if as_json:
-        shown = {"receipt": receipt.to_dict(), "digest": receipt.digest}
+        shown = {"receipt": receipt.to_dict(), "digest": receipt.digest, "receipts": [*files]}
         skipped = _by_name(canonical_form(receipt.skipped)) if receipt.skipped else {}
         print_json(shown | ({"skipped": skipped} if skipped else {}))
         return
@@ -104,6 +119,23 @@ def print_receipt(receipt: Receipt, eraser: GraphEraser | LinkEraser, *, as_json
     print(f"statement   {receipt.statement}")
     print(f"            {receipt.exactness['reason']}")
     print(f"receipt     {receipt.sequence}, {receipt.digest}")
+    print(f"signed by   {', '.join(s.key for s in receipt.signatures) or 'nobody: unsigned'}")
+    for handed in files:
+        print(f"handed out  {handed['file']}")
+
+
+def handed_out(receipt: Receipt, folder: Path | None) -> list[dict[str, Any]]:
+    """Write a receipt for each part of a change, if anywhere; says what is in which file."""
+    from grapheraser.store import write_text
+
+    files: list[dict[str, Any]] = []
+    if folder is None:
+        return files
+    for number, part in enumerate(receipt.parts, start=1):
+        file = folder / f"receipt-{receipt.sequence:06}-{number:04}.json"
+        write_text(file, part.to_json() + "\n")
+        files.append({"file": str(file), "about": dict(part.about)})
+    return files
 
 
 def _by_name(form: Any) -> Any:
@@ -119,10 +151,10 @@ def _print_done(receipt: Receipt) -> None:
     """What was forgotten, added and set."""
     new = {name: receipt.counts.get(key, 0) for key, name in _NEW.items()}
     gone = {name: receipt.counts[name] - count for name, count in new.items()}
-    untrained = receipt.counts["untrained"]
-    outside = f", {untrained} of them in no shard" if untrained else ""
-    if receipt.counts["context"]:
-        outside += f" ({plural(receipt.counts['context'], 'context node')} among them)"
+    details = receipt.details
+    outside = f", {details.untrained} of them in no shard" if details.untrained else ""
+    if details.context:
+        outside += f" ({plural(details.context, 'context node')} among them)"
     added = {name: new[name] for name in ("nodes", "edges")}
     corrected = {name: new[name] for name in ("features", "labels")}
     done = {"forgotten": contents(gone), "added": contents(added), "set": contents(corrected)}

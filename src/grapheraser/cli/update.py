@@ -10,7 +10,8 @@ import typer
 from grapheraser.cli.changes import read_changes
 from grapheraser.cli.output import JsonOption
 from grapheraser.cli.own import TrustOption, own_parts
-from grapheraser.cli.unlearn import print_plan, print_receipt
+from grapheraser.cli.unlearn import handed_out, print_plan, print_receipt
+from grapheraser.errors import ParameterError
 
 NAME = "update"
 
@@ -24,6 +25,9 @@ def run(
             "- reads stdin."
         ),
     ],
+    receipts: Annotated[
+        Path | None, typer.Option(help="Folder for a receipt of each thing that is named.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
@@ -35,6 +39,8 @@ def run(
     from grapheraser.store import locked
 
     if dry_run:
+        if receipts is not None:
+            raise ParameterError("--receipts and --dry-run exclude each other.")
         eraser = load_eraser(path, **own_parts(path, trust))
         print_plan(eraser.plan(read_changes(file, eraser.graph_.num_features)), as_json=json)
         return
@@ -42,4 +48,4 @@ def run(
         eraser = load_eraser(path, **own_parts(path, trust))
         receipt = eraser.update(read_changes(file, eraser.graph_.num_features))
         eraser.save(path, lock=lock)
-    print_receipt(receipt, eraser, as_json=json)
+    print_receipt(receipt, eraser, handed_out(receipt, receipts), as_json=json)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from grapheraser.cli.arguments import read_file
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
@@ -14,6 +16,7 @@ from grapheraser.reports.wording import duration
 
 if TYPE_CHECKING:
     from grapheraser.audit.residues.search import Search
+    from grapheraser.receipts import Receipt
 
 NAME = "verify"
 
@@ -28,6 +31,14 @@ def run(
         Path | None,
         typer.Option(help="With --deep: file of forgotten nodes, edges and feature rows."),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="A checkpoint that was kept elsewhere: was the log rewritten since?"),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="With --checkpoint: its public key; default: those of this machine."),
+    ] = None,
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -40,12 +51,16 @@ def run(
 
     if forgotten is not None and not deep:
         raise ParameterError("--forgotten needs --deep.", hint="add --deep.")
+    if key is not None and checkpoint is None:
+        raise ParameterError("--key needs --checkpoint.", hint="add --checkpoint FILE.")
     eraser = load_eraser(path, **own_parts(path, trust))
+    begins = None if checkpoint is None else _begins(eraser.receipts_, checkpoint, key)
     strays = stray_files(path)
     result = eraser.verify()
     search = _searched(path, forgotten) if deep else None
     if json:
         found = {} if search is None else {"deep": search.to_dict()}
+        found |= {} if begins is None else {"checkpoint": begins}
         print_json({"run": str(path), **result.to_dict(), "strays": strays, **found})
     else:
         for note in result.notes:
@@ -57,12 +72,36 @@ def run(
             f"{result.receipts} receipts in {duration(result.seconds)}"
         )
         print(f"verified: {'bit-identical' if result.identical else 'NOT identical'}")
+        if begins is not None:
+            print(f"checkpoint: {begins['wrong'] or 'the log begins as it did'}")
         if search is not None:
             _print_search(search)
         elif strays:
             _print_strays(strays)
-    if not result.identical or strays or (search is not None and not search.clean):
+    rewritten = begins is not None and begins["wrong"] is not None
+    if not result.identical or rewritten or strays or (search is not None and not search.clean):
         raise typer.Exit(1)
+
+
+def _begins(receipts: Sequence[Receipt], checkpoint: Path, key: Path | None) -> dict[str, Any]:
+    """Whether the log begins as a checkpoint says, and in words what is wrong otherwise."""
+    from grapheraser.errors import CorruptRunError, VerificationError
+    from grapheraser.receipts import check_against
+    from grapheraser.receipts.keys import PublicKey
+    from grapheraser.store.keys import known_keys
+
+    note = read_file(checkpoint).decode(errors="replace")
+    keys = known_keys() if key is None else [PublicKey.read(read_file(key).decode())]
+    wrong = "there is no key here to check it with."
+    for verifier in keys:
+        try:
+            kept = check_against(list(receipts), note, verifier)
+            return {"size": kept.size, "run": kept.origin, "wrong": None}
+        except (VerificationError, CorruptRunError) as error:
+            wrong = error.message
+            if "not signed by" not in wrong:
+                break
+    return {"size": None, "run": None, "wrong": wrong}
 
 
 def _print_strays(strays: list[str]) -> None:

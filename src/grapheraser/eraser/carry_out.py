@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from grapheraser.eraser.plan import Plan
-from grapheraser.eraser.record import write_receipt
+from grapheraser.eraser.record import Work, parts_of, record
 from grapheraser.eraser.refresh import ALL, NONE, fresh_seeds, note_on, shards_to_retrain
+from grapheraser.eraser.seals import NO_NODES
 from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
+from grapheraser.receipts.part import About
 
 
 def carry_out(
@@ -46,15 +50,32 @@ def carry_out(
         seeds=fresh_seeds(refresh, retrain),
     )
     retrained = tuple(after.shards) if refresh == ALL else plan.retrain
-    receipt = write_receipt(
-        now,
-        after,
+    counts = plan.counts
+    context, untrained = counts.pop("context"), counts.pop("untrained")
+    work = Work(
         action=action,
-        request=plan.digest,
-        counts=plan.counts,
+        abouts=_abouts(now.state.graph, graph, plan),
+        counts=counts,
         shards=(*retrained, *plan.emptied),
         timings={**timings, **seconds},
         started=started,
+        gone=plan.removal.nodes,
+        new=NO_NODES if plan.edit is None else plan.edit.nodes,
+        context=context,
+        untrained=untrained,
         notes=(*plan.notes, *note_on(refresh)),
+        skipped=plan.removal.skipped,
     )
-    return now.then(after, receipt)
+    return record(now, after, work)
+
+
+def _abouts(before: Graph, after: Graph, plan: Plan) -> list[About]:
+    """What was asked, in parts; with names where nodes have them."""
+    abouts = [*parts_of(plan.removal.named if plan.edit is None else plan.edit.named)]
+    if not before.named:
+        return abouts
+    for about in abouts:
+        ids = np.array([int(node) for node in about["ids"]], dtype=np.int64)
+        graphs = (before if there else after for there in before.contains(ids).tolist())
+        about["names"] = [str(g.names_of([node])[0]) for g, node in zip(graphs, ids, strict=True)]
+    return abouts

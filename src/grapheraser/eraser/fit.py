@@ -17,7 +17,6 @@ from grapheraser.graph import Graph
 from grapheraser.partition import Partition, partition_graph
 from grapheraser.partition.base import EVERYTHING
 from grapheraser.partition.placing import accept_partition
-from grapheraser.receipts import Ends, Receipts, digest_of
 from grapheraser.training.class_weights import check_classes
 from grapheraser.training.edge_arguments import check_edges
 from grapheraser.training.magnitude import check_all_features
@@ -52,9 +51,7 @@ def fit(
             raise ParameterError(f"'partition' of fit: model '{name}' has no shards.")
     configuration = describe(arguments, settings)
     state = fit_state(settings, graph, partition)
-    # Computed now, so that the first request does not wait for the fingerprint.
-    ends = Ends(graph.fingerprint, digest_of(configuration))
-    return Snapshot(arguments, settings, state, configuration, Receipts(), ends)
+    return Snapshot.first(arguments, settings, state, configuration)
 
 
 def make_partition(arguments: Mapping[str, Any], graph: Graph) -> Partition:

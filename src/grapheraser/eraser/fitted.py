@@ -64,8 +64,8 @@ class Eraser(Estimator, Generic[AnySnapshot]):
         return fitted
 
     def _then(self, snapshot: AnySnapshot) -> Receipt:
-        """Go on from a snapshot; returns the receipt that led to it."""
-        self._fitted = snapshot
+        """Go on from a snapshot; returns the receipt that led to it, with all that is not kept."""
+        self._fitted = snapshot.kept()
         return snapshot.receipts[-1]
 
     def plan(self, changes: GraphChange | Sequence[GraphChange], *, missing: str = "raise") -> Plan:
@@ -103,9 +103,7 @@ class Eraser(Estimator, Generic[AnySnapshot]):
                 whoever compares two versions sees less; ``"all"`` all shards; ``"none"`` none.
         """
         with self._turn:
-            after, skipped = unlearn(self._now, request, missing=missing, refresh=refresh)
-            receipt = self._then(after)
-        return receipt.with_skipped(skipped) if skipped else receipt
+            return self._then(unlearn(self._now, request, missing=missing, refresh=refresh))
 
     def update(self, changes: GraphChange | Sequence[GraphChange]) -> Receipt:
         """Add nodes and edges, and set features and labels; deletions may be in the list.

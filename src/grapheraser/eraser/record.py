@@ -1,93 +1,229 @@
-"""From two states to the receipt of the change between them."""
+"""From two states to the receipt of the change between them, signed and entered in the log."""
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from grapheraser.environment import versions
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.eraser.seals import NO_NODES, document
 from grapheraser.eraser.settings import Settings
-from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.state import State, seed_of
+from grapheraser.graph.register import Register
 from grapheraser.partition.halo import task_graph
-from grapheraser.receipts import Receipt, ShardRecord, digest_of
+from grapheraser.receipts import Details, Ends, Part, Receipt, Receipts, ShardRecord, digest_of
 from grapheraser.receipts.claim import exactness
-from grapheraser.training import joined_digest
+from grapheraser.receipts.part import About, Place, part_leaf
+from grapheraser.receipts.register import Opening, slot_of
+from grapheraser.receipts.tree import inclusion_proofs, root_of
+from grapheraser.store import shard_digest
+from grapheraser.store.keys import current_signer
 
-_COUNTED = ("nodes", "edges", "features", "labels", "context", "untrained")
+_COUNTED = ("nodes", "edges", "features", "labels")
+_NONCE_SIZE = 32
+# What a part is called, by the names of `Removal.named` and `Edit.named`.
+_FORGET = {"nodes": "node", "edges": "edge", "features": "features", "labels": "label"}
+_CHANGE = {
+    "add_nodes": ("add", "node"),
+    "add_edges": ("add", "edge"),
+    "set_features": ("set", "features"),
+    "set_labels": ("set", "label"),
+}
 
 
-def counts_of(**named: int) -> dict[str, int]:
-    """How much a change named, by kind; 0 where nothing is said."""
-    return dict.fromkeys(_COUNTED, 0) | named
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What a change named and took.
 
-
-def write_receipt(
-    before: Snapshot,
-    after: State,
-    *,
-    action: str,
-    request: str,
-    counts: dict[str, int],
-    shards: Sequence[int],
-    timings: dict[str, float],
-    started: float,
-    notes: Sequence[str] = (),
-) -> Receipt:
-    """The receipt of a change.
-
-    Args:
-        before: the snapshot that the change started from.
-        after: the state that it led to.
-        action: "unlearn", "update" or "insert".
-        request: digest of the request.
-        counts: how much the request named, by kind.
+    Attributes:
+        action: "unlearn", "update", "insert" or "reshard".
+        abouts: what was asked, in parts that can be shown one by one; ids as text.
+        counts: how many nodes, edges, feature rows and labels were named, 0 where nothing is said;
+            and what else there is to count.
         shards: ids of the shards that were retrained or emptied.
         timings: seconds by step.
         started: when the work began, on the clock of `time.perf_counter`.
+        gone, new: ids of the nodes that left the graph, and of those that came.
+        context: how many of the nodes were in a shard without a label to learn from.
+        untrained: how much of what was named no shard was trained on.
         notes: what else the operator should know.
+        skipped: requests for what was not there.
     """
-    hashing = time.perf_counter()
-    settings, partition = before.settings, after.partition
-    notes = [*notes, *_single_rows(settings, after, shards)]
-    last = before.receipts[-1] if before.receipts else None
-    fields: dict[str, Any] = {
-        "sequence": len(before.receipts) + 1,
-        "previous": last.digest if last else None,
-        "graph_before": before.state.graph.fingerprint,
-        "graph_after": after.graph.fingerprint,
-        "shards": tuple(_shard_record(before, after, shard) for shard in sorted(shards)),
-        "aggregation": _aggregation(before, after, timings["aggregation"], notes),
-        "configuration": digest_of(before.configuration),
-        "engine": settings.engine.name,
-        "device": settings.device,
-        "versions": versions(settings.device),
-        "exactness": exactness(partition.method, partition.inputs),
-    }
-    now = time.perf_counter()
-    timings = {**timings, "digests": now - hashing, "total": now - started}
-    return Receipt(
-        action=action,
-        request=request,
-        counts=counts,
-        timings={name: round(seconds, 6) for name, seconds in timings.items()},
+
+    action: str
+    abouts: Sequence[About]
+    counts: Mapping[str, int]
+    shards: Sequence[int]
+    timings: Mapping[str, float]
+    started: float
+    gone: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
+    new: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
+    context: int = 0
+    untrained: int = 0
+    notes: Sequence[str] = ()
+    skipped: Sequence[Any] = ()
+
+
+def parts_of(named: Mapping[str, Sequence[Any]]) -> Iterator[About]:
+    """The parts of a change, from all that it names by kind; ids as text."""
+    for kind, noun in _FORGET.items():
+        for ids in named.get(kind, ()):
+            yield {"forget": noun, "ids": _texts(ids if kind == "edges" else [ids])}
+    for kind, (verb, noun) in _CHANGE.items():
+        for row in named.get(kind, ()):
+            if isinstance(row, dict):
+                about = {name: value for name, value in row.items() if name != "id"}
+                yield {verb: noun, "ids": _texts([row["id"]]), **about}
+            elif kind == "add_edges":
+                yield {verb: noun, "ids": _texts(row[:2]), "values": list(row[2:])}
+            else:
+                yield {verb: noun, "ids": _texts(row[:1]), "label": row[1]}
+
+
+def _texts(ids: Sequence[int]) -> list[str]:
+    return [str(int(node)) for node in ids]
+
+
+def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
+    """The snapshot after a change, whose last receipt is that of the change.
+
+    Args:
+        now: the snapshot that the change started from, with the settings that hold from now on.
+        after: the state that it led to.
+        work: what was asked and done.
+    """
+    sealing = time.perf_counter()
+    signer, settings = current_signer(), now.settings
+    seals = now.seals.after(work.gone, work.new, settings.device)
+    described = document(after, now.configuration, seals)
+    request = _Asked.fresh(work.abouts)
+    receipt = Receipt(
+        action=work.action,
+        sequence=len(now.receipts) + 1,
+        previous=now.ends.head,
+        run=now.ends.run,
+        request=root_of(request.leaves).hex(),
+        requests=len(request.leaves),
+        counts={**dict.fromkeys(_COUNTED, 0), **work.counts},
+        before=now.ends.state,
+        after=digest_of(described),
+        register_before=now.seals.register.root,
+        register_after=seals.register.root,
+        # A user's own aggregator need not have any notes.
+        aggregation={
+            **settings.aggregation_names,
+            "notes": [*getattr(after.aggregator, "notes", ()), *work.notes],
+        },
+        configuration=digest_of(now.configuration),
+        seed=str(settings.seed),
+        engine=settings.engine.name,
+        device=settings.device,
+        versions=seals.versions,
+        exactness=exactness(after.partition.method, after.partition.inputs),
         completed_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        **fields,
     )
+    if signer is not None:
+        receipt = receipt.signed_by(signer, signer.id)
+    ends = now.ends.then(receipt, signer)
+    opened = _Opened(receipt, request, now.ends, ends, now.seals.register, seals.register)
+    timings = {**work.timings, "receipt": time.perf_counter() - sealing}
+    timings["total"] = time.perf_counter() - work.started
+    details = Details(
+        shards=tuple(_shard_record(now, after, shard) for shard in sorted(work.shards)),
+        relearned=_relearned(now.state, after),
+        context=work.context,
+        untrained=work.untrained,
+        timings={name: round(seconds, 6) for name, seconds in timings.items()},
+        skipped=tuple(work.skipped),
+        notes=tuple(_single_rows(settings, after, work.shards)),
+    )
+    receipts = Receipts.of(now.receipts).then(replace(receipt, details=details, _open=opened))
+    return replace(now, state=after, receipts=receipts, ends=ends, seals=seals, document=described)
 
 
-def _shard_record(before: Snapshot, after: State, shard: int) -> ShardRecord:
+@dataclass(frozen=True)
+class _Asked:
+    """The parts of a request in the order of their leaves, which tells nothing of them."""
+
+    abouts: tuple[About, ...]
+    nonces: tuple[bytes, ...]
+    leaves: tuple[bytes, ...]
+
+    @classmethod
+    def fresh(cls, abouts: Sequence[About]) -> _Asked:
+        nonces = [secrets.token_bytes(_NONCE_SIZE) for _ in abouts]
+        leaves = map(part_leaf, nonces, abouts)
+        made = sorted(zip(leaves, nonces, abouts, strict=True), key=lambda part: part[0])
+        return cls(*(tuple(column) for column in list(zip(*made, strict=True))[::-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """What only the receipt of a change can show, as long as somebody has it."""
+
+    receipt: Receipt
+    asked: _Asked
+    before: Ends
+    after: Ends
+    register_before: Register
+    register_after: Register
+
+    def __call__(self) -> tuple[Part, ...]:
+        log = Place(self.before.receipts, self.after.receipts, self.before.tree.roots[::-1])
+        asked, size = self.asked, len(self.asked.leaves)
+        columns = zip(asked.abouts, asked.nonces, inclusion_proofs(asked.leaves), strict=True)
+        return tuple(
+            Part(
+                receipt=self.receipt,
+                about=about,
+                nonce=nonce,
+                place=Place(index, size, tuple(proof)),
+                log=log,
+                checkpoint=self.after.checkpoint,
+                opening=self._opening(int(about["ids"][0]))
+                if about.get("forget") == "node"
+                else None,
+            )
+            for index, (about, nonce, proof) in enumerate(columns)
+        )
+
+    def _opening(self, node: int) -> Opening:
+        slot = slot_of(self.register_before.key, node)
+        before, after = self.register_before, self.register_after
+        return Opening(node, slot, before.nonce(node), before.proof(slot), after.proof(slot))
+
+
+def _shard_record(before: AnySnapshot, after: State, shard: int) -> ShardRecord:
     old, new = before.state.shards.get(shard), after.shards.get(shard)
     sizes = after.partition.sizes
     return ShardRecord(
         shard=shard,
         seed=seed_of(before.settings, after.seeds, shard),
         nodes=int(sizes[shard]) if shard < len(sizes) else 0,
-        before=old.digest if old else None,
-        after=new.digest if new else None,
+        before=shard_digest(old) if old else None,
+        after=shard_digest(new) if new else None,
     )
+
+
+def _relearned(before: State, after: State) -> tuple[str, ...]:
+    """The names of the aggregator's tensors that have other bytes than before."""
+    old, new = before.aggregator.tensors, after.aggregator.tensors
+    return tuple(sorted(name for name in new if not _same(old.get(name), new[name])))
+
+
+def _same(old: NDArray[Any] | None, new: NDArray[Any]) -> bool:
+    if old is new:
+        return True
+    if old is None or (old.dtype, old.shape) != (new.dtype, new.shape):
+        return False
+    return np.ascontiguousarray(old).tobytes() == np.ascontiguousarray(new).tobytes()
 
 
 def _single_rows(settings: Settings, after: State, shards: Sequence[int]) -> list[str]:
@@ -104,18 +240,3 @@ def _single_rows(settings: Settings, after: State, shards: Sequence[int]) -> lis
         f"shard {shard} was trained on a single node: its batch norms take the variance as 0"
         for shard in single
     ]
-
-
-def _aggregation(
-    before: Snapshot, after: State, seconds: float, notes: Sequence[str]
-) -> dict[str, Any]:
-    old, new = before.state.aggregator_digests, after.aggregator_digests
-    return {
-        **before.settings.aggregation_names,
-        "before": joined_digest(old),
-        "after": joined_digest(new),
-        "relearned": sorted(name for name in new if old.get(name) != new[name]),
-        "seconds": round(seconds, 6),
-        # A user's own aggregator need not have any.
-        "notes": [*getattr(after.aggregator, "notes", ()), *notes],
-    }

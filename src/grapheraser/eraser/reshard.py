@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from grapheraser.checks import whole
 from grapheraser.eraser.fit import make_partition
-from grapheraser.eraser.record import counts_of, write_receipt
+from grapheraser.eraser.record import Work, record
 from grapheraser.eraser.settings import describe, resolve
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import fit_state
-from grapheraser.receipts import digest_of
 
 
 def reshard(now: Snapshot, num_shards: int) -> Snapshot:
@@ -25,20 +24,13 @@ def reshard(now: Snapshot, num_shards: int) -> Snapshot:
     after = fit_state(settings, now.state.graph, partition)
     fitted = time.perf_counter()
     configuration = describe(arguments, settings)
-    ends = now.ends
-    if ends is not None:
-        ends = replace(ends, configuration=digest_of(configuration))
-    changed = replace(
-        now, arguments=arguments, settings=settings, configuration=configuration, ends=ends
-    )
-    receipt = write_receipt(
-        changed,
-        after,
+    changed = replace(now, arguments=arguments, settings=settings, configuration=configuration)
+    work = Work(
         action="reshard",
-        request=digest_of({"reshard": num_shards}),
-        counts=counts_of(),
+        abouts=[{"reshard": num_shards}],
+        counts={},
         shards=sorted({*now.state.shards, *after.shards}),
         timings={"partition": partitioned - started, "aggregation": fitted - partitioned},
         started=started,
     )
-    return changed.then(after, receipt)
+    return record(changed, after, work)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from grapheraser.eraser.check import checked_state
+from grapheraser.eraser.seals import Seals
 from grapheraser.eraser.settings import Settings, check, resolve, restore
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError
+from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError, VerificationError
 from grapheraser.receipts import Ends, digest_of
 from grapheraser.store import RunLock, StoredRun, load_run, save_run
 from grapheraser.store.folder import HISTORY
@@ -19,8 +19,6 @@ from grapheraser.training.training import check_recordable
 # From arguments, and from what those of a loaded run were resolved to.
 Resolve: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Settings]
 
-# Beside the settings in a saved run, and no part of their digest.
-_ENDS = HISTORY
 # What a run predicts, where that is not the class of nodes.
 TASK, LINKS = "task", "links"
 
@@ -30,12 +28,14 @@ def save(now: Snapshot, path: Path, *, lock: RunLock | None = None, replace: boo
     check_recordable(now.arguments.get("training"))
     state = now.state
     run = StoredRun(
-        configuration=now.configuration | ({} if now.ends is None else {_ENDS: asdict(now.ends)}),
+        configuration=now.configuration | {HISTORY: now.ends.to_dict()},
         graph=state.graph,
         partition=state.partition,
         shards=state.shards,
         aggregator=dict(state.aggregator.tensors),
         receipts=now.receipts,
+        register=now.seals.register,
+        state=now.document,
         seeds=state.seeds,
     )
     save_run(path, run, lock=lock, replace=replace)
@@ -64,7 +64,9 @@ def load(
     _check_task(path, run.configuration, task)
     try:
         configuration, ends = _split(run.configuration)
-        digest_of(configuration)  # a ValueError where it can't be spelled
+        seals = _seals(run)
+        for said in (configuration, dict(run.state)):
+            digest_of(said)  # a ValueError where it can't be spelled
         arguments = {**restore(configuration, own), **changes}
         if arguments.keys() != set(names):
             raise LookupError(arguments.keys() ^ set(names))
@@ -77,7 +79,8 @@ def load(
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
-    return Snapshot(arguments, settings, state, configuration, run.receipts, ends)
+    described = dict(run.state)
+    return Snapshot(arguments, settings, state, configuration, run.receipts, ends, seals, described)
 
 
 def task_of(configuration: Mapping[str, Any]) -> str | None:
@@ -97,10 +100,20 @@ def _check_task(path: Path, configuration: Mapping[str, Any], task: str | None) 
         )
 
 
-def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends | None]:
-    """The settings of a saved run, and the ends of its receipts where it has them."""
-    configuration = {key: value for key, value in kept.items() if key != _ENDS}
+def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends]:
+    """The settings of a saved run, and the ends of its receipts."""
+    configuration = {key: value for key, value in kept.items() if key != HISTORY}
     try:
-        return configuration, Ends(**kept[_ENDS])
-    except (KeyError, TypeError):
-        return configuration, None
+        return configuration, Ends.from_dict(kept[HISTORY])
+    except (VerificationError, KeyError) as error:
+        raise CorruptRunError(
+            "does not say what it was fitted on, nor which receipts there are."
+        ) from error
+
+
+def _seals(run: StoredRun) -> Seals:
+    try:
+        nonce, versions = bytes.fromhex(run.state["nonce"]), dict(run.state["versions"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptRunError(f"does not describe its state ({error!r}).") from error
+    return Seals(run.register, nonce, versions)

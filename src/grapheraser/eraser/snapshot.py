@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.aggregation import BoundAggregator
 from grapheraser.eraser.plan import Plan, no_label_left, plan_removal
+from grapheraser.eraser.seals import Seals, document, name_of_run
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import State
-from grapheraser.errors import AlreadyForgottenError, GraphError, InputError
+from grapheraser.errors import GraphError
 from grapheraser.graph import (
     UNLABELLED,
     Edit,
@@ -24,9 +25,8 @@ from grapheraser.graph import (
     coalesce,
     edit_of,
     in_graph,
-    request_digest,
 )
-from grapheraser.receipts import Ends, Receipt, Receipts
+from grapheraser.receipts import Ends, Receipt, Receipts, digest_of
 
 # The largest block of posteriors held at once while predicting, in numbers.
 _PREDICT_BLOCK = 32_000_000
@@ -44,7 +44,9 @@ class Snapshot:
         state: what was trained.
         configuration: the settings as plain JSON.
         receipts: one per change since the fit, oldest first.
-        ends: where the receipts begin and end; None for a run that does not say.
+        ends: where the receipts begin and end, and the log of them.
+        seals: what hides this state in the receipts.
+        document: all that this state consists of; see `seals.document`.
     """
 
     arguments: Mapping[str, Any]
@@ -52,18 +54,34 @@ class Snapshot:
     state: State
     configuration: dict[str, Any]
     receipts: Sequence[Receipt]
-    ends: Ends | None
+    ends: Ends
+    seals: Seals
+    document: Mapping[str, Any]
+
+    @classmethod
+    def first(
+        cls,
+        arguments: Mapping[str, Any],
+        settings: Settings,
+        state: State,
+        configuration: dict[str, Any],
+    ) -> Self:
+        """The snapshot of a fit, with no receipts yet."""
+        # Digested now, so that the first request does not wait for it.
+        seals = Seals.fresh(state.graph.ids, settings.device)
+        described = document(state, configuration, seals)
+        digest = digest_of(described)
+        ends = Ends(name_of_run(), digest, digest_of(configuration), digest)
+        return cls(arguments, settings, state, configuration, Receipts(), ends, seals, described)
 
     @cached_property
     def aggregator(self) -> BoundAggregator:
         """The fitted aggregation with the ensemble that it speaks for."""
         return BoundAggregator(self.state.aggregator, self.state.ensemble)
 
-    def then(self, state: State, receipt: Receipt) -> Self:
-        """The snapshot after one more change."""
-        ends = None if self.ends is None else self.ends.then(receipt)
-        receipts = Receipts.of(self.receipts).then(receipt)
-        return replace(self, state=state, receipts=receipts, ends=ends)
+    def kept(self) -> Self:
+        """The snapshot without what only the caller of the last change is told."""
+        return replace(self, receipts=Receipts.of(self.receipts).kept())
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
         """Posteriors ``[len(nodes), num_classes]`` by node id."""
@@ -89,19 +107,9 @@ class Snapshot:
         return float((self.predict_proba(nodes).argmax(axis=1) == labels).mean())
 
     def plan(self, request: Request | Sequence[Request], *, missing: str = "raise") -> Plan:
-        """What forgetting takes; a request that was answered before is told when."""
+        """What forgetting takes."""
         requests = in_graph(self.state.graph, request)
-        try:
-            removal = coalesce(self.state.graph, requests, missing=missing)
-        except InputError as error:
-            digest = request_digest(requests)
-            for receipt in self.receipts:
-                if receipt.request == digest:
-                    raise AlreadyForgottenError(
-                        f"this request was carried out on {receipt.completed_at} "
-                        f"(receipt {receipt.sequence})."
-                    ) from error
-            raise
+        removal = coalesce(self.state.graph, requests, missing=missing)
         plan = plan_removal(self.state.graph, self.state.partition, removal, self.settings.halo_key)
         nodes = self.state.partition.num_nodes - len(plan.trained)
         return replace(plan, notes=self.shrunk(nodes))

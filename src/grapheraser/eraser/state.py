@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +21,7 @@ from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
-from grapheraser.training import ShardTask, ShardWeights, tensor_digests
+from grapheraser.training import ShardTask, ShardWeights
 from grapheraser.training.magnitude import check_features
 from grapheraser.training.shards import train_shards
 
@@ -54,11 +53,6 @@ class State:
     @property
     def shards(self) -> Mapping[int, ShardWeights]:
         return self.ensemble.shards
-
-    @cached_property
-    def aggregator_digests(self) -> Mapping[str, str]:
-        """The digest of each of the aggregator's tensors; two receipts ask for them."""
-        return tensor_digests(self.aggregator.tensors)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Every array of the state, by a name that says what it is."""

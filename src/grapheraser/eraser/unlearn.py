@@ -17,8 +17,8 @@ def unlearn(
     *,
     missing: str = "raise",
     refresh: str = NONE,
-) -> tuple[AnySnapshot, tuple[Request, ...]]:
-    """The snapshot without what a request names, with its receipt; and what was not there.
+) -> AnySnapshot:
+    """The snapshot without what a request names, with its receipt.
 
     Args:
         now: the snapshot.
@@ -32,7 +32,7 @@ def unlearn(
     graph = now.state.graph.without(plan.removal)
     partition = now.state.partition.without(plan.trained)
     timings = {"planning": planned - started, "graph": time.perf_counter() - planned}
-    after = carry_out(
+    return carry_out(
         now,
         plan,
         graph,
@@ -42,4 +42,3 @@ def unlearn(
         started=started,
         refresh=refresh,
     )
-    return after, plan.removal.skipped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.environment import versions
+from grapheraser.eraser.seals import document
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.state import fit_state, seed_of
+from grapheraser.eraser.state import fit_state
 from grapheraser.errors import CorruptRunError, VerificationError
+from grapheraser.graph.register import Register, RegisterPage
 from grapheraser.partition.placing import partition_afresh
-from grapheraser.receipts import Receipt, check_chain, digest_of, last_records
+from grapheraser.receipts import Receipt, check_chain, digest_of
 from grapheraser.receipts.claim import exactness
-from grapheraser.training import ShardWeights, digest_tensors
+from grapheraser.receipts.envelope import check_signed
+from grapheraser.receipts.keys import PublicKey
+from grapheraser.receipts.notes import Checkpoint
+from grapheraser.receipts.statement import PAYLOAD
+from grapheraser.reports.wording import plural
+from grapheraser.store.keys import known_keys
+
+# What the parts of the state's document are called.
+_WORDS = {
+    "shards": "weights of the shards",
+    "seeds": "seeds of the shards",
+    "described": "description",
+    "nonce": "commitments",
+}
 
 
 @dataclass(frozen=True)
@@ -54,7 +69,7 @@ def verify(snapshot: Snapshot) -> Verification:
     """S(G, P, recorded seeds) afresh beside the state at hand; see `GraphEraser.verify`."""
     started = time.perf_counter()
     settings, state, receipts = snapshot.settings, snapshot.state, snapshot.receipts
-    differences = [*_wrong_receipts(snapshot)]
+    differences = [*wrong_parts(snapshot), *_wrong_receipts(snapshot)]
     if state.partition.data_free:
         labels = partition_afresh(settings.partitioner, state.graph, state.partition)
         if not np.array_equal(labels, state.partition.labels):
@@ -62,35 +77,15 @@ def verify(snapshot: Snapshot) -> Verification:
     fresh = fit_state(settings, state.graph, state.partition, state.seeds)
     found = state.tensors()
     differences += _compare(found, fresh.tensors())
-    notes: tuple[str, ...] = ()
-    if receipts and receipts[-1].versions != versions(settings.device):
-        notes = ("the last receipt was written under other library versions",)
     return Verification(
         identical=not differences,
         tensors=len(found),
         values=sum(array.size for array in found.values()),
         receipts=len(receipts),
         differences=tuple(differences),
-        notes=notes,
+        notes=tuple(_notes(snapshot)),
         seconds=time.perf_counter() - started,
     )
-
-
-def stale_shards(
-    receipts: Sequence[Receipt], shards: Mapping[int, ShardWeights]
-) -> tuple[int, ...]:
-    """The shards that are not what their last receipt left, ascending."""
-    found = {shard: weights.digest for shard, weights in shards.items()}
-    return tuple(
-        shard
-        for shard, record in sorted(last_records(receipts).items())
-        if record.after != found.get(shard)
-    )
-
-
-def stale_aggregator(receipts: Sequence[Receipt], tensors: Mapping[str, NDArray[Any]]) -> bool:
-    """Whether what the aggregator holds is not what the last receipt left."""
-    return bool(receipts) and receipts[-1].aggregation.get("after") != digest_tensors(tensors)
 
 
 def _compare(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]]) -> tuple[str, ...]:
@@ -109,40 +104,50 @@ def _compare(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]]) 
     return tuple(sorted(differences))
 
 
-def _wrong_receipts(snapshot: Snapshot) -> Iterator[str]:
-    """Whatever in the receipts contradicts the run, in words."""
-    state, receipts = snapshot.state, snapshot.receipts
-    graph = state.graph
+def wrong_parts(snapshot: Snapshot) -> Iterator[str]:
+    """The parts of the state's document that are not what the state at hand consists of."""
+    graph = snapshot.state.graph
     # A copy has nothing cached: its fingerprint is worked out from the data.
     if replace(graph).fingerprint != graph.fingerprint:
         yield "graph: its fingerprint does not follow from its data"
-    if snapshot.ends is None:
-        yield "receipts: the run does not say what it was fitted on, nor how many there are"
-    elif snapshot.ends.configuration != digest_of(snapshot.configuration):
+    register = snapshot.seals.register
+    pages = [RegisterPage(page.entries, page.digits) for page in register.pages]
+    if Register.restored(register.key, pages).root != register.root:
+        yield "register: its root does not follow from its slots"
+    if not register.is_of(graph.ids):
+        yield "register: not the nodes of the graph"
+    expected = document(snapshot.state, snapshot.configuration, snapshot.seals)
+    found = snapshot.document
+    for name in sorted({*expected, *found}):
+        if found.get(name) != expected.get(name):
+            yield f"{_WORDS.get(name, name)}: not what the last change left"
+
+
+def _wrong_receipts(snapshot: Snapshot) -> Iterator[str]:
+    """Whatever in the receipts contradicts the run, in words."""
+    receipts, ends = snapshot.receipts, snapshot.ends
+    if ends.configuration != digest_of(snapshot.configuration):
         yield "configuration: not the settings that the run was fitted with"
+    state = digest_of(dict(snapshot.document))
+    if ends.state != state:
+        yield "receipts: the run's current state is not the one that they led to"
     try:
-        check_chain(receipts, graph=graph.fingerprint, ends=snapshot.ends)
+        check_chain(receipts, state=state, ends=ends)
     except (VerificationError, CorruptRunError) as error:
         yield f"receipts: {error.message}" if isinstance(error, CorruptRunError) else error.message
         return  # what a receipt says that does not belong here is of no interest
-    for shard in stale_shards(receipts, state.shards):
-        yield f"receipts: shard {shard} is not what its last receipt left"
-    if stale_aggregator(receipts, state.aggregator.tensors):
-        yield "receipts: what the aggregator holds is not what the last receipt left"
-    for shard, record in sorted(last_records(receipts).items()):
-        size = int(state.partition.sizes[shard]) if shard < state.partition.num_shards else 0
-        if (record.nodes, record.seed) != (size, seed_of(snapshot.settings, state.seeds, shard)):
-            yield f"receipts: the last record of shard {shard} is of other nodes or another seed"
     if receipts:
         yield from _wrong_circumstances(snapshot, receipts[-1])
+    yield from _wrong_signatures(snapshot)
 
 
 def _wrong_circumstances(snapshot: Snapshot, last: Receipt) -> Iterator[str]:
-    """What the last receipt says of the run besides its weights, where that is not so."""
-    settings = snapshot.settings
-    partition = snapshot.state.partition
+    """What the last receipt says of the run besides its state, where that is not so."""
+    settings, partition = snapshot.settings, snapshot.state.partition
     said = {
+        "register": (last.register_after, snapshot.seals.register.root),
         "configuration": (last.configuration, digest_of(snapshot.configuration)),
+        "seed": (last.seed, str(settings.seed)),
         "engine": (last.engine, settings.engine.name),
         "exactness": (last.exactness, exactness(partition.method, partition.inputs)),
         "aggregation": (
@@ -153,3 +158,45 @@ def _wrong_circumstances(snapshot: Snapshot, last: Receipt) -> Iterator[str]:
     for name, (found, expected) in said.items():
         if found != expected:
             yield f"receipts: the last one has another {name} than the run"
+
+
+def _wrong_signatures(snapshot: Snapshot) -> Iterator[str]:
+    """Signatures of keys that are here, where they do not fit."""
+    keys = {key.id: key for key in known_keys()}
+    for receipt in snapshot.receipts:
+        for signature in receipt.signatures:
+            if (key := keys.get(signature.key)) is not None:
+                try:
+                    check_signed(PAYLOAD, receipt.payload, [signature], key)
+                except VerificationError:
+                    yield f"receipts: the signature of receipt {receipt.sequence} does not fit"
+    note = snapshot.ends.checkpoint
+    if note is not None and keys and not any(_is_signed(note, key) for key in keys.values()):
+        yield "receipts: the checkpoint is not signed by a key of this machine"
+
+
+def _is_signed(note: str, key: PublicKey) -> bool:
+    try:
+        Checkpoint.opened(note, key)
+    except VerificationError:
+        return False
+    return True
+
+
+def _notes(snapshot: Snapshot) -> Iterator[str]:
+    if not snapshot.receipts:
+        return
+    if snapshot.receipts[-1].versions != versions(snapshot.settings.device):
+        yield "the last receipt was written under other library versions"
+    try:
+        receipts = list(snapshot.receipts)
+    except CorruptRunError:
+        return  # one of the differences says so
+    keys = {key.id for key in known_keys()}
+    unsigned = sum(not receipt.is_signed for receipt in receipts)
+    if unsigned:
+        yield f"{plural(unsigned, 'receipt')} unsigned"
+    signed = (receipt.signatures for receipt in receipts if receipt.is_signed)
+    unknown = sum(not keys & {signature.key for signature in each} for each in signed)
+    if unknown:
+        yield f"{plural(unknown, 'receipt')} signed by a key that is not on this machine"

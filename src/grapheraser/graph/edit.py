@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +53,7 @@ class Edit:
         new_x: their features.
         labels: sorted ids of the nodes whose labels are set.
         new_y: their labels.
-        digest: SHA-256 of the changes as made, whatever their order.
+        named: all that was handed in, as plain values by kind.
     """
 
     removal: Removal
@@ -67,7 +67,12 @@ class Edit:
     labels: Ids
     new_y: Ids
     names: Names
-    digest: str = ""
+    named: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the changes as made, whatever their order; the requester can compute it."""
+        return digest_of(self.named)
 
     @property
     def pairs(self) -> Ids:
@@ -113,7 +118,7 @@ def edit_of(graph: Graph, changes: GraphChange | Sequence[GraphChange]) -> Edit:
         raise ParameterError("the list of changes names nothing to add, to set or to forget.")
     role = np.where(y == UNLABELLED, CONTEXT, TRAIN).astype(np.int8)
     edit = Edit(removal, nodes, x, y, role, entries, features, new_x, labels, new_y, names)
-    return replace(edit, digest=_digest(requests, edit, joined))
+    return replace(edit, named=_named(requests, edit, joined))
 
 
 def edited_pages(pages: Pages, edit: Edit) -> Pages:
@@ -249,8 +254,8 @@ def _these(ids: NDArray[Any]) -> str:
     return f"{'node' if len(ids) == 1 else 'nodes'} {named([shown(node) for node in ids])}"
 
 
-def _digest(requests: Sequence[Request], edit: Edit, joined: NewEdges) -> str:
-    """SHA-256 of all that was handed in, which the requester can compute as well."""
+def _named(requests: Sequence[Request], edit: Edit, joined: NewEdges) -> dict[str, Any]:
+    """All that was handed in, as plain values by kind."""
     form = {name: part for name, part in canonical_form(requests).items() if part}
     form |= {
         "add_nodes": _plain_rows(edit.nodes, edit.x, edit.y),
@@ -261,7 +266,7 @@ def _digest(requests: Sequence[Request], edit: Edit, joined: NewEdges) -> str:
         "set_features": _plain_rows(edit.features, edit.new_x),
         "set_labels": np.stack([edit.labels, edit.new_y], axis=1).tolist(),
     }
-    return digest_of({name: part for name, part in form.items() if part})
+    return {name: part for name, part in form.items() if part}
 
 
 def _plain_rows(ids: Ids, x: sp.csr_array, y: Ids | None = None) -> list[dict[str, Any]]:

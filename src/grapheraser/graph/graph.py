@@ -26,7 +26,6 @@ from grapheraser.graph.merkle import MerkleTree
 from grapheraser.graph.names import NO_NAMES, Names, check_new_names, names_of
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
-from grapheraser.graph.proof import Proof
 from grapheraser.graph.requests import NOTHING, Removal, Request, coalesce
 from grapheraser.graph.roles import (
     CONTEXT,
@@ -51,6 +50,7 @@ from grapheraser.kernels.paged import (
     nodes_at,
     roles_at,
 )
+from grapheraser.receipts.proof import Proof
 from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"

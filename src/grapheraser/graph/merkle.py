@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.graph.pages import Pages
-from grapheraser.graph.proof import EMPTY, LEVELS, Proof, Step, joined
 from grapheraser.kernels.paged import (
     ROOM,
     edge_value_rows,
@@ -36,6 +35,7 @@ from grapheraser.kernels.paged import (
     nodes_at,
     roles_at,
 )
+from grapheraser.receipts.proof import EMPTY, LEVELS, Proof, Step, joined
 
 _LEAF, _LEAF_WITH_VALUES = b"\x00", b"\x02"
 _SIXTEENS = 16 ** np.arange(1, LEVELS, dtype=np.int64)

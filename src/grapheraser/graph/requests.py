@@ -93,6 +93,7 @@ class Labels:
 
 Request: TypeAlias = Nodes | Edges | Features | Labels
 _KINDS: tuple[type[Any], ...] = (Nodes, Edges, Features, Labels)
+_NAMES = ("nodes", "edges", "features", "labels")
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ class Removal:
         digest: SHA-256 of the request as made, whatever the order of its parts.
         labels: sorted ids of further nodes whose labels to remove; none is among ``nodes``.
         skipped: what was named and is not there, where that is no error.
+        named: all that the request names and is there, as plain sorted lists by kind.
     """
 
     nodes: NDArray[np.int64]
@@ -114,6 +116,7 @@ class Removal:
     digest: str
     labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     skipped: tuple[Request, ...] = ()
+    named: dict[str, Any] = field(default_factory=dict)
 
     @property
     def num_skipped(self) -> int:
@@ -222,16 +225,18 @@ def coalesce(
         for kind, part, found in zip(_KINDS, parts, there, strict=True)
         if not found.all()
     )
-    nodes, edges, features, labels = (part[found] for part, found in zip(parts, there, strict=True))
+    found = tuple(part[exists] for part, exists in zip(parts, there, strict=True))
+    nodes, edges, features, labels = found
     if not any(map(len, (nodes, edges, features, labels))):
         raise NothingToForgetError(
             "the graph has nothing of what the request names.",
             hint="it never had it, or has forgotten it already.",
         )
+    form = {kind: part.tolist() for kind, part in zip(_NAMES, found, strict=True)}
     # Removing a node removes all that it has: drop what else the request says of it.
     edges = edges[~np.isin(edges, nodes).any(axis=1)]
     features, labels = (part[~np.isin(part, nodes)] for part in (features, labels))
-    return Removal(nodes, edges, features, request_digest(requests), labels, skipped)
+    return Removal(nodes, edges, features, request_digest(requests), labels, skipped, form)
 
 
 class _Parts(NamedTuple):

@@ -17,7 +17,6 @@ from grapheraser.links.model import SHARDS
 from grapheraser.links.settings import MEMBERS, describe, resolve
 from grapheraser.links.snapshot import LinkSnapshot
 from grapheraser.partition import Partition, partition_graph
-from grapheraser.receipts import Ends, Receipts, digest_of
 from grapheraser.training.magnitude import check_all_features
 
 
@@ -38,8 +37,7 @@ def fit(arguments: Mapping[str, Any], graph: Graph | Any) -> LinkSnapshot:
     partition = make_partition(arguments, graph, has_shards=has_shards)
     configuration = describe(arguments, settings)
     state = fit_state(settings, graph, partition)
-    ends = Ends(graph.fingerprint, digest_of(configuration))
-    return LinkSnapshot(arguments, settings, state, configuration, Receipts(), ends)
+    return LinkSnapshot.first(arguments, settings, state, configuration)
 
 
 def make_partition(arguments: Mapping[str, Any], graph: Graph, *, has_shards: bool) -> Partition:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import VerificationError
-from grapheraser.receipts.notes import Signer, Verifier
+from grapheraser.receipts.notes import Verifier
 
 _MOST_CHARACTERS = 10_000_000
+
+
+class Signature(NamedTuple):
+    """A signature as it stands in an envelope.
+
+    Attributes:
+        key: the id of the key.
+        text: the signature in base64.
+    """
+
+    key: str
+    text: str
 
 
 def encoded(kind: str, payload: bytes) -> bytes:
@@ -19,45 +32,26 @@ def encoded(kind: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %s %d %s" % (len(of_kind), of_kind, len(payload), payload)
 
 
-def seal(kind: str, payload: bytes, signers: Mapping[str, Signer]) -> str:
-    """An envelope, as canonical JSON.
-
-    Args:
-        kind: type of the payload.
-        payload: its bytes.
-        signers: by the ids of their keys; none for an envelope that says it is unsigned.
-    """
-    message = encoded(kind, payload)
-    signatures = [
-        {"keyid": name, "sig": base64.b64encode(signer.sign(message)).decode()}
-        for name, signer in signers.items()
-    ]
+def spelled(kind: str, payload: bytes, signatures: Sequence[Signature]) -> str:
+    """An envelope, as canonical JSON; without signatures it says that it is unsigned."""
     body = base64.b64encode(payload).decode()
-    return canonical_json({"payload": body, "payloadType": kind, "signatures": signatures})
+    signed = [{"keyid": key, "sig": text} for key, text in signatures]
+    return canonical_json({"payload": body, "payloadType": kind, "signatures": signed})
 
 
-def contents(envelope: str, kind: str) -> bytes:
-    """The payload of an envelope, whoever signed it, if anyone."""
-    return _opened(envelope, kind)[0]
-
-
-def is_signed(envelope: str, kind: str) -> bool:
-    """Whether an envelope carries any signature at all."""
-    return bool(_opened(envelope, kind)[1])
-
-
-def unseal(envelope: str, kind: str, verifier: Verifier) -> bytes:
-    """The payload; raise `VerificationError` unless this key signed it."""
-    payload, signatures = _opened(envelope, kind)
+def check_signed(
+    kind: str, payload: bytes, signatures: Sequence[Signature], verifier: Verifier
+) -> None:
+    """Raise `VerificationError` unless this key signed the payload."""
     if not signatures:
         raise VerificationError("the receipt is unsigned.")
     message = encoded(kind, payload)
-    if not any(verifier.accepts(message, signature) for signature in signatures):
+    if not any(verifier.accepts(message, base64.b64decode(text)) for _, text in signatures):
         raise VerificationError("the receipt is not signed by this key, or was edited.")
-    return payload
 
 
-def _opened(envelope: str, kind: str) -> tuple[bytes, list[bytes]]:
+def opened(envelope: str, kind: str) -> tuple[bytes, tuple[Signature, ...]]:
+    """The payload of an envelope and the signatures, whoever made them."""
     if len(envelope) > _MOST_CHARACTERS:
         raise VerificationError("not a DSSE envelope: it is too long.")
     try:
@@ -65,12 +59,21 @@ def _opened(envelope: str, kind: str) -> tuple[bytes, list[bytes]]:
         found, signatures = fields["payloadType"], fields["signatures"]
         if set(fields) != {"payload", "payloadType", "signatures"}:
             raise VerificationError("not a DSSE envelope: it has unknown fields.")
-        if canonical_json(fields) != envelope.strip():
+        if canonical_json(fields) != envelope:
             raise VerificationError("the envelope is not spelled canonically.")
         payload = base64.b64decode(fields["payload"], validate=True)
-        signed = [base64.b64decode(each["sig"], validate=True) for each in signatures]
+        signed = tuple(_signature(**each) for each in signatures)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise VerificationError("not a DSSE envelope, or a truncated one.") from error
     if found != kind:
         raise VerificationError(f"the envelope holds {str(found)[:80]!r}, not {kind!r}.")
+    if spelled(kind, payload, signed) != envelope:
+        raise VerificationError("the envelope is not spelled canonically.")
     return payload, signed
+
+
+def _signature(keyid: str, sig: str) -> Signature:
+    base64.b64decode(sig, validate=True)
+    if not isinstance(keyid, str):
+        raise TypeError("the id of a key is text")
+    return Signature(keyid, sig)

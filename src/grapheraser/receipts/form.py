@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from grapheraser.errors import VerificationError
+
+_HEX = re.compile("[0-9a-f]{64}")
 
 
 def check_types(fields: Mapping[str, Any]) -> None:
@@ -13,28 +16,18 @@ def check_types(fields: Mapping[str, Any]) -> None:
     for name, check in _FIELDS.items():
         if name in fields and not check(fields[name]):
             raise VerificationError(f"not a readable receipt ('{name}' is of another type).")
-    for record in fields["shards"]:
-        for name, check in _OF_SHARDS.items():
-            if name in record and not check(record[name]):
-                raise VerificationError(
-                    f"not a readable receipt ('{name}' of a shard is of another type)."
-                )
 
 
 def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _text_or_none(value: Any) -> bool:
-    return value is None or isinstance(value, str)
+def _digest(value: Any) -> bool:
+    return isinstance(value, str) and _HEX.fullmatch(value) is not None
 
 
 def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _number(value: Any) -> bool:
-    return _whole(value) or isinstance(value, float)
 
 
 def _by_name(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -47,29 +40,20 @@ def _by_name(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _exactness(value: Any) -> bool:
-    return isinstance(value, dict) and _text(value.get("statement"))
+    return isinstance(value, dict) and _text(value.get("statement")) and _text(value.get("reason"))
 
 
 _FIELDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("action", "run", "seed", "engine", "device", "completed_at"), _text),
     **dict.fromkeys(
-        (
-            *("action", "request", "graph_before", "graph_after", "configuration"),
-            *("engine", "device", "completed_at"),
-        ),
-        _text,
+        ("request", "before", "after", "register_before", "register_after", "configuration"),
+        _digest,
     ),
     "sequence": _whole,
-    "previous": _text_or_none,
+    "requests": _whole,
+    "previous": lambda value: value is None or _digest(value),
     "counts": _by_name(_whole),
     "aggregation": lambda value: isinstance(value, dict),
     "versions": _by_name(_text),
     "exactness": _exactness,
-    "timings": _by_name(_number),
-}
-_OF_SHARDS: dict[str, Callable[[Any], bool]] = {
-    "shard": _whole,
-    "seed": _whole,
-    "nodes": _whole,
-    "before": _text_or_none,
-    "after": _text_or_none,
 }

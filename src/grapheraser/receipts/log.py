@@ -85,6 +85,10 @@ class Receipts(Sequence[Receipt]):
         """These and one more."""
         return Receipts((*self._new, receipt), self._stored)
 
+    def kept(self) -> Receipts:
+        """These, without what is not kept of those made since."""
+        return Receipts((receipt.kept() for receipt in self._new), self._stored)
+
     def digest(self, number: int) -> str:
         """The digest of one receipt; the first is number 1."""
         if self._stored is not None and number <= self._count:

@@ -25,13 +25,27 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 class Growing:
-    """A tree that leaves are added to: the roots of its complete subtrees, largest first."""
+    """A tree that leaves are added to: the roots of its complete subtrees, largest first.
 
-    def __init__(self, leaves: Iterable[bytes] = ()) -> None:
-        self.size = 0
-        self._roots: list[bytes] = []
+    Args:
+        leaves: hashes to add now.
+        size, roots: how far a tree had come, to go on from there.
+    """
+
+    def __init__(
+        self, leaves: Iterable[bytes] = (), *, size: int = 0, roots: Sequence[bytes] = ()
+    ) -> None:
+        self.size = size
+        self._roots = list(roots)
+        if len(self._roots) != size.bit_count():
+            raise VerificationError(f"a log of {size} entries has other roots.")
         for leaf in leaves:
             self.add(leaf)
+
+    @property
+    def roots(self) -> tuple[bytes, ...]:
+        """The roots of the complete subtrees, largest first: all that it takes to go on."""
+        return tuple(self._roots)
 
     def add(self, leaf: bytes) -> None:
         """Add a leaf by its hash, in O(log size)."""
@@ -73,6 +87,24 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
     if index < split:
         return [*inclusion_proof(leaves[:split], index), root_of(leaves[split:])]
     return [*inclusion_proof(leaves[split:], index - split), root_of(leaves[:split])]
+
+
+def inclusion_proofs(leaves: Sequence[bytes]) -> list[list[bytes]]:
+    """The same for every leaf of the tree."""
+    return _proofs(leaves)[1] if leaves else []
+
+
+def _proofs(leaves: Sequence[bytes]) -> tuple[bytes, list[list[bytes]]]:
+    """The root, and the proof of each leaf."""
+    if len(leaves) == 1:
+        return leaves[0], [[]]
+    split = _split(len(leaves))
+    (left, lefts), (right, rights) = _proofs(leaves[:split]), _proofs(leaves[split:])
+    for proof in lefts:
+        proof.append(right)
+    for proof in rights:
+        proof.append(left)
+    return node_hash(left, right), lefts + rights
 
 
 def check_inclusion(

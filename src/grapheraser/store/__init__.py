@@ -11,7 +11,8 @@ from grapheraser.store.folder import (
 )
 from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
 from grapheraser.store.pages import page_arrays, page_names
-from grapheraser.store.run import StoredRun, load_run, save_run
+from grapheraser.store.run import StoredRun, load_receipts, load_run, save_run
+from grapheraser.store.writing import aggregator_digest, shard_digest
 
 __all__ = [
     "LOCK",
@@ -20,8 +21,10 @@ __all__ = [
     "FoundFile",
     "RunLock",
     "StoredRun",
+    "aggregator_digest",
     "check_target",
     "found_files",
+    "load_receipts",
     "load_run",
     "locked",
     "named_files",
@@ -30,6 +33,7 @@ __all__ = [
     "read_manifest",
     "read_text",
     "save_run",
+    "shard_digest",
     "stray_files",
     "write_file",
     "write_text",

@@ -21,6 +21,7 @@ from grapheraser.errors import CorruptRunError, ParameterError, StorageFullError
 TEMPORARY = ".partial"
 FLUSHERS = 16  # threads; the system combines flushes that wait side by side
 _MANY = 512  # from here on flushing the whole system is quicker
+_UNDATED = (315_532_800, 315_532_800)  # the year 1980, which every archive can hold
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # A link or a pipe in the place of a file is refused, not followed or waited for.
 _PLAIN = os.O_RDONLY
@@ -32,9 +33,13 @@ class Batch:
     """New files: written under temporary names, flushed to the disk together, then renamed.
 
     Leaves nothing behind of the files that were not renamed when its ``with`` block ends.
+
+    Args:
+        dated: whether a file may tell when it was written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, dated: bool = True) -> None:
+        self._dated = dated
         self._waiting: list[tuple[Path, Path]] = []
 
     def __enter__(self) -> Self:
@@ -58,6 +63,9 @@ class Batch:
         try:
             with open(partial, "wb") as file:
                 file.write(content)
+                if not self._dated:
+                    file.flush()
+                    os.utime(file.fileno(), _UNDATED)
         except OSError as error:
             raise _failure(path, error) from error
 

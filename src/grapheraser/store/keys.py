@@ -13,10 +13,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grapheraser.errors import ParameterError, StoreError
-from grapheraser.receipts.keys import PublicKey, SigningKey, needs_cryptography
+from grapheraser.receipts.keys import PublicKey, SigningKey, is_available, needs_cryptography
 
 FOLDER_VARIABLE, PASSPHRASE_VARIABLE = "GRAPHERASER_KEYS", "GRAPHERASER_KEY_PASSPHRASE"
 _CURRENT = "current"
+
+
+# Keys that were read in this process, by folder and id: an encrypted one takes a while to open.
+_opened: dict[tuple[Path, str], SigningKey] = {}
+
+
+def current_signer() -> SigningKey | None:
+    """The operator's key; None without the extra ``sign``, or where ``GRAPHERASER_KEYS`` is empty.
+
+    Then receipts say that they are unsigned.
+    """
+    if not is_available() or os.environ.get(FOLDER_VARIABLE) == "":
+        return None
+    return KeyFolder().signing_key()
+
+
+def known_keys() -> list[PublicKey]:
+    """The public keys that are here, the current one first; none without the extra ``sign``."""
+    if not is_available() or os.environ.get(FOLDER_VARIABLE) == "":
+        return []
+    return KeyFolder().public_keys()
 
 
 @dataclass(frozen=True)
@@ -51,7 +72,13 @@ class KeyFolder:
     def signing_key(self) -> SigningKey:
         """The key that signs; made on first use."""
         needs_cryptography()
-        return self._read(self._current()) if self._has_current() else self._made()
+        try:
+            name = (self.path / _CURRENT).read_text().strip()
+        except FileNotFoundError:
+            return self._made()
+        if (self.path, name) not in _opened:
+            _opened[self.path, name] = self._read(self._current())
+        return _opened[self.path, name]
 
     def rotate(self) -> SigningKey:
         """Make a new key; from now on it signs."""

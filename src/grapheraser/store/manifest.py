@@ -1,12 +1,13 @@
 """The manifest of a run, and the files that belong to the run by it.
 
     run.json                         the manifest
-    pages/<digest>.page              what a page of the graph or the partition holds
+    pages/<digest>.page              what a page of graph, partition or register holds
     graph-<digest>.npy               the index of the graph's pages; see `store.pages`
     partition-<digest>.npy           the index of the partition's pages
+    register-<digest>.npy            the index of the register's pages
     aggregator-<digest>.safetensors  what the aggregator holds
     shards/<digest>.safetensors      one file per shard model
-    receipts/000001-<digest>.json    one file per change, canonical JSON
+    receipts/000001-<digest>.json    one file per change: its receipt in an envelope
 
 The manifest names files with their digests. It names pages through their index, and receipts by
 their number and the digest of the last, since each receipt names the digest of the one before.
@@ -30,7 +31,7 @@ from grapheraser.errors import (
 )
 from grapheraser.receipts import Receipt, Receipts, Stored
 from grapheraser.store.files import TEMPORARY, read_checked, read_plain
-from grapheraser.store.pages import GRAPH, SHARDS, page_digests, page_file, read_index
+from grapheraser.store.pages import GRAPH, SHARDS, SLOTS, page_digests, page_file, read_index
 from grapheraser.store.schema import check_manifest
 
 MANIFEST, LOCK = "run.json", ".lock"
@@ -38,13 +39,13 @@ MANIFEST, LOCK = "run.json", ".lock"
 MARKER = f"saving{TEMPORARY}"
 FOLDERS = ("pages", "shards", "receipts")
 # Raise the version when the content changes its meaning, not only its shape.
-FORMAT, VERSION = "grapheraser-run", 7
+FORMAT, VERSION = "grapheraser-run", 8
 OVERWRITE = "overwrite it with `grapheraser fit --replace`, or save(..., replace=True)."
 
 _HEX = "[0-9a-f]{20}"
 # Earlier versions had graph and partition in one npz file each.
 _PART = re.compile(
-    rf"(graph|partition)-{_HEX}\.np[yz]|(aggregator-|shards/){_HEX}\.safetensors"
+    rf"(graph|partition|register)-{_HEX}\.np[yz]|(aggregator-|shards/){_HEX}\.safetensors"
     rf"|pages/[0-9a-f]{{64}}\.page|receipts/\d{{6,}}-{_HEX}\.json"
 )
 _LEFTOVER = re.compile(
@@ -198,7 +199,7 @@ def known_names(path: Path, manifest: dict[str, Any], found: Collection[str]) ->
 def named_pages(path: Path, manifest: dict[str, Any]) -> set[bytes]:
     """The digests of all files of pages."""
     found: set[bytes] = set()
-    for part, kind in (("graph", GRAPH), ("partition", SHARDS)):
+    for part, kind in (("graph", GRAPH), ("partition", SHARDS), ("register", SLOTS)):
         content = read_part(path, manifest[part]["file"], manifest[part]["sha256"])
         found.update(page_digests(read_index(content, kind)))
     return found
@@ -206,5 +207,5 @@ def named_pages(path: Path, manifest: dict[str, Any]) -> set[bytes]:
 
 def direct_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
     """The files that a manifest names itself, with their digests."""
-    parts = [manifest[name] for name in ("graph", "partition", "aggregator")]
+    parts = [manifest[name] for name in ("graph", "partition", "register", "aggregator")]
     return {part["file"]: part["sha256"] for part in (*parts, *manifest["shards"].values())}

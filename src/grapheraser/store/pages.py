@@ -1,6 +1,6 @@
-"""The pages of a graph and a partition as files, and the indexes that name them.
+"""The pages of a graph, a partition and a register as files, and the indexes that name them.
 
-A page of a graph is two files and a page of a partition is one, each a header of four numbers and
+A page of a graph is two files and any other page is one, each a header of four numbers and
 then its blocks (see `kernels.paged`), padded to eight bytes; all numbers are little-endian.
 
     topology    TOPOLOGY, nodes m, entries e, w      nodes, edges, the w values that each entry
@@ -8,9 +8,11 @@ then its blocks (see `kernels.paged`), padded to eight bytes; all numbers are li
                                                      as NAMED, then the names of the nodes
     features    FEATURES, nodes m, columns, values   features; values is -1 where they are dense
     partition   PARTITION, nodes m, 0, 0             nodes, their labels the shards
+    register    REGISTER, nodes m, digits, 0         slots, nonces and ids; see `graph.register`
 
 No file holds anything of another page, so a change writes the pages that it touches. An index is an
-array of `GRAPH` or `SHARDS`, one entry per page in the order of the ids.
+array of `GRAPH`, `SHARDS` or `SLOTS`, one entry per page in the order of the ids or slots. A page
+of the register that is empty has no file.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from grapheraser.errors import CorruptRunError
 from grapheraser.graph.directory import Directory
 from grapheraser.graph.names import unpacked_names
 from grapheraser.graph.packing import Page
+from grapheraser.graph.register import ENTRY, Entries, Register, RegisterPage
 
 Block = NDArray[np.uint8]
 
@@ -32,6 +35,7 @@ TOPOLOGY = int.from_bytes(b"GE-topo1", "little")
 NAMED = int.from_bytes(b"GE-name1", "little")
 FEATURES = int.from_bytes(b"GE-feat1", "little")
 PARTITION = int.from_bytes(b"GE-part1", "little")
+REGISTER = int.from_bytes(b"GE-regi1", "little")
 HEADER = 32
 _BLOCK = [("start", "<i8"), ("size", "<i8"), ("count", "<i8")]
 # The block of ids of a page (see `Directory`), its files, and its root in the Merkle tree.
@@ -46,7 +50,9 @@ GRAPH = np.dtype(
     ]
 )
 SHARDS = np.dtype([*_BLOCK, ("shards", "V32")])
-_FILES = ("topology", "features", "shards")
+# A page of the register: its file, and its digest in the tree.
+SLOTS = np.dtype([("count", "<i8"), ("entries", "V32"), ("top", "V32")])
+_FILES = ("topology", "features", "shards", "entries")
 
 
 class Topology(NamedTuple):
@@ -85,6 +91,12 @@ def _padding(size: int) -> bytes:
 def shards_content(block: Block, count: int) -> bytes:
     """The file of a page of a partition."""
     return np.array([PARTITION, count, 0, 0], dtype="<i8").tobytes() + block.tobytes()
+
+
+def register_content(page: RegisterPage) -> bytes:
+    """The file of a page of a register."""
+    header = np.array([REGISTER, len(page.entries), page.digits, 0], dtype="<i8")
+    return header.tobytes() + page.entries.tobytes()
 
 
 def features_content(block: Block, count: int, columns: int, dense: bool) -> bytes:
@@ -133,12 +145,22 @@ def read_shards_of(content: bytes) -> Block:
     return np.frombuffer(content, dtype=np.uint8)[HEADER:]
 
 
+def read_slots(content: bytes) -> tuple[Entries, int]:
+    """The entries of a page of a register, and how many digits their slots share."""
+    magic, count, digits, none = _header(content)
+    if magic != REGISTER or none or len(content) != HEADER + ENTRY.itemsize * count:
+        raise CorruptRunError("not a page of a register.")
+    return np.frombuffer(content[HEADER:], dtype=ENTRY), digits
+
+
 def page_arrays(content: bytes) -> dict[str, NDArray[np.int64]]:
     """The ids and edges that a page names; empty for what is no page."""
     try:
         _, count, *_ = _header(content)
         if content.startswith(_magic(PARTITION)):
             return {"ids": read_shards_of(content)[: 8 * count].view(np.int64)}
+        if content.startswith(_magic(REGISTER)):
+            return {"ids": read_slots(content)[0]["node"].astype(np.int64)}
         topology = read_topology(content)
     except CorruptRunError:
         return {}
@@ -198,8 +220,8 @@ def read_index(content: bytes, kind: np.dtype[np.void]) -> NDArray[np.void]:
 
 def page_digests(index: NDArray[np.void]) -> list[bytes]:
     """The digests of all files that an index names."""
-    names = index.dtype.names or ()
-    return [digest for name in names if name in _FILES for digest in digests(index, name)]
+    names, there = index.dtype.names or (), index[index["count"] > 0]
+    return [digest for name in names if name in _FILES for digest in digests(there, name)]
 
 
 def digests(index: NDArray[np.void], field: str) -> list[bytes]:
@@ -215,6 +237,17 @@ def index_of(directory: Directory, kind: np.dtype[np.void], **columns: list[byte
     index["count"] = directory.counts
     for name, column in columns.items():
         index[name] = np.frombuffer(b"".join(column), dtype="V32")
+    return index
+
+
+def index_of_register(register: Register, entries: list[bytes]) -> NDArray[Any]:
+    """An index of a register, from the digests of the files of the pages that are not empty."""
+    index = np.zeros(len(register.pages), dtype=SLOTS)
+    index["count"] = [len(page.entries) for page in register.pages]
+    there = index["count"] > 0
+    tops = [page.top for page in register.pages if page.top is not None]
+    index["entries"][there] = np.frombuffer(b"".join(entries), dtype="V32")
+    index["top"][there] = np.frombuffer(b"".join(tops), dtype="V32")
     return index
 
 

@@ -18,21 +18,24 @@ from grapheraser.graph.edge_values import EdgeKind
 from grapheraser.graph.merkle import KeptLeaves, MerkleTree
 from grapheraser.graph.packing import Page
 from grapheraser.graph.pages import Pages
+from grapheraser.graph.register import ENTRY, Register, RegisterPage
 from grapheraser.partition import Partition
 from grapheraser.store.manifest import read_part
 from grapheraser.store.pages import (
     GRAPH,
     HEADER,
     SHARDS,
+    SLOTS,
     digests,
     directory_of,
     page_file,
     read_features,
     read_index,
     read_shards_of,
+    read_slots,
     read_topology,
 )
-from grapheraser.store.structure import check_nodes, check_structure
+from grapheraser.store.structure import check_nodes, check_register, check_structure
 from grapheraser.store.writing import page_files, shard_files
 from grapheraser.training import ShardWeights
 
@@ -116,6 +119,25 @@ def read_partition(path: Path, entry: Entry) -> Partition:
 def _no_edges(count: int) -> NDArray[np.uint8]:
     """The edges of so many nodes that have none."""
     return read_only(np.zeros(8 * (count + 1), dtype=np.uint8))
+
+
+def read_register(path: Path, entry: Entry) -> Register:
+    """The register of a run."""
+    index = read_index(_read(path, entry), SLOTS)
+    columns = digests(index, "entries"), digests(index, "top"), index["count"].tolist()
+    digits, pages = (len(index).bit_length() - 1) // 4, []
+    for digest, top, count in zip(*columns, strict=True):
+        if not count:
+            pages.append(RegisterPage(np.zeros(0, dtype=ENTRY), digits))
+            continue
+        size = HEADER + ENTRY.itemsize * count
+        entries, shared = read_slots(read_part(path, page_file(digest), digest.hex(), size))
+        page = RegisterPage(entries, shared, top)
+        page_files.put(page.entries, digest)
+        pages.append(page)
+    key = bytes.fromhex(entry["key"])
+    check_register(key, pages)
+    return Register.restored(key, pages)
 
 
 def read_shards(path: Path, entries: Mapping[str, Entry]) -> dict[int, ShardWeights]:

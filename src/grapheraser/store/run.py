@@ -18,13 +18,14 @@ from zipfile import BadZipFile
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from grapheraser.environment import versions
-from grapheraser.errors import CorruptRunError, RunBusyError, StoreError
+from grapheraser.errors import CorruptRunError, RunBusyError, StoreError, VerificationError
 from grapheraser.graph import Graph
+from grapheraser.graph.register import Register
 from grapheraser.partition import Partition
-from grapheraser.receipts import Receipt
+from grapheraser.receipts import Ends, Receipt, Receipts
 from grapheraser.store.files import Batch, flush, make_folder, remove
 from grapheraser.store.folder import (
+    HISTORY,
     RunLock,
     check_target,
     hold,
@@ -49,6 +50,7 @@ from grapheraser.store.reading import (
     read_aggregator,
     read_graph,
     read_partition,
+    read_register,
     read_seeds,
     read_shards,
 )
@@ -73,7 +75,8 @@ _UNREADABLE = (
 class StoredRun:
     """Everything that a run folder holds, as values; receipts are read when they are asked for.
 
-    ``seeds`` are those of the shards that were seeded afresh.
+    ``state`` is the document of the state, which receipts name by its digest; ``seeds`` are those
+    of the shards that were seeded afresh.
     """
 
     configuration: dict[str, Any]
@@ -82,6 +85,8 @@ class StoredRun:
     shards: Mapping[int, ShardWeights]
     aggregator: Mapping[str, NDArray[Any]]
     receipts: Sequence[Receipt]
+    register: Register
+    state: Mapping[str, Any]
     seeds: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -123,7 +128,8 @@ def save_run(
 
 def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
     """Write what the folder lacks, then the manifest; returns the names that it no longer names."""
-    with Batch() as batch:
+    # When a page was written would tell which of them a request touched.
+    with Batch(dated=False) as batch:
         writer = Writer(path, batch, kept)
         manifest = _put(writer, run)
         content, named = manifest_content(manifest), direct_files(path, manifest)
@@ -152,11 +158,12 @@ def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "written_by": versions(),
         "configuration": run.configuration,
         "graph": writer.graph(run.graph),
         "partition": writer.partition(run.partition),
+        "register": writer.register(run.register),
         "aggregator": writer.aggregator(run.aggregator),
+        "state": dict(run.state),
         "receipts": writer.receipts(run.receipts),
         "shards": shards,
     }
@@ -178,6 +185,18 @@ def load_run(path: Path) -> StoredRun:
     raise RunBusyError(f"{path}: changes faster than it can be read.", hint="try again later.")
 
 
+def load_receipts(path: Path) -> tuple[Receipts, Ends]:
+    """The receipts of a run and where they begin and end, without reading anything else."""
+    manifest = read_manifest(path)
+    try:
+        ends = Ends.from_dict(manifest["configuration"][HISTORY])
+    except (VerificationError, KeyError, TypeError) as error:
+        raise CorruptRunError(
+            f"{path}: does not say what it was fitted on, nor which receipts there are."
+        ) from error
+    return stored_receipts(path, manifest), ends
+
+
 def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
     graph = read_graph(path, manifest["graph"])
     partition = read_partition(path, manifest["partition"])
@@ -189,5 +208,7 @@ def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
         shards=read_shards(path, manifest["shards"]),
         aggregator=read_aggregator(path, manifest["aggregator"]),
         receipts=stored_receipts(path, manifest),
+        register=read_register(path, manifest["register"]),
+        state=manifest["state"],
         seeds=read_seeds(manifest["shards"]),
     )

@@ -74,6 +74,10 @@ def _object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def _by_name(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_text, value.values()))
+
+
 def _by_number(value: Any) -> bool:
     """Parts by numbers that are written in one way only."""
     return _object(value) and all(
@@ -109,7 +113,9 @@ _MANIFEST: dict[str, Any] = {
         "inputs": _texts,
         "seed": _number(-(2**63), 2**64),
     },
+    "register": {**_PART, "key": _text},
     "aggregator": _PART,
+    "state": {"nonce": _text, "versions": _by_name},
     "receipts": _object,
     "shards": _by_number,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from grapheraser.graph.edge_values import Values
 from grapheraser.graph.ids import name_id
 from grapheraser.graph.packing import unpacked_values
 from grapheraser.graph.pages import Pages
+from grapheraser.graph.register import RegisterPage
 from grapheraser.graph.roles import (
     CONTEXT,
     SHARDED_ROLES,
@@ -22,6 +24,7 @@ from grapheraser.graph.roles import (
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.paged import INCOMING, OUTGOING
+from grapheraser.receipts.register import KEY_SIZE
 
 _PROBLEMS = {
     1: "pointers out of range",
@@ -71,6 +74,21 @@ def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
     for name in ("starts", "sizes", "counts"):
         if not np.array_equal(getattr(pages.directory, name), getattr(expected, name)):
             raise CorruptRunError(f"the pages of the {what} have other {name} than their ids ask.")
+
+
+def check_register(key: bytes, pages: Sequence[RegisterPage]) -> None:
+    """Raise an error unless these are the pages of a register, in their order."""
+    digits = pages[0].digits if pages else 0
+    if len(key) != KEY_SIZE or len(pages) != 16**digits:
+        raise CorruptRunError("the register has other pages than it should.")
+    for number, page in enumerate(pages):
+        slots = page.entries["slot"].astype(np.uint64)
+        ordered = bool((slots[1:] > slots[:-1]).all())
+        if digits and len(slots):
+            ends = slots[[0, -1]] >> np.uint64(64 - 4 * digits)
+            ordered = ordered and bool((ends == number).all())
+        if page.digits != digits or not ordered:
+            raise CorruptRunError("the slots of the register are not ascending.")
 
 
 def check_names(pages: Pages) -> None:

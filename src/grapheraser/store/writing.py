@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
 from grapheraser.graph.edge_values import PLAIN
+from grapheraser.graph.register import Register
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt, Receipts
 from grapheraser.store.files import Batch, read_checked
@@ -35,7 +36,9 @@ from grapheraser.store.pages import (
     features_content,
     index_content,
     index_of,
+    index_of_register,
     page_file,
+    register_content,
     shards_content,
     topology_content,
     topology_size,
@@ -94,6 +97,25 @@ class Kept:
                 if _is_intact(path / receipt_file(number, ours.digest(number)), ours.digest(number))
             },
         )
+
+
+def shard_digest(weights: ShardWeights) -> str:
+    """SHA-256 of the file that holds a shard model."""
+    known = shard_files.get(weights, weights.arrays.values())
+    if known is not None:
+        return known
+    digest = _sha256(safetensors.numpy.save(weights.arrays))
+    return shard_files.put(weights, weights.arrays.values(), digest)
+
+
+def aggregator_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of the file that holds what an aggregator learned."""
+    return _sha256(_aggregator_content(tensors))
+
+
+def _aggregator_content(tensors: Mapping[str, NDArray[Any]]) -> bytes:
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    return safetensors.numpy.save(arrays)
 
 
 def _is_intact(file: Path, sha256: str) -> bool:
@@ -164,21 +186,28 @@ class Writer:
             "seed": partition.seed,
         }
 
+    def register(self, register: Register) -> dict[str, Any]:
+        """Write a register: its pages that are new, and the index."""
+        there = [page for page in register.pages if len(page.entries)]
+        entries = self._pages(
+            [page.entries for page in there], lambda at: register_content(there[at])
+        )
+        content = index_content(index_of_register(register, entries))
+        return {**self.put("register-{}.npy", content), "key": register.key.hex()}
+
     def shard(self, weights: ShardWeights) -> dict[str, str]:
         """Write a shard model, unless it is known to be in the folder."""
-        arrays = weights.arrays
-        digest = shard_files.get(weights, arrays.values())
+        digest = shard_files.get(weights, weights.arrays.values())
         pattern = "shards/{}.safetensors"
         if digest is not None and (name := pattern.format(digest[:20])) in self._kept.names:
             return {"file": name, "sha256": digest}
-        entry = self.put(pattern, safetensors.numpy.save(arrays))
-        shard_files.put(weights, arrays.values(), entry["sha256"])
+        entry = self.put(pattern, safetensors.numpy.save(weights.arrays))
+        shard_files.put(weights, weights.arrays.values(), entry["sha256"])
         return entry
 
     def aggregator(self, tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """Write what an aggregator holds."""
-        arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-        return self.put("aggregator-{}.safetensors", safetensors.numpy.save(arrays))
+        return self.put("aggregator-{}.safetensors", _aggregator_content(tensors))
 
     def receipts(self, receipts: Sequence[Receipt]) -> dict[str, Any]:
         """Write the receipts that are new."""

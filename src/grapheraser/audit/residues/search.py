@@ -1,10 +1,10 @@
 """Searching a run's folder for what deleted data would have left there.
 
-A run names every file that belongs to it, with its digest, in the manifest; its receipts name the
-digests of the weights that were replaced. So without being told what was forgotten, the search can
-find files that nobody names, leftovers of writing, weights and caches from before a request, and
-ids, edges and columns that the current graph does not have. Told what was forgotten, it also looks
-for exactly that, in every byte of every file, packed or not.
+A run names every file that belongs to it, with its digest, in the manifest, and describes its state
+there. So without being told what was forgotten, the search can find files that nobody names,
+leftovers of writing, weights that are none of the run's, and ids, edges and columns that the
+current graph does not have. Told what was forgotten, it also looks for exactly that, in every byte
+of every file, packed or not.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ from grapheraser.audit.residues.traces import (
     traces_of_posteriors,
     traces_of_rows,
 )
-from grapheraser.eraser.verify import stale_aggregator, stale_shards
 from grapheraser.graph import TRAIN, UNLABELLED, Graph
 from grapheraser.models import ModelSpec
 from grapheraser.partition.halo import halo_key, task_graph
+from grapheraser.receipts import digest_of
 from grapheraser.store import (
     LOCK,
     MANIFEST,
     TEMPORARY,
     StoredRun,
+    aggregator_digest,
     found_files,
     load_run,
     named_files,
     read_manifest,
+    shard_digest,
 )
 from grapheraser.training import ShardTask, digest_tensors
 
@@ -137,27 +139,23 @@ class _Known:
 
     Attributes:
         graph: the current one.
-        replaced: digests of weights and aggregators that a receipt says are gone, and what of.
+        current: digests of the weights and of what the aggregator holds.
+        learned: the names of the tensors of a shard, and of the aggregator, and whose they are.
         sought: what the caller brought.
     """
 
     graph: Graph
-    replaced: dict[str, str]
+    current: frozenset[str]
+    learned: dict[frozenset[str], str]
     sought: Forgotten
 
     @classmethod
     def of(cls, run: StoredRun, sought: Forgotten) -> _Known:
-        current = {weights.digest for weights in run.shards.values()}
+        current = {digest_tensors(weights.arrays) for weights in run.shards.values()}
         current.add(digest_tensors(run.aggregator))
-        replaced = {}
-        for receipt in run.receipts:
-            for record in receipt.shards:
-                if record.before is not None:
-                    replaced[record.before] = f"shard {record.shard}"
-            replaced[receipt.aggregation["before"]] = "the aggregator"
-        for digest in current & replaced.keys():
-            del replaced[digest]
-        return cls(run.graph, replaced, sought)
+        learned = {frozenset(run.aggregator): "the aggregator"}
+        learned |= {frozenset(weights.arrays): "a shard" for weights in run.shards.values()}
+        return cls(run.graph, frozenset(current), learned, sought)
 
 
 def _in_file(name: str, raw: bytes, named: dict[str, str], known: _Known) -> Iterator[Residue]:
@@ -178,17 +176,11 @@ def _in_file(name: str, raw: bytes, named: dict[str, str], known: _Known) -> Ite
 
 def _in_piece(piece: Piece, own: bool, name: str, known: _Known) -> Iterator[Trace]:
     """Traces in one piece of a file; ``own`` says that the file belongs to the run."""
-    if piece.tensors:
-        digest = digest_tensors(piece.tensors)
-        if digest in known.replaced:
-            yield Trace("old weights", f"what {known.replaced[digest]} was before a request")
-    receipt = own and name.startswith("receipts/")
-    if piece.text is not None and not receipt:
-        for digest, of in known.replaced.items():
-            if digest in piece.text:
-                yield Trace("old digest", f"names what {of} was before a request")
     yield from traces_of_names(piece, known.sought, own=own)
     if not own:
+        of = known.learned.get(frozenset(piece.tensors)) if piece.tensors else None
+        if of is not None and digest_tensors(piece.tensors) not in known.current:
+            yield Trace("old weights", f"what {of} may have been before a request")
         yield from traces_of_posteriors(piece, known.graph)
         yield from traces_of_ids(piece, known.graph, known.sought)
         yield from traces_of_edges(piece, known.sought)
@@ -222,12 +214,16 @@ def _in_graph(graph: Graph, sought: Forgotten, run: StoredRun) -> Iterator[Resid
 
 def _in_state(run: StoredRun) -> Iterator[Residue]:
     """Weights, columns and caches that do not belong to the current graph."""
-    for shard in stale_shards(run.receipts, run.shards):
-        what = f"shard {shard} is not what its last receipt left"
-        yield Residue("old weights", "shards", what)
-    if stale_aggregator(run.receipts, run.aggregator):
-        what = "what the aggregator holds is not what the last receipt left"
+    files = {str(shard): shard_digest(weights) for shard, weights in run.shards.items()}
+    if digest_of(files) != run.state.get("shards"):
+        yield Residue(
+            "old weights", "shards", "the weights are not those that the last change left"
+        )
+    if aggregator_digest(run.aggregator) != run.state.get("aggregator"):
+        what = "what the aggregator holds is not what the last change left"
         yield Residue("stale posterior", "aggregator", what)
+    if not run.register.is_of(run.graph.ids):
+        yield Residue("id", "register", "the register names other nodes than the graph")
     strangers = np.setdiff1d(run.partition.nodes, run.graph.sharded_nodes)
     if len(strangers):
         what = f"{len(strangers)} nodes have a shard that the graph puts into none"
@@ -270,37 +266,10 @@ def _notes(run: StoredRun, sought: Forgotten, told: bool) -> Iterator[str]:
     shared = _shared_rows(run.graph, sought)
     if shared:
         yield f"{shared} forgotten feature rows are also those of nodes that are left"
-    guessed, asked = _guessable(run)
-    if guessed:
-        yield (
-            f"the request digests of {guessed} of {asked} one-node receipts can be guessed by "
-            "trying every id that the graph lacks: a receipt tells who was forgotten to anyone "
-            "who can list the possible ids"
-        )
     yield (
         "only files of this folder were read: no free disk blocks, backups, snapshots, swap, "
         "logs kept elsewhere or copies that others made"
     )
-
-
-def _guessable(run: StoredRun) -> tuple[int, int]:
-    """How many one-node requests are found by hashing every id that is missing; and of how many."""
-    wanted = [
-        receipt.request
-        for receipt in run.receipts
-        if receipt.action == "unlearn"
-        and [receipt.counts.get(kind, 0) for kind in ("nodes", "edges", "features", "labels")]
-        == [1, 0, 0, 0]
-    ]
-    if not wanted or not run.graph.num_nodes:
-        return 0, len(wanted)
-    span = min(int(run.graph.ids[-1]) + 1000, 2_000_000)
-    missing = np.setdiff1d(np.arange(span), run.graph.ids)
-    digests = {
-        hashlib.sha256(f'{{"edges":[],"features":[],"nodes":[{node}]}}'.encode()).hexdigest()
-        for node in missing.tolist()
-    }
-    return sum(request in digests for request in wanted), len(wanted)
 
 
 def _shared_rows(graph: Graph, sought: Forgotten) -> int:

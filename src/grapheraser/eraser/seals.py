@@ -1,0 +1,90 @@
+"""What hides a state of a run in its receipts, and goes when the next state replaces it.
+
+The nonce hides the digests of the graph, the weights and the aggregator, the register the ids. Both
+come from the system's randomness and are no part of the fitted state: training is deterministic, so
+a bare digest of old weights would confirm a guess about what was forgotten.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.environment import versions
+from grapheraser.eraser.state import State
+from grapheraser.graph.register import Register
+from grapheraser.receipts import digest_of
+from grapheraser.store import aggregator_digest, shard_digest
+
+_NONCE_SIZE = 32
+_FORMAT = "grapheraser-state-1"
+NO_NODES: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+
+def name_of_run() -> str:
+    """A name for the log of a new run."""
+    return f"grapheraser/{secrets.token_hex(16)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Seals:
+    """What hides one state.
+
+    Attributes:
+        register: who is in the run.
+        nonce: of the document of the state.
+        versions: of what made the state.
+    """
+
+    register: Register
+    nonce: bytes
+    versions: dict[str, str]
+
+    @classmethod
+    def fresh(cls, nodes: NDArray[np.int64], device: str) -> Seals:
+        """For a run that was fitted just now."""
+        return cls(Register.of(nodes), _nonce(), versions(device))
+
+    def after(self, gone: NDArray[np.int64], new: NDArray[np.int64], device: str) -> Seals:
+        """For the state after a change; the nonces of what has gone are kept nowhere."""
+        register = self.register.changed(gone, new)
+        return replace(self, register=register, nonce=_nonce(), versions=versions(device))
+
+
+def document(state: State, configuration: dict[str, Any], seals: Seals) -> dict[str, Any]:
+    """All that a state consists of, by digests; receipts name the digest of this document.
+
+    It is kept in the manifest for as long as the state is current: whoever has the run can check
+    the files against the receipt, and once its nonce is gone nobody can.
+    """
+    graph, partition = state.graph, state.partition
+    files = {str(shard): shard_digest(weights) for shard, weights in state.shards.items()}
+    return {
+        "format": _FORMAT,
+        "nonce": seals.nonce.hex(),
+        "graph": graph.fingerprint,
+        "register": seals.register.root,
+        "configuration": digest_of(configuration),
+        "aggregator": aggregator_digest(state.aggregator.tensors),
+        "shards": digest_of(files),
+        "seeds": digest_of({str(shard): str(seed) for shard, seed in state.seeds.items()}),
+        "described": {
+            "name": graph.name,
+            "notes": list(graph.notes),
+            "context": graph.context,
+            "partition": partition.method,
+            "num_shards": partition.num_shards,
+            "capacity": partition.capacity,
+            "inputs": sorted(partition.inputs),
+            "seed": str(partition.seed),
+        },
+        "versions": seals.versions,
+    }
+
+
+def _nonce() -> bytes:
+    return secrets.token_bytes(_NONCE_SIZE)

@@ -1,0 +1,226 @@
+"""One person, one receipt: a part of a change, which can be checked alone and offline.
+
+A change may carry out the requests of many. Its receipt names the root of a tree (RFC 9162) over
+the parts, each hidden by a nonce; a part shows one of them, and nothing of the others:
+
+    leaf   SHA-256(0, nonce, what was asked as canonical JSON), in the order of the leaves
+
+With it comes the place of the receipt in the log, and for a node the opening of its slot in the
+register. The operator keeps none of this. Standard library alone, but for the signatures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from grapheraser.canonical import canonical_json
+from grapheraser.errors import VerificationError
+from grapheraser.receipts.envelope import check_signed
+from grapheraser.receipts.notes import Checkpoint, Verifier
+from grapheraser.receipts.receipt import Receipt
+from grapheraser.receipts.register import Opening
+from grapheraser.receipts.statement import PAYLOAD
+from grapheraser.receipts.tree import check_inclusion, inclusion_proof, leaf_hash, root_of
+
+FORMAT = "grapheraser-part-1"
+_MOST_CHARACTERS = 10_000_000
+
+About: TypeAlias = dict[str, Any]
+
+
+def part_leaf(nonce: bytes, about: About) -> bytes:
+    """The hash of a part in the tree of its request."""
+    return leaf_hash(nonce + canonical_json(about).encode())
+
+
+def id_of_name(name: str) -> int:
+    """The id of a node that has a name; as in `graph.ids`."""
+    return int.from_bytes(hashlib.sha256(str(name).encode()).digest()[:8], "big") >> 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an entry is in a tree.
+
+    Attributes:
+        index: from 0.
+        size: of the tree.
+        proof: of inclusion.
+    """
+
+    index: int
+    size: int
+    proof: tuple[bytes, ...]
+
+    def check(self, leaf: bytes, root: bytes) -> None:
+        """Raise `VerificationError` unless the leaf is there."""
+        check_inclusion(leaf, self.index, self.size, self.proof, root)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "index": self.index,
+            "size": self.size,
+            "proof": [digest.hex() for digest in self.proof],
+        }
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Place:
+        place = cls(
+            found["index"], found["size"], tuple(bytes.fromhex(text) for text in found["proof"])
+        )
+        if type(place.index) is not int or type(place.size) is not int:
+            raise TypeError("a place is two numbers")
+        return place
+
+
+@dataclass(frozen=True)
+class Part:
+    """The receipt of one person, or of two about their edge.
+
+    Attributes:
+        receipt: of the change that the part belongs to.
+        about: what was asked, e.g. ``{"forget": "node", "ids": ["12"]}``; ids as text, and
+            ``names`` where nodes have them.
+        nonce: what hides it in the receipt.
+        place: in the tree of the request.
+        log: the place of the receipt in the run's log.
+        checkpoint: of the log with that size; None where nothing is signed.
+        opening: of the node's slot, where a node was forgotten.
+    """
+
+    receipt: Receipt
+    about: About
+    nonce: bytes
+    place: Place
+    log: Place
+    checkpoint: str | None
+    opening: Opening | None = None
+
+    def check(self, verifier: Verifier | None, checkpoint: str | None = None) -> None:
+        """Raise `VerificationError` unless all that it says is so.
+
+        Args:
+            verifier: the operator's public key; None to check an unsigned receipt for what it is.
+            checkpoint: one of the run's log that was kept elsewhere.
+        """
+        receipt = self.receipt
+        if verifier is not None:
+            check_signed(PAYLOAD, receipt.payload, receipt.signatures, verifier)
+        self._check_log(verifier, checkpoint)
+        try:
+            self.place.check(part_leaf(self.nonce, self.about), bytes.fromhex(receipt.request))
+        except VerificationError:
+            raise VerificationError("the receipt does not answer this request.") from None
+        for node, name in zip(self.about.get("ids", ()), self.about.get("names", ()), strict=False):
+            if node != str(id_of_name(name)):
+                raise VerificationError(f"the part is not about {name!r}.")
+        if self.place.size != receipt.requests:
+            raise VerificationError("the receipt answers another number of requests.")
+        if self.opening is None:
+            if self._names_a_node():
+                raise VerificationError("the part does not show that the node is gone.")
+            return
+        if not self._names_a_node() or self.about["ids"] != [str(self.opening.node)]:
+            raise VerificationError("the part opens the slot of another node.")
+        self.opening.check(receipt.register_before, receipt.register_after)
+
+    def _names_a_node(self) -> bool:
+        return self.about.get("forget") == "node"
+
+    def _check_log(self, verifier: Verifier | None, kept: str | None) -> None:
+        receipt, place = self.receipt, self.log
+        if place.index != receipt.sequence - 1:
+            raise VerificationError("the receipt is at another place of the log than it says.")
+        if self.checkpoint is None:
+            if verifier is not None:
+                raise VerificationError("the receipt comes without a checkpoint of the log.")
+            return
+        own = _opened(self.checkpoint, verifier)
+        if own.origin != receipt.run:
+            raise VerificationError(
+                f"the checkpoint is of another run ({own.origin}, not {receipt.run})."
+            )
+        if own.size != place.size:
+            raise VerificationError("the checkpoint is of a log of another size.")
+        place.check(receipt.leaf, own.root)
+        if kept is None:
+            return
+        other = _opened(kept, verifier)
+        if other.origin != receipt.run:
+            raise VerificationError(
+                f"the checkpoint is of another run ({other.origin}, not {receipt.run})."
+            )
+        if other.size != own.size:
+            raise VerificationError(
+                f"the checkpoint is of a log of {other.size} receipts, the proof of one of "
+                f"{own.size}.",
+                hint="ask for a later checkpoint, or for `grapheraser receipts RUN --prove FILE`.",
+            )
+        if other.root != own.root:
+            raise VerificationError("the log was rewritten: it is not that of the checkpoint.")
+
+    def proved_in(self, receipts: Sequence[Receipt], checkpoint: str | None) -> Part:
+        """The part with its place in a log that has grown.
+
+        Args:
+            receipts: all of the run.
+            checkpoint: of the log with all of them.
+        """
+        index = self.receipt.sequence - 1
+        if index >= len(receipts) or receipts[index] != self.receipt:
+            raise VerificationError("the receipt is not in the log of this run.")
+        leaves = [receipt.leaf for receipt in receipts]
+        place = Place(index, len(leaves), tuple(inclusion_proof(leaves, index)))
+        place.check(leaves[index], root_of(leaves))
+        return replace(self, log=place, checkpoint=checkpoint)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "envelope": json.loads(self.receipt.to_json()),
+            "request": {
+                "about": dict(self.about),
+                "nonce": self.nonce.hex(),
+                **self.place.to_dict(),
+            },
+            "log": {**self.log.to_dict(), "checkpoint": self.checkpoint},
+            "register": None if self.opening is None else self.opening.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """The file to hand over: canonical JSON."""
+        return canonical_json(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Part:
+        """Read a part back; anything else, or another spelling, is a `VerificationError`."""
+        if len(text) > _MOST_CHARACTERS:
+            raise VerificationError("not a receipt: the file is too long.")
+        try:
+            found = json.loads(text)
+            if found["format"] != FORMAT:
+                raise VerificationError(f"not a receipt of this version ({found['format']!r}).")
+            request, log, register = found["request"], found["log"], found["register"]
+            part = cls(
+                receipt=Receipt.from_json(canonical_json(found["envelope"])),
+                about=dict(request["about"]),
+                nonce=bytes.fromhex(request["nonce"]),
+                place=Place.from_dict(request),
+                log=Place.from_dict(log),
+                checkpoint=log["checkpoint"],
+                opening=None if register is None else Opening.from_dict(register),
+            )
+            is_canonical = part.to_json() == text.removesuffix("\n")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise VerificationError("not a readable receipt, or a truncated one.") from error
+        if not is_canonical or not isinstance(part.checkpoint, str | None):
+            raise VerificationError("the receipt is not spelled canonically.")
+        return part
+
+
+def _opened(note: str, verifier: Verifier | None) -> Checkpoint:
+    return Checkpoint.read(note) if verifier is None else Checkpoint.opened(note, verifier)

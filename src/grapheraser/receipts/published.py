@@ -1,0 +1,59 @@
+"""Whether the weights in a run's folder are those that a receipt speaks of.
+
+A receipt names the digest of a document, which the manifest of the run holds for as long as the
+state is current. The document names the files of the weights. Standard library alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from grapheraser.canonical import digest_of
+from grapheraser.errors import VerificationError
+from grapheraser.receipts.receipt import Receipt
+
+MANIFEST = "run.json"
+_FILE = re.compile(r"(aggregator-|shards/)[0-9a-f]{20}\.safetensors")
+
+
+def check_published(receipt: Receipt, read: Callable[[str], bytes]) -> int:
+    """Raise `VerificationError` unless a run is in the state that the receipt led to.
+
+    Args:
+        receipt: one that can be believed.
+        read: gives the content of a file of the run, by its name.
+
+    Returns:
+        How many files of weights were checked.
+    """
+    try:
+        manifest = json.loads(read(MANIFEST))
+        state, aggregator = dict(manifest["state"]), manifest["aggregator"]
+        shards = {name: entry["sha256"] for name, entry in manifest["shards"].items()}
+        files = [aggregator, *manifest["shards"].values()]
+        named = {entry["file"]: entry["sha256"] for entry in files}
+        fits = {
+            "aggregator": state.get("aggregator") == aggregator["sha256"],
+            "weights": state.get("shards") == digest_of(shards),
+        }
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise VerificationError(f"not the manifest of a run ({error!r}).") from error
+    if digest_of(state) != receipt.after:
+        raise VerificationError("the run is not in the state that the receipt led to.")
+    for name, fit in fits.items():
+        if not fit:
+            raise VerificationError(f"the {name} were swapped: the receipt is about others.")
+    for name, sha256 in named.items():
+        _check_file(name, sha256, read)
+    return len(named)
+
+
+def _check_file(name: Any, sha256: Any, read: Callable[[str], bytes]) -> None:
+    if not isinstance(name, str) or not _FILE.fullmatch(name):
+        raise VerificationError(f"not a file of weights ({str(name)[:80]!r}).")
+    if hashlib.sha256(read(name)).hexdigest() != sha256:
+        raise VerificationError(f"the weights were swapped: {name} is not what it was.")
