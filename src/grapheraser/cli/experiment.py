@@ -96,7 +96,9 @@ def run(
         int, typer.Option(help="The same where a request trains all, or much, afresh.")
     ] = 100,
     workers: Annotated[int, typer.Option(help="Worker processes; 0 runs in this process.")] = 2,
-    timed_workers: Annotated[int, typer.Option(help="Timed cells to run at once.")] = 1,
+    timed_workers: Annotated[
+        int, typer.Option(help="Timed cells to run at once; 0 leaves them.")
+    ] = 1,
     minutes: Annotated[
         float | None, typer.Option(help="Begin no cell after this time; run it again to resume.")
     ] = None,

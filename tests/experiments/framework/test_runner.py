@@ -143,6 +143,14 @@ def test_no_cell_begins_when_time_is_up_and_the_next_run_goes_on(tmp_path: Path)
     assert (rest.computed, rest.left) == (3, 0)
 
 
+def test_timed_cells_can_be_left_for_another_machine(tmp_path: Path) -> None:
+    where, when = (Cell.of(kind, dataset="demo", seed=0) for kind in ("where", "when"))
+    first = run_cells([where, when], tmp_path, workers=0, timed_workers=0)
+    assert (first.computed, first.left) == (1, 1)
+    rest = run_cells([where, when], tmp_path, workers=0)
+    assert (rest.computed, rest.left) == (1, 0)
+
+
 def test_what_another_run_has_finished_meanwhile_is_not_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,17 @@ def test_a_setting_that_changes_a_verdict_is_named_in_the_claim() -> None:
     assert "gat with no dropout: does not hold instead of holds" in told.choice
 
 
+def test_noise_decides_no_verdict() -> None:
+    wild = mean_of([0.2, 0.9, 0.5], 500)
+    assert wild is not None
+    figures = {}
+    for d in ("cora", "citeseer"):
+        for way, random in ((sensitivity.PRESET, fig(0.42)), ("no dropout", wild)):
+            figures[d, "gat", way, "random"] = random
+            figures[d, "gat", way, "blpa"] = fig(0.75)
+    assert sensitivity.changed_verdicts(figures, "learned") == []
+
+
 @pytest.mark.parametrize(
     ("model", "gap", "advised"),
     [("gcn", 0.01, "random"), ("gcn", 0.2, "blpa"), ("sage", 0.2, "bekm")],

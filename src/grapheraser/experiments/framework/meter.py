@@ -19,6 +19,7 @@ _KINDS = {
     "partition": 0.2,
     "communities": 0.2,
     "insertion": 5,
+    "links": 20,
     "requests": 10,
     "pyg-scratch": 10,
     "attack": 40,

@@ -157,7 +157,9 @@ def by_reading(claims: dict[str, list[Claim]]) -> list[Claim]:
     known = {name: some[0] for name, some in claims.items() if some}
     if not known:
         return []
-    readings = tuple(Reading(name, c.verdict, c.judgement) for name, c in known.items())
+    readings = tuple(
+        Reading(name, c.verdict, f"{c.judgement} {c.evidence}") for name, c in known.items()
+    )
     first, verdicts = next(iter(known.values())), {claim.verdict for claim in known.values()}
     if len(known) == 1:
         return [first]
@@ -169,7 +171,7 @@ def by_reading(claims: dict[str, list[Claim]]) -> list[Claim]:
         replace(
             first,
             verdict=(verdict := PARTLY if decides else FAILS),
-            judgement=f"{verdict.capitalize()}. {told.capitalize()}.",
+            judgement=f"{verdict.capitalize()}. {told[0].upper()}{told[1:]}.",
             readings=readings,
             choice="The reading decides." if decides else "",
         )

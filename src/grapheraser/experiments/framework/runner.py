@@ -69,8 +69,8 @@ def run_cells(
         cells: equal ones count once.
         out: results are kept in its folder ``cells``.
         workers: how many processes at once; 0 stays in this one.
-        timed_workers: how many timed cells at once. More than one share caches and memory, which
-            the results record.
+        timed_workers: how many timed cells at once; 0 leaves them for another time. More than one
+            share caches and memory, which the results record.
         device: where shards are trained; timed cells stay on the processor. It is no part of a
             cell's address: like the processor, it is recorded with the result.
         minutes: after which no further cell begins; None for no limit.
@@ -95,6 +95,8 @@ def run_cells(
     deadline = None if minutes is None else started + 60 * minutes
     with meter(missing, say) as tick:
         for timed in (False, True):
+            if timed and timed_workers < 1:
+                break
             batch = sorted((c for c in missing if c.timed == timed), key=order)
             at_once = min(workers, timed_workers) if timed else workers
             begun = _to_begin(batch, folder, deadline, outcome.results)
@@ -109,7 +111,7 @@ def run_cells(
                 tick(cell)
     outcome.left = sum(c not in outcome.results and c not in outcome.failures for c in missing)
     if outcome.left:
-        say(f"time is up: {outcome.left} cells are left. Run the same command to go on.")
+        say(f"{outcome.left} cells are left. Run the same command to go on.")
     outcome.seconds = time.perf_counter() - started
     return outcome
 

@@ -119,7 +119,7 @@ def run_study(
         out: the folder; results that are there already are used.
         given: whether the user named the data sets; else each experiment has its own.
         workers: processes at once; 0 stays in this one.
-        timed_workers: the same for timed cells, which come last.
+        timed_workers: the same for timed cells, which come last; 0 leaves them out.
         device: where shards are trained, but for what is timed.
         minutes: after which no further cell begins; None for no limit.
         compute: whether to run what is missing; else report on what is there.

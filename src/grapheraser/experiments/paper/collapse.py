@@ -218,9 +218,9 @@ def _opening(options: Options, found: dict[Key, Standing]) -> list[str]:
         '"a pretrained GNN", trained, as in the paper\'s code, on the labels of the same training '
         "nodes. Its clusters are then classes: a shard holds nodes of one or two labels, its model "
         "answers everybody with those, and an average or a vote over such shards gives nearly "
-        "every test node the most frequent label. The F1 is that of the most frequent class, "
-        f"whatever else is varied. Collapsed with BEKM: {told('bekm')}. With the label-free "
-        f"embedding ({FREE}): {told(FREE)}.",
+        "every test node the most frequent label. Where that happens, F1 is that of the most "
+        f"frequent class, whatever else is varied. Collapsed with BEKM: {told('bekm')}. With the "
+        f"label-free embedding ({FREE}): {told(FREE)}.",
         "Collapsed cells are marked with † and left out of every verdict. Sentences about BEKM are "
         "judged under both readings. The paper's own figures for BEKM do not collapse, and its "
         "released code explains why: as shipped it mixes up row numbers and node ids, so that its "

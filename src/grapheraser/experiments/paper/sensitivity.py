@@ -20,7 +20,7 @@ from grapheraser.experiments.framework.experiment import (
 from grapheraser.experiments.framework.means import Mean, entry, run_rows, tidy_rows
 from grapheraser.experiments.framework.options import FREE, Options
 from grapheraser.experiments.framework.resolve import shown
-from grapheraser.experiments.framework.rules import Claim
+from grapheraser.experiments.framework.rules import OPEN, Claim
 from grapheraser.experiments.framework.shared_cells import (
     SCRATCH,
     every_cell,
@@ -159,7 +159,10 @@ Change = tuple[str, str, str, str, str]
 
 
 def changed_verdicts(found: Mapping[Key, Mean], label: str) -> list[Change]:
-    """Sentences that are judged differently where one setting of one model is another."""
+    """Sentences that are judged differently where one setting of one model is another.
+
+    A verdict that can't be told on either side is no other verdict.
+    """
     changes = []
     for model, name in VARIATIONS:
         if name == PRESET:
@@ -168,7 +171,7 @@ def changed_verdicts(found: Mapping[Key, Mean], label: str) -> list[Change]:
         changes += [
             (key, model, name, before[key], after[key])
             for key in before
-            if key in after and before[key] != after[key]
+            if key in after and before[key] != after[key] and OPEN not in (before[key], after[key])
         ]
     return changes
 

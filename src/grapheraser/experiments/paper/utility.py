@@ -22,6 +22,7 @@ from grapheraser.experiments.framework.shared_cells import (
 )
 from grapheraser.experiments.paper import published as paper
 from grapheraser.experiments.paper import utility_rules as rules
+from grapheraser.experiments.paper.lbaggr_rules import LBAGGR
 from grapheraser.reports.tables import Entry, Table
 
 Key = tuple[str, str, str, str]
@@ -187,7 +188,7 @@ def _about_lbaggr(options: Options, found: dict[Key, Mean]) -> list[Claim]:
 
     return [
         claim
-        for one in rules.LBAGGR
+        for one in LBAGGR
         for claim in by_reading({name: judged(one, labels) for name, labels in readings.items()})
     ]
 
