@@ -56,7 +56,10 @@ def test_every_verb_explains_itself() -> None:
         (("fit", "no-such-graph", "--out", "NEW"), "UnknownDatasetError"),
         (("partition", "demo", "--draw", "picture.docx"), "ParameterError"),
         (("fit", "demo", "--out", "NEW", "--shards", "0"), "ParameterError"),
-        (("fit", "demo", "--out", "NEW", "--shards", "2161"), "ParameterError"),
+        (
+            ("fit", "demo", "--out", "NEW", "--partition", "random", "--shards", "2161"),
+            "ParameterError",
+        ),
         (("fit", "demo", "--out", "NEW", "--model", "resnet"), "ParameterError"),
         (("fit", "demo", "--out", "NEW", "--partition", "scissors"), "ParameterError"),
         (("fit", "demo", "--out", "NEW", "--aggregation", "dice"), "ParameterError"),

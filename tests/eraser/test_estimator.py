@@ -214,8 +214,10 @@ def test_asking_for_nobody_and_for_strangers(eraser: ge.GraphEraser) -> None:
     assert eraser.predict([]).shape == (0,)
     with pytest.raises(UnknownNodeError, match="node 999"):
         eraser.predict([999])
-    with pytest.raises(ParameterError, match="integers"):
+    with pytest.raises(UnknownNodeError, match="node 'a'"):
         eraser.predict(["a"])
+    with pytest.raises(ParameterError, match="integers"):
+        eraser.predict([0.5])
     with pytest.raises(GraphError, match="no nodes to score"):
         eraser.score([])
 

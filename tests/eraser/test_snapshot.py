@@ -123,7 +123,7 @@ def test_scikit_learn_can_tell_whether_it_is_fitted(small: ge.Graph) -> None:
     [
         ({"num_shards": "4"}, "'num_shards' of GraphEraser must be an int"),
         ({"num_shards": None}, "'num_shards' of GraphEraser must be an int"),
-        ({"epochs": 2.5}, "'epochs' of GraphEraser must be an int"),
+        ({"epochs": 2.5}, "'epochs' of GraphEraser must be a positive int"),
         ({"aggregation": MeanAggregator}, "a name or an Aggregator"),
     ],
     ids=repr,

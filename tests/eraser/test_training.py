@@ -13,7 +13,7 @@ import torch
 import grapheraser as ge
 from grapheraser.errors import GraphEraserError, GraphError, ParameterError, TrainingError
 from tests.strategies import TwoHops, small_graph
-from tests.training.test_training import own_loss, own_optimizer
+from tests.training.test_training import own_loss, own_optimizer, without_addresses
 
 
 def fitted(graph: ge.Graph, training: ge.Training | None = None, **changes: Any) -> ge.GraphEraser:
@@ -55,7 +55,7 @@ def test_the_same_training_said_in_other_words_is_the_same_run(small: ge.Graph) 
         ge.Training(hidden=3),
         ge.Training(epochs=6),
     ],
-    ids=repr,
+    ids=without_addresses,
 )
 def test_every_value_changes_what_is_learned_and_survives_a_folder(
     tmp_path: Path, small: ge.Graph, training: ge.Training

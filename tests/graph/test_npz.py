@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,14 @@ def test_malformed_nodes_and_classes_are_errors(tmp_path: Path, case: str) -> No
 def test_a_key_that_is_not_known_is_warned_about(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"keys \['node_year'\] are not used"):
         ge.Graph.from_npz(write(tmp_path, node_year=np.arange(3)))
+
+
+def test_names_of_classes_may_be_an_array_of_strings_and_a_source_is_for_people(
+    tmp_path: Path,
+) -> None:
+    classes = np.array([f"class {c}" for c in range(2)])
+    path = write(tmp_path, class_names=classes, source=np.array("somewhere"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graph = ge.Graph.from_npz(path)
+    assert graph.class_names == ("class 0", "class 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -117,6 +118,11 @@ def test_an_option_of_ones_own_model_is_given_once_or_alike() -> None:
         configure(own, ge.Training(optimizer=own_optimizer), None, named=False)
 
 
+def without_addresses(value: object) -> str:
+    """The same in every process that collects tests."""
+    return re.sub(" at 0x[0-9a-f]+", "", repr(value))
+
+
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
@@ -142,7 +148,7 @@ def test_an_option_of_ones_own_model_is_given_once_or_alike() -> None:
         ({"optimizer": own_optimizer, "learning_rate": 0.1}, "'learning_rate' .* has no part"),
         ({"loss": own_loss, "class_weights": "balanced"}, "'class_weights' .* has no part"),
     ],
-    ids=repr,
+    ids=without_addresses,
 )
 def test_bad_values_are_told_by_name(changes: dict[str, Any], match: str) -> None:
     with pytest.raises(ParameterError, match=match):

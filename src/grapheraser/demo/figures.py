@@ -34,7 +34,9 @@ def draw_forgotten(result: DemoResult) -> Any:
         zorder=4,
         label="forgotten nodes",
     )
-    pairs = result.forgotten_edges[training.contains(result.forgotten_edges).reshape(-1, 2).all(1)]
+    pairs = result.forgotten_edges[
+        training.contains(result.forgotten_edges.ravel()).reshape(-1, 2).all(1)
+    ]
     for number, pair in enumerate(pairs):
         axes.plot(
             *places[training.positions(pair)].T,

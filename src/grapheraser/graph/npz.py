@@ -11,8 +11,10 @@ and where the graph has them
     names names_indptr                 the names of the nodes, in UTF-8 one after the other
     role                               1 train, 2 test, 3 validation, 0 context
     num_classes
-    class_names class_names_indptr
+    class_names class_names_indptr     likewise; or an array of strings
     edge_weight edge_attr directed
+    train_idx val_idx test_idx         a published split, see `load_dataset`
+    source                             where the data are from, for people to read
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ _SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
 _NEEDED = ("edge_index", "y")
 _CARRIED = ("edge_weight", "edge_attr")
 _TEXTS = ("names", "class_names")
+_FOR_OTHERS = ("train_idx", "val_idx", "test_idx", "source")
 _OPTIONAL = (*_CARRIED, "directed", "ids", "role", "num_classes")
 _ROLES = {"train": TRAIN, "test": TEST, "validation": VALIDATION}
 
@@ -66,7 +69,7 @@ def _arrays(path: Path) -> Arrays:
                 raise GraphError(f"{path}: keys {missing} are missing (found {z.files}).")
             texts = [key for name in _TEXTS for key in (name, f"{name}_indptr")]
             known = (*features, *_NEEDED, *_OPTIONAL, *texts)
-            unused = [key for key in z.files if key not in known]
+            unused = [key for key in z.files if key not in (*known, *_FOR_OTHERS)]
             if unused:
                 warnings.warn(f"{path}: keys {unused} are not used.", stacklevel=5)
             return {key: z[key] for key in known if key in z.files}
@@ -106,7 +109,9 @@ def _of_classes(arrays: Arrays) -> dict[str, Any]:
 
 
 def _texts(arrays: Arrays, key: str) -> Names:
-    """Strings that are kept as bytes and where each begins."""
+    """Strings, or those that are kept as bytes and where each begins."""
+    if arrays[key].dtype.kind == "U" and arrays[key].ndim == 1:
+        return arrays[key].astype(object)
     content, pointers = arrays[key], arrays.get(f"{key}_indptr", np.zeros(0, dtype=np.int64))
     sound = content.dtype == np.uint8 and pointers.dtype.kind in "iu" and pointers.ndim == 1
     if not sound or not len(pointers) or pointers[0] != 0 or pointers[-1] != len(content):

@@ -96,8 +96,8 @@ class Forgotten:
                 entry = json.loads(line)
                 if not isinstance(entry, dict) or not entry.keys() <= set(_KEYS):
                     raise ValueError(f"the keys are {', '.join(_KEYS)}")
-                nodes.update(Nodes(list(entry.get("nodes", ()))).ids)
-                labels.update(Nodes(list(entry.get("labels", ()))).ids)
+                nodes.update(_listed(entry, "nodes"))
+                labels.update(_listed(entry, "labels"))
                 edges += Edges(entry.get("edges", ())).pairs
                 for node, row in entry.get("rows", {}).items():
                     rows[Nodes(int(node)).ids[0]] = _row(row)
@@ -120,6 +120,14 @@ class Forgotten:
         parts = {"nodes": nodes, "edges": sorted(self.edges), "rows": rows}
         parts |= {"labels": sorted(self.labels)}
         return "".join(json.dumps({key: part}) + "\n" for key, part in parts.items() if part)
+
+
+def _listed(entry: Mapping[str, Any], key: str) -> tuple[int, ...]:
+    """Ids and names of a list in a line."""
+    given = entry.get(key, [])
+    if not isinstance(given, list):
+        raise ValueError(f"'{key}' must be a list")
+    return Nodes(given).ids
 
 
 def _ordered(pairs: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]]:
