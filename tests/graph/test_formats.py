@@ -31,7 +31,10 @@ def test_compact_files_and_tables_are_told_apart(tmp_path: Path) -> None:
 def test_a_saved_data_is_read_without_running_it(tmp_path: Path) -> None:
     data = small_graph().to_pyg()
     torch.save(data, tmp_path / "data.pt")
+    allowed = torch.serialization.get_safe_globals()
+    assert Data in allowed
     assert ge.Graph.from_file(tmp_path / "data.pt", num_classes=3) == small_graph()
+    assert torch.serialization.get_safe_globals() == allowed  # PyG relies on its own
     torch.save({"x": 1}, tmp_path / "other.pt")
     with pytest.raises(GraphError, match=r"not a PyG Data \(found dict\)"):
         ge.Graph.from_file(tmp_path / "other.pt")

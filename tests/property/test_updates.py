@@ -65,7 +65,8 @@ def check_a_sequence(
         if eraser._settings.training.model.closed_form:
             continue
         assert receipt.retrained == plan.retrain
-        assert receipt.request == plan.digest
+        assert receipt.counts == {kind: plan.counts[kind] for kind in receipt.counts}
+        assert receipt.requests == len(receipt.parts)
         for shard, weights in eraser.shards_.items():
             assert (weights is before.get(shard)) == (shard not in receipt.retrained)
     assert eraser.verify().identical

@@ -320,7 +320,7 @@ def _facts(path: Path, eraser: GraphEraser | LinkEraser) -> dict[str, Any]:
     f1, tested = None, graph.labelled_test_nodes
     if isinstance(eraser, GraphEraser) and len(tested):
         f1 = eraser.score(tested)
-    forgot = [receipt for receipt in receipts if receipt.action == "unlearn"]
+    forgot = [found for receipt in receipts if any((found := receipt.forgotten).values())]
     return {
         "folder": str(path),
         "graph": graph.name,
@@ -339,7 +339,7 @@ def _facts(path: Path, eraser: GraphEraser | LinkEraser) -> dict[str, Any]:
         "test_f1": f1,
         "requests": len(forgot),
         "forgotten": {
-            kind: sum(receipt.counts.get(kind, 0) for receipt in forgot)
+            kind: sum(found[kind] for found in forgot)
             for kind in ("nodes", "edges", "features", "labels")
         },
         "statement": receipts[-1].statement if receipts else None,

@@ -36,7 +36,7 @@ CLOSED_FORM = "closed-form"
 # Nodes and average degree of the generated graphs.
 SIZES = ((10_000, 20), (100_000, 10), (100_000, 20), (1_000_000, 20))
 _FEATURES, _CLASSES, _NODES_PER_SHARD = 100, 10, 1000
-_PARTS = ("planning", "graph", "training", "aggregation", "digests")
+_PARTS = ("planning", "graph", "training", "aggregation", "receipt")
 _PYG_EPOCHS = {"physics": 1, "cs": 4}
 
 

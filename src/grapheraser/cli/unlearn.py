@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from grapheraser.receipts import Receipt
 
 NAME = "unlearn"
-_NEW = {
-    "added_nodes": "nodes",
-    "added_edges": "edges",
-    "set_features": "features",
-    "set_labels": "labels",
-}
 
 
 def run(
@@ -149,8 +143,8 @@ def _by_name(form: Any) -> Any:
 
 def _print_done(receipt: Receipt) -> None:
     """What was forgotten, added and set."""
-    new = {name: receipt.counts.get(key, 0) for key, name in _NEW.items()}
-    gone = {name: receipt.counts[name] - count for name, count in new.items()}
+    gone = receipt.forgotten
+    new = {name: receipt.counts[name] - count for name, count in gone.items()}
     details = receipt.details
     outside = f", {details.untrained} of them in no shard" if details.untrained else ""
     if details.context:

@@ -135,8 +135,11 @@ def _read_data(source: Path) -> Any:
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import GlobalStorage
 
+    # torch forgets these again when it is done, and PyG needs those that it allowed itself.
+    allowed = torch.serialization.get_safe_globals()
+    needed = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
     try:
-        with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
+        with torch.serialization.safe_globals([kind for kind in needed if kind not in allowed]):
             found = torch.load(source, weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
         raise GraphError(

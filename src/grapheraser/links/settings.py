@@ -25,6 +25,8 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "both": (CLOSED_FORM, SHARDS),
 }
 DEFAULT_SAMPLE = 1000
+# Beyond any use; more would keep a request busy for years.
+_MOST_EPOCHS = 1_000_000
 # Arguments about shards, which closed-form members have no use for, with their defaults.
 OF_SHARDS: dict[str, Any] = {
     "model": "gcn",
@@ -64,7 +66,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
     else:
         _refuse_shards(arguments)
         model = ModelSpec(CLOSED_FORM)
-    training = TrainingConfig(model, whole("epochs", owner, arguments["epochs"]))
+    training = TrainingConfig(model, whole("epochs", owner, arguments["epochs"], 1, _MOST_EPOCHS))
     return Settings(
         training=training,
         partitioner=resolve_partitioner(arguments["partition"]),

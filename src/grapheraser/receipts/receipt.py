@@ -83,6 +83,15 @@ class Details:
         }
 
 
+# What counts of an update speak of: all of a kind, and those that were added or set.
+COMING = {
+    "nodes": "added_nodes",
+    "edges": "added_edges",
+    "features": "set_features",
+    "labels": "set_labels",
+}
+
+
 @dataclass(frozen=True)
 class Receipt:
     """One change of a fitted run.
@@ -135,6 +144,12 @@ class Receipt:
     def statement(self) -> str:
         """``exact`` or ``exact given partition``."""
         return str(self.exactness["statement"])
+
+    @property
+    def forgotten(self) -> dict[str, int]:
+        """How many nodes, edges, feature rows and labels went; `counts` has what came with them."""
+        counts = self.counts
+        return {kind: counts.get(kind, 0) - counts.get(new, 0) for kind, new in COMING.items()}
 
     @property
     def is_signed(self) -> bool:

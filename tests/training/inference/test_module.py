@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.aggregation import LearnedAggregator
+from grapheraser.errors import GraphEraserError
 from grapheraser.graph import Request
 from grapheraser.training import ShardTask, ShardWeights, TrainingConfig, reference
 from grapheraser.training.inference.module import module_posteriors
@@ -174,14 +175,14 @@ def test_what_a_module_raises_on_the_whole_graph_is_raised(graph: ge.Graph) -> N
         module_posteriors(model, weights, graph, SOME)
 
 
-def test_weights_that_are_no_numbers_give_none(graph: ge.Graph) -> None:
+def test_weights_that_are_no_numbers_are_an_error(graph: ge.Graph) -> None:
     model = ge.CustomModel(sage, hops=2)
     (weights,) = trained(model, graph)
     name = "second.lin_l.weight"
     broken = np.full_like(weights.tensors[name], np.nan)
     weights = ShardWeights(weights.columns, {**weights.tensors, name: broken})
-    found = module_posteriors(model, [weights], graph, SOME)
-    assert np.isnan(found).all()
+    with pytest.raises(GraphEraserError, match="not finite"):
+        module_posteriors(model, [weights], graph, SOME)
 
 
 # -- what is kept ---------------------------------------------------------------------------------
