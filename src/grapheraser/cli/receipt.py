@@ -115,7 +115,8 @@ def _verified(
 
 def _words(part: Part) -> str:
     verb, noun = next(iter(part.about.items()))
-    return f"{verb} {noun} {'-'.join(part.about.get('ids', ()))}".strip()
+    ends = part.about.get("names") or part.about.get("ids", ())
+    return f"{verb} {noun} {'-'.join(ends)}".strip()
 
 
 def _write_page(part: Part, out: Path | None, *, as_json: bool) -> None:
