@@ -133,17 +133,18 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
         receipt = receipt.signed_by(signer, signer.id)
     ends = now.ends.then(receipt, signer)
     opened = _Opened(receipt, request, now.ends, ends, now.seals.register, seals.register)
-    timings = {**work.timings, "receipt": time.perf_counter() - sealing}
-    timings["total"] = time.perf_counter() - work.started
     details = Details(
         shards=tuple(_shard_record(now, after, shard) for shard in sorted(work.shards)),
         relearned=_relearned(now.state, after),
         context=work.context,
         untrained=work.untrained,
-        timings={name: round(seconds, 6) for name, seconds in timings.items()},
         skipped=tuple(work.skipped),
         notes=tuple(_single_rows(settings, after, work.shards)),
     )
+    done = time.perf_counter()  # all of it is part of the request
+    timings = {**work.timings, "receipt": done - sealing, "total": done - work.started}
+    rounded = {name: round(seconds, 6) for name, seconds in timings.items()}
+    details = replace(details, timings=rounded)
     receipts = Receipts.of(now.receipts).then(replace(receipt, details=details, _open=opened))
     return replace(now, state=after, receipts=receipts, ends=ends, seals=seals, document=described)
 
