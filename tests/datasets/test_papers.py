@@ -56,7 +56,7 @@ def portrait(graph: ge.Graph) -> Portrait:
     top = np.sort(degrees)[::-1]
     head = len(top) // 50
     y = dict(zip(graph.ids.tolist(), graph.y.tolist(), strict=True))
-    bag = sp.csr_array(graph.x.astype(bool), dtype=np.float64)
+    bag = graph.x.astype(bool).astype(np.float64)
     length = np.asarray(bag.sum(axis=1)).ravel()
     unit = sp.diags_array(1 / np.sqrt(np.maximum(length, 1))) @ bag
     rng = np.random.default_rng(0)
