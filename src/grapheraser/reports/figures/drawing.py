@@ -7,7 +7,7 @@ their size there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -80,14 +80,18 @@ class Drawing:
         return f"{opening}{_quoted(self.about)}>\n{self.content}\n</svg>"
 
 
-def beside(drawings: Sequence[Drawing], gap: float = 36.0) -> Drawing:
-    """Several drawings in one, from left to right."""
-    width = sum(drawing.width for drawing in drawings) + gap * (len(drawings) - 1)
-    height = max(drawing.height for drawing in drawings)
-    whole = Drawing(height, " ".join(drawing.about for drawing in drawings), ceil(width))
+def beside(drawings: Mapping[str, Drawing], gap: float = 36.0) -> Drawing:
+    """Several drawings in one, from left to right, each under its title."""
+    title = 30.0
+    width = sum(drawing.width for drawing in drawings.values()) + gap * (len(drawings) - 1)
+    height = title + max(drawing.height for drawing in drawings.values())
+    about = " ".join(f"{words}: {drawing.about}" for words, drawing in drawings.items())
+    whole = Drawing(height, about, ceil(width))
     at = 0.0
-    for drawing in drawings:
-        whole.shapes += [f'<g transform="translate({at:g} 0)">', *drawing.shapes, "</g>"]
+    for words, drawing in drawings.items():
+        whole.text(at, 14, words, "strong")
+        place = f"translate({at:g} {title:g})"
+        whole.shapes += [f'<g transform="{place}">', *drawing.shapes, "</g>"]
         at += drawing.width + gap
     return whole
 
