@@ -29,7 +29,18 @@ def test_every_node_of_the_shard_is_drawn_and_the_forgotten_one_is_a_hole(
     dots = [shape for shape in drawing.shapes if shape.startswith("<circle")]
     assert len(dots) == len(result.scene.members)
     assert sum('class="hole"' in dot for dot in dots) == 1
-    assert drawing.content.count('class="edge') == len(result.scene.inside)
+
+
+def test_all_edges_of_a_shard_are_drawn_unless_they_would_hide_its_nodes(
+    result: DemoResult,
+) -> None:
+    scene = result.scene
+    own = [pair for pair in scene.inside.tolist() if scene.node in pair]
+    assert 0 < len(own) < len(scene.inside) < 40
+    assert draw_shard(scene).content.count('class="edge') == len(scene.inside)
+    many = replace(scene, inside=np.tile(scene.inside, (4, 1)))
+    assert draw_shard(many).content.count('class="edge') == 4 * len(own)
+    assert draw_shard(many).content.count('class="edge gone"') == 4 * len(own)
 
 
 def test_the_forgotten_node_and_its_edges_are_gone_afterwards(result: DemoResult) -> None:

@@ -14,6 +14,7 @@ from grapheraser.reports.wording import plural
 Places = dict[int, tuple[float, float]]
 
 _GOLDEN = pi * (3 - sqrt(5))  # the angle between two seeds of a sunflower
+_FEW_EDGES = 40  # more of them would hide the nodes
 _HEIGHT, _NEAR, _FAR = 320.0, 82.0, 142.0
 
 
@@ -45,7 +46,7 @@ def draw_shards(scene: Scene, sizes: NDArray[np.int64]) -> Drawing:
 
 
 def draw_shard(scene: Scene) -> Drawing:
-    """The nodes of the lit shard as a disc, and the edges that its model learned from."""
+    """The nodes of the lit shard as a disc, and its edges; if many, those of the node alone."""
     about = (
         f"Shard {scene.shard} with {plural(len(scene.members), 'node')} and "
         f"{plural(len(scene.inside), 'edge')} between them; node {scene.node} is crossed out."
@@ -54,7 +55,8 @@ def draw_shard(scene: Scene) -> Drawing:
     places = _disc(scene.members.tolist(), WIDTH / 2, 125.0, 116.0)
     for u, v in scene.inside.tolist():
         gone = scene.node in (u, v)
-        drawing.line(*places[u], *places[v], "edge gone" if gone else "edge lit")
+        if gone or len(scene.inside) <= _FEW_EDGES:
+            drawing.line(*places[u], *places[v], "edge gone" if gone else "edge lit")
     radius = min(5.0, 80.0 / sqrt(len(places)))
     for node, (x, y) in places.items():
         if node != scene.node:
