@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grapheraser.cli.fit_links import fit_links
-from grapheraser.cli.options import ContextOption, SplitOption, SplitSeedOption
+from grapheraser.cli.options import ContextOption, ExecutorOption, SplitOption, SplitSeedOption
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.cli.own import own_function, own_model
 from grapheraser.errors import ParameterError
@@ -93,7 +93,7 @@ def run(
     split_seed: SplitSeedOption = 0,
     context: ContextOption = "unlabelled",
     device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",
-    executor: Annotated[str, typer.Option(help="local or process.")] = "local",
+    executor: ExecutorOption = "local",
     engine: Annotated[str, typer.Option(help="auto, pyg, cpu or cuda.")] = "auto",
     gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, from 0 to 1.")] = 0.0,
     delta: Annotated[int | None, typer.Option(help="Shard capacity, instead of gamma.")] = None,

@@ -58,7 +58,7 @@ class GraphEraser(Eraser[Snapshot]):
         epochs: of every shard's training; None: 100, or what ``training`` says.
         seed: every random number follows from it.
         device: a torch device.
-        executor: local, process, or an `Executor`.
+        executor: local, process, ray, or an `Executor`.
         gamma: slack of the shards' capacity, 0 (strictly balanced) to 1 (none).
         delta: the capacity itself, instead of ``gamma``.
         sample: the training nodes that an aggregation learns from, where it learns: a share in

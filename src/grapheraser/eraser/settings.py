@@ -136,7 +136,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         partitioner=None if partition == AUTO else resolve_partitioner(partition),
         aggregator=_aggregator(model, arguments),
         engine=engine,
-        executor=resolve_executor(arguments["executor"]),
+        executor=resolve_executor(arguments["executor"], device),
         seed=int(arguments["seed"]),
         device=device,
         halo=flag("halo", "GraphEraser", arguments["halo"]),
