@@ -289,7 +289,8 @@ def test_no_more_tasks_are_made_than_there_is_room_for(
             made += 1
             yield -task
 
-    finished, most = {}, 0
+    finished: dict[int, Any] = {}
+    most = 0
     for place, outcome in executor.stream(abs, tasks()):
         most = max(most, made - len(finished))
         finished[place] = outcome
@@ -329,7 +330,9 @@ def test_only_an_interrupt_cancels_and_only_what_has_not_finished(
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_bits_of_one_process(cluster: Any, small: ge.Graph) -> None:
+def test_a_cluster_gives_the_bits_of_one_process(
+    cluster: Any, small: ge.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
     erasers = [
@@ -345,6 +348,12 @@ def test_a_cluster_gives_the_bits_of_one_process(cluster: Any, small: ge.Graph) 
     assert receipts[0].retrained == receipts[1].retrained
     assert bits(erasers[0]) == bits(erasers[1])
     assert erasers[1].verify().identical
+    monkeypatch.setattr("grapheraser.eraser.scoring.BLOCK", 7)
+    found = []
+    for eraser in erasers:
+        eraser.predict_to(tmp_path / "scores.csv", posteriors=True)
+        found.append((tmp_path / "scores.csv").read_bytes())
+    assert found[0] == found[1]
     assert ray.is_initialized(), "what somebody else has started stays"
 
 
