@@ -60,7 +60,7 @@ COUNTED: list[int] = []
 
 @pytest.mark.parametrize("model", ["gcn", "closed-form", TwoHops])
 def test_the_rows_are_those_of_predict_proba(model: Any, small: ge.Graph, tmp_path: Path) -> None:
-    shards = {} if model == "closed-form" else {"num_shards": 3, "epochs": 2}
+    shards: Any = {} if model == "closed-form" else {"num_shards": 3, "epochs": 2}
     eraser = ge.GraphEraser(model, **shards).fit(small)
     done = eraser.predict_to(tmp_path / "s.npz", posteriors=True)
     assert (done.rows, done.blocks, done.kept) == (40, 6, 0)
