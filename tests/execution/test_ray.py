@@ -155,6 +155,7 @@ def test_a_cluster_that_is_not_there_is_refused(
         (RayExecutor(num_cpus=float("nan")), "'num_cpus' of RayExecutor"),
         (RayExecutor(max_retries=-2), "'max_retries' of RayExecutor"),
         (RayExecutor(workers=0), "'workers' of RayExecutor"),
+        (RayExecutor(options={"num_gpus": 2}), "'options' of RayExecutor has 'num_gpus'"),
     ],
 )
 def test_what_tasks_reserve_is_checked(bad: RayExecutor, message: str) -> None:

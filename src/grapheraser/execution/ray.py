@@ -155,6 +155,12 @@ class RayExecutor(StreamingExecutor):
         whole("max_retries", _OWNER, self.max_retries, -1)
         if self.workers is not None:
             whole("workers", _OWNER, self.workers, 1)
+        for name in ("num_cpus", "num_gpus", "max_retries"):
+            if name in self.options:
+                raise ParameterError(
+                    f"'options' of {_OWNER} has '{name}', which is an argument of its own.",
+                    hint=f"{_OWNER}({name}={self.options[name]!r}).",
+                )
 
     @property
     def _target(self) -> str:
