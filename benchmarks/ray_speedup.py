@@ -75,6 +75,7 @@ def on_ray(
 ) -> tuple[float, list[Done]]:
     import ray
 
+    os.environ.setdefault("RAY_worker_niceness", "0")  # as the processes that they are compared to
     ray.init(
         "local",
         num_cpus=workers,

@@ -62,11 +62,16 @@ def crashes(folder: Path, value: int) -> int:
 
 
 def noted(folder: Path, value: int) -> Any:
-    """A result that is too large to travel with a reply; notes each time that it was computed."""
+    """A result that is too large to travel with a reply; notes each time that it was computed.
+
+    The first of each node is there at once, the others when they are told to go on.
+    """
     import numpy as np
 
     (folder / f"begun-{node_id()}-{secrets.token_hex(4)}").touch()
     both_begun(folder)
+    while value >= 2 and not (folder / "go").exists():
+        time.sleep(0.02)
     result = np.full(50_000, value)
     (folder / f"done-{value}-{secrets.token_hex(4)}").touch()
     return result
@@ -80,7 +85,7 @@ def node_id() -> str:
 
 def both_begun(folder: Path) -> None:
     """Wait until tasks run on two nodes."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while len({note.name.split("-")[1] for note in folder.glob("begun-*")}) < 2:
         assert time.monotonic() < deadline, "only one node works"
         time.sleep(0.05)
@@ -117,6 +122,7 @@ def ray_settings() -> Iterator[None]:
         patch.delenv("RAY_AUTH_MODE")
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")  # or a busy machine leaves them no time
         patch.delenv("RAY_ADDRESS", raising=False)
         yield
 
@@ -237,7 +243,7 @@ def killing(cluster: Any, folder: Path) -> Iterator[None]:
 
     threading.Thread(target=kill_once_it_works, daemon=True).start()
     yield
-    assert killed.wait(timeout=30)
+    assert killed.wait(timeout=60)
     cluster.add_node(**OTHER)
 
 
@@ -388,6 +394,9 @@ def test_results_that_are_lost_with_a_node_are_computed_again(cluster: Any, tmp_
     finished: dict[int, Any] = {}
     for place, outcome in RayExecutor().stream(partial(noted, tmp_path), range(4)):
         if not finished:
+            while len(list(tmp_path.glob("begun-*"))) < 4:
+                time.sleep(0.02)
+            (tmp_path / "go").touch()  # one on each node, while nobody asks for results
             while len({note.name.split("-")[1] for note in tmp_path.glob("done-*")}) < 4:
                 time.sleep(0.02)
             cluster.remove_node(lost, allow_graceful=False)

@@ -204,6 +204,7 @@ def test_a_cluster_computes_what_processes_do_and_tells_what_fails(
     monkeypatch.setenv("RAY_AUTH_MODE", "")  # so that what Ray sets it to goes with the test
     monkeypatch.delenv("RAY_AUTH_MODE")
     monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # or a busy machine leaves them no time
     well, badly = (
         utility_cell(options, options.datasets[0], "gcn", 0, f"tests.experiments.own_parts:{own}")
         for own in ("in_turn", "nowhere")
