@@ -145,7 +145,7 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
     timings = {**work.timings, "receipt": done - sealing, "total": done - work.started}
     rounded = {name: round(seconds, 6) for name, seconds in timings.items()}
     details = replace(details, timings=rounded)
-    receipts = Receipts.of(now.receipts).then(replace(receipt, details=details, _open=opened))
+    receipts = Receipts.of(now.receipts).then(receipt.telling(details, opened))
     return replace(now, state=after, receipts=receipts, ends=ends, seals=seals, document=described)
 
 
@@ -224,7 +224,11 @@ def _same(old: NDArray[Any] | None, new: NDArray[Any]) -> bool:
         return True
     if old is None or (old.dtype, old.shape) != (new.dtype, new.shape):
         return False
-    return np.ascontiguousarray(old).tobytes() == np.ascontiguousarray(new).tobytes()
+    return np.array_equal(_bytes(old), _bytes(new))
+
+
+def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _single_rows(settings: Settings, after: State, shards: Sequence[int]) -> list[str]:
