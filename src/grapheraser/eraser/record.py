@@ -121,7 +121,7 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
             **settings.aggregation_names,
             "notes": [*getattr(after.aggregator, "notes", ()), *work.notes],
         },
-        configuration=digest_of(now.configuration),
+        configuration=described["configuration"],
         seed=str(settings.seed),
         engine=settings.engine.name,
         device=settings.device,

@@ -56,6 +56,8 @@ from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"
 _ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values", "names")
+# By context and role: whether a node is in a shard.
+_IN_SHARDS = {name: np.isin(np.arange(4), roles) for name, roles in SHARDED_ROLES.items()}
 # What is remembered of a graph and follows from its `context`.
 _OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
@@ -645,4 +647,4 @@ class Graph(Conversions):
         return self
 
     def _sharded_among(self, nodes: NDArray[np.int64]) -> int:
-        return int(np.isin(self.roles(nodes), SHARDED_ROLES[self.context]).sum())
+        return int(_IN_SHARDS[self.context][self.roles(nodes)].sum())

@@ -246,7 +246,8 @@ def _page_leaves(
         tops[same] = old.tops[at[same]]
         again = ~same
         if old.blocks:
-            gone = before[~np.isin(before, ids)]
+            stay = np.minimum(np.searchsorted(ids, before), len(ids) - 1)
+            gone = before[ids[stay] != before]
             blocks = _clean(old.blocks, np.concatenate([gone, ids[again]]), size)
     _raise(tops, ids, levels, np.flatnonzero(again & (levels > 0)))
     return _rooted(Leaves(leaves, levels, tops, blocks, b""), ids, size)
@@ -327,8 +328,9 @@ def _updated(tree: MerkleTree, pages: Pages, number: int, rows: Ids, digests: Di
         made = Leaves(leaves, old.levels, tops, _clean(old.blocks, ids[rows], size), b"")
         return _rooted(made, ids, size)
     leaves = np.empty((len(ids), 32), dtype=np.uint8)
-    stays = np.isin(ids, before)
-    leaves[stays] = old.leaves[np.searchsorted(before, ids[stays])]
+    at = np.minimum(np.searchsorted(before, ids), len(before) - 1)
+    stays = before[at] == ids
+    leaves[stays] = old.leaves[at[stays]]
     leaves[rows] = digests
     return _page_leaves(pages, number, leaves, (before, old))
 
