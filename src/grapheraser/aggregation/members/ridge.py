@@ -325,7 +325,8 @@ def _spread(table, places, some, nodes):  # type: ignore[no-untyped-def]
     for r in range(len(places)):
         while nodes[at] != node_at(table, places[r]):
             at += 1
-        rows[at] = some[r]
+        for u in range(some.shape[1]):
+            rows[at, u] = some[r, u]
         labels[at] = label_at(table, places[r])
     return rows, labels
 
