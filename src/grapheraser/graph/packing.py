@@ -142,7 +142,7 @@ def packed_features(x: sp.csr_array | NDArray[np.float32]) -> Block:
     return _bytes(x) if isinstance(x, np.ndarray) else packed_csr(x.indptr, x.indices, x.data)
 
 
-def packed_csr(pointers: Ids, columns: NDArray[Any], values: NDArray[np.float32]) -> Block:
+def packed_csr(pointers: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float32]) -> Block:
     """The features block of a page of sparse rows."""
     return _bytes(pointers.astype(np.int64), columns.astype(np.int32), values)
 
