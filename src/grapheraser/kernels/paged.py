@@ -33,8 +33,8 @@ from grapheraser.kernels.compiled import compiled
 
 ROOM = 256
 NOWHERE = -1
-# Neighbours of a node that are asked for ahead.
-MOST_AHEAD = 64
+# How many nodes ahead of their turn memory is asked for, and how many neighbours of each.
+_AHEAD, _MOST = 2, 64
 # Directions of an entry: from the neighbour to the node, or the other way round; 3 is both.
 INCOMING, OUTGOING = 1, 2
 
@@ -296,27 +296,26 @@ def prefetch_features(table: Table, place: int) -> None:
 
 
 @compiled(inline=True)
-def prefetch_edges(table: Table, place: int) -> None:
-    """Ask for where the neighbours of a node begin and end."""
+def prefetch_neighbours(table: Table, places: NDArray[np.int64], r: int) -> None:
+    """Ask for the ids of the neighbours of nodes that come after the one at ``places[r]``."""
+    last = len(places) - 1
+    place = places[min(r + 2 * _AHEAD, last)]
     _ask_for(table.edges[place // ROOM] + 8 * (place % ROOM))
-
-
-@compiled(inline=True)
-def prefetch_neighbours(table: Table, place: int) -> None:
-    """Ask for the ids of a node's neighbours, the first of them if they are many."""
+    place = places[min(r + _AHEAD, last)]
     first = first_edge(table, place)
-    for line in range(first, first + 8 * min(degree_at(table, place), MOST_AHEAD), 64):
+    for line in range(first, first + 8 * min(degree_at(table, place), _MOST), 64):
         _ask_for(line)
 
 
 @compiled(inline=True)
-def prefetch_around(table: Table, place: int) -> None:
-    """Ask for the labels and roles of a node's neighbours, where ids are consecutive."""
+def prefetch_around(table: Table, places: NDArray[np.int64], r: int) -> None:
+    """Ask for the labels and roles around such nodes, where ids are consecutive."""
+    prefetch_neighbours(table, places, r + _AHEAD)
+    place = places[min(r + _AHEAD, len(places) - 1)]
     first = first_edge(table, place)
-    for e in range(min(degree_at(table, place), MOST_AHEAD)):
+    for e in range(min(degree_at(table, place), _MOST)):
         node = neighbour(first, e)
-        block = min(node >> table.shift, len(table.first) - 1)
-        page = np.int64(table.first[block])
+        page = np.int64(table.first[min(node >> table.shift, len(table.first) - 1)])
         row, count = node - table.starts[page], table.counts[page]
         _ask_for(table.nodes[page] + 8 * count + 4 * row)
         _ask_for(table.nodes[page] + 12 * count + row)

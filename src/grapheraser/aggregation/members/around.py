@@ -37,8 +37,6 @@ from grapheraser.kernels.paged import (
     neighbour,
     node_at,
     prefetch_around,
-    prefetch_edges,
-    prefetch_neighbours,
 )
 from grapheraser.seeding import derive
 
@@ -153,6 +151,7 @@ def _one(table, places, num_classes, key):  # type: ignore[no-untyped-def]
     out = np.zeros((len(places), num_classes), dtype=np.int64)
     hashes, labels = places_for(NEAR)
     for r in range(len(places)):
+        prefetch_around(table, places, r)
         own = paired(key, np.uint64(node_at(table, places[r])))
         _count(table, places[r], own, hashes, labels, out[r])
     return out
@@ -163,11 +162,8 @@ def _label_steps(table, places, num_classes, most, key):  # type: ignore[no-unty
     """Counts by class; the key of the node's hashes; the largest hash that is counted."""
     out = np.zeros((len(places), num_classes + 2), dtype=np.int64)
     hashes, labels = places_for(most)
-    last = len(places) - 1
     for r in range(len(places)):
-        prefetch_edges(table, places[min(r + 6, last)])
-        prefetch_neighbours(table, places[min(r + 4, last)])
-        prefetch_around(table, places[min(r + 2, last)])
+        prefetch_around(table, places, r)
         own = paired(key, np.uint64(node_at(table, places[r])))
         count = _count(table, places[r], own, hashes, labels, out[r])
         out[r, num_classes] = np.int64(own)

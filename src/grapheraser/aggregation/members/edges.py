@@ -84,11 +84,8 @@ def _evidence(counts, pointers, near, every, owns):  # type: ignore[no-untyped-d
     nothing = np.zeros(c, dtype=np.int64)
     for r in range(len(every)):
         own = owns[r]
-        mine, around = every[r] if own >= 0 else nothing, 0
-        for k in range(c):
-            around += mine[k]
-        for k in range(c):
-            known[k] = False
+        mine = every[r] if own >= 0 else nothing
+        known[:] = False
         for e in range(pointers[r], pointers[r + 1]):
             label = near[e]
             if not known[label]:
@@ -99,7 +96,7 @@ def _evidence(counts, pointers, near, every, owns):  # type: ignore[no-untyped-d
                         pairs -= mine[k]
                     if k == own:
                         pairs -= mine[label]
-                        total -= around
+                        total -= mine.sum()
                     worth[label, k] = logarithm((pairs + _SMOOTHING) / (total + _SMOOTHING * c))
             for k in range(c):
                 out[r, k] += worth[label, k]

@@ -18,7 +18,7 @@ from grapheraser.aggregation.members.stale import Reach
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_around, places_for
-from grapheraser.kernels.paged import nodes_at, prefetch_edges, prefetch_neighbours
+from grapheraser.kernels.paged import nodes_at, prefetch_neighbours
 from grapheraser.kernels.sets import find, put, room_for_set
 
 Steps = NDArray[Any]
@@ -80,10 +80,9 @@ def _ring(
     hashes, chosen = places_for(most)
     rows = np.zeros(len(places) + 1, dtype=np.int64)
     entries = np.empty(len(places) * (most + 1), dtype=np.int32)
-    count, end, last = 0, 0, len(places) - 1
+    count, end = 0, 0
     for r in range(len(places)):
-        prefetch_edges(table, places[min(r + 4, last)])
-        prefetch_neighbours(table, places[min(r + 2, last)])
+        prefetch_neighbours(table, places, r)
         for e in range(-1, chosen_around(table, places[r], kind, key, hashes, chosen)):
             entries[end] = put(slots, found, count, places[r] if e < 0 else chosen[e])
             count = max(count, entries[end] + 1)
