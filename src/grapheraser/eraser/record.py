@@ -28,6 +28,7 @@ from grapheraser.store.keys import current_signer
 
 _COUNTED = ("nodes", "edges", "features", "labels")
 _NONCE_SIZE = 32
+_FIRST = 4096
 # What a part is called, by the names of `Removal.named` and `Edit.named`.
 _FORGET = {"nodes": "node", "edges": "edge", "features": "features", "labels": "label"}
 _CHANGE = {
@@ -224,7 +225,9 @@ def _same(old: NDArray[Any] | None, new: NDArray[Any]) -> bool:
         return True
     if old is None or (old.dtype, old.shape) != (new.dtype, new.shape):
         return False
-    return np.array_equal(_bytes(old), _bytes(new))
+    before, after = _bytes(old), _bytes(new)
+    # Where they differ, mostly the beginning does.
+    return np.array_equal(before[:_FIRST], after[:_FIRST]) and np.array_equal(before, after)
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
