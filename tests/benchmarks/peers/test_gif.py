@@ -54,7 +54,7 @@ def shaped(vector: Tensor, like: Weights) -> Weights:
 
 def test_the_series_solves_with_the_explicit_hessian(graph: ge.Graph, weights: Weights) -> None:
     start = flat(weights)
-    hessian = torch.autograd.functional.hessian(
+    hessian = torch.autograd.functional.hessian(  # type: ignore[no-untyped-call]
         lambda vector: dense_losses(graph, shaped(vector, weights)).sum(), start
     )
     values = torch.linalg.eigvalsh(hessian)
