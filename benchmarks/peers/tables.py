@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.measure import SHARES
-from benchmarks.peers.methods import DEFAULT, GIF, METHODS, RETRAINING, UNCHANGED
+from benchmarks.peers.methods import DEFAULT, GIF, GNNDELETE, METHODS, RETRAINING, UNCHANGED
 from grapheraser.bench.comparison import geometric_mean
 from grapheraser.reports.figures.curves import Curves
 from grapheraser.reports.tables import markdown_table
@@ -19,6 +19,14 @@ Row = Mapping[str, Any]
 _AMONG = ("1 %", "5 %", "10 %")
 _MIDDLE, _MOST = f"{SHARES[1]:g}", f"{SHARES[-1]:g}"
 _SAME = "0, the same bits"
+# Names of curves; the first word of each has a colour of its own in all figures.
+_SCRATCH = "scratch (retrained)"
+_DRAWN = {
+    UNCHANGED: "weights kept",
+    GIF: "GIF",
+    GNNDELETE: "GNNDelete",
+    DEFAULT: "pooled (GraphEraser's default)",
+}
 
 
 def leaderboard(report: Report) -> str:
@@ -104,9 +112,8 @@ def distances(report: Report) -> str:
     note = (
         "Total variation between posteriors and those of the model retrained from the same seed, "
         "mean over test nodes and seeds; last, the distance of the weights as a share of their "
-        f"length. The exact methods, {listed([METHODS[name].label for name in exact])}: "
-        f"{sum(compared)} of {len(compared)} states have the bits of a fresh fit, weights and "
-        "posteriors."
+        f"length. Of {plural(len(exact), 'exact method')}, {sum(compared)} of {len(compared)} "
+        "states have the bits of a fresh fit, weights and posteriors."
     )
     return f"{markdown_table(header, rows)}\n\n{note}"
 
@@ -171,13 +178,12 @@ def settings(report: Report) -> str:
 
 def drift(report: Report) -> list[Curves]:
     """Along the stream: F1, and how far from retraining."""
-    shown = [UNCHANGED, GIF, "gnndelete", DEFAULT]
     panels = []
     for dataset in _datasets(report, "stream"):
-        every = {name: _of(report, "stream", name, dataset) for name in shown}
-        streams = {METHODS[name].label: rows for name, rows in every.items() if rows}
+        every = {name: _of(report, "stream", name, dataset) for name in _DRAWN}
+        streams = {_DRAWN[name]: rows for name, rows in every.items() if rows}
         lines = {label: _line(rows, "f1") for label, rows in streams.items()}
-        retrained = {"retrained": _line(every[GIF], "retrained_f1")} if every[GIF] else {}
+        retrained = {_SCRATCH: _line(every[GIF], "retrained_f1")} if every[GIF] else {}
         panels.append(Curves(f"{dataset}: F1", retrained | lines))
         apart = {label: _line(rows, "apart") for label, rows in streams.items()}
         panels.append(Curves(f"{dataset}: from retraining", apart))
@@ -271,7 +277,8 @@ def _faster(report: Report, name: str) -> str:
         for row in _of(report, "shares", name)
         if (row["dataset"], row["seed"]) in pyg
     ]
-    return f"{geometric_mean(found):,.0f}x" if found else ""
+    times = f"{geometric_mean(found):,.0f}x" if found else ""
+    return f"1x ({times} on sparse features)" if name == RETRAINING else times
 
 
 def _line(

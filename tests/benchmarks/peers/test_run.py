@@ -38,6 +38,7 @@ def test_exact_methods_lead_and_then_f1_decides() -> None:
     rows = tables.leaderboard(report).split("\n")[2:6]
     labels = [row.split("|")[1].strip() for row in rows]
     assert labels == [METHODS[n].label for n in ("retraining", "default", "sgc", "gif")]
+    assert "1x (20x on sparse features)" in rows[0]
     default = [cell.strip() for cell in rows[1].split("|")[1:-1]]
     assert default[1:8] == [*["0.800"] * 4, "0, the same bits", "0, the same bits", "20x"]
     gif = [cell.strip() for cell in rows[3].split("|")[1:-1]]
@@ -47,8 +48,9 @@ def test_exact_methods_lead_and_then_f1_decides() -> None:
 def test_drift_has_a_curve_for_each_method_and_for_retraining() -> None:
     report = _report({"gif": 0.9, "default": 0.8, "retraining": 0.85})
     f1, apart = tables.drift(report)
-    assert list(f1.series) == ["retrained", "GIF", "GraphEraser, default"]
-    assert list(apart.series) == ["GIF", "GraphEraser, default"]
+    default = "pooled (GraphEraser's default)"
+    assert list(f1.series) == ["scratch (retrained)", "GIF", default]
+    assert list(apart.series) == ["GIF", default]
     where, heights, band = f1.series["GIF"]
     assert (list(where), list(heights), list(band)) == ([0, 10], [0.9, 0.9], [0, 0])
 
