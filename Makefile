@@ -10,7 +10,7 @@ QUICK := $(wildcard tests/test_*.py) \
   $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint unit bench docs clean
+.PHONY: help setup demo test quick lint unit bench docs pictures clean
 
 help:
 	@echo "make setup   install the package and its tools into $(VENV)"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint    only the first three"
 	@echo "make bench   run the benchmarks that need no GPU"
 	@echo "make docs    write the generated parts of the documentation again"
+	@echo "make pictures  run the demonstration, and put its picture and output into the README"
 	@echo "make clean   remove $(VENV) and all caches"
 
 setup: $(READY)
@@ -59,6 +60,10 @@ bench: $(READY)
 docs: $(READY)
 	@$(BIN)/python -m benchmarks.guides
 	@$(BIN)/python -m tools.reference
+	@$(BIN)/python -m tools.pages
+
+pictures: $(READY)
+	@$(BIN)/python -m tools.pictures
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -10,6 +10,7 @@ import numpy as np
 
 from grapheraser.checks import one_of
 from grapheraser.datasets.demo import demo_graph
+from grapheraser.datasets.papers import papers_graph
 from grapheraser.datasets.public import (
     PUBLIC,
     compact_file,
@@ -22,6 +23,11 @@ from grapheraser.errors import ParameterError, UnknownDatasetError
 from grapheraser.graph import CONTEXT, TRAIN, UNLABELLED, Graph
 
 PUBLIC_SPLIT = "public"
+# The embedded graphs, what `grapheraser datasets` says of them, and shards that suit them.
+_GENERATED = {
+    "demo": (demo_graph, "generated, 2,700 nodes", 20),
+    "demo-large": (papers_graph, "generated, 24,000 nodes", 80),
+}
 
 
 def load_dataset(
@@ -30,9 +36,9 @@ def load_dataset(
     """Load a graph with 80 % of its labelled nodes for training and 20 % for testing.
 
     Args:
-        name: ``demo`` (generated), one of the paper's graphs (cora, citeseer, pubmed, cs,
-            physics), the name of a compact ``<name>.npz`` in the data folder, or the path of such
-            a file: a `Path`, or a string that ends in ``.npz``.
+        name: ``demo`` or ``demo-large`` (both generated), one of the paper's graphs (cora,
+            citeseer, pubmed, cs, physics), the name of a compact ``<name>.npz`` in the data
+            folder, or the path of such a file: a `Path`, or a string that ends in ``.npz``.
         root: the data folder; default ``GRAPHERASER_DATA``, or the user's cache.
         split_seed: the seed of the random split.
         split: ``"random"`` (80/20); ``"public"``, the one that comes with the data: for cora,
@@ -66,8 +72,8 @@ def _loaded(name: str | Path, root: str | Path | None, folder: Path) -> Graph:
         return Graph.from_npz(name)
     if not isinstance(name, str):
         raise ParameterError.of("name", "load_dataset", "a name or a path", name)
-    if name == "demo":
-        return demo_graph()
+    if name in _GENERATED:
+        return _GENERATED[name][0]()
     if name in PUBLIC:
         return load_public(PUBLIC[name], folder)
     if compact_file(name, folder).exists():
@@ -98,7 +104,9 @@ def _no_split(name: str | Path) -> ParameterError:
 
 
 def default_shards(name: str) -> int:
-    """The number of shards that the paper uses for a graph; 20 for others."""
+    """The number of shards that the paper uses for a graph; 80 for demo-large, 20 for others."""
+    if name in _GENERATED:
+        return _GENERATED[name][2]
     return PUBLIC[name].num_shards if name in PUBLIC else 20
 
 
@@ -118,7 +126,7 @@ class DatasetInfo:
 def dataset_info(root: str | Path | None = None) -> list[DatasetInfo]:
     """List every name that `load_dataset` knows, and whether its file is on disk."""
     folder = data_root(root)
-    found = [DatasetInfo("demo", "generated", True, None)]
+    found = [DatasetInfo(name, words, True, None) for name, (_, words, _) in _GENERATED.items()]
     for public in PUBLIC.values():
         files = (compact_file(public.name, folder), raw_file(public, folder))
         path = next((str(file) for file in files if file.exists()), None)
@@ -127,6 +135,6 @@ def dataset_info(root: str | Path | None = None) -> list[DatasetInfo]:
     found += [
         DatasetInfo(file.stem, "compact npz", True, str(file))
         for file in others
-        if file.stem not in PUBLIC
+        if file.stem not in {*_GENERATED, *PUBLIC}
     ]
     return found
