@@ -1,0 +1,386 @@
+"""The queue of a run: what was asked, how far it has come, and every step on the way."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from grapheraser.checks import whole
+from grapheraser.errors import ConflictError, ParameterError, UnknownRequestError
+from grapheraser.service.database.tables import EVENTS, PARTS, REQUESTS, RUNS
+from grapheraser.service.requests import (
+    OPEN,
+    PENDING,
+    Asked,
+    Event,
+    Page,
+    Request,
+    State,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from grapheraser.service.database import Database
+    from grapheraser.service.vault import Vault
+
+DEADLINE = timedelta(days=30)
+_MOST_LISTED = 1000
+_DESTROYED: Mapping[str, None] = {"sealed": None, "mark": None}
+
+
+def utc_now() -> datetime:
+    """The time; handed in, so that a test can set it back."""
+    return datetime.now(UTC)
+
+
+class Submitted(NamedTuple):
+    """A request that is in the queue, and whether it came in just now or was there already."""
+
+    request: Request
+    is_new: bool
+
+
+class Queue:
+    """The requests about one run.
+
+    Args:
+        database: where they are kept.
+        run: name of the run's log.
+        vault: hides what they name.
+        clock: says what time it is. The order of requests does not depend on it.
+        deadline: by when a request is to be completed unless it says so itself.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        run: str,
+        vault: Vault,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        deadline: timedelta = DEADLINE,
+    ) -> None:
+        self.database, self.run, self.vault = database, run, vault
+        self.clock, self._deadline = clock, deadline
+        self.woken = threading.Event()  # set when there is something new to do
+        with database.writing() as connection:
+            seen = {"name": run, "seen": clock().timestamp()}
+            connection.execute(self.insert_new(RUNS), [seen])
+
+    # -- asking -------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        asked: Asked,
+        *,
+        key: str | None = None,
+        deadline: datetime | None = None,
+        owner: str | None = None,
+    ) -> Submitted:
+        """Accept a request: when this returns it is on the disk, and will be carried out.
+
+        Args:
+            asked: what it names.
+            key: the client's own for this request. Submitting it again gives the request that is
+                there; with another content it is a `ConflictError`.
+            deadline: until when it has to be completed.
+            owner: who submits it.
+        """
+        return self.submit_many([asked], keys=[key], deadline=deadline, owner=owner)[0]
+
+    def submit_many(
+        self,
+        asked: Sequence[Asked],
+        *,
+        keys: Sequence[str | None] | None = None,
+        deadline: datetime | None = None,
+        owner: str | None = None,
+    ) -> list[Submitted]:
+        """Accept all of these requests, or none; see `submit`."""
+        keys = [None] * len(asked) if keys is None else keys
+        rows = [self._row(one, key, deadline, owner) for one, key in zip(asked, keys, strict=True)]
+        found = []
+        with self.database.writing() as connection:
+            for row in rows:
+                there = self._repeated(connection, row)
+                if there is None:
+                    connection.execute(sa.insert(REQUESTS), [row])
+                found.append((there or row["id"], there is None))
+            self.record(connection, [name for name, is_new in found if is_new], State.RECEIVED)
+            requests = self._get(connection, [name for name, _ in found])
+        self.woken.set()
+        return [Submitted(requests[name], is_new) for name, is_new in found]
+
+    def _row(
+        self, asked: Asked, key: str | None, deadline: datetime | None, owner: str | None
+    ) -> dict[str, Any]:
+        now, name, content = self.clock(), secrets.token_hex(16), asked.to_dict()
+        if deadline is not None and deadline.tzinfo is None:
+            raise ParameterError.of("deadline", "Queue.submit", "a time with a zone", deadline)
+        due = deadline or now + self._deadline
+        return {
+            "id": name,
+            "run": self.run,
+            "kind": asked.kind,
+            "owner": owner,
+            "sealed": self.vault.seal(content, name),
+            "mark": self.vault.mark("asked", content),
+            "idempotency": key and self.vault.mark("idempotency", [owner, key]),
+            "counts": asked.counts,
+            "state": State.RECEIVED.value,
+            "received": now.timestamp(),
+            "deadline": due.timestamp(),
+        }
+
+    def _repeated(self, connection: Connection, row: Mapping[str, Any]) -> str | None:
+        """The id of the request that was submitted with the same key, if one was."""
+        if row["idempotency"] is None:
+            return None
+        if not self.database.is_sqlite:  # two at once: the second waits for the first
+            number = int(row["idempotency"][:15], 16)
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
+        same = (REQUESTS.c.run == self.run) & (REQUESTS.c.idempotency == row["idempotency"])
+        there = connection.execute(sa.select(REQUESTS.c.id, REQUESTS.c.mark).where(same)).first()
+        if there is None:
+            return None
+        if there.mark not in (None, row["mark"]):
+            raise ConflictError(
+                "this idempotency key was used for another request.",
+                hint="repeat the request as it was, or choose another key.",
+            )
+        return str(there.id)
+
+    def cancel(self, name: str, owner: str | None = None) -> Request:
+        """Cancel a request that waits; what it named is destroyed.
+
+        Args:
+            name: its id.
+            owner: whose it has to be; None: anybody's.
+        """
+        with self.database.writing() as connection:
+            found = self._locked(connection, name, owner)
+            if found.state not in PENDING:
+                raise ConflictError(
+                    f"the request is {found.state}: only one that waits can be cancelled."
+                )
+            done = {"state": State.CANCELLED.value, "retry_at": None, **_DESTROYED}
+            connection.execute(sa.update(REQUESTS).where(REQUESTS.c.id == name).values(done))
+            self.record(connection, [name], State.CANCELLED)
+            request = self._get(connection, [name])[name]
+        self.database.purge()
+        return request
+
+    def retry(self, name: str) -> Request:
+        """Let a failed request be tried again at once."""
+        with self.database.writing() as connection:
+            found = self._locked(connection, name, None)
+            if found.state is not State.FAILED:
+                raise ConflictError(f"the request is {found.state}, not failed.")
+            anew = {"state": State.RECEIVED.value, "retry_at": None, "reason": None}
+            connection.execute(sa.update(REQUESTS).where(REQUESTS.c.id == name).values(anew))
+            self.record(connection, [name], State.RECEIVED)
+            request = self._get(connection, [name])[name]
+        self.woken.set()
+        return request
+
+    def _locked(self, connection: Connection, name: str, owner: str | None) -> Request:
+        """A request that nobody else changes until the commit."""
+        row = REQUESTS.c.id == name
+        connection.execute(sa.select(REQUESTS.c.id).where(row).with_for_update()).first()
+        found = self._get(connection, [name]).get(name)
+        if found is None or (owner is not None and found.owner != owner):
+            raise _unknown(name)
+        return found
+
+    # -- looking ------------------------------------------------------------------------------
+
+    def get(self, name: str, owner: str | None = None) -> Request:
+        """One request by its id; with ``owner``, only one of theirs."""
+        with self.database.reading() as connection:
+            found = self._get(connection, [name]).get(name)
+        if found is None or (owner is not None and found.owner != owner):
+            raise _unknown(name)
+        return found
+
+    def list(
+        self,
+        *,
+        states: Iterable[State] | None = None,
+        kind: str | None = None,
+        owner: str | None = None,
+        late: bool = False,
+        cursor: int | None = None,
+        limit: int = 100,
+    ) -> Page:
+        """Requests, newest first.
+
+        Args:
+            states: only those in one of these.
+            kind: only ``erase``, or only ``update``.
+            owner: only those that they submitted.
+            late: only open ones whose deadline has passed.
+            cursor: of the page before.
+            limit: how many at the most.
+        """
+        limit = whole("limit", "Queue.list", limit, 1, _MOST_LISTED)
+        chosen = [REQUESTS.c.run == self.run]
+        if states is not None:
+            chosen.append(REQUESTS.c.state.in_([State(state).value for state in states]))
+        if kind is not None:
+            chosen.append(REQUESTS.c.kind == kind)
+        if owner is not None:
+            chosen.append(REQUESTS.c.owner == owner)
+        if late:
+            chosen.append(REQUESTS.c.state.in_([state.value for state in OPEN]))
+            chosen.append(REQUESTS.c.deadline < self.clock().timestamp())
+        if cursor is not None:
+            chosen.append(REQUESTS.c.number < cursor)
+        query = _select().where(*chosen).order_by(REQUESTS.c.number.desc()).limit(limit + 1)
+        with self.database.reading() as connection:
+            found = [_request(row) for row in connection.execute(query)]
+        more = len(found) > limit
+        found = found[:limit]
+        return Page(tuple(found), found[-1].number if more else None)
+
+    def counts(self) -> dict[State, int]:
+        """How many requests there are in each state."""
+        query = sa.select(REQUESTS.c.state, sa.func.count()).where(REQUESTS.c.run == self.run)
+        with self.database.reading() as connection:
+            rows = connection.execute(query.group_by(REQUESTS.c.state)).all()
+        return dict.fromkeys(State, 0) | {State(state): count for state, count in rows}
+
+    def due(self, within: timedelta = timedelta(0)) -> Sequence[Request]:
+        """Open requests whose deadline has passed, or will within so long; most urgent first."""
+        until = (self.clock() + within).timestamp()
+        chosen = [
+            REQUESTS.c.run == self.run,
+            REQUESTS.c.state.in_([state.value for state in OPEN]),
+            REQUESTS.c.deadline <= until,
+        ]
+        query = _select().where(*chosen).order_by(REQUESTS.c.deadline).limit(_MOST_LISTED)
+        with self.database.reading() as connection:
+            return [_request(row) for row in connection.execute(query)]
+
+    def events_after(self, number: int = 0, limit: int = 1000) -> Sequence[Event]:
+        """Transitions of this run's requests that follow the one with this number, in order."""
+        chosen = (EVENTS.c.run == self.run) & (EVENTS.c.number > number)
+        return self._events(chosen, limit)
+
+    def history(self, name: str) -> Sequence[Event]:
+        """All transitions of one request, in order."""
+        self.get(name)
+        return self._events(EVENTS.c.request == name, None)
+
+    def last_event(self) -> int:
+        """The number of the last transition, 0 where there is none."""
+        query = sa.select(sa.func.max(EVENTS.c.number)).where(EVENTS.c.run == self.run)
+        with self.database.reading() as connection:
+            return int(connection.execute(query).scalar() or 0)
+
+    def _events(self, chosen: sa.ColumnElement[bool], limit: int | None) -> Sequence[Event]:
+        query = sa.select(EVENTS).where(chosen).order_by(EVENTS.c.number).limit(limit)
+        with self.database.reading() as connection:
+            rows = connection.execute(query).mappings().all()
+        return [
+            Event(**{**row, "state": State(row["state"]), "at": when(row["at"])}) for row in rows
+        ]
+
+    # -- collecting ---------------------------------------------------------------------------
+
+    def collect(
+        self, name: str, *, owner: str | None = None, grace: timedelta = timedelta(days=1)
+    ) -> Sequence[str]:
+        """The parts of the receipt that answer a completed request, as JSON.
+
+        They are destroyed a while after they were first collected, or at the time that was set
+        when they were made, whichever comes first.
+
+        Args:
+            name: id of the request.
+            owner: whose it has to be; None: anybody's.
+            grace: for how long they can be collected again.
+        """
+        if self.get(name, owner).state is not State.COMPLETED:
+            return []
+        until = (self.clock() + grace).timestamp()
+        mine = PARTS.c.request == name
+        with self.database.writing() as connection:
+            connection.execute(
+                sa.update(PARTS).where(mine, PARTS.c.until > until).values(until=until)
+            )
+            query = sa.select(PARTS.c.sealed).where(mine).order_by(PARTS.c.place)
+            sealed = connection.execute(query).scalars().all()
+        return [self.vault.open(part, name) for part in sealed]
+
+    def destroy_receipt(self, name: str, owner: str | None = None) -> None:
+        """Destroy the parts of a request's receipt, collected or not."""
+        self.get(name, owner)
+        with self.database.writing() as connection:
+            connection.execute(sa.delete(PARTS).where(PARTS.c.request == name))
+        self.database.purge()
+
+    # -- shared with the worker's side ----------------------------------------------------------
+
+    def record(
+        self,
+        connection: Connection,
+        names: Sequence[str],
+        state: State,
+        *,
+        version: int | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Add one transition per request to the events, last in a transaction."""
+        self.database.in_order(connection)
+        shared: dict[str, Any] = {
+            "run": self.run,
+            "state": state.value,
+            "at": self.clock().timestamp(),
+        }
+        shared |= {"version": version, "reason": reason}
+        if names:
+            connection.execute(sa.insert(EVENTS), [{**shared, "request": name} for name in names])
+
+    def insert_new(self, table: sa.Table) -> Any:
+        """An insertion that leaves rows alone that are there already."""
+        dialect: Any = sqlite if self.database.is_sqlite else postgresql
+        return dialect.insert(table).on_conflict_do_nothing()
+
+    def _get(self, connection: Connection, names: Sequence[str]) -> dict[str, Request]:
+        query = _select().where(REQUESTS.c.run == self.run, REQUESTS.c.id.in_(names))
+        return {row.id: _request(row) for row in connection.execute(query)}
+
+
+def _select() -> sa.Select[Any]:
+    ready = sa.select(sa.func.count()).where(PARTS.c.request == REQUESTS.c.id)
+    hidden = {"sealed", "mark", "idempotency"}
+    shown = [column for column in REQUESTS.c if column.name not in hidden]
+    return sa.select(*shown, ready.scalar_subquery().label("receipts"))
+
+
+def _request(row: Any) -> Request:
+    found = dict(row._mapping)
+    found["state"] = state = State(found["state"])
+    for name in ("received", "deadline", "retry_at", "completed"):
+        found[name] = None if found[name] is None else when(found[name])
+    if state is not State.COMPLETED:
+        found["receipts"] = 0
+    return Request(**found)
+
+
+def when(seconds: float) -> datetime:
+    """A time of the database."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _unknown(name: str) -> UnknownRequestError:
+    return UnknownRequestError(
+        f"there is no request {str(name)[:64]!r}.", hint="see `grapheraser requests list`."
+    )
