@@ -78,7 +78,9 @@ class Measured:
                 status = message["status"]
             await send(message)
 
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in _traced(scope)}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in _traced(scope)
+        }
         with request_span(headers) as span:
             try:
                 await self.app(scope, receive, noted)
@@ -98,9 +100,10 @@ class Measured:
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def _traced(scope: Scope) -> Iterable[tuple[bytes, bytes]]:
+def _traced(scope: Scope) -> dict[str, str]:
     """The headers that name a trace."""
-    return ((n, v) for n, v in scope["headers"] if n in (b"traceparent", b"tracestate"))
+    names = (b"traceparent", b"tracestate")
+    return {n.decode(): v.decode("latin-1") for n, v in scope["headers"] if n in names}
 
 
 class _Now(Collector):

@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from grapheraser.errors import (
+    ConflictError,
+    DatabaseError,
     EmptyEnsembleError,
     GraphEraserError,
     InputError,
@@ -24,6 +26,8 @@ from grapheraser.errors import (
     StoreError,
     UnknownEdgeError,
     UnknownNodeError,
+    UnknownRequestError,
+    UnknownSubjectError,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -49,7 +53,7 @@ class ProblemDetails(BaseModel):
     error: str | None = Field(default=None, description="Under /v2: the detail once more.")
 
 
-class Problem(Exception):
+class Problem(Exception):  # noqa: N818 - the name that RFC 9457 gives it
     """An error to answer with.
 
     Args:
@@ -109,6 +113,10 @@ def problem_of(error: GraphEraserError) -> Problem:
         (EmptyEnsembleError, 409, "nothing-left"),
         (NotFittedError, 503, "not-ready"),
         (StoreError, 503, "store-unavailable"),
+        (UnknownRequestError, 404, "unknown-request"),
+        (UnknownSubjectError, 404, "unknown-subject"),
+        (ConflictError, 409, "conflict"),
+        (DatabaseError, 503, "database-unavailable"),
     )
     for kind, status, name in kinds:
         if isinstance(error, kind):

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from grapheraser.errors import ParameterError
-from grapheraser.store import read_private, read_text
+from grapheraser.store import read_text
+from grapheraser.store.keys import read_private
 
 _LEAST_RSA_BITS = 2048
 

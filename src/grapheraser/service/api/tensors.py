@@ -19,10 +19,7 @@ from numpy.typing import NDArray
 from grapheraser.service.api.problems import Problem
 
 LENGTH_HEADER = "Inference-Header-Content-Length"
-_DTYPES = {
-    "INT64": np.dtype("<i8"),
-    "FP32": np.dtype("<f4"),
-}
+_DTYPES: dict[str, np.dtype[Any]] = {"INT64": np.dtype("<i8"), "FP32": np.dtype("<f4")}
 _LENGTH = struct.Struct("<I")
 
 
@@ -234,15 +231,15 @@ def _outputs(found: Mapping[str, Any], *, binary: bool) -> dict[str, bool] | Non
 
 
 def _parameters(found: Mapping[str, Any], what: str) -> Mapping[str, Any]:
-    parameters = found.get("parameters", {})
+    parameters: Any = found.get("parameters", {})
     _check(parameters, Mapping, f"the parameters of {what}", "an object")
-    return parameters  # type: ignore[no-any-return]
+    return dict(parameters)
 
 
 def _list(found: Mapping[str, Any], name: str) -> list[Any]:
-    value = found.get(name)
+    value: Any = found.get(name)
     _check(value, list, f"'{name}'", "a list")
-    return value  # type: ignore[return-value]
+    return list(value)
 
 
 def _check(value: Any, kind: Any, what: str, wanted: str) -> None:

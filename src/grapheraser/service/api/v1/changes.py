@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from grapheraser.graph.lines import changes_of
 from grapheraser.service.api.access import Operator
 from grapheraser.service.api.forms import InsertionForm, RequestView, UpdateForm
-from grapheraser.service.api.parts import Given
+from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import responses
 from grapheraser.service.api.v1.requests import IdempotencyKey, accepted
 from grapheraser.service.requests import Asked
@@ -29,7 +30,7 @@ def update(
 ) -> RequestView:
     """Accept additions and corrections; they are carried out in one batch."""
     asked = Asked(changes=tuple(form.changes))
-    parts.served.now.check_changes(asked.changes)
+    _check(asked, parts)
     found = parts.queue.submit(asked, key=idempotency_key, deadline=form.deadline, owner=key.id)
     return accepted(found, response, parts)
 
@@ -55,6 +56,13 @@ def insert(
         "edges": [[form.id, other] for other in form.neighbours],
     }
     asked = Asked(changes=({"add_nodes": new},))
-    parts.served.now.check_changes(asked.changes)
+    _check(asked, parts)
     found = parts.queue.submit(asked, key=idempotency_key, deadline=form.deadline, owner=key.id)
     return accepted(found, response, parts)
+
+
+def _check(asked: Asked, parts: Parts) -> None:
+    """Refuse what is no change at all; whether it fits the graph is found when it is its turn."""
+    columns = parts.served.now.model.graph_.num_features
+    for line in asked.changes:
+        changes_of(line, columns)

@@ -181,7 +181,7 @@ def accepted(found: Submitted, response: Response, parts: Parts) -> RequestView:
 
 def check_ids(asked: Asked, parts: Parts) -> None:
     """Refuse names where nodes have ids, and ids where they have names."""
-    named = parts.served.now.graph.named
+    named = parts.served.now.model.graph_.named
     edges = [end for pair in asked.edges for end in pair]
     for node in (*asked.nodes, *asked.features, *asked.labels, *edges):
         if isinstance(node, str) is not named:

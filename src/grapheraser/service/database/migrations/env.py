@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
+from grapheraser.service.database.callbacks import CALLBACKS
 from grapheraser.service.database.tables import METADATA
 
 context.configure(
