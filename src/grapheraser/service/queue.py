@@ -23,6 +23,7 @@ from grapheraser.service.requests import (
     Request,
     State,
 )
+from grapheraser.service.subjects import Subjects
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 DEADLINE = timedelta(days=30)
 _MOST_LISTED = 1000
-_DESTROYED: Mapping[str, None] = {"sealed": None, "mark": None}
+# What is left of a request that is completed or cancelled, of what it named.
+DESTROYED: Mapping[str, None] = {"sealed": None, "mark": None}
 
 
 def utc_now() -> datetime:
@@ -69,6 +71,7 @@ class Queue:
     ) -> None:
         self.database, self.run, self.vault = database, run, vault
         self.clock, self._deadline = clock, deadline
+        self.subjects = Subjects(self)
         self.woken = threading.Event()  # set when there is something new to do
         with database.writing() as connection:
             seen = {"name": run, "seen": clock().timestamp()}
@@ -108,9 +111,11 @@ class Queue:
         rows = [self._row(one, key, deadline, owner) for one, key in zip(asked, keys, strict=True)]
         found = []
         with self.database.writing() as connection:
-            for row in rows:
+            for row, one in zip(rows, asked, strict=True):
                 there = self._repeated(connection, row)
                 if there is None:
+                    if one.subject is not None:
+                        self.subjects.known(connection, one.subject)
                     connection.execute(sa.insert(REQUESTS), [row])
                 found.append((there or row["id"], there is None))
             self.record(connection, [name for name, is_new in found if is_new], State.RECEIVED)
@@ -157,6 +162,14 @@ class Queue:
             )
         return str(there.id)
 
+    def find(self, key: str, owner: str | None = None) -> Request | None:
+        """The request that was submitted with an idempotency key, if one was."""
+        mark = self.vault.mark("idempotency", [owner, key])
+        query = _select().where(REQUESTS.c.run == self.run, REQUESTS.c.idempotency == mark)
+        with self.database.reading() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else _request(row)
+
     def cancel(self, name: str, owner: str | None = None) -> Request:
         """Cancel a request that waits; what it named is destroyed.
 
@@ -170,7 +183,7 @@ class Queue:
                 raise ConflictError(
                     f"the request is {found.state}: only one that waits can be cancelled."
                 )
-            done = {"state": State.CANCELLED.value, "retry_at": None, **_DESTROYED}
+            done = {"state": State.CANCELLED.value, "retry_at": None, **DESTROYED}
             connection.execute(sa.update(REQUESTS).where(REQUESTS.c.id == name).values(done))
             self.record(connection, [name], State.CANCELLED)
             request = self._get(connection, [name])[name]

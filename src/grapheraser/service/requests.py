@@ -36,11 +36,12 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
-# What may follow each state. A batch that a crash interrupted before it was published begins anew.
+# What may follow each state. A batch that a crash interrupted before it was published begins anew,
+# and what names nothing that is there is not published.
 NEXT: Mapping[State, frozenset[State]] = {
     State.RECEIVED: frozenset({State.PLANNED, State.CANCELLED}),
-    State.PLANNED: frozenset({State.RETRAINING, State.COMPLETED, State.RECEIVED, State.FAILED}),
-    State.RETRAINING: frozenset({State.PUBLISHED, State.RECEIVED, State.FAILED}),
+    State.PLANNED: frozenset({State.RETRAINING, State.ERASED, State.RECEIVED, State.FAILED}),
+    State.RETRAINING: frozenset({State.PUBLISHED, State.PLANNED, State.RECEIVED, State.FAILED}),
     State.PUBLISHED: frozenset({State.ERASED}),
     State.ERASED: frozenset({State.COMPLETED}),
     State.FAILED: frozenset({State.PLANNED, State.CANCELLED, State.RECEIVED}),

@@ -117,8 +117,12 @@ SUBJECTS = Table(
     Column("run", String(200), primary_key=True),
     Column("subject", String(64), primary_key=True),  # keyed hash of the identity
     Column("item", String(64), primary_key=True),  # keyed hash of a node, edge, feature row, label
-    Column("sealed", LargeBinary, nullable=False),  # the same, to be read
+    Column("node", String(64), nullable=False),  # keyed hash of the node that it is about
+    Column("other", String(64)),  # and of the other end, where it is an edge
+    Column("sealed", LargeBinary, nullable=False),  # what it is
     Index("ix_subjects_run_item", "run", "item"),
+    Index("ix_subjects_run_node", "run", "node"),
+    Index("ix_subjects_run_other", "run", "other"),
 )
 
 TOMBSTONES = Table(

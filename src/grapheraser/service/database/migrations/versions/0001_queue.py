@@ -132,10 +132,13 @@ def _people() -> None:
         _text("run", 200),
         _text("subject"),
         _text("item"),
+        _text("node"),
+        _text("other", null=True),
         sa.Column("sealed", sa.LargeBinary, nullable=False),
         sa.PrimaryKeyConstraint("run", "subject", "item", name="pk_subjects"),
     )
-    op.create_index("ix_subjects_run_item", "subjects", ["run", "item"])
+    for column in ("item", "node", "other"):
+        op.create_index(f"ix_subjects_run_{column}", "subjects", ["run", column])
     op.create_table(
         "api_keys",
         _text("id"),

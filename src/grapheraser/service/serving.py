@@ -1,0 +1,96 @@
+"""What is served: the published version of a run, replaced in one step."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grapheraser.eraser import GraphEraser
+from grapheraser.errors import RunKindError
+from grapheraser.links import LinkEraser
+from grapheraser.links.loading import load_eraser
+from grapheraser.store import load_receipts
+
+Model: TypeAlias = GraphEraser | LinkEraser
+
+
+class Published(NamedTuple):
+    """One version of a run.
+
+    Attributes:
+        model: an eraser that nobody changes.
+        version: size of the run's log.
+    """
+
+    model: Model
+    version: int
+
+
+class Served:
+    """The version that predictions are made with; read `now` once for each answer.
+
+    Args:
+        path: the folder of the run.
+        own: parts of the user's own, by argument of `GraphEraser.load`.
+    """
+
+    def __init__(self, path: Path, own: Mapping[str, Any] | None = None) -> None:
+        self.path, self.own = path, dict(own or {})
+        self._now = self._loaded()
+
+    @property
+    def now(self) -> Published:
+        """The published version."""
+        return self._now
+
+    @property
+    def run(self) -> str:
+        """The name of the run's log."""
+        return load_receipts(self.path)[1].run
+
+    @property
+    def is_for_links(self) -> bool:
+        return isinstance(self._now.model, LinkEraser)
+
+    def publish(self, model: Model) -> None:
+        """Serve another state from now on; answers that were begun keep theirs."""
+        self._now = _published(model)
+
+    def refresh(self) -> bool:
+        """Serve what is in the folder, where another process has changed it; says whether so."""
+        if self.size_on_disk() == self._now.version:
+            return False
+        self._now = self._loaded()
+        return True
+
+    def size_on_disk(self) -> int:
+        """Size of the log of the run in the folder."""
+        return load_receipts(self.path)[1].receipts
+
+    def predict_proba(self, nodes: ArrayLike) -> tuple[NDArray[np.float32], int]:
+        """Posteriors ``[len(nodes), num_classes]`` and the version that they are of."""
+        model, version = self._now
+        if not isinstance(model, GraphEraser):
+            raise RunKindError("this run predicts links, not the classes of nodes.")
+        return model.predict_proba(nodes), version
+
+    def predict_links(self, pairs: ArrayLike) -> tuple[NDArray[np.float32], int]:
+        """The probability of a link for each pair ``[m, 2]``, and the version that it is of."""
+        model, version = self._now
+        if not isinstance(model, LinkEraser):
+            raise RunKindError("this run predicts the classes of nodes, not links.")
+        return model.predict_proba(pairs), version
+
+    def _loaded(self) -> Published:
+        return _published(load_eraser(self.path, **self.own))
+
+
+def _published(model: Model) -> Published:
+    """A state as it is now; what happens to ``model`` from now on does not change it."""
+    frozen = copy.copy(model)
+    return Published(frozen, len(frozen.receipts_))
