@@ -154,7 +154,8 @@ class Gate:
             digest = _digest(text)
             key = self.keys.remembered(digest) or await run_in_threadpool(self.keys.find, text)
         if key is None:
-            self._wrong.take(address)
+            if text is not None:
+                self._wrong.take(address)
             raise Problem(
                 401,
                 "no-valid-key",

@@ -78,10 +78,7 @@ class Measured:
                 status = message["status"]
             await send(message)
 
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in _traced(scope)
-        }
-        with request_span(headers) as span:
+        with request_span(_traced(scope)) as span:
             try:
                 await self.app(scope, receive, noted)
             finally:

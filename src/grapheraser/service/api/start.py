@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import uvicorn
 from fastapi import FastAPI
 
-from grapheraser.errors import MissingExtraError, ParameterError
+from grapheraser.errors import ParameterError
 from grapheraser.service.api.access import Keys, Role
 from grapheraser.service.api.app import create_app
 from grapheraser.service.api.callbacks import Callbacks
@@ -67,23 +70,40 @@ def started(service: Service) -> Iterator[FastAPI]:
 
 def serve(service: Service) -> None:
     """Listen until somebody stops the process."""
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise MissingExtraError.of("uvicorn", "service", "the service") from error
-
-    settings = service.settings
     with started(service) as app:
-        # Lines of access logs hold paths and addresses; metrics count what is needed.
-        uvicorn.run(
+        _server(app, service.settings).run()
+
+
+@contextmanager
+def listening(app: FastAPI, settings: Settings) -> Iterator[str]:
+    """Listen in the background; gives the URL. Port 0 is any port that is free."""
+    server = _server(app, settings)
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://{settings.host}:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _server(app: FastAPI, settings: Settings) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
             app,
             host=settings.host,
             port=settings.port,
-            access_log=False,
+            access_log=False,  # its lines hold paths and addresses; metrics count what is needed
             log_level=logging.WARNING,
             server_header=False,
+            lifespan="off",
             timeout_graceful_shutdown=_SHUTDOWN,
         )
+    )
 
 
 def first_key(service: Service) -> str | None:

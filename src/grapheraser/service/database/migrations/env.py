@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from grapheraser.service.database.callbacks import CALLBACKS
+import grapheraser.service.database.callbacks  # noqa: F401 - its table
 from grapheraser.service.database.tables import METADATA
 
 context.configure(
