@@ -122,6 +122,7 @@ def test_late_requests_are_found(database: Database, vault: Vault) -> None:
 
 
 def test_nothing_in_the_database_names_anybody(queue: Queue) -> None:
+    queue.subjects.load([Asked(subject="ada@example.org", nodes=("ada-lovelace",))])
     queue.submit(Asked(subject="ada@example.org", nodes=("ada-lovelace", 987654321)), key="ada-7")
     rows = []
     with queue.database.reading() as connection:
