@@ -78,3 +78,11 @@ def run(fitted: Path, tmp_path: Path) -> Path:
 def api(run: Path) -> Iterator[Api]:
     with opened(run) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def shared(fitted: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """One service for all tests of a module that change nothing, or don't mind."""
+    folder = tmp_path_factory.mktemp("shared") / "people"
+    with opened(Path(shutil.copytree(fitted, folder))) as made:
+        yield made

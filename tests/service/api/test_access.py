@@ -40,9 +40,7 @@ PLACES = {
 def operations(api: Api) -> list[tuple[str, str]]:
     schema = api.client.get("/openapi.json").json()
     return [
-        (method.upper(), path)
-        for path, methods in schema["paths"].items()
-        for method in methods
+        (method.upper(), path) for path, methods in schema["paths"].items() for method in methods
     ]
 
 
@@ -56,17 +54,17 @@ def filled(path: str) -> str:
     return path
 
 
-def test_every_route_is_in_the_schema(api: Api) -> None:
-    routes = [route for route in api.app.routes if isinstance(route, APIRoute)]
-    known = set(operations(api))
+def test_every_route_is_in_the_schema(shared: Api) -> None:
+    routes = [route for route in shared.app.routes if isinstance(route, APIRoute)]
+    known = set(operations(shared))
     assert len(known) > 30
     for route in routes:
         assert {(method, route.path) for method in route.methods} <= known
 
 
-def test_all_routes_but_health_and_schema_need_a_key(api: Api) -> None:
-    for method, path in operations(api):
-        answer = api.call(method, filled(path), None)
+def test_all_routes_but_health_and_schema_need_a_key(shared: Api) -> None:
+    for method, path in operations(shared):
+        answer = shared.call(method, filled(path), None)
         if path in OPEN:
             assert answer.status_code in (200, 503), path
             continue
@@ -110,9 +108,9 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("role", Role)
-def test_every_role_may_do_what_it_is_for_and_nothing_else(api: Api, role: Role) -> None:
+def test_every_role_may_do_what_it_is_for_and_nothing_else(shared: Api, role: Role) -> None:
     for (method, path), allowed in ALLOWED.items():
-        answer = api.call(method, path, role)
+        answer = shared.call(method, path, role)
         assert (answer.status_code != 403) is (role in allowed), (method, path)
 
 
@@ -126,18 +124,16 @@ def test_only_the_hash_of_a_key_is_kept(api: Api, tmp_path: Path) -> None:
     listed = api.call("GET", "/api/v1/keys").json()
     assert {entry["name"] for entry in listed} == {"ci", *(role.value for role in Role)}
     assert secret not in str(listed)
-    assert api.client.get(
-        "/api/v1/model", headers={"Authorization": f"Bearer {key}"}
-    ).is_success
+    assert api.client.get("/api/v1/model", headers={"Authorization": f"Bearer {key}"}).is_success
 
 
-def test_a_revoked_key_is_refused_at_once(api: Api) -> None:
-    made = api.call("POST", "/api/v1/keys", json={"name": "ci", "role": "reader"}).json()
+def test_a_revoked_key_is_refused_at_once(shared: Api) -> None:
+    made = shared.call("POST", "/api/v1/keys", json={"name": "ci", "role": "reader"}).json()
     headers = {"Authorization": f"Bearer {made['key']}"}
-    assert api.client.get("/api/v1/model", headers=headers).is_success
-    assert api.call("DELETE", f"/api/v1/keys/{made['id']}").status_code == 204
-    assert api.client.get("/api/v1/model", headers=headers).status_code == 401
-    assert api.call("DELETE", f"/api/v1/keys/{made['id']}").status_code == 404
+    assert shared.client.get("/api/v1/model", headers=headers).is_success
+    assert shared.call("DELETE", f"/api/v1/keys/{made['id']}").status_code == 204
+    assert shared.client.get("/api/v1/model", headers=headers).status_code == 401
+    assert shared.call("DELETE", f"/api/v1/keys/{made['id']}").status_code == 404
 
 
 def test_a_key_revoked_elsewhere_is_refused_within_seconds(database: Database) -> None:
@@ -150,9 +146,9 @@ def test_a_key_revoked_elsewhere_is_refused_within_seconds(database: Database) -
     assert here.find(text) is None
 
 
-def test_an_operator_cannot_revoke_their_own_key(api: Api) -> None:
-    mine = next(key.id for key in api.parts.keys.list() if key.role is Role.OPERATOR)
-    assert api.call("DELETE", f"/api/v1/keys/{mine}").status_code == 409
+def test_an_operator_cannot_revoke_their_own_key(shared: Api) -> None:
+    mine = next(key.id for key in shared.parts.keys.list() if key.role is Role.OPERATOR)
+    assert shared.call("DELETE", f"/api/v1/keys/{mine}").status_code == 409
 
 
 def test_who_asks_too_often_has_to_wait(run: Path) -> None:

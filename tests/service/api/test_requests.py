@@ -184,12 +184,12 @@ BAD_BODIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES)
-def test_bad_bodies_are_problems_and_change_nothing(api: Api, body: Any) -> None:
-    answer = api.call("POST", "/api/v1/requests", json=body)
+def test_bad_bodies_are_problems_and_change_nothing(shared: Api, body: Any) -> None:
+    answer = shared.call("POST", "/api/v1/requests", json=body)
     assert answer.status_code == 400
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert {"type", "title", "status", "detail"} <= answer.json().keys()
-    assert api.call("GET", "/api/v1/requests").json()["requests"] == []
+    assert shared.call("GET", "/api/v1/requests").json()["requests"] == []
 
 
 @pytest.mark.parametrize(
@@ -205,9 +205,9 @@ def test_bad_bodies_are_problems_and_change_nothing(api: Api, body: Any) -> None
     ],
     ids=["empty", "open", "no text", "truncated", "deep", "a huge number", "half a character"],
 )
-def test_malformed_bodies_are_problems(api: Api, content: bytes) -> None:
+def test_malformed_bodies_are_problems(shared: Api, content: bytes) -> None:
     headers = {"Content-Type": "application/json"}
-    answer = api.call("POST", "/api/v1/requests", content=content, headers=headers)
+    answer = shared.call("POST", "/api/v1/requests", content=content, headers=headers)
     assert answer.status_code == 400
     assert answer.headers["Content-Type"] == "application/problem+json"
 

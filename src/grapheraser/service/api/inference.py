@@ -204,7 +204,7 @@ async def _inferred(request: Request, model: str, version: str | None, parts: Pa
 
 def described(parts: Parts, version: int) -> ModelMetadata:
     """The metadata of the model."""
-    eraser, _ = parts.served.now
+    eraser = parts.served.now.model
     named, classes = eraser.graph_.named, eraser.graph_.num_classes
     datatype = "BYTES" if named else "INT64"
     if parts.served.is_for_links:
@@ -230,7 +230,7 @@ def _checked(parts: Parts, model: str, version: str | None = None) -> int:
     """The current version; refuses another model, and a version that is gone."""
     if model != parts.name:
         raise unknown("model")
-    current = parts.served.now[1]
+    current = parts.served.now.version
     if version is not None and int(version) != current:
         raise _gone(current)
     return current
@@ -263,7 +263,7 @@ def _ids(parts: Parts, asked: Inference) -> Any:
     if set(asked.inputs) != {wanted}:
         raise _wrong(f"the model takes one input, '{wanted}'.")
     tensor = asked.inputs[wanted]
-    named = parts.served.now[0].graph_.named
+    named = parts.served.now.model.graph_.named
     if (tensor.datatype == "BYTES") is not named:
         raise _wrong(f"the nodes of this run are {'BYTES: names' if named else 'INT64: ids'}.")
     columns = 2 if wanted == PAIRS else 1
@@ -279,7 +279,7 @@ def _ids(parts: Parts, asked: Inference) -> Any:
 
 def _classes(parts: Parts, posteriors: Any) -> list[Tensor]:
     labels = posteriors.argmax(axis=1).astype(np.int64)
-    names = parts.served.now[0].graph_.class_names
+    names = parts.served.now.model.graph_.class_names
     words = np.array([str(names[i] if names else i) for i in labels], dtype=object)
     return [
         Tensor(POSTERIORS, "FP32", posteriors),

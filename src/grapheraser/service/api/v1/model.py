@@ -62,7 +62,7 @@ class VersionView(BaseModel):
 def model(key: Anyone, parts: Given) -> ModelView:
     """What is served at the moment."""
     del key
-    eraser, version = parts.served.now
+    eraser, version, _ = parts.served.now
     graph, is_links = eraser.graph_, parts.served.is_for_links
     names = graph.class_names or [str(label) for label in range(graph.num_classes)]
     return ModelView(
@@ -82,7 +82,7 @@ def model(key: Anyone, parts: Given) -> ModelView:
 def shards(key: Auditor, parts: Given) -> ShardList:
     """The shards of the served version, with the digests of their weights."""
     del key
-    eraser, version = parts.served.now
+    eraser, version, _ = parts.served.now
     weights = eraser.shards_
     found = [
         ShardView(
@@ -105,7 +105,7 @@ def versions(
     """The latest versions, newest first. Only the served one still exists."""
     del key
     receipts = parts.log.read()[0]
-    served = parts.served.now[1]
+    served = parts.served.now.version
     return [
         VersionView(
             version=receipt.sequence,
