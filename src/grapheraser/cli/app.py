@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from grapheraser.cli import (
+    access,
     audit,
     bench,
     datasets,
@@ -25,7 +26,9 @@ from grapheraser.cli import (
     receipt,
     receipts,
     recommend,
+    requests,
     reshard,
+    serve,
     unlearn,
     update,
     verify,
@@ -45,6 +48,7 @@ app = typer.Typer(
 _VERBS = (
     *(demo, datasets, import_graph, recommend, fit, predict, rank, evaluate),
     *(unlearn, update, reshard, verify, receipts, receipt, keys),
+    *(serve, access, requests),
     *(audit, partition, warmup, bench),
 )
 for verb in _VERBS:

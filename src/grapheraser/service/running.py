@@ -62,7 +62,7 @@ class Service:
         """
         settings = settings or Settings()
         keys = keys or service_keys()
-        served = Served(path, own)
+        served = Served(path, own, settings.answered)
         database = Database.opened(settings.database or database_beside(path))
         vault = Vault(keys.secret(SECRET))
         queue = Queue(database, served.run, vault, deadline=settings.deadline)

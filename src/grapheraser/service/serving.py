@@ -25,10 +25,12 @@ class Published(NamedTuple):
     Attributes:
         model: an eraser that nobody changes.
         version: size of the run's log.
+        answers: posteriors of all nodes, in the order of the graph; None: worked out when asked.
     """
 
     model: Model
     version: int
+    answers: NDArray[np.float32] | None = None
 
 
 class Served:
@@ -37,10 +39,12 @@ class Served:
     Args:
         path: the folder of the run.
         own: parts of the user's own, by argument of `GraphEraser.load`.
+        answered: how many nodes a graph may have for the posteriors of all of them to be worked
+            out before a version is served. They have the bits of any other prediction.
     """
 
-    def __init__(self, path: Path, own: Mapping[str, Any] | None = None) -> None:
-        self.path, self.own = path, dict(own or {})
+    def __init__(self, path: Path, own: Mapping[str, Any] | None = None, answered: int = 0) -> None:
+        self.path, self.own, self._answered = path, dict(own or {}), answered
         self._now = self._loaded()
 
     @property
@@ -59,7 +63,8 @@ class Served:
 
     def publish(self, model: Model) -> None:
         """Serve another state from now on; answers that were begun keep theirs."""
-        self._now = _published(model)
+        if not _is_same(model, self._now):
+            self._now = self._published(model)
 
     def refresh(self) -> bool:
         """Serve what is in the folder, where another process has changed it; says whether so."""
@@ -74,23 +79,32 @@ class Served:
 
     def predict_proba(self, nodes: ArrayLike) -> tuple[NDArray[np.float32], int]:
         """Posteriors ``[len(nodes), num_classes]`` and the version that they are of."""
-        model, version = self._now
+        model, version, answers = self._now
         if not isinstance(model, GraphEraser):
             raise RunKindError("this run predicts links, not the classes of nodes.")
-        return model.predict_proba(nodes), version
+        if answers is None:
+            return model.predict_proba(nodes), version
+        return answers[model.graph_.positions(nodes)], version
 
     def predict_links(self, pairs: ArrayLike) -> tuple[NDArray[np.float32], int]:
         """The probability of a link for each pair ``[m, 2]``, and the version that it is of."""
-        model, version = self._now
+        model, version, _ = self._now
         if not isinstance(model, LinkEraser):
             raise RunKindError("this run predicts the classes of nodes, not links.")
         return model.predict_proba(pairs), version
 
     def _loaded(self) -> Published:
-        return _published(load_eraser(self.path, **self.own))
+        return self._published(load_eraser(self.path, **self.own))
+
+    def _published(self, model: Model) -> Published:
+        """A state as it is now; what happens to ``model`` from now on does not change it."""
+        frozen, answers = copy.copy(model), None
+        if isinstance(frozen, GraphEraser) and frozen.graph_.num_nodes <= self._answered:
+            answers = frozen.predict_proba(frozen.graph_.ids)
+        return Published(frozen, len(frozen.receipts_), answers)
 
 
-def _published(model: Model) -> Published:
-    """A state as it is now; what happens to ``model`` from now on does not change it."""
-    frozen = copy.copy(model)
-    return Published(frozen, len(frozen.receipts_))
+def _is_same(model: Model, published: Published) -> bool:
+    """Whether a state is the one that is published."""
+    old, new = published.model.receipts_, model.receipts_
+    return len(old) == len(new) > 0 and old[-1].digest == new[-1].digest

@@ -45,6 +45,8 @@ class Settings:
         rate: requests per second that each API key may make on average; 0: any number.
         body_bytes: size of a request's body at the most.
         name: of the model in the Open Inference Protocol; empty: that of the run's folder.
+        answered: how many nodes a graph may have for all posteriors to be worked out before a
+            version is served, so that predictions are looked up; 0: none.
         predict_most: nodes or pairs in one prediction at the most.
         opendsr_domain: domain under which this processor answers OpenDSR requests; empty: none.
         opendsr_certificate: PEM file with the certificate that OpenDSR answers are signed under.
@@ -52,7 +54,8 @@ class Settings:
         callback_hosts: hosts, with commas between, that callbacks may be sent to without TLS or
             in the own network.
         callback_attempts: how often a callback is tried at the most.
-        callback_seconds: how long a callback may take.
+        callback_seconds: how long a failed callback rests before it is tried again; twice as long
+            after each failure.
         worker: whether this process carries out requests, or only accepts and serves.
     """
 
@@ -74,6 +77,7 @@ class Settings:
     rate: float = 0.0
     body_bytes: int = 10_000_000
     name: str = ""
+    answered: int = 100_000
     predict_most: int = 10_000
     opendsr_domain: str = ""
     opendsr_certificate: str = ""
@@ -92,6 +96,7 @@ class Settings:
             real(name, _OWNER, getattr(self, name), above=0)
         for name in ("predict_most", "body_bytes", "callback_attempts"):
             whole(name, _OWNER, getattr(self, name), 1)
+        whole("answered", _OWNER, self.answered, 0)
         whole("batch", _OWNER, self.batch, 1, 100_000)
         whole("port", _OWNER, self.port, 0, 65_535)
         one_of("refresh", _OWNER, self.refresh, (NONE, TOUCHED, ALL))

@@ -207,6 +207,15 @@ class KeyFolder:
         return key
 
 
+def read_private(path: Path) -> bytes:
+    """Read a private key that the caller named, and that nobody else can read."""
+    try:
+        _check_private(path)
+        return path.read_bytes()
+    except OSError as error:
+        raise ParameterError(f"can't read {path}: {error.strerror}.") from error
+
+
 def default_folder() -> Path:
     """Where keys lie unless told otherwise."""
     if FOLDER_VARIABLE in os.environ:
