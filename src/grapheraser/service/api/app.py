@@ -11,7 +11,7 @@ from grapheraser.environment import VERSION
 from grapheraser.service.api import inference, opendsr, v1
 from grapheraser.service.api.access import Auditor, Gate
 from grapheraser.service.api.limits import BodyLimit, Rate
-from grapheraser.service.api.metrics import MEDIA_TYPE, Measured
+from grapheraser.service.api.metrics import MEDIA_TYPE, Measured, Templates
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import ProblemDetails, answer_with_problems, responses
 
@@ -36,6 +36,8 @@ def create_app(parts: Parts) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        # FastAPI's own spans and logs would hold paths, and what errors say.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
     rate = parts.settings.rate or float("inf")
     app.state.parts = parts
@@ -47,8 +49,8 @@ def create_app(parts: Parts) -> FastAPI:
     app.include_router(opendsr.router, prefix="/opendsr/v2")
     app.include_router(_service)
     app.add_middleware(BodyLimit, most=parts.settings.body_bytes)
-    app.add_middleware(Measured, metrics=parts.metrics)
     app.openapi = lambda: _schema(app)  # type: ignore[method-assign]
+    app.add_middleware(Measured, metrics=parts.metrics, templates=Templates(app.openapi()["paths"]))
     return app
 
 

@@ -225,7 +225,9 @@ def _submitted(body: bytes, form: SubjectRequest, key: Key, parts: Parts) -> Res
         parts.callback_rules.check(url)
     asked = _asked(form, processor, parts)
     try:
-        found = parts.queue.submit(asked, key=_key(form.subject_request_id), owner=key.id).request
+        found = parts.queue.submit(
+            asked, key=_key(form.subject_request_id), owner=key.id, known=False
+        ).request
     except ConflictError:
         raise Problem(
             400, "repeated-request", "this subject_request_id was used for another request."
