@@ -39,9 +39,8 @@ def create_app(parts: Parts) -> FastAPI:
         # FastAPI's own spans and logs would hold paths, and what errors say.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
-    rate = parts.settings.rate or float("inf")
     app.state.parts = parts
-    app.state.gate = Gate(parts.keys, Rate(rate, max(1, round(2 * parts.settings.rate))))
+    app.state.gate = Gate(parts.keys, _rate(parts.settings.rate))
     answer_with_problems(app)
     app.include_router(v1.router)
     app.include_router(inference.router, responses=responses(400))
@@ -52,6 +51,11 @@ def create_app(parts: Parts) -> FastAPI:
     app.openapi = lambda: _schema(app)  # type: ignore[method-assign]
     app.add_middleware(Measured, metrics=parts.metrics, templates=Templates(app.openapi()["paths"]))
     return app
+
+
+def _rate(per_second: float) -> Rate | None:
+    """What is allowed of each key; twice as many may come at once."""
+    return Rate(per_second, max(1, round(2 * per_second))) if per_second else None
 
 
 @_service.get(
