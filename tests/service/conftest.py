@@ -14,6 +14,7 @@ from grapheraser.service.database import Database
 from grapheraser.service.database.engine import sqlite_url
 from grapheraser.service.queue import Queue
 from grapheraser.service.running import Service
+from grapheraser.service.serving import Model
 from grapheraser.service.settings import Settings
 from grapheraser.service.vault import Vault
 from grapheraser.store.keys import KeyFolder
@@ -53,13 +54,18 @@ def queue(database: Database, vault: Vault) -> Queue:
 
 
 @pytest.fixture(scope="session")
-def fitted(tmp_path_factory: pytest.TempPathFactory, demo: ge.Graph, keys: Path) -> Path:
+def fitted(tmp_path_factory: pytest.TempPathFactory, small: ge.Graph, keys: Path) -> Path:
     """Saved runs of both kinds, to be copied."""
     del keys
     folder = tmp_path_factory.mktemp("fitted")
-    ge.GraphEraser(num_shards=4, epochs=3).fit(demo).save(folder / "nodes")
-    ge.LinkEraser().fit(demo).save(folder / "links")
+    new_model(links=False).fit(small).save(folder / "nodes")
+    new_model(links=True).fit(small).save(folder / "links")
     return folder
+
+
+def new_model(*, links: bool) -> Model:
+    """What the runs of these tests are fitted with."""
+    return ge.LinkEraser() if links else ge.GraphEraser(num_shards=3, epochs=2)
 
 
 @pytest.fixture

@@ -60,17 +60,14 @@ class Server:
         self._run(*self._control, "-m", mode, "stop")
 
     def new_database(self) -> str:
-        """The URL of a new, empty database."""
+        """The URL of a new, empty schema: cheaper than a database, and as good."""
         import psycopg
 
         self._made += 1
-        name = f"queue_{os.getpid()}_{self._made}"
-        with psycopg.connect(self._url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        return self._url(name)
-
-    def _url(self, name: str) -> str:
-        return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
+        name, url = f"queue_{self._made}", f"postgresql://tester@127.0.0.1:{self.port}/postgres"
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
+        return f"{url}?options=-csearch_path%3D{name}"
 
     def _run(self, program: str, *arguments: str) -> None:
         command = _as_other([str(self._programs / program), *arguments])

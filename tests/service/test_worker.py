@@ -23,7 +23,7 @@ from grapheraser.service.running import Service
 from grapheraser.service.serving import Model
 from grapheraser.store import load_receipts, stray_files
 from grapheraser.store.keys import current_signer
-from tests.service.conftest import Opened
+from tests.service.conftest import Opened, new_model
 
 WHOLE = ["received", "planned", "retraining", "published", "erased", "completed"]
 
@@ -65,9 +65,9 @@ def same_state(run: Path, fresh: Model) -> bool:
 
 
 def test_requests_are_carried_out_together_and_exactly(
-    opened: Opened, any_run: Path, demo: ge.Graph
+    opened: Opened, any_run: Path, small: ge.Graph
 ) -> None:
-    a, b, c, d = map(int, demo.train_nodes[:4])
+    a, b, c, d = map(int, small.train_nodes[:4])
     service = opened(any_run)
     made = [
         submit(service, nodes=[a]),
@@ -77,12 +77,8 @@ def test_requests_are_carried_out_together_and_exactly(
     work(service)
     assert [states(service, request) for request in made] == [WHOLE] * 3
     assert {service.queue.get(r.id).version for r in made} == {1}
-    rest = demo.without([ge.Nodes([a, b, c]), ge.Features([d])])
-    fresh: Model = (
-        ge.LinkEraser().fit(rest)
-        if service.served.is_for_links
-        else ge.GraphEraser(num_shards=4, epochs=3).fit(rest)
-    )
+    rest = small.without([ge.Nodes([a, b, c]), ge.Features([d])])
+    fresh = new_model(links=service.served.is_for_links).fit(rest)
     assert same_state(any_run, fresh)
     assert service.served.now.version == 1
     assert service.served.now.model.graph_.fingerprint == fresh.graph_.fingerprint
@@ -92,9 +88,9 @@ def test_requests_are_carried_out_together_and_exactly(
 
 
 def test_everybody_gets_the_parts_that_answer_them(
-    opened: Opened, nodes_run: Path, demo: ge.Graph
+    opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
-    a, b, c = map(int, demo.train_nodes[:3])
+    a, b, c = map(int, small.train_nodes[:3])
     service = opened(nodes_run)
     first, second = submit(service, nodes=[a, b]), submit(service, nodes=[b], features=[c])
     assert service.queue.collect(first.id) == []
@@ -115,9 +111,9 @@ def test_everybody_gets_the_parts_that_answer_them(
 
 
 def test_what_is_not_there_is_said_and_sinks_nobody(
-    opened: Opened, nodes_run: Path, demo: ge.Graph
+    opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
-    a, b = map(int, demo.train_nodes[:2])
+    a, b = map(int, small.train_nodes[:2])
     service = opened(nodes_run)
     good, half = submit(service, nodes=[a]), submit(service, nodes=[b, 10**9])
     none, twice = submit(service, nodes=[10**9]), submit(service, nodes=[a])
@@ -135,10 +131,10 @@ def test_what_is_not_there_is_said_and_sinks_nobody(
 
 
 def test_updates_keep_their_place_between_erasures(
-    opened: Opened, nodes_run: Path, demo: ge.Graph
+    opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
-    a, b = map(int, demo.train_nodes[:2])
-    row = [0.0] * demo.num_features
+    a, b = map(int, small.train_nodes[:2])
+    row = [0.0] * small.num_features
     new = {"ids": [70_001], "x": [row], "y": [1], "edges": [[70_001, b]]}
     service = opened(nodes_run)
     made = [
@@ -157,9 +153,9 @@ def test_updates_keep_their_place_between_erasures(
 
 
 def test_a_poisonous_request_fails_alone(
-    opened: Opened, nodes_run: Path, demo: ge.Graph, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, nodes_run: Path, small: ge.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nodes = list(map(int, demo.train_nodes[:9]))
+    nodes = list(map(int, small.train_nodes[:9]))
     service = opened(nodes_run, retry_most_seconds=0.001)
     made = [submit(service, nodes=[node]) for node in nodes]
     unlearn, poisoned = ge.GraphEraser.unlearn, [True]
@@ -187,10 +183,10 @@ def test_a_poisonous_request_fails_alone(
 
 
 def test_what_can_never_be_done_fails_with_a_reason_and_is_not_tried_again(
-    opened: Opened, nodes_run: Path, demo: ge.Graph
+    opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
     service = opened(nodes_run)
-    everything = submit(service, nodes=list(map(int, demo.train_nodes)))
+    everything = submit(service, nodes=list(map(int, small.train_nodes)))
     wrong = submit(service, changes=[{"set_labels": {"nodes": [10**9], "y": [1]}}])
     work(service)
     found = [service.queue.get(r.id) for r in (everything, wrong)]
@@ -206,9 +202,9 @@ def test_what_can_never_be_done_fails_with_a_reason_and_is_not_tried_again(
 
 
 def test_links_have_no_labels_to_forget(
-    opened: Opened, fitted: Path, tmp_path: Path, demo: ge.Graph
+    opened: Opened, fitted: Path, tmp_path: Path, small: ge.Graph
 ) -> None:
-    node, other = map(int, demo.train_nodes[:2])
+    node, other = map(int, small.train_nodes[:2])
     service = opened(Path(shutil.copytree(fitted / "links", tmp_path / "run")))
     wrong, right = submit(service, labels=[node]), submit(service, labels=[other], nodes=[node])
     work(service)
@@ -218,9 +214,9 @@ def test_links_have_no_labels_to_forget(
 
 
 def test_completed_means_that_nothing_is_left_in_the_database(
-    opened: Opened, nodes_run: Path, demo: ge.Graph
+    opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
-    a, b = map(int, demo.train_nodes[:2])
+    a, b = map(int, small.train_nodes[:2])
     service = opened(nodes_run)
     service.subjects.load([Asked(subject="ada@example.org", nodes=(a,), edges=((a, b),))])
     service.subjects.load([Asked(subject="bob@example.org", nodes=(b,), edges=((a, b),))])
@@ -239,10 +235,10 @@ def test_completed_means_that_nothing_is_left_in_the_database(
 
 
 def test_the_log_in_the_database_is_the_log_of_the_run(
-    opened: Opened, nodes_run: Path, demo: ge.Graph
+    opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
     service = opened(nodes_run)
-    for node in map(int, demo.train_nodes[:3]):
+    for node in map(int, small.train_nodes[:3]):
         submit(service, nodes=[node])
         work(service)
     receipts, ends = load_receipts(nodes_run)
@@ -252,8 +248,8 @@ def test_the_log_in_the_database_is_the_log_of_the_run(
     assert [row.envelope for row in rows] == [receipt.to_json() for receipt in receipts]
 
 
-def test_changes_by_others_are_taken_up(opened: Opened, nodes_run: Path, demo: ge.Graph) -> None:
-    a, b, c = map(int, demo.train_nodes[:3])
+def test_changes_by_others_are_taken_up(opened: Opened, nodes_run: Path, small: ge.Graph) -> None:
+    a, b, c = map(int, small.train_nodes[:3])
     service = opened(nodes_run)
     other = ge.GraphEraser.load(nodes_run)
     other.unlearn(ge.Nodes([a]))
@@ -266,21 +262,21 @@ def test_changes_by_others_are_taken_up(opened: Opened, nodes_run: Path, demo: g
 
 
 def test_an_old_copy_of_the_run_is_refused(
-    opened: Opened, nodes_run: Path, fitted: Path, demo: ge.Graph
+    opened: Opened, nodes_run: Path, fitted: Path, small: ge.Graph
 ) -> None:
     service = opened(nodes_run)
-    submit(service, nodes=[int(demo.train_nodes[0])])
+    submit(service, nodes=[int(small.train_nodes[0])])
     work(service)
     ge.GraphEraser.load(fitted / "nodes").save(nodes_run, replace=True)
-    submit(service, nodes=[int(demo.train_nodes[1])])
+    submit(service, nodes=[int(small.train_nodes[1])])
     with pytest.raises(ServiceError, match="does not hold what was published"):
         service.worker.round()
 
 
 def test_a_burst_is_gathered_and_urgent_requests_do_not_wait(
-    opened: Opened, nodes_run: Path, demo: ge.Graph
+    opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
-    nodes = list(map(int, demo.train_nodes[:6]))
+    nodes = list(map(int, small.train_nodes[:6]))
     service = opened(nodes_run, window=3600.0, batch=3)
     submit(service, nodes=[nodes[0]])
     submit(service, nodes=[nodes[1]])
@@ -296,20 +292,20 @@ def test_a_burst_is_gathered_and_urgent_requests_do_not_wait(
     assert service.queue.counts()[State.COMPLETED] == 5
 
 
-def test_the_steps_are_reached_in_order(opened: Opened, nodes_run: Path, demo: ge.Graph) -> None:
+def test_the_steps_are_reached_in_order(opened: Opened, nodes_run: Path, small: ge.Graph) -> None:
     steps: list[str] = []
     service = opened(nodes_run, reached=steps.append)
-    submit(service, nodes=[int(demo.train_nodes[0])])
+    submit(service, nodes=[int(small.train_nodes[0])])
     work(service)
     assert tuple(steps) == STEPS
 
 
 def test_a_thread_works_and_predictions_are_of_one_version(
-    opened: Opened, nodes_run: Path, demo: ge.Graph
+    opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
-    nodes = list(map(int, demo.train_nodes[:20]))
+    nodes = list(map(int, small.train_nodes[:12]))
     service = opened(nodes_run, batch=1, poll_seconds=0.01)
-    asked = demo.test_nodes[:20]
+    asked = small.test_nodes
     versions: dict[int, set[bytes]] = {}
     stop = threading.Event()
 
@@ -335,8 +331,8 @@ def test_a_thread_works_and_predictions_are_of_one_version(
     assert service.served.now.version == len(nodes)
 
 
-def test_two_workers_share_a_run(opened: Opened, nodes_run: Path, demo: ge.Graph) -> None:
-    nodes = list(map(int, demo.train_nodes[:12]))
+def test_two_workers_share_a_run(opened: Opened, nodes_run: Path, small: ge.Graph) -> None:
+    nodes = list(map(int, small.train_nodes[:12]))
     first = opened(nodes_run, batch=2, poll_seconds=0.005)
     second = opened(nodes_run, batch=2, poll_seconds=0.005)
     made = [submit(first, nodes=[node]) for node in nodes]

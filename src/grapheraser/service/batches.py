@@ -214,10 +214,10 @@ class Batches:
             noted = {"receipt": receipt.digest}
             connection.execute(sa.update(BATCHES).where(BATCHES.c.id == batch.id).values(noted))
 
-    def publish(self, names: Sequence[str], version: int, receipts: Iterable[Receipt]) -> None:
-        """Note that the run has been switched, with all receipts that the log table lacks."""
+    def publish(self, names: Sequence[str], version: int, receipt: Receipt) -> None:
+        """Note that the folder of the run has been switched, with the receipt."""
         with self._database.writing() as connection:
-            self._log(connection, receipts)
+            self._log(connection, [receipt])
             self._advance(connection, names, State.PUBLISHED, version=version)
 
     def log_size(self) -> int:

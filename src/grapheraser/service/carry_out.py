@@ -183,12 +183,20 @@ class Carrier:
                 self.fail(batch, names, error)
             raise  # where the folder was switched already, the next round does the rest
         self._reached("saved")
-        self._batches.publish(names, receipt.sequence, [receipt])
+        self.publish(names, receipt.sequence, model)
+        self.erase(names, receipt.sequence)
+        self.finish(batch)
+
+    def publish(self, names: Sequence[str], version: int, model: Model) -> None:
+        """Serve a state that has been saved, and note that it is."""
+        self._batches.publish(names, version, model.receipts_[version - 1])
         self._served.publish(model)
         self._reached("published")
-        self._batches.erase(names, receipt.sequence, {})
+
+    def erase(self, names: Sequence[str], version: int) -> None:
+        """Destroy what the requests of a published batch named."""
+        self._batches.erase(names, version, {})
         self._reached("erased")
-        self.finish(batch)
 
     def finish(self, batch: Batch) -> bool:
         """Complete all requests of a batch that are erased; False where that has to wait."""

@@ -195,14 +195,15 @@ class Worker:
         begun, published = batch.those(State.RETRAINING), batch.those(State.PUBLISHED)
         back = batch.those(State.PLANNED)
         if _holds(model, version, batch.receipt):
-            self._batches.publish(begun, version, [])
             published += begun
         else:
-            back += begun
+            back, begun = [*back, *begun], []
         if back:
             self._batches.abandon(batch, back)
+        if begun:
+            self._carrier.publish(begun, version, model)
         if published:
-            self._batches.erase(published, version, {})
+            self._carrier.erase(published, version)
         return self._carrier.finish(batch) or bool(back or published)
 
     # -- keeping house -------------------------------------------------------------------------
