@@ -86,6 +86,7 @@ class Queue:
         key: str | None = None,
         deadline: datetime | None = None,
         owner: str | None = None,
+        known: bool = True,
     ) -> Submitted:
         """Accept a request: when this returns it is on the disk, and will be carried out.
 
@@ -95,8 +96,11 @@ class Queue:
                 there; with another content it is a `ConflictError`.
             deadline: until when it has to be completed.
             owner: who submits it.
+            known: refuse a subject that the subject map does not have; otherwise such a request
+                is accepted, and completed with nothing to forget.
         """
-        return self.submit_many([asked], keys=[key], deadline=deadline, owner=owner)[0]
+        chosen: dict[str, Any] = {"deadline": deadline, "owner": owner, "known": known}
+        return self.submit_many([asked], keys=[key], **chosen)[0]
 
     def submit_many(
         self,
@@ -105,6 +109,7 @@ class Queue:
         keys: Sequence[str | None] | None = None,
         deadline: datetime | None = None,
         owner: str | None = None,
+        known: bool = True,
     ) -> list[Submitted]:
         """Accept all of these requests, or none; see `submit`."""
         keys = [None] * len(asked) if keys is None else keys
@@ -114,7 +119,7 @@ class Queue:
             for row, one in zip(rows, asked, strict=True):
                 there = self._repeated(connection, row)
                 if there is None:
-                    if one.subject is not None:
+                    if known and one.subject is not None:
                         self.subjects.known(connection, one.subject)
                     connection.execute(sa.insert(REQUESTS), [row])
                 found.append((there or row["id"], there is None))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 
 import pytest
-from fastapi.routing import APIRoute
 
 from grapheraser.errors import ParameterError
+from grapheraser.service.api import app, inference, opendsr, v1
 from grapheraser.service.api.access import REMEMBERED, Keys, Role
 from grapheraser.service.api.start import first_key, is_loopback
 from grapheraser.service.database import Database
@@ -55,11 +56,18 @@ def filled(path: str) -> str:
 
 
 def test_every_route_is_in_the_schema(shared: Api) -> None:
-    routes = [route for route in shared.app.routes if isinstance(route, APIRoute)]
-    known = set(operations(shared))
+    known = operations(shared)
     assert len(known) > 30
-    for route in routes:
-        assert {(method, route.path) for method in route.methods} <= known
+    rooms = (v1, inference, opendsr, app)
+    declared = re.compile(r"^@\w+\.(?:get|post|put|delete|patch)\(", re.M)
+    files = [f for room in rooms for f in _files(Path(str(room.__file__)))]
+    written = {file.name: len(declared.findall(file.read_text())) for file in files}
+    twice = written["opendsr.py"]  # with the major version in the path, and without
+    assert len(known) == sum(written.values()) + twice
+
+
+def _files(module: Path) -> list[Path]:
+    return sorted(module.parent.glob("*.py")) if module.name == "__init__.py" else [module]
 
 
 def test_all_routes_but_health_and_schema_need_a_key(shared: Api) -> None:

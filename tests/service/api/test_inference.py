@@ -107,8 +107,8 @@ def test_other_models_and_outputs_are_unknown(shared: Api) -> None:
     with pytest.raises(InferenceServerException, match="no such model"):
         client.infer("cats", [tensor("nodes", [1])], headers=headers)
     node = shared.service.served.now.model.graph_.ids[:1]
+    outputs = [InferRequestedOutput("colour")]
     with pytest.raises(InferenceServerException, match="the model gives"):
-        outputs = [InferRequestedOutput("colour")]
         client.infer("people", [tensor("nodes", node)], outputs=outputs, headers=headers)
 
 

@@ -139,12 +139,12 @@ class Gate:
 
     Args:
         keys: that are valid.
-        rate: of each of them.
+        rate: of each of them; None: as often as they like.
     """
 
-    def __init__(self, keys: Keys, rate: Rate) -> None:
+    def __init__(self, keys: Keys, rate: Rate | None) -> None:
         self.keys = keys
-        self._buckets = Buckets(rate)
+        self._buckets = None if rate is None else Buckets(rate)
         self._wrong = Buckets(WRONG_KEYS)
 
     async def enter(self, text: str | None, address: str, roles: frozenset[Role]) -> Key:
@@ -163,7 +163,8 @@ class Gate:
                 hint="send the header 'Authorization: Bearer KEY'.",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        self._buckets.take(key.id)
+        if self._buckets is not None:
+            self._buckets.take(key.id)
         if key.role not in roles:
             allowed = ", ".join(sorted(roles))
             raise Problem(403, "role-not-allowed", f"this route is for the roles {allowed}.")

@@ -11,7 +11,7 @@ from grapheraser.environment import VERSION
 from grapheraser.service.api import inference, opendsr, v1
 from grapheraser.service.api.access import Auditor, Gate
 from grapheraser.service.api.limits import BodyLimit, Rate
-from grapheraser.service.api.metrics import MEDIA_TYPE, Measured
+from grapheraser.service.api.metrics import MEDIA_TYPE, Measured, Templates
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import ProblemDetails, answer_with_problems, responses
 
@@ -36,10 +36,11 @@ def create_app(parts: Parts) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        # FastAPI's own spans and logs would hold paths, and what errors say.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
-    rate = parts.settings.rate or float("inf")
     app.state.parts = parts
-    app.state.gate = Gate(parts.keys, Rate(rate, max(1, round(2 * parts.settings.rate))))
+    app.state.gate = Gate(parts.keys, _rate(parts.settings.rate))
     answer_with_problems(app)
     app.include_router(v1.router)
     app.include_router(inference.router, responses=responses(400))
@@ -47,9 +48,14 @@ def create_app(parts: Parts) -> FastAPI:
     app.include_router(opendsr.router, prefix="/opendsr/v2")
     app.include_router(_service)
     app.add_middleware(BodyLimit, most=parts.settings.body_bytes)
-    app.add_middleware(Measured, metrics=parts.metrics)
     app.openapi = lambda: _schema(app)  # type: ignore[method-assign]
+    app.add_middleware(Measured, metrics=parts.metrics, templates=Templates(app.openapi()["paths"]))
     return app
+
+
+def _rate(per_second: float) -> Rate | None:
+    """What is allowed of each key; twice as many may come at once."""
+    return Rate(per_second, max(1, round(2 * per_second))) if per_second else None
 
 
 @_service.get(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from grapheraser.service.api.telemetry import request_span
@@ -58,12 +59,31 @@ class Metrics:
         return generate_latest(self.registry)
 
 
+class Templates:
+    """The templates of routes, such as ``/api/v1/requests/{name}``, which name nobody.
+
+    Args:
+        paths: all of them.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._plain = {path for path in paths if "{" not in path}
+        self._others = [(compile_path(path)[0], path) for path in paths if "{" in path]
+
+    def of(self, path: str) -> str:
+        """The template that a path follows."""
+        if path in self._plain:
+            return path
+        return next((known for form, known in self._others if form.match(path)), _OTHER)
+
+
 class Measured:
     """Middleware that counts and times every request, and gives it a span."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, templates: Templates) -> None:
         self.app = app
         self.metrics = metrics
+        self.templates = templates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and note what came of it."""
@@ -83,7 +103,7 @@ class Measured:
                 await self.app(scope, receive, noted)
             finally:
                 method = scope["method"] if scope["method"] in _METHODS else _OTHER
-                route = getattr(scope.get("route"), "path", _OTHER)
+                route = self.templates.of(scope["path"])
                 self.metrics.requests.labels(route, method, str(status)).inc()
                 self.metrics.seconds.labels(route, method).observe(time.perf_counter() - began)
                 span.done(

@@ -14,7 +14,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Body, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grapheraser.errors import ConflictError, UnknownRequestError, UnknownSubjectError
 from grapheraser.service.api.access import Key, Requester
@@ -225,7 +226,9 @@ def _submitted(body: bytes, form: SubjectRequest, key: Key, parts: Parts) -> Res
         parts.callback_rules.check(url)
     asked = _asked(form, processor, parts)
     try:
-        found = parts.queue.submit(asked, key=_key(form.subject_request_id), owner=key.id).request
+        found = parts.queue.submit(
+            asked, key=_key(form.subject_request_id), owner=key.id, known=False
+        ).request
     except ConflictError:
         raise Problem(
             400, "repeated-request", "this subject_request_id was used for another request."
@@ -244,7 +247,10 @@ def _submitted(body: bytes, form: SubjectRequest, key: Key, parts: Parts) -> Res
 
 def _asked(form: SubjectRequest, processor: Processor, parts: Parts) -> Asked:
     """What a request names: a subject of the map, or all that belongs to several identities."""
-    own = Extension.model_validate(form.extensions.get(processor.domain, {}))
+    try:
+        own = Extension.model_validate(form.extensions.get(processor.domain, {}))
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from None
     given = ErasureForm(**own.model_dump()).model_dump(exclude_defaults=True)
     subjects = [identity.subject for identity in form.subject_identities]
     if not subjects and not given:

@@ -6,6 +6,7 @@ A problem says what was wrong to whoever asked. It is never logged: it may name 
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -15,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from grapheraser.errors import (
     ConflictError,
@@ -130,7 +132,7 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(GraphEraserError, _of_package)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)
-    app.add_exception_handler(Exception, _of_anything)
+    app.add_middleware(_Unforeseen)
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -153,7 +155,7 @@ async def _of_package(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, GraphEraserError)
     problem = problem_of(error)
     if problem.status >= 500:
-        _log.error("%s in %s", type(error).__name__, _route(request))
+        _log.error("%s: %s", request.method, type(error).__name__)
     return problem.response(request.url.path)
 
 
@@ -185,23 +187,33 @@ async def _of_http(request: Request, error: Exception) -> JSONResponse:
     return problem.response(request.url.path)
 
 
-async def _of_anything(request: Request, error: Exception) -> JSONResponse:
-    # The message may hold personal data; its type and place don't.
-    _log.error("%s in %s", type(error).__name__, _route(request), exc_info=_without_values(error))
-    problem = Problem(500, "internal-error", "the service failed; the operator finds more in logs.")
-    return problem.response(request.url.path)
+class _Unforeseen:
+    """Middleware that answers errors nobody foresaw, and logs where they came from.
 
+    What an error says may be personal; its type and the lines that led to it are not.
+    """
 
-def _without_values(error: BaseException) -> Any:
-    """What to log of an error: where it came from, not what it says."""
-    kind = type(error)
-    return Exception, Exception(kind.__name__), error.__traceback__
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        started = False
 
-def _route(request: Request) -> str:
-    """The template of a route, which names nobody."""
-    route = request.scope.get("route")
-    return f"{request.method} {getattr(route, 'path', 'an unknown route')}"
+        async def noted(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except Exception as error:
+            lines = "".join(traceback.format_tb(error.__traceback__))
+            _log.error("%s\n%s", type(error).__name__, lines)
+            if not started:
+                said = "the service failed; the operator finds more in its logs."
+                answer = Problem(500, "internal-error", said).response(scope["path"])
+                await answer(scope, receive, send)
 
 
 def _printable_part(part: object) -> str:

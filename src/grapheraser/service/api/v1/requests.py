@@ -37,7 +37,7 @@ REPLAYED = "Idempotency-Replayed"
     "/requests",
     status_code=202,
     summary="Submit a request to forget",
-    responses=responses(401, 403, 409, 413, 429, 503),
+    responses=responses(401, 403, 404, 409, 413, 429, 503),
 )
 def submit(
     form: ErasureForm,
