@@ -349,3 +349,38 @@ def test_two_workers_share_a_run(opened: Opened, nodes_run: Path, small: ge.Grap
     second.served.refresh()
     assert second.served.now.version == len(receipts)
     assert second.served.now.model.verify().identical
+
+
+def test_deadlines_are_alerted_on_once_and_name_nobody(
+    opened: Opened, nodes_run: Path, small: ge.Graph, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = opened(nodes_run, publish_at="03:00", alert_days=3.0)
+    now = service.queue.clock()
+    node = int(small.train_nodes[0])
+    soon = service.queue.submit(Asked(nodes=(node,)), deadline=now + timedelta(days=2)).request
+    submit(service, nodes=[node])
+    service.worker.keep_house()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"request {soon.id} is received and close to its deadline, "
+        f"{soon.deadline.isoformat(timespec='seconds')}"
+    ]
+    assert [request.id for request in service.queue.due(timedelta(days=3))] == [soon.id]
+
+
+def test_receipts_that_nobody_collects_are_destroyed(
+    opened: Opened, nodes_run: Path, small: ge.Graph
+) -> None:
+    service = opened(nodes_run, receipt_days=30.0)
+    early, late = (submit(service, nodes=[int(node)]) for node in small.train_nodes[:2])
+    work(service)
+    now = service.queue.clock()
+    assert len(service.queue.collect(early.id)) == 1
+    service.queue.clock = lambda: now + timedelta(days=2)
+    service.worker.keep_house()
+    assert service.queue.collect(early.id) == []
+    assert service.queue.get(late.id).receipts == 1
+    service.queue.clock = lambda: now + timedelta(days=31)
+    service.worker._housekept = float("-inf")
+    service.worker.keep_house()
+    assert service.queue.collect(late.id) == []
+    assert service.queue.get(late.id).state is State.COMPLETED

@@ -189,8 +189,8 @@ class Carrier:
 
     def publish(self, names: Sequence[str], version: int, model: Model) -> None:
         """Serve a state that has been saved, and note that it is."""
-        self._batches.publish(names, version, model.receipts_[version - 1])
         self._served.publish(model)
+        self._batches.publish(names, version, model.receipts_[version - 1])
         self._reached("published")
 
     def erase(self, names: Sequence[str], version: int) -> None:

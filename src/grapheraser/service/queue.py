@@ -116,6 +116,7 @@ class Queue:
         rows = [self._row(one, key, deadline, owner) for one, key in zip(asked, keys, strict=True)]
         found = []
         with self.database.writing() as connection:
+            self._take_turns(connection, rows)
             for row, one in zip(rows, asked, strict=True):
                 there = self._repeated(connection, row)
                 if there is None:
@@ -149,13 +150,18 @@ class Queue:
             "deadline": due.timestamp(),
         }
 
+    def _take_turns(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Of two that submit the same key at once, let the second wait for the first."""
+        if not self.database.is_sqlite:  # SQLite has one writer at a time
+            marks = sorted({row["idempotency"] for row in rows} - {None})
+            for mark in marks:
+                turn = sa.func.pg_advisory_xact_lock(int(mark[:15], 16))
+                connection.execute(sa.select(turn))
+
     def _repeated(self, connection: Connection, row: Mapping[str, Any]) -> str | None:
         """The id of the request that was submitted with the same key, if one was."""
         if row["idempotency"] is None:
             return None
-        if not self.database.is_sqlite:  # two at once: the second waits for the first
-            number = int(row["idempotency"][:15], 16)
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
         same = (REQUESTS.c.run == self.run) & (REQUESTS.c.idempotency == row["idempotency"])
         there = connection.execute(sa.select(REQUESTS.c.id, REQUESTS.c.mark).where(same)).first()
         if there is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from grapheraser.service.vault import SECRET, Vault
 from grapheraser.service.worker import Worker
 from grapheraser.store.files import make_folder
 from grapheraser.store.keys import FOLDER_VARIABLE, KeyFolder
+
+_SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Service:
     def start(self) -> None:
         """Start the worker, unless the settings say that this process has none."""
         if self.settings.worker:
+            # Whoever answers a prediction should not wait long for the worker's Python code.
+            sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
             self.worker.start()
 
     def stop(self) -> None:

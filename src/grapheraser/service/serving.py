@@ -107,4 +107,6 @@ class Served:
 def _is_same(model: Model, published: Published) -> bool:
     """Whether a state is the one that is published."""
     old, new = published.model.receipts_, model.receipts_
-    return len(old) == len(new) > 0 and old[-1].digest == new[-1].digest
+    if len(old) != len(new) or published.model.log_name_ != model.log_name_:
+        return False
+    return len(new) == 0 or old[-1].digest == new[-1].digest
