@@ -24,26 +24,32 @@ _IMPORTED = [
 ]
 # Beside the worker's own steps: the manifest is switched, and no old file is removed yet.
 SWITCHED = "switched"
+NOBODY = 65_534
 
 
-def start(run: Path, url: str, keys: Path, kill_at: str | None = None) -> ForkServerProcess:
+def start(
+    run: Path, url: str, keys: Path, kill_at: str | None = None, *, as_nobody: bool = False
+) -> ForkServerProcess:
     """Start a worker; with ``kill_at`` it kills itself when it reaches that step."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_IMPORTED)
-    process = context.Process(target=_work, args=(run, url, keys, kill_at))
+    process = context.Process(target=_work, args=(run, url, keys, kill_at, as_nobody))
     process.start()
     return process
 
 
-def _work(run: Path, url: str, keys: Path, kill_at: str | None) -> None:
+def _work(run: Path, url: str, keys: Path, kill_at: str | None, as_nobody: bool) -> None:
     os.environ["GRAPHERASER_KEYS"] = str(keys)
+    if as_nobody and os.getuid() == 0:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
 
     def reached(step: str) -> None:
         if step == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if kill_at == SWITCHED:
-        store_run.remove = lambda files: reached(SWITCHED)
+        setattr(store_run, "remove", lambda files: reached(SWITCHED))  # noqa: B010
     settings = Settings(database=url, window=0.0, batch=3, retry_seconds=0.01)
     service = Service.opened(run, settings, keys=KeyFolder(keys), reached=reached)
     while service.worker.round():

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 
 import grapheraser as ge
 from grapheraser.audit.residues.search import search_run
+from grapheraser.graph import Request as GraphRequest
 from grapheraser.graph import edit_of
 from grapheraser.receipts import Part, check_chain
 from grapheraser.receipts.keys import PublicKey
@@ -107,9 +108,9 @@ class Stream:
         graph = self.graph
         if self.changes:
             graph = graph.updated(edit_of(graph, self.changes))
-        gone = [ge.Nodes(self.nodes), ge.Features(self.features)]
+        gone: list[GraphRequest] = [ge.Nodes(self.nodes), ge.Features(self.features)]
         edges = [pair for pair in self.edges if not {*pair} & {*self.nodes}]
-        return graph.without([*gone, *([ge.Edges(edges)] if edges else [])])
+        return graph.without(gone + ([ge.Edges(edges)] if edges else []))
 
 
 @pytest.fixture

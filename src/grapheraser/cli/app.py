@@ -12,6 +12,7 @@ import typer
 from grapheraser.cli import (
     access,
     audit,
+    backup,
     bench,
     datasets,
     demo,
@@ -28,6 +29,7 @@ from grapheraser.cli import (
     recommend,
     requests,
     reshard,
+    restore,
     serve,
     unlearn,
     update,
@@ -48,7 +50,7 @@ app = typer.Typer(
 _VERBS = (
     *(demo, datasets, import_graph, recommend, fit, predict, rank, evaluate),
     *(unlearn, update, reshard, verify, receipts, receipt, keys),
-    *(serve, access, requests),
+    *(serve, access, requests, backup, restore),
     *(audit, partition, warmup, bench),
 )
 for verb in _VERBS:

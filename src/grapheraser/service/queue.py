@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from grapheraser.checks import whole
 from grapheraser.errors import ConflictError, ParameterError, UnknownRequestError
-from grapheraser.service.database.tables import EVENTS, PARTS, REQUESTS, RUNS
+from grapheraser.service.database.tables import BATCHES, EVENTS, PARTS, REQUESTS, RUNS, SUBJECTS
 from grapheraser.service.requests import (
     OPEN,
     PENDING,
@@ -343,6 +343,41 @@ class Queue:
         with self.database.writing() as connection:
             connection.execute(sa.delete(PARTS).where(PARTS.c.request == name))
         self.database.purge()
+
+    # -- restored runs -------------------------------------------------------------------------
+
+    def successors(self) -> Sequence[str]:
+        """Names of the runs that were restored from this one, and from those, oldest first."""
+        with self.database.reading() as connection:
+            rows = connection.execute(sa.select(RUNS.c.succeeds, RUNS.c.name)).all()
+        following, found = dict(map(tuple, rows)), []
+        name = following.get(self.run)
+        while name is not None:
+            found.append(name)
+            name = following.get(name)
+        return found
+
+    def hand_over(self, run: str) -> None:
+        """Hand all requests and the subject map to a run that was restored from this one.
+
+        What was published and not yet erased has left no tombstone: it is carried out once more.
+        """
+        mine = REQUESTS.c.run == self.run
+        undone = [State.PLANNED.value, State.RETRAINING.value, State.PUBLISHED.value]
+        with self.database.writing() as connection:
+            seen = {"name": run, "succeeds": self.run, "seen": self.clock().timestamp()}
+            connection.execute(sa.insert(RUNS), [seen])
+            query = sa.select(REQUESTS.c.id).where(mine, REQUESTS.c.state.in_(undone))
+            back = list(connection.execute(query).scalars())
+            chosen = REQUESTS.c.state.in_(undone) & mine
+            dropped = PARTS.c.request.in_(sa.select(REQUESTS.c.id).where(chosen))
+            connection.execute(sa.delete(PARTS).where(dropped))
+            anew = {"state": State.RECEIVED.value, "batch": None, "version": None}
+            connection.execute(sa.update(REQUESTS).where(chosen).values(anew))
+            for table in (REQUESTS, BATCHES, SUBJECTS):
+                theirs = sa.update(table).where(table.c.run == self.run)
+                connection.execute(theirs.values(run=run))
+            self.record(connection, back, State.RECEIVED)
 
     # -- shared with the worker's side ----------------------------------------------------------
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grapheraser.errors import ParameterError
+from grapheraser.errors import ParameterError, ServiceError
 from grapheraser.service.database import Database
 from grapheraser.service.database.engine import sqlite_url
 from grapheraser.service.queue import Queue
@@ -64,8 +64,13 @@ class Service:
         keys = keys or service_keys()
         served = Served(path, own, settings.answered)
         database = Database.opened(settings.database or database_beside(path))
-        vault = Vault(keys.secret(SECRET))
-        queue = Queue(database, served.run, vault, deadline=settings.deadline)
+        try:
+            vault = Vault(keys.secret(SECRET))
+            queue = Queue(database, served.run, vault, deadline=settings.deadline)
+            _check_current(queue)
+        except BaseException:
+            database.dispose()
+            raise
         worker = Worker(queue, served, settings, keys, reached=reached)
         return cls(settings, keys, database, queue, served, worker)
 
@@ -82,6 +87,15 @@ class Service:
         """Let the worker finish its batch, and close the database."""
         self.worker.stop()
         self.database.dispose()
+
+
+def _check_current(queue: Queue) -> None:
+    """Refuse a run whose requests have gone to one that was restored from it."""
+    if successors := queue.successors():
+        raise ServiceError(
+            f"this run was replaced by one that was restored from it, {successors[-1]}.",
+            hint="serve that one; if its restore was interrupted, run `grapheraser restore`.",
+        )
 
 
 def service_keys() -> KeyFolder:

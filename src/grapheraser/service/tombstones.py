@@ -55,7 +55,10 @@ class Tombstones:
             connection.execute(sa.insert(TOMBSTONES), rows)
 
     def among(self, items: Iterable[Item], *, after: int) -> list[Item]:
-        """Which of these items were erased when the log was larger than this."""
+        """Which of these items were erased after the log had this size, or in a run restored since.
+
+        ``after`` is a size of the log of the queue's run.
+        """
         by_key = self._marks(after)
         keys = {name: self._keys.secret(name) for name in by_key if self._keys.has_secret(name)}
         return [
@@ -69,7 +72,8 @@ class Tombstones:
         return sorted(name for name in self._marks(after) if not self._keys.has_secret(name))
 
     def _marks(self, after: int) -> dict[str, set[str]]:
-        chosen = (TOMBSTONES.c.run == self._queue.run) & (TOMBSTONES.c.size > after)
+        since = (TOMBSTONES.c.run == self._queue.run) & (TOMBSTONES.c.size > after)
+        chosen = since | TOMBSTONES.c.run.in_(self._queue.successors())
         found: dict[str, set[str]] = {}
         with self._queue.database.reading() as connection:
             query = sa.select(TOMBSTONES.c.key, TOMBSTONES.c.mark).where(chosen)

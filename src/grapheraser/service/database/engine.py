@@ -124,6 +124,15 @@ class Database:
                     connection.exec_driver_sql(f"VACUUM {table}")
             return True
 
+    def copy_to(self, file: Path) -> None:
+        """Write a consistent copy of a SQLite database to a file that does not exist yet."""
+        with self._translated():
+            raw = self._engine.raw_connection()
+            try:
+                raw.cursor().execute("VACUUM INTO ?", (str(file),))
+            finally:
+                raw.close()
+
     def dispose(self) -> None:
         """Close all connections."""
         self._engine.dispose()
