@@ -215,15 +215,11 @@ def _print_all(found: Sequence[Mapping[str, Any]], files: Sequence[str], *, as_j
     if as_json:
         print_json({"requests": list(found)} | ({"files": list(files)} if files else {}))
         return
-    header = ("request", "kind", "state", "received", "deadline", "version")
-    print_table(
-        "",
-        header,
-        [
-            (one["id"], one["kind"], one["state"], one["received"], one["deadline"], one["version"])
-            for one in found
-        ],
-    )
+    rows = [
+        (one["id"], one["kind"], one["state"], one["deadline"][:10], one["version"] or "")
+        for one in found
+    ]
+    print_table("", ("request", "kind", "state", "deadline", "version"), rows)
     for file in files:
         print(f"handed out  {file}")
     if not found:

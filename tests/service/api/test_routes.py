@@ -10,12 +10,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import grapheraser as ge
+from grapheraser.canonical import canonical_json
 from grapheraser.receipts import Receipt, check_against
 from grapheraser.receipts.keys import PublicKey
 from grapheraser.receipts.notes import Checkpoint
 from grapheraser.receipts.tree import check_consistency, check_inclusion, root_of
 from grapheraser.service.api.access import Role
-from grapheraser.service.requests import OUT_OF_SCOPE
+from grapheraser.service.requests import OUT_OF_SCOPE, Asked
 from tests.service.api.conftest import Api
 
 
@@ -35,8 +36,6 @@ def test_an_auditor_can_check_the_exported_log(api: Api) -> None:
     rest = api.call("GET", f"/api/v1/log?start={first['next']}", Role.AUDITOR).json()
     assert (first["size"], rest["next"]) == (5, None)
     entries = first["entries"] + rest["entries"]
-    from grapheraser.canonical import canonical_json
-
     receipts = [Receipt.from_json(canonical_json(entry["envelope"])) for entry in entries]
     assert [receipt.digest for receipt in receipts] == [entry["digest"] for entry in entries]
     keys = api.call("GET", "/api/v1/log/keys", Role.AUDITOR).text
@@ -100,7 +99,7 @@ def test_a_subject_is_loaded_found_erased_and_gone(api: Api) -> None:
     found = api.call("POST", "/api/v1/subjects/find", json=who).json()
     assert found["items"] == [{"kind": "node", "ids": [str(mine)]}]
     assert found["out_of_scope"] == list(OUT_OF_SCOPE)
-    name = api.submit(**who).json()["id"]
+    name = api.submit(subject=who["subject"]).json()["id"]
     api.work()
     assert api.call("GET", f"/api/v1/requests/{name}").json()["state"] == "completed"
     assert api.service.served.now.model.graph_.contains([mine, other]).tolist() == [False, True]
@@ -183,14 +182,8 @@ def test_an_event_arrives_while_somebody_listens(api: Api) -> None:
     with api.client.stream("GET", "/api/v1/events?seconds=20", headers=headers) as stream:
         lines = stream.iter_lines()
         assert next(lines) == "retry: 2000"
-        api.parts.queue.submit(_asked(node))
+        api.parts.queue.submit(Asked(nodes=(node,)))
         assert next(line for line in lines if line.startswith("event:")) == "event: received"
-
-
-def _asked(node: int) -> object:
-    from grapheraser.service.requests import Asked
-
-    return Asked(nodes=(node,))
 
 
 def test_health_and_readiness(run: Path, api: Api) -> None:

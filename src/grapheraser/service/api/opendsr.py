@@ -133,10 +133,14 @@ class Cancelled(BaseModel):
     api_version: str
 
 
-def _signed(model: type[BaseModel], status: int = 200) -> dict[str, Any]:
-    """What the schema says of a signed answer."""
-    answer = {"model": model, "headers": _SIGNED}
-    return {"status_code": status, "response_class": Response, "responses": {status: answer}}
+_KEYED = (401, 403, 429)
+
+
+def _signed(model: type[BaseModel], status: int = 200, *others: int) -> dict[str, Any]:
+    """What the schema says of a signed answer, and of others."""
+    answer: dict[str, Any] = {"model": model, "headers": _SIGNED}
+    known = {status: answer, **responses(*others)}
+    return {"status_code": status, "response_class": Response, "responses": known}
 
 
 router = APIRouter(tags=["opendsr"], responses=responses(400, 404, 503))
@@ -171,8 +175,7 @@ async def certificate(parts: Given) -> Response:
 @router.post(
     "/requests",
     summary="Submit a request of a data subject",
-    **_signed(Received, 201),
-    openapi_extra={"x-signed": True},
+    **_signed(Received, 201, 401, 403, 413, 429),
 )
 async def submit(
     request: Request, form: Annotated[SubjectRequest, Body()], key: Requester, parts: Given
@@ -182,7 +185,7 @@ async def submit(
     return await run_in_threadpool(_submitted, body, form, key, parts)
 
 
-@router.get("/requests/{name}", summary="The status of a request", **_signed(Status))
+@router.get("/requests/{name}", summary="The status of a request", **_signed(Status, 200, *_KEYED))
 def status(name: _Name, key: Requester, parts: Given) -> Response:
     """How far a request has come, by the controller's own id."""
     processor, found = _processor(parts), _found(name, key, parts)
@@ -201,7 +204,7 @@ def status(name: _Name, key: Requester, parts: Given) -> Response:
     return _answer(processor, shown)
 
 
-@router.delete("/requests/{name}", summary="Cancel a request", **_signed(Cancelled, 202))
+@router.delete("/requests/{name}", summary="Cancel a request", **_signed(Cancelled, 202, *_KEYED))
 def cancel(name: _Name, key: Requester, parts: Given) -> Response:
     """Cancel a request that is pending."""
     processor, found = _processor(parts), _found(name, key, parts)
