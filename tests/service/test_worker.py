@@ -384,3 +384,21 @@ def test_receipts_that_nobody_collects_are_destroyed(
     service.worker.keep_house()
     assert service.queue.collect(late.id) == []
     assert service.queue.get(late.id).state is State.COMPLETED
+
+
+def test_who_does_not_work_follows_what_others_publish(
+    opened: Opened, nodes_run: Path, small: ge.Graph
+) -> None:
+    working = opened(nodes_run)
+    following = opened(nodes_run, worker=False, poll_seconds=0.01)
+    following.start()
+    request = submit(following, nodes=[int(small.train_nodes[0])])
+    time.sleep(0.05)
+    assert following.queue.get(request.id).state is State.RECEIVED
+    work(working)
+    until = time.monotonic() + 30
+    while following.served.now.version == 0 and time.monotonic() < until:
+        time.sleep(0.01)
+    following.worker.stop(30)
+    assert following.served.now.version == 1
+    assert not following.served.now.model.graph_.contains(small.train_nodes[:1]).any()

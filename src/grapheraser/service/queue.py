@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from grapheraser.service.vault import Vault
 
 DEADLINE = timedelta(days=30)
+GRACE = timedelta(hours=24)
 _MOST_LISTED = 1000
 # What is left of a request that is completed or cancelled, of what it named.
 DESTROYED: Mapping[str, None] = {"sealed": None, "mark": None}
@@ -58,6 +59,7 @@ class Queue:
         vault: hides what they name.
         clock: says what time it is. The order of requests does not depend on it.
         deadline: by when a request is to be completed unless it says so itself.
+        grace: for how long a receipt can be collected again.
     """
 
     def __init__(
@@ -68,9 +70,10 @@ class Queue:
         *,
         clock: Callable[[], datetime] = utc_now,
         deadline: timedelta = DEADLINE,
+        grace: timedelta = GRACE,
     ) -> None:
         self.database, self.run, self.vault = database, run, vault
-        self.clock, self._deadline = clock, deadline
+        self.clock, self._deadline, self._grace = clock, deadline, grace
         self.subjects = Subjects(self)
         self.woken = threading.Event()  # set when there is something new to do
         with database.writing() as connection:
@@ -318,9 +321,7 @@ class Queue:
 
     # -- collecting ---------------------------------------------------------------------------
 
-    def collect(
-        self, name: str, *, owner: str | None = None, grace: timedelta = timedelta(days=1)
-    ) -> Sequence[str]:
+    def collect(self, name: str, *, owner: str | None = None) -> Sequence[str]:
         """The parts of the receipt that answer a completed request, as JSON.
 
         They are destroyed a while after they were first collected, or at the time that was set
@@ -329,11 +330,10 @@ class Queue:
         Args:
             name: id of the request.
             owner: whose it has to be; None: anybody's.
-            grace: for how long they can be collected again.
         """
         if self.get(name, owner).state is not State.COMPLETED:
             return []
-        until = (self.clock() + grace).timestamp()
+        until = (self.clock() + self._grace).timestamp()
         mine = PARTS.c.request == name
         with self.database.writing() as connection:
             connection.execute(

@@ -69,7 +69,8 @@ class Service:
         database = Database.opened(settings.database or database_beside(path))
         try:
             vault = Vault(keys.secret(SECRET))
-            queue = Queue(database, served.run, vault, deadline=settings.deadline)
+            times = {"deadline": settings.deadline, "grace": settings.grace}
+            queue = Queue(database, served.run, vault, **times)
             _check_current(queue)
         except BaseException:
             database.dispose()
@@ -82,11 +83,11 @@ class Service:
         return self.queue.subjects
 
     def start(self) -> None:
-        """Start the worker, unless the settings say that this process has none."""
+        """Start the worker; where the settings say so, it only follows what others publish."""
         if self.settings.worker:
             # Whoever answers a prediction should not wait long for the worker's Python code.
             sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
-            self.worker.start()
+        self.worker.start(follow=not self.settings.worker)
 
     def stop(self) -> None:
         """Let the worker finish its batch, and close the database."""

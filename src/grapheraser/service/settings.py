@@ -119,6 +119,10 @@ class Settings:
         return timedelta(days=self.deadline_days)
 
     @property
+    def grace(self) -> timedelta:
+        return timedelta(hours=self.collected_hours)
+
+    @property
     def backups_kept(self) -> timedelta:
         return timedelta(days=self.backup_days)
 

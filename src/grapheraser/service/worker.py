@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from grapheraser.errors import RunBusyError, ServiceError
+from grapheraser.errors import GraphEraserError, RunBusyError, ServiceError
 from grapheraser.links.loading import load_eraser
 from grapheraser.service.batches import Batch, Batches
 from grapheraser.service.carry_out import STEPS, Carrier
@@ -70,10 +70,11 @@ class Worker:
 
     # -- as a thread ---------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Work in a thread until `stop`."""
+    def start(self, *, follow: bool = False) -> None:
+        """Work in a thread until `stop`; or only ``follow`` what other processes publish."""
         self._stopping.clear()
-        self._thread = threading.Thread(target=self.run, name="grapheraser-worker", daemon=True)
+        work = self.follow if follow else self.run
+        self._thread = threading.Thread(target=work, name="grapheraser-worker", daemon=True)
         self._thread.start()
 
     def stop(self, timeout: float | None = None) -> None:
@@ -102,7 +103,20 @@ class Worker:
                 _LOG.warning("the worker waits: %s", reason_of(error))
                 self._stopping.wait(self._settings.rest(failures).total_seconds())
             if not worked:
+                self._look()
                 self._wait()
+
+    def follow(self) -> None:
+        """Serve what other processes publish until `stop` is called."""
+        while not self._stopping.wait(self._settings.poll_seconds):
+            self._look()
+
+    def _look(self) -> None:
+        """Serve what another process has published, if one has."""
+        try:
+            self._served.refresh()
+        except GraphEraserError as error:
+            _LOG.warning("the run can't be read: %s", reason_of(error))
 
     def _wait(self) -> None:
         """Wait for something to do."""
