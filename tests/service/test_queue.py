@@ -52,6 +52,13 @@ def test_many_are_accepted_together_or_not_at_all(queue: Queue) -> None:
     assert [one.is_new for one in both] == [True, False]
 
 
+def test_many_keep_their_order(queue: Queue) -> None:
+    made = queue.submit_many([Asked(nodes=(n,)) for n in range(300)])
+    numbers = [submitted.request.number for submitted in made]
+    assert numbers == sorted(numbers)
+    assert [event.request for event in queue.events_after(0)] == [one.request.id for one in made]
+
+
 def test_lists_are_filtered_and_paged_newest_first(queue: Queue) -> None:
     made = [queue.submit(Asked(nodes=(n,)), owner=f"k{n % 2}").request.id for n in range(5)]
     queue.submit(Asked(changes=({"add_edges": {"pairs": [[1, 2]]}},)))

@@ -35,7 +35,7 @@ from grapheraser.service.client import Client
 DATASETS = {"cora": 20, "physics": 100}  # with the number of shards
 REQUESTS = 1000
 PREDICTIONS, BATCH = 1000, 100
-CONNECTIONS = {"submit": 4, "predict": 2}
+CONNECTIONS = {"submit": 16, "predict": 2}
 SECONDS = 30.0  # of a phase at the most
 PATIENCE = 180.0  # seconds until all requests have to be completed
 # What has to hold on Physics: per second, and times as slow.
@@ -203,7 +203,7 @@ class _Watch:
 def _prediction(target: Target, nodes: Any) -> bytes:
     """A prediction as Triton's client asks for it: raw bytes both ways."""
     raw = np.asarray(nodes, dtype="<i8").tobytes()
-    tensor = {"name": "nodes", "datatype": "INT64", "shape": [len(nodes)]}
+    tensor: dict[str, Any] = {"name": "nodes", "datatype": "INT64", "shape": [len(nodes)]}
     tensor["parameters"] = {"binary_data_size": len(raw)}
     asked = {"inputs": [tensor], "parameters": {"binary_data_output": True}}
     head = json.dumps(asked).encode()

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 from grapheraser.errors import ServiceError
 from grapheraser.service.database.tables import BATCHES, LOG, PARTS, REQUESTS
 from grapheraser.service.items import Item, forgotten_by
-from grapheraser.service.queue import DESTROYED, when
-from grapheraser.service.requests import ERASE, NEXT, Asked, State
+from grapheraser.service.queue import DESTROYED
+from grapheraser.service.requests import ERASE, NEXT, Asked, State, when
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection

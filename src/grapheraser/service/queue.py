@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from grapheraser.checks import whole
-from grapheraser.errors import ConflictError, ParameterError, UnknownRequestError
+from grapheraser.errors import ConflictError, UnknownRequestError
 from grapheraser.service.database.tables import BATCHES, EVENTS, PARTS, REQUESTS, RUNS, SUBJECTS
+from grapheraser.service.intake import Intake, Submission, Submitted
 from grapheraser.service.requests import (
     OPEN,
     PENDING,
@@ -22,6 +22,7 @@ from grapheraser.service.requests import (
     Page,
     Request,
     State,
+    when,
 )
 from grapheraser.service.subjects import Subjects
 
@@ -41,13 +42,6 @@ DESTROYED: Mapping[str, None] = {"sealed": None, "mark": None}
 def utc_now() -> datetime:
     """The time; handed in, so that a test can set it back."""
     return datetime.now(UTC)
-
-
-class Submitted(NamedTuple):
-    """A request that is in the queue, and whether it came in just now or was there already."""
-
-    request: Request
-    is_new: bool
 
 
 class Queue:
@@ -73,8 +67,9 @@ class Queue:
         grace: timedelta = GRACE,
     ) -> None:
         self.database, self.run, self.vault = database, run, vault
-        self.clock, self._deadline, self._grace = clock, deadline, grace
+        self.clock, self.deadline, self._grace = clock, deadline, grace
         self.subjects = Subjects(self)
+        self._intake = Intake(self)
         self.woken = threading.Event()  # set when there is something new to do
         with database.writing() as connection:
             seen = {"name": run, "seen": clock().timestamp()}
@@ -102,8 +97,7 @@ class Queue:
             known: refuse a subject that the subject map does not have; otherwise such a request
                 is accepted, and completed with nothing to forget.
         """
-        chosen: dict[str, Any] = {"deadline": deadline, "owner": owner, "known": known}
-        return self.submit_many([asked], keys=[key], **chosen)[0]
+        return self._intake.submit(Submission(asked, key, deadline, owner, known))
 
     def submit_many(
         self,
@@ -116,65 +110,12 @@ class Queue:
     ) -> list[Submitted]:
         """Accept all of these requests, or none; see `submit`."""
         keys = [None] * len(asked) if keys is None else keys
-        rows = [self._row(one, key, deadline, owner) for one, key in zip(asked, keys, strict=True)]
-        found = []
-        with self.database.writing() as connection:
-            self._take_turns(connection, rows)
-            for row, one in zip(rows, asked, strict=True):
-                there = self._repeated(connection, row)
-                if there is None:
-                    if known and one.subject is not None:
-                        self.subjects.known(connection, one.subject)
-                    connection.execute(sa.insert(REQUESTS), [row])
-                found.append((there or row["id"], there is None))
-            self.record(connection, [name for name, is_new in found if is_new], State.RECEIVED)
-            requests = self._get(connection, [name for name, _ in found])
-        self.woken.set()
-        return [Submitted(requests[name], is_new) for name, is_new in found]
-
-    def _row(
-        self, asked: Asked, key: str | None, deadline: datetime | None, owner: str | None
-    ) -> dict[str, Any]:
-        now, name, content = self.clock(), secrets.token_hex(16), asked.to_dict()
-        if deadline is not None and deadline.tzinfo is None:
-            raise ParameterError.of("deadline", "Queue.submit", "a time with a zone", deadline)
-        due = deadline or now + self._deadline
-        return {
-            "id": name,
-            "run": self.run,
-            "kind": asked.kind,
-            "owner": owner,
-            "sealed": self.vault.seal(content, name),
-            "mark": self.vault.mark("asked", content),
-            "idempotency": key and self.vault.mark("idempotency", [owner, key]),
-            "counts": asked.counts,
-            "state": State.RECEIVED.value,
-            "received": now.timestamp(),
-            "deadline": due.timestamp(),
-        }
-
-    def _take_turns(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Of two that submit the same key at once, let the second wait for the first."""
-        if not self.database.is_sqlite:  # SQLite has one writer at a time
-            marks = sorted({row["idempotency"] for row in rows} - {None})
-            for mark in marks:
-                turn = sa.func.pg_advisory_xact_lock(int(mark[:15], 16))
-                connection.execute(sa.select(turn))
-
-    def _repeated(self, connection: Connection, row: Mapping[str, Any]) -> str | None:
-        """The id of the request that was submitted with the same key, if one was."""
-        if row["idempotency"] is None:
-            return None
-        same = (REQUESTS.c.run == self.run) & (REQUESTS.c.idempotency == row["idempotency"])
-        there = connection.execute(sa.select(REQUESTS.c.id, REQUESTS.c.mark).where(same)).first()
-        if there is None:
-            return None
-        if there.mark not in (None, row["mark"]):
-            raise ConflictError(
-                "this idempotency key was used for another request.",
-                hint="repeat the request as it was, or choose another key.",
-            )
-        return str(there.id)
+        return self._intake.submit_all(
+            [
+                Submission(one, key, deadline, owner, known)
+                for one, key in zip(asked, keys, strict=True)
+            ]
+        )
 
     def find(self, key: str, owner: str | None = None) -> Request | None:
         """The request that was submitted with an idempotency key, if one was."""
@@ -200,7 +141,7 @@ class Queue:
             done = {"state": State.CANCELLED.value, "retry_at": None, **DESTROYED}
             connection.execute(sa.update(REQUESTS).where(REQUESTS.c.id == name).values(done))
             self.record(connection, [name], State.CANCELLED)
-            request = self._get(connection, [name])[name]
+            request = self.read(connection, [name])[name]
         self.database.purge()
         return request
 
@@ -213,7 +154,7 @@ class Queue:
             anew = {"state": State.RECEIVED.value, "retry_at": None, "reason": None}
             connection.execute(sa.update(REQUESTS).where(REQUESTS.c.id == name).values(anew))
             self.record(connection, [name], State.RECEIVED)
-            request = self._get(connection, [name])[name]
+            request = self.read(connection, [name])[name]
         self.woken.set()
         return request
 
@@ -221,7 +162,7 @@ class Queue:
         """A request that nobody else changes until the commit."""
         row = REQUESTS.c.id == name
         connection.execute(sa.select(REQUESTS.c.id).where(row).with_for_update()).first()
-        found = self._get(connection, [name]).get(name)
+        found = self.read(connection, [name]).get(name)
         if found is None or (owner is not None and found.owner != owner):
             raise _unknown(name)
         return found
@@ -231,7 +172,7 @@ class Queue:
     def get(self, name: str, owner: str | None = None) -> Request:
         """One request by its id; with ``owner``, only one of theirs."""
         with self.database.reading() as connection:
-            found = self._get(connection, [name]).get(name)
+            found = self.read(connection, [name]).get(name)
         if found is None or (owner is not None and found.owner != owner):
             raise _unknown(name)
         return found
@@ -412,7 +353,8 @@ class Queue:
         dialect: Any = sqlite if self.database.is_sqlite else postgresql
         return dialect.insert(table).on_conflict_do_nothing()
 
-    def _get(self, connection: Connection, names: Sequence[str]) -> dict[str, Request]:
+    def read(self, connection: Connection, names: Sequence[str]) -> dict[str, Request]:
+        """Requests by id, within a transaction."""
         query = _select().where(REQUESTS.c.run == self.run, REQUESTS.c.id.in_(names))
         return {row.id: _request(row) for row in connection.execute(query)}
 
@@ -432,11 +374,6 @@ def _request(row: Any) -> Request:
     if state is not State.COMPLETED:
         found["receipts"] = 0
     return Request(**found)
-
-
-def when(seconds: float) -> datetime:
-    """A time of the database."""
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _unknown(name: str) -> UnknownRequestError:

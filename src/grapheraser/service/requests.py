@@ -252,3 +252,8 @@ class Page:
 def spelled(at: datetime) -> str:
     """A time in UTC, ISO 8601."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def when(seconds: float) -> datetime:
+    """A time of the database."""
+    return datetime.fromtimestamp(seconds, UTC)

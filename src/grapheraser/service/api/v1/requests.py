@@ -18,7 +18,7 @@ from grapheraser.service.api.forms import (
 )
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import Problem, responses, unknown
-from grapheraser.service.queue import Submitted
+from grapheraser.service.intake import Submitted
 from grapheraser.service.requests import Asked, State
 
 router = APIRouter(tags=["requests"])
