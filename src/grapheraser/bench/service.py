@@ -241,7 +241,7 @@ def markdown(report: Report) -> str:
         rows.append(
             (
                 row["dataset"],
-                row["shards"],
+                str(row["shards"]),
                 f"{submit['rate']:.0f}",
                 duration(submit["p50"]),
                 duration(submit["p99"]),
@@ -252,7 +252,7 @@ def markdown(report: Report) -> str:
                 f"{row['slower']:.1f}x",
                 f"{row['completed']:,} in {duration(row['until_completed'])}",
                 f"{row['receipts']:,} in {duration(row['until_receipts'])}",
-                row["versions"],
+                str(row["versions"]),
             )
         )
     return markdown_table(header, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from grapheraser.errors import ParameterError
 from grapheraser.service.api.access import Keys, Role
 from grapheraser.service.api.app import create_app
 from grapheraser.service.api.callbacks import Callbacks
+from grapheraser.service.api.gathering import Gathering
 from grapheraser.service.api.log import Log
 from grapheraser.service.api.metrics import Gauges, Metrics
 from grapheraser.service.api.parts import Parts
@@ -28,6 +30,8 @@ from grapheraser.service.running import Service
 from grapheraser.service.serving import Served
 from grapheraser.service.settings import Settings
 
+# Seconds after which a thread lets others run: answers should not wait for the worker's Python.
+_SWITCH = 0.0005
 _SHUTDOWN = 5  # seconds that open connections have to come to an end
 
 
@@ -40,6 +44,7 @@ def parts_of(service: Service) -> Parts:
         run=service.served.path,
         queue=queue,
         subjects=service.subjects,
+        gathering=Gathering(queue.intake),
         served=service.served,
         keys=Keys(service.database),
         log=Log(service.served.path),
@@ -70,6 +75,7 @@ def started(service: Service) -> Iterator[FastAPI]:
 
 def serve(service: Service) -> None:
     """Listen until somebody stops the process."""
+    sys.setswitchinterval(_SWITCH)
     with started(service) as app:
         _server(app, service.settings).run()
 
