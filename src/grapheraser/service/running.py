@@ -69,8 +69,13 @@ class Service:
         database = Database.opened(settings.database or database_beside(path))
         try:
             vault = Vault(keys.secret(SECRET))
-            times = {"deadline": settings.deadline, "grace": settings.grace}
-            queue = Queue(database, served.run, vault, **times)
+            queue = Queue(
+                database,
+                served.run,
+                vault,
+                deadline=settings.deadline,
+                grace=settings.grace,
+            )
             _check_current(queue)
         except BaseException:
             database.dispose()
