@@ -35,7 +35,7 @@ from grapheraser.service.client import Client
 DATASETS = {"cora": 20, "physics": 100}  # with the number of shards
 REQUESTS = 1000
 PREDICTIONS, BATCH = 1000, 100
-CONNECTIONS = {"submit": 16, "predict": 2}
+CONNECTIONS = {"submit": 32, "predict": 2}
 SECONDS = 30.0  # of a phase at the most
 PATIENCE = 180.0  # seconds until all requests have to be completed
 # What has to hold on Physics: per second, and times as slow.

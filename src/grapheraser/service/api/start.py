@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,8 +29,6 @@ from grapheraser.service.running import Service
 from grapheraser.service.serving import Served
 from grapheraser.service.settings import Settings
 
-# Seconds after which a thread lets others run: answers should not wait for the worker's Python.
-_SWITCH = 0.0005
 _SHUTDOWN = 5  # seconds that open connections have to come to an end
 
 
@@ -75,7 +72,6 @@ def started(service: Service) -> Iterator[FastAPI]:
 
 def serve(service: Service) -> None:
     """Listen until somebody stops the process."""
-    sys.setswitchinterval(_SWITCH)
     with started(service) as app:
         _server(app, service.settings).run()
 
