@@ -50,7 +50,7 @@ quick: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy $(wildcard src tests tools benchmarks)
+	$(BIN)/mypy $(wildcard src tests tools benchmarks examples)
 	$(BIN)/lint-imports
 
 unit: $(READY) postgresql

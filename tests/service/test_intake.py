@@ -18,7 +18,7 @@ from grapheraser.service.requests import Asked
 @contextmanager
 def held(queue: Queue, waiting: int) -> Iterator[list[int]]:
     """Hold the first transaction back until so many others wait; counts transactions."""
-    intake: Any = queue._intake
+    intake: Any = queue.intake
     written, first = [], threading.Event()
     original = intake._write
 

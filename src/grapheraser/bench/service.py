@@ -35,7 +35,7 @@ from grapheraser.service.client import Client
 DATASETS = {"cora": 20, "physics": 100}  # with the number of shards
 REQUESTS = 1000
 PREDICTIONS, BATCH = 1000, 100
-CONNECTIONS = {"submit": 16, "predict": 2}
+CONNECTIONS = {"submit": 32, "predict": 2}
 SECONDS = 30.0  # of a phase at the most
 PATIENCE = 180.0  # seconds until all requests have to be completed
 # What has to hold on Physics: per second, and times as slow.
@@ -241,7 +241,7 @@ def markdown(report: Report) -> str:
         rows.append(
             (
                 row["dataset"],
-                row["shards"],
+                str(row["shards"]),
                 f"{submit['rate']:.0f}",
                 duration(submit["p50"]),
                 duration(submit["p99"]),
@@ -252,7 +252,7 @@ def markdown(report: Report) -> str:
                 f"{row['slower']:.1f}x",
                 f"{row['completed']:,} in {duration(row['until_completed'])}",
                 f"{row['receipts']:,} in {duration(row['until_receipts'])}",
-                row["versions"],
+                str(row["versions"]),
             )
         )
     return markdown_table(header, rows)

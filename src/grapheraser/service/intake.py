@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from grapheraser.service.queue import Queue
 
-_AT_ONCE = 200  # requests in one transaction
+AT_ONCE = 200  # requests in one transaction
 
 
 class Submitted(NamedTuple):
@@ -44,7 +44,7 @@ class Submission:
     known: bool = True
 
 
-class _Ticket:
+class Ticket:
     """A submission that waits for its transaction, and what came of it."""
 
     def __init__(self, row: dict[str, Any], submission: Submission) -> None:
@@ -52,6 +52,7 @@ class _Ticket:
         self.outcome: Submitted | BaseException | None = None
 
     def result(self) -> Submitted:
+        """The request, or the error that came of it."""
         if isinstance(self.outcome, BaseException):
             raise self.outcome
         assert self.outcome is not None
@@ -65,24 +66,24 @@ class Intake:
         self._queue, self._database = queue, queue.database
         self._turn = threading.Lock()  # one transaction at a time
         self._lock = threading.Lock()
-        self._waiting: list[_Ticket] = []
+        self._waiting: list[Ticket] = []
 
     def submit(self, submission: Submission) -> Submitted:
         """Accept one request, perhaps together with those of others."""
-        ticket = self._ticket(submission)
+        ticket = self.ticket(submission)
         with self._lock:
             self._waiting.append(ticket)
         with self._turn:
             while ticket.outcome is None:  # else somebody has taken it along
                 with self._lock:
-                    taken = self._waiting[:_AT_ONCE]
+                    taken = self._waiting[:AT_ONCE]
                     del self._waiting[: len(taken)]
                 self._write(taken)
         return ticket.result()
 
     def submit_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
         """Accept all of these requests, or none."""
-        tickets = [self._ticket(submission) for submission in submissions]
+        tickets = [self.ticket(submission) for submission in submissions]
         with self._turn, self._database.writing() as connection:
             for ticket, outcome in zip(tickets, self._accept(connection, tickets), strict=True):
                 ticket.outcome = outcome
@@ -90,7 +91,12 @@ class Intake:
         self._queue.woken.set()
         return found
 
-    def _write(self, tickets: Sequence[_Ticket]) -> None:
+    def write(self, tickets: Sequence[Ticket]) -> None:
+        """Write tickets that nobody else waits for in one transaction."""
+        with self._turn:
+            self._write(tickets)
+
+    def _write(self, tickets: Sequence[Ticket]) -> None:
         outcomes: Sequence[Submitted | BaseException]
         try:
             with self._database.writing() as connection:
@@ -102,7 +108,7 @@ class Intake:
         self._queue.woken.set()
 
     def _accept(
-        self, connection: Connection, tickets: Sequence[_Ticket]
+        self, connection: Connection, tickets: Sequence[Ticket]
     ) -> Sequence[Submitted | BaseException]:
         """Write what is new; says of each what came of it. A refusal is of one request alone."""
         marks = sorted({t.row["idempotency"] for t in tickets if t.row["idempotency"]})
@@ -157,7 +163,8 @@ class Intake:
         )
         return {row["idempotency"]: row for row in connection.execute(query).mappings()}
 
-    def _ticket(self, submission: Submission) -> _Ticket:
+    def ticket(self, submission: Submission) -> Ticket:
+        """What is to be written of a submission."""
         vault, asked, deadline = self._queue.vault, submission.asked, submission.deadline
         now, name, content = self._queue.clock(), secrets.token_hex(16), asked.to_dict()
         if deadline is not None and deadline.tzinfo is None:
@@ -177,7 +184,7 @@ class Intake:
             "received": now.timestamp(),
             "deadline": due.timestamp(),
         }
-        return _Ticket(row, submission)
+        return Ticket(row, submission)
 
 
 def _check_same(known: str | None, given: str) -> None:

@@ -69,7 +69,7 @@ class Queue:
         self.database, self.run, self.vault = database, run, vault
         self.clock, self.deadline, self._grace = clock, deadline, grace
         self.subjects = Subjects(self)
-        self._intake = Intake(self)
+        self.intake = Intake(self)
         self.woken = threading.Event()  # set when there is something new to do
         with database.writing() as connection:
             seen = {"name": run, "seen": clock().timestamp()}
@@ -97,7 +97,7 @@ class Queue:
             known: refuse a subject that the subject map does not have; otherwise such a request
                 is accepted, and completed with nothing to forget.
         """
-        return self._intake.submit(Submission(asked, key, deadline, owner, known))
+        return self.intake.submit(Submission(asked, key, deadline, owner, known))
 
     def submit_many(
         self,
@@ -110,7 +110,7 @@ class Queue:
     ) -> list[Submitted]:
         """Accept all of these requests, or none; see `submit`."""
         keys = [None] * len(asked) if keys is None else keys
-        return self._intake.submit_all(
+        return self.intake.submit_all(
             [
                 Submission(one, key, deadline, owner, known)
                 for one, key in zip(asked, keys, strict=True)

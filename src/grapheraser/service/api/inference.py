@@ -198,7 +198,10 @@ async def infer_by_version(
 async def _inferred(request: Request, model: str, version: str | None, parts: Parts) -> Response:
     _checked(parts, model, version)
     asked = read_inference(await request.body(), request.headers.get(LENGTH_HEADER))
-    body, headers = await run_in_threadpool(_answered, parts, asked, version)
+    if parts.served.now.answers is not None:  # looked up, which is quicker than another thread
+        body, headers = _answered(parts, asked, version)
+    else:
+        body, headers = await run_in_threadpool(_answered, parts, asked, version)
     return Response(body, headers=headers)
 
 

@@ -13,6 +13,7 @@ from fastapi import Request as HttpRequest
 from grapheraser.errors import GraphEraserError
 from grapheraser.service.api.access import Keys
 from grapheraser.service.api.callbacks import Callbacks, Rules
+from grapheraser.service.api.gathering import Gathering
 from grapheraser.service.api.log import Log
 from grapheraser.service.api.metrics import Metrics
 from grapheraser.service.api.signatures import Processor
@@ -31,6 +32,7 @@ class Parts:
         run: the folder of the run.
         queue: of its requests.
         subjects: who is which node.
+        gathering: where requests are accepted.
         served: the published version.
         keys: who may ask.
         log: the receipts of the run.
@@ -44,6 +46,7 @@ class Parts:
     run: Path
     queue: Queue
     subjects: Subjects
+    gathering: Gathering
     served: Served
     keys: Keys
     log: Log

@@ -18,6 +18,7 @@ from grapheraser.errors import ParameterError
 from grapheraser.service.api.access import Keys, Role
 from grapheraser.service.api.app import create_app
 from grapheraser.service.api.callbacks import Callbacks
+from grapheraser.service.api.gathering import Gathering
 from grapheraser.service.api.log import Log
 from grapheraser.service.api.metrics import Gauges, Metrics
 from grapheraser.service.api.parts import Parts
@@ -40,6 +41,7 @@ def parts_of(service: Service) -> Parts:
         run=service.served.path,
         queue=queue,
         subjects=service.subjects,
+        gathering=Gathering(queue.intake),
         served=service.served,
         keys=Keys(service.database),
         log=Log(service.served.path),

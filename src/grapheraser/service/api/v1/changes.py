@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
+from fastapi.concurrency import run_in_threadpool
 
 from grapheraser.graph.lines import changes_of
 from grapheraser.service.api.access import Operator
@@ -10,6 +11,7 @@ from grapheraser.service.api.forms import InsertionForm, RequestView, UpdateForm
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import responses
 from grapheraser.service.api.v1.requests import IdempotencyKey, accepted
+from grapheraser.service.intake import Submission
 from grapheraser.service.requests import Asked
 
 router = APIRouter(tags=["changes"])
@@ -21,7 +23,7 @@ router = APIRouter(tags=["changes"])
     summary="Submit changes",
     responses=responses(401, 403, 409, 413, 429, 503),
 )
-def update(
+async def update(
     form: UpdateForm,
     response: Response,
     key: Operator,
@@ -30,9 +32,9 @@ def update(
 ) -> RequestView:
     """Accept additions and corrections; they are carried out in one batch."""
     asked = Asked(changes=tuple(form.changes))
-    _check(asked, parts)
-    found = parts.queue.submit(asked, key=idempotency_key, deadline=form.deadline, owner=key.id)
-    return accepted(found, response, parts)
+    await run_in_threadpool(_check, asked, parts)
+    submission = Submission(asked, idempotency_key, form.deadline, key.id)
+    return accepted(await parts.gathering.submit(submission), response, parts)
 
 
 @router.post(
@@ -41,7 +43,7 @@ def update(
     summary="Submit one new node",
     responses=responses(401, 403, 409, 413, 429, 503),
 )
-def insert(
+async def insert(
     form: InsertionForm,
     response: Response,
     key: Operator,
@@ -56,9 +58,9 @@ def insert(
         "edges": [[form.id, other] for other in form.neighbours],
     }
     asked = Asked(changes=({"add_nodes": new},))
-    _check(asked, parts)
-    found = parts.queue.submit(asked, key=idempotency_key, deadline=form.deadline, owner=key.id)
-    return accepted(found, response, parts)
+    await run_in_threadpool(_check, asked, parts)
+    submission = Submission(asked, idempotency_key, form.deadline, key.id)
+    return accepted(await parts.gathering.submit(submission), response, parts)
 
 
 def _check(asked: Asked, parts: Parts) -> None:

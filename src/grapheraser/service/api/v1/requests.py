@@ -18,7 +18,7 @@ from grapheraser.service.api.forms import (
 )
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import Problem, responses, unknown
-from grapheraser.service.intake import Submitted
+from grapheraser.service.intake import Submission, Submitted
 from grapheraser.service.requests import Asked, State
 
 router = APIRouter(tags=["requests"])
@@ -39,7 +39,7 @@ REPLAYED = "Idempotency-Replayed"
     summary="Submit a request to forget",
     responses=responses(401, 403, 404, 409, 413, 429, 503),
 )
-def submit(
+async def submit(
     form: ErasureForm,
     response: Response,
     key: Requester,
@@ -50,8 +50,8 @@ def submit(
     named = form.model_dump(exclude={"deadline"}, exclude_defaults=True)
     asked = Asked.from_dict(named)
     check_ids(asked, parts)
-    found = parts.queue.submit(asked, key=idempotency_key, deadline=form.deadline, owner=key.id)
-    return accepted(found, response, parts)
+    submission = Submission(asked, idempotency_key, form.deadline, key.id)
+    return accepted(await parts.gathering.submit(submission), response, parts)
 
 
 @router.get("/requests", summary="List requests", responses=responses(401, 403, 429, 503))
