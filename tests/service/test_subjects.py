@@ -71,14 +71,14 @@ def test_nothing_that_is_stored_can_be_read_without_the_secret(
         (row,) = connection.execute(sa.select(SUBJECTS)).all()
     assert b"987654321" not in row.sealed
     with pytest.raises(StoreError, match="another secret"):
-        stranger.vault.open(row.sealed, row.subject)
+        stranger.vault.unseal(row.sealed, row.subject)
 
 
 def test_what_is_sealed_opens_in_its_place_alone(vault: Vault) -> None:
     sealed = vault.seal({"nodes": [1]}, "row-1")
-    assert vault.open(sealed, "row-1") == {"nodes": [1]}
+    assert vault.unseal(sealed, "row-1") == {"nodes": [1]}
     assert sealed != vault.seal({"nodes": [1]}, "row-1")
     for altered, place in ((sealed, "row-2"), (sealed[:-1] + b"?", "row-1"), (b"", "row-1")):
         with pytest.raises(StoreError):
-            vault.open(altered, place)
+            vault.unseal(altered, place)
     assert vault.mark("a", 1) == vault.mark("a", 1) != vault.mark("b", 1)

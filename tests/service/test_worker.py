@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
@@ -402,3 +403,25 @@ def test_who_does_not_work_follows_what_others_publish(
     following.worker.stop(30)
     assert following.served.now.version == 1
     assert not following.served.now.model.graph_.contains(small.train_nodes[:1]).any()
+
+
+def test_nodes_and_subjects_may_go_by_name(opened: Opened, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    names = [f"person-{n}" for n in range(30)]
+    edges = np.array(names)[rng.integers(0, 30, (2, 60))]
+    graph = ge.Graph.from_arrays(
+        rng.random((30, 4)), edges[:, edges[0] != edges[1]], [n % 2 for n in range(30)], ids=names
+    )
+    ge.GraphEraser(num_shards=2, epochs=1).fit(graph).save(tmp_path / "run")
+    service = opened(tmp_path / "run")
+    service.subjects.load([Asked(subject="ada@example.org", nodes=("person-3",))])
+    first, second = submit(service, nodes=["person-1"]), submit(service, subject="ada@example.org")
+    work(service)
+    (part,) = (Part.from_json(text) for text in service.queue.collect(first.id))
+    part.check(key())
+    assert part.about["names"] == ["person-1"]
+    assert service.queue.get(second.id).receipts == 1
+    left = service.served.now.model.graph_
+    assert left.contains(["person-1", "person-2", "person-3"]).tolist() == [False, True, False]
+    files = [file.read_bytes() for file in tmp_path.glob("queue.db*")]
+    assert not any(b"person-1" in content for content in files)

@@ -24,10 +24,10 @@ from grapheraser.graph import Graph
 from grapheraser.graph.requests import SKIP
 from grapheraser.links.loading import load_eraser
 from grapheraser.service.database import Database
-from grapheraser.service.database.tables import RUNS
+from grapheraser.service.database.tables import BATCHES, PARTS, REQUESTS, RUNS, SUBJECTS
 from grapheraser.service.items import EDGE, FEATURES, LABEL, NODE, Item, as_requests
 from grapheraser.service.queue import Queue, utc_now
-from grapheraser.service.requests import spelled
+from grapheraser.service.requests import State, spelled
 from grapheraser.service.running import database_beside, service_keys
 from grapheraser.service.serving import Model
 from grapheraser.service.tombstones import Tombstones
@@ -146,13 +146,34 @@ def restore(
         model.begin_log()
         name = model.log_name_
         latest = queue.successors()[-1:] or [backup.run]
-        Queue(opened, latest[0], queue.vault).hand_over(name)
+        _hand_over(Queue(opened, latest[0], queue.vault), name)
         reached("handed over")
         model.save(path, replace=replace)
         reached("saved")
     finally:
         opened.dispose()
     return Restored(backup, name, erased)
+
+
+def _hand_over(queue: Queue, run: str) -> None:
+    """Hand all requests of a queue, and its subject map, to a run that was restored.
+
+    What was published and not yet erased has left no tombstone: it is carried out once more.
+    """
+    undone = (State.PLANNED, State.RETRAINING, State.PUBLISHED)
+    chosen = (REQUESTS.c.run == queue.run) & REQUESTS.c.state.in_([s.value for s in undone])
+    with queue.database.writing() as connection:
+        seen = {"name": run, "succeeds": queue.run, "seen": queue.clock().timestamp()}
+        connection.execute(sa.insert(RUNS), [seen])
+        back = list(connection.execute(sa.select(REQUESTS.c.id).where(chosen)).scalars())
+        dropped = PARTS.c.request.in_(sa.select(REQUESTS.c.id).where(chosen))
+        connection.execute(sa.delete(PARTS).where(dropped))
+        anew = {"state": State.RECEIVED.value, "batch": None, "version": None}
+        connection.execute(sa.update(REQUESTS).where(chosen).values(anew))
+        for table in (REQUESTS, BATCHES, SUBJECTS):
+            theirs = sa.update(table).where(table.c.run == queue.run)
+            connection.execute(theirs.values(run=run))
+        queue.record(connection, back, State.RECEIVED)
 
 
 def _database(folder: Path, backup: Backup, url: str, *, lost: bool) -> Database:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from grapheraser.errors import ServiceError
-from grapheraser.service.database.tables import BATCHES, LOG, PARTS, REQUESTS
+from grapheraser.service.database.tables import BATCHES, PARTS, REQUESTS
 from grapheraser.service.items import Item, forgotten_by
+from grapheraser.service.log import Log
 from grapheraser.service.queue import DESTROYED
 from grapheraser.service.requests import ERASE, NEXT, Asked, State, when
 
@@ -76,7 +77,7 @@ class Batches:
 
     def __init__(self, queue: Queue, tombstones: Tombstones) -> None:
         self._queue, self._database, self._vault = queue, queue.database, queue.vault
-        self._tombstones = tombstones
+        self._tombstones, self._log = tombstones, Log(queue)
         self._mine = REQUESTS.c.run == queue.run
 
     # -- taking ---------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ class Batches:
         )
 
     def _opened(self, row: Any) -> Asked:
-        return Asked.from_dict(self._vault.open(row.sealed, row.id))
+        return Asked.from_dict(self._vault.unseal(row.sealed, row.id))
 
     # -- step by step -----------------------------------------------------------------------------
 
@@ -217,38 +218,8 @@ class Batches:
     def publish(self, names: Sequence[str], version: int, receipt: Receipt) -> None:
         """Note that the folder of the run has been switched, with the receipt."""
         with self._database.writing() as connection:
-            self._log(connection, [receipt])
+            self._log.note(connection, [receipt])
             self._advance(connection, names, State.PUBLISHED, version=version)
-
-    def log_size(self) -> int:
-        """How many receipts of the run the database knows."""
-        query = sa.select(sa.func.max(LOG.c.size)).where(LOG.c.run == self._queue.run)
-        with self._database.reading() as connection:
-            return int(connection.execute(query).scalar() or 0)
-
-    def log_digest(self, size: int) -> str | None:
-        """The digest of one receipt that the database knows."""
-        query = sa.select(LOG.c.digest).where(LOG.c.run == self._queue.run, LOG.c.size == size)
-        with self._database.reading() as connection:
-            return connection.execute(query).scalar()
-
-    def log(self, receipts: Iterable[Receipt]) -> None:
-        """Note receipts of the run that somebody else has made."""
-        with self._database.writing() as connection:
-            self._log(connection, receipts)
-
-    def _log(self, connection: Connection, receipts: Iterable[Receipt]) -> None:
-        rows = [
-            {
-                "run": self._queue.run,
-                "size": receipt.sequence,
-                "digest": receipt.digest,
-                "envelope": receipt.to_json(),
-            }
-            for receipt in receipts
-        ]
-        if rows:
-            connection.execute(self._queue.insert_new(LOG), rows)
 
     def erase(self, names: Sequence[str], version: int, reasons: Mapping[str, str]) -> None:
         """Destroy what the requests named, here and in the subject map; leave tombstones.
@@ -271,7 +242,7 @@ class Batches:
         for some in _blocks(names):
             query = sa.select(PARTS.c.request, PARTS.c.sealed).where(PARTS.c.request.in_(some))
             for row in connection.execute(query):
-                part = json.loads(self._vault.open(row.sealed, row.request))
+                part = json.loads(self._vault.unseal(row.sealed, row.request))
                 found.add(forgotten_by(part["request"]["about"]))
         return {item for item in found if item is not None}
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from grapheraser.checks import whole
 from grapheraser.errors import ConflictError, UnknownRequestError
-from grapheraser.service.database.tables import BATCHES, EVENTS, PARTS, REQUESTS, RUNS, SUBJECTS
+from grapheraser.service.database.tables import EVENTS, PARTS, REQUESTS, RUNS
 from grapheraser.service.intake import Intake, Submission, Submitted
 from grapheraser.service.requests import (
     OPEN,
@@ -282,7 +282,7 @@ class Queue:
             )
             query = sa.select(PARTS.c.sealed).where(mine).order_by(PARTS.c.place)
             sealed = connection.execute(query).scalars().all()
-        return [self.vault.open(part, name) for part in sealed]
+        return [self.vault.unseal(part, name) for part in sealed]
 
     def destroy_receipt(self, name: str, owner: str | None = None) -> None:
         """Destroy the parts of a request's receipt, collected or not."""
@@ -303,28 +303,6 @@ class Queue:
             found.append(name)
             name = following.get(name)
         return found
-
-    def hand_over(self, run: str) -> None:
-        """Hand all requests and the subject map to a run that was restored from this one.
-
-        What was published and not yet erased has left no tombstone: it is carried out once more.
-        """
-        mine = REQUESTS.c.run == self.run
-        undone = [State.PLANNED.value, State.RETRAINING.value, State.PUBLISHED.value]
-        with self.database.writing() as connection:
-            seen = {"name": run, "succeeds": self.run, "seen": self.clock().timestamp()}
-            connection.execute(sa.insert(RUNS), [seen])
-            query = sa.select(REQUESTS.c.id).where(mine, REQUESTS.c.state.in_(undone))
-            back = list(connection.execute(query).scalars())
-            chosen = REQUESTS.c.state.in_(undone) & mine
-            dropped = PARTS.c.request.in_(sa.select(REQUESTS.c.id).where(chosen))
-            connection.execute(sa.delete(PARTS).where(dropped))
-            anew = {"state": State.RECEIVED.value, "batch": None, "version": None}
-            connection.execute(sa.update(REQUESTS).where(chosen).values(anew))
-            for table in (REQUESTS, BATCHES, SUBJECTS):
-                theirs = sa.update(table).where(table.c.run == self.run)
-                connection.execute(theirs.values(run=run))
-            self.record(connection, back, State.RECEIVED)
 
     # -- shared with the worker's side ----------------------------------------------------------
 

@@ -86,7 +86,7 @@ class Subjects:
         """What belongs to a subject, sorted; nothing where it is not known."""
         subject = self._subject(identity)
         query = sa.select(SUBJECTS.c.sealed).where(self._mine, SUBJECTS.c.subject == subject)
-        opened = (self._vault.open(row, subject) for row in connection.execute(query).scalars())
+        opened = (self._vault.unseal(row, subject) for row in connection.execute(query).scalars())
         return sorted(Item(kind, tuple(ids)) for kind, *ids in opened)
 
     def forget(self, identity: str) -> int:

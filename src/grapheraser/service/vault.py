@@ -44,7 +44,7 @@ class Vault:
         nonce = secrets.token_bytes(_NONCE)
         return nonce + self._cipher.encrypt(nonce, canonical_json(value).encode(), place.encode())
 
-    def open(self, sealed: bytes, place: str) -> Any:
+    def unseal(self, sealed: bytes, place: str) -> Any:
         """Decrypt what `seal` gave."""
         from cryptography.exceptions import InvalidTag
 

@@ -13,6 +13,7 @@ from grapheraser.errors import GraphEraserError, RunBusyError, ServiceError
 from grapheraser.links.loading import load_eraser
 from grapheraser.service.batches import Batch, Batches
 from grapheraser.service.carry_out import STEPS, Carrier
+from grapheraser.service.log import Log
 from grapheraser.service.reasons import reason_of
 from grapheraser.service.requests import State
 from grapheraser.service.settings import Settings, is_time
@@ -56,7 +57,7 @@ class Worker:
     ) -> None:
         self._queue, self._served, self._settings = queue, served, settings
         self._tombstones = Tombstones(queue, keys)
-        self._batches = Batches(queue, self._tombstones)
+        self._batches, self._log = Batches(queue, self._tombstones), Log(queue)
         self._carrier = Carrier(queue, self._batches, served, settings, reached)
         self._monotonic = monotonic
         self._model: Model | None = None  # the state that the next batch starts from
@@ -192,8 +193,8 @@ class Worker:
 
     def _check_log(self, size: int, digest: Callable[[int], str]) -> None:
         """Refuse a run whose log is not what was published; note what others have added to it."""
-        known = self._batches.log_size()
-        if known > size or (known and self._batches.log_digest(known) != digest(known)):
+        known = self._log.size()
+        if known > size or (known and self._log.digest(known) != digest(known)):
             raise ServiceError(
                 "the log of the run does not hold what was published: "
                 f"{known} receipts are known, and it has {size}.",
@@ -201,7 +202,7 @@ class Worker:
             )
         if known < size:
             receipts, _ = load_receipts(self._served.path)
-            self._batches.log(receipts[known:])
+            self._log.add(receipts[known:])
 
     def _recovered(self, batch: Batch, model: Model) -> bool:
         """Finish a batch that was interrupted; says whether that was possible."""
@@ -229,6 +230,7 @@ class Worker:
             return
         self._housekept = now
         self._batches.destroy_expired()
+        self._queue.database.purge()  # a reader may have been in the way the last time
         self._tombstones.destroy_old_keys(self._settings.backups_kept)
         for request in self._queue.due(self._settings.alert):
             late = request.is_late(self._queue.clock())

@@ -188,7 +188,7 @@ class Callbacks:
             return 0
         if not self._claimed(row):
             return 0
-        opened = self._queue.vault.open(row.sealed, row.request)
+        opened = self._queue.vault.unseal(row.sealed, row.request)
         status, is_last = known[row.told], row.told + 1 == len(known) and request.state in FINAL
         told = _Told(opened["url"], opened["called"], status)
         body = told.body(request.owner or "", spelled(request.deadline))
