@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mlflow.models
 import mlflow.pyfunc
 
 import grapheraser as ge
@@ -39,11 +40,13 @@ def save(run: Path, target: Path) -> None:
     """Save a run as an MLflow model."""
     mlflow.pyfunc.save_model(
         path=str(target),
-        python_model=RunModel(),
+        python_model=__file__,  # the code itself: nothing is pickled
         artifacts={"run": str(run)},
         pip_requirements=["grapheraser"],
     )
 
+
+mlflow.models.set_model(RunModel())
 
 if __name__ == "__main__":
     save(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -115,6 +115,7 @@ def test_a_request_goes_through_a_service_that_was_started_by_hand(
     assert request["id"] in run("requests", "list").stdout
 
     output = serving.stop()
+    assert serving.process.returncode == 0
     assert "Traceback" not in output
     eraser = ge.GraphEraser.load(people)
     assert not eraser.graph_.contains([one, other, third]).any()

@@ -25,13 +25,15 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def stand_in() -> dict[str, ModuleType]:
     """As much of MLflow as the example needs, where it is not installed."""
-    mlflow, pyfunc = ModuleType("mlflow"), ModuleType("mlflow.pyfunc")
+    names = ("mlflow", "mlflow.models", "mlflow.pyfunc")
+    mlflow, models, pyfunc = found = [ModuleType(name) for name in names]
     saved: dict[str, Any] = {}
     pyfunc.PythonModel = type("PythonModel", (), {})  # type: ignore[attr-defined]
     pyfunc.save_model = lambda **given: saved.update(given)  # type: ignore[attr-defined]
     pyfunc.saved = saved  # type: ignore[attr-defined]
-    mlflow.pyfunc = pyfunc  # type: ignore[attr-defined]
-    return {"mlflow": mlflow, "mlflow.pyfunc": pyfunc}
+    models.set_model = lambda model: saved.update(model=model)  # type: ignore[attr-defined]
+    mlflow.pyfunc, mlflow.models = pyfunc, models  # type: ignore[attr-defined]
+    return dict(zip(names, found, strict=True))
 
 
 def test_the_mlflow_model_answers_with_the_bits_of_the_run(
@@ -57,7 +59,8 @@ def test_the_mlflow_model_answers_with_the_bits_of_the_run(
     else:
         saved = example.mlflow.pyfunc.saved
         assert saved["artifacts"] == {"run": str(tmp_path / "run")}
-        model = saved["python_model"]
+        assert Path(saved["python_model"]) == EXAMPLES / "mlflow_model.py"
+        model = saved["model"]
         model.load_context(SimpleNamespace(artifacts=saved["artifacts"]))
         found = model.predict(None, [int(node) for node in ids])
     np.testing.assert_array_equal(found, eraser.predict_proba(ids))

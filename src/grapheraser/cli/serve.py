@@ -60,8 +60,9 @@ def run(
 
 
 def _announce(service: Service, key: str | None, *, as_json: bool) -> None:
-    settings = service.settings
-    url = f"http://{settings.host}:{settings.port}"
+    from grapheraser.service.api.start import url_of
+
+    url = url_of(service.settings.host, service.settings.port)
     version = service.served.now.version
     if as_json:
         print_json({"url": url, "version": version} | ({"key": key} if key else {}))

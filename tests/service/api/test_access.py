@@ -11,7 +11,7 @@ import pytest
 from grapheraser.errors import ParameterError
 from grapheraser.service.api import app, inference, opendsr, v1
 from grapheraser.service.api.access import REMEMBERED, Keys, Role
-from grapheraser.service.api.start import first_key, is_loopback
+from grapheraser.service.api.start import first_key, is_loopback, url_of
 from grapheraser.service.database import Database
 from grapheraser.service.running import Service
 from grapheraser.service.settings import Settings
@@ -212,6 +212,11 @@ def test_the_first_key_is_made_once_and_only_for_this_machine(run: Path) -> None
 )
 def test_loopback_is_told_from_other_addresses(host: str, near: bool) -> None:
     assert is_loopback(host) is near
+
+
+def test_addresses_of_both_kinds_have_urls() -> None:
+    assert url_of("127.0.0.1", 80) == "http://127.0.0.1:80"
+    assert url_of("::1", 80) == "http://[::1]:80"
 
 
 def test_keys_are_hashed_in_the_file_of_the_database(tmp_path: Path) -> None:

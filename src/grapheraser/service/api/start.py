@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -71,7 +72,10 @@ def started(service: Service) -> Iterator[FastAPI]:
 
 
 def serve(service: Service) -> None:
-    """Listen until somebody stops the process."""
+    """Listen until somebody stops the process; then let the worker finish its batch."""
+    for name in (signal.SIGINT, signal.SIGTERM):
+        # The server stops at these, and then raises them again.
+        signal.signal(name, lambda *_: None)
     with started(service) as app:
         _server(app, service.settings).run()
 
@@ -87,7 +91,7 @@ def listening(app: FastAPI, settings: Settings) -> Iterator[str]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
-            yield f"http://{settings.host}:{listener.getsockname()[1]}"
+            yield url_of(settings.host, listener.getsockname()[1])
         finally:
             server.should_exit = True
             thread.join()
@@ -122,6 +126,11 @@ def first_key(service: Service) -> str | None:
             hint="make one first: `grapheraser access RUN --create operator`.",
         )
     return keys.create("first key", Role.OPERATOR)[1]
+
+
+def url_of(host: str, port: int) -> str:
+    """Where a service is reached."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:
