@@ -29,6 +29,7 @@ __all__ = ["STEPS", "Worker"]
 
 _LOG = logging.getLogger(__name__)
 _HOUSE_SECONDS = 60.0
+_MOST_TROUBLE_SECONDS = 30.0  # until it is tried whether the worker can work again
 
 
 class Worker:
@@ -108,7 +109,8 @@ class Worker:
                 worked, failures = False, failures + 1
                 self.trouble = trouble_of(error)
                 _LOG.warning("the worker waits: %s", self.trouble)
-                self._stopping.wait(self._settings.rest(failures).total_seconds())
+                rest = self._settings.rest(failures).total_seconds()
+                self._stopping.wait(min(rest, _MOST_TROUBLE_SECONDS))
             if not worked:
                 self._look()
                 self._wait()
@@ -127,12 +129,13 @@ class Worker:
 
     def _wait(self) -> None:
         """Wait for something to do."""
+        poll = self._settings.poll_seconds
         if self._since is None:
-            self._queue.woken.wait(self._settings.poll_seconds)
+            self._queue.woken.wait(poll)
             self._queue.woken.clear()
         else:
             left = self._since + self._settings.window - self._monotonic()
-            self._stopping.wait(min(self._settings.poll_seconds, max(left, 0.01)))
+            self._stopping.wait(min(poll, left) if left > 0 else poll)
 
     # -- one round -----------------------------------------------------------------------------
 
