@@ -7,14 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grapheraser.errors import DatabaseError, MissingExtraError, ParameterError
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-try:
-    import sqlalchemy as sa
-    from sqlalchemy import event
-    from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-except ImportError as error:  # pragma: no cover - without the extra
-    raise MissingExtraError.of("SQLAlchemy", "service", "the service") from error
+from grapheraser.errors import DatabaseError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
