@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 import grapheraser as ge
 from grapheraser.service.requests import Asked
 from grapheraser.service.running import Service
@@ -51,3 +53,13 @@ def test_a_backup_without_its_database_is_not_restored_by_mistake(
     done = run("restore", backup, path, "--replace", "--lost-database")
     assert done.returncode == 0
     assert "not known any more" in done.stderr
+
+
+def test_without_the_extra_it_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grapheraser.service.find_spec", lambda package: None)
+    for words in (("backup", tmp_path / "run", tmp_path), ("restore", tmp_path, tmp_path / "run")):
+        done = run(*words)
+        assert done.returncode == 1
+        assert "pip install 'grapheraser[service]'" in done.stderr

@@ -117,6 +117,23 @@ def test_an_interrupted_restore_is_noticed_and_repeated(
     assert not again.served.now.model.graph_.contains([a, b]).any()
 
 
+def test_a_service_that_was_not_stopped_accepts_nothing_for_the_run_that_was_replaced(
+    opened: Opened, nodes_run: Path, small: ge.Graph, url: str, tmp_path: Path, secrets: KeyFolder
+) -> None:
+    a, b = map(int, small.train_nodes[:2])
+    running = opened(nodes_run)
+    make_backup(nodes_run, tmp_path / "backup", database=url)
+    before = submit(running, nodes=[a])
+    restore(tmp_path / "backup", nodes_run, database=url, keys=secrets, replace=True)
+    with pytest.raises(ServiceError, match="was replaced by one"):
+        submit(running, nodes=[b])
+    assert not running.worker.round()
+    again = opened(nodes_run)
+    work(again)
+    assert [r.id for r in again.queue.list().requests] == [before.id]
+    assert again.queue.get(before.id).state is State.COMPLETED
+
+
 def test_what_was_published_but_not_erased_is_carried_out_once_more(
     opened: Opened, nodes_run: Path, small: ge.Graph, url: str, tmp_path: Path, secrets: KeyFolder
 ) -> None:

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -227,3 +229,34 @@ def test_killed_at_random_instants(stream: tuple[Stream, Path, str, Path]) -> No
     assert killed >= CRASHES // 2
     finished(run, url, keys)
     check(requests, run, keys)
+
+
+@pytest.mark.parametrize("stream", [ALL[0], ALL[2]], ids="-".join, indirect=True)
+def test_what_was_accepted_survives_whoever_accepted_it(
+    stream: tuple[Stream, Path, str, Path],
+) -> None:
+    requests, _, url, keys = stream
+    queue, accepted = requests.queue, {}
+    nodes = [int(node) for node in requests.graph.train_nodes]
+    for round_ in range(3):
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        mine = nodes[round_ * 500 : (round_ + 1) * 500]
+        process = crashing.start_submitting(url, keys, queue.run, theirs, mine)
+        theirs.close()
+        until = None
+        while until is None or time.monotonic() < until:
+            if ours.poll(0.01):
+                node, name = ours.recv()
+                accepted[node] = name
+                until = until or time.monotonic() + 0.2
+        process.kill()
+        process.join(60)
+        with suppress(EOFError):
+            while ours.poll(0.1):
+                node, name = ours.recv()
+                accepted[node] = name
+    assert len(accepted) > 20
+    for node, name in accepted.items():
+        assert queue.get(name).state is State.RECEIVED
+        again = queue.submit(Asked(nodes=(node,)), key=str(node))
+        assert (again.is_new, again.request.id) == (False, name)

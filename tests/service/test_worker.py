@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 import grapheraser as ge
 from grapheraser.audit.residues.search import search_run
-from grapheraser.errors import ServiceError, TrainingError
+from grapheraser.errors import ParameterError, ServiceError, TrainingError
 from grapheraser.receipts import Part, check_chain
 from grapheraser.receipts.keys import PublicKey
 from grapheraser.service.carry_out import STEPS
@@ -425,3 +425,53 @@ def test_nodes_and_subjects_may_go_by_name(opened: Opened, tmp_path: Path) -> No
     assert left.contains(["person-1", "person-2", "person-3"]).tolist() == [False, True, False]
     files = [file.read_bytes() for file in tmp_path.glob("queue.db*")]
     assert not any(b"person-1" in content for content in files)
+
+
+def test_names_are_refused_where_nodes_have_none(
+    opened: Opened, nodes_run: Path, small: ge.Graph
+) -> None:
+    service = opened(nodes_run)
+    node = int(small.train_nodes[0])
+    wrong, right = submit(service, nodes=[str(node)]), submit(service, nodes=[node])
+    work(service)
+    assert service.queue.get(wrong.id).state is State.FAILED
+    assert "by name" in (service.queue.get(wrong.id).reason or "")
+    assert service.queue.get(right.id).state is State.COMPLETED
+
+
+def test_an_erasure_that_can_not_be_done_here_is_tried_again(
+    opened: Opened, nodes_run: Path, small: ge.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = opened(nodes_run)
+    request = submit(service, nodes=[int(small.train_nodes[0])])
+
+    def unlearn(*_: object, **__: object) -> None:
+        raise ParameterError("shard 3 can't be retrained here bit for bit: no such device.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ge.GraphEraser, "unlearn", unlearn)
+        service.worker.round()
+    found = service.queue.get(request.id)
+    assert found.state is State.FAILED
+    assert found.retry_at is not None
+    time.sleep(0.01)
+    work(service)
+    time.sleep(0.01)
+    work(service)
+    assert service.queue.get(request.id).state is State.COMPLETED
+
+
+def test_a_worker_that_can_not_work_says_why(
+    opened: Opened, nodes_run: Path, fitted: Path, small: ge.Graph
+) -> None:
+    service = opened(nodes_run, poll_seconds=0.01, retry_most_seconds=0.01)
+    submit(service, nodes=[int(small.train_nodes[0])])
+    work(service)
+    ge.GraphEraser.load(fitted / "nodes").save(nodes_run, replace=True)
+    submit(service, nodes=[int(small.train_nodes[1])])
+    service.start()
+    until = time.monotonic() + 30
+    while service.worker.trouble is None and time.monotonic() < until:
+        time.sleep(0.01)
+    service.worker.stop(30)
+    assert "does not hold what was published" in (service.worker.trouble or "")

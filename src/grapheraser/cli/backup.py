@@ -24,6 +24,9 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Copy a run and, where it is in SQLite, the service's queue; nothing has to stop."""
+    from grapheraser.service import needs_extra
+
+    needs_extra()
     from grapheraser.service.backup import make_backup
 
     made = make_backup(path, out, database=database, own=own_parts(path, trust))

@@ -34,6 +34,9 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Restore a run without what was erased since its backup; stop the service first."""
+    from grapheraser.service import needs_extra
+
+    needs_extra()
     from grapheraser.service.backup import restore
 
     done = restore(

@@ -163,8 +163,7 @@ def _hand_over(queue: Queue, run: str) -> None:
     undone = (State.PLANNED, State.RETRAINING, State.PUBLISHED)
     chosen = (REQUESTS.c.run == queue.run) & REQUESTS.c.state.in_([s.value for s in undone])
     with queue.database.writing() as connection:
-        seen = {"name": run, "succeeds": queue.run, "seen": queue.clock().timestamp()}
-        connection.execute(sa.insert(RUNS), [seen])
+        queue.database.in_order(connection)  # whoever submits something is before this, or after
         back = list(connection.execute(sa.select(REQUESTS.c.id).where(chosen)).scalars())
         dropped = PARTS.c.request.in_(sa.select(REQUESTS.c.id).where(chosen))
         connection.execute(sa.delete(PARTS).where(dropped))
@@ -174,6 +173,8 @@ def _hand_over(queue: Queue, run: str) -> None:
             theirs = sa.update(table).where(table.c.run == queue.run)
             connection.execute(theirs.values(run=run))
         queue.record(connection, back, State.RECEIVED)
+        seen = {"name": run, "succeeds": queue.run, "seen": queue.clock().timestamp()}
+        connection.execute(sa.insert(RUNS), [seen])
 
 
 def _database(folder: Path, backup: Backup, url: str, *, lost: bool) -> Database:

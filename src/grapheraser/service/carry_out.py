@@ -25,9 +25,18 @@ from grapheraser.graph import coalesce
 from grapheraser.graph.lines import changes_of
 from grapheraser.graph.requests import SKIP
 from grapheraser.links import LinkEraser
-from grapheraser.service.items import LABEL, Item, as_requests, forgotten_by, items_of, there
+from grapheraser.service.items import (
+    LABEL,
+    Item,
+    as_requests,
+    by_name,
+    forgotten_by,
+    items_of,
+    there,
+)
 from grapheraser.service.reasons import (
     NO_LABELS,
+    NO_NAMES,
     NOTHING_THERE,
     is_final,
     reason_of,
@@ -123,13 +132,7 @@ class Carrier:
 
     def _planned(self, batch: Batch, items: Mapping[str, list[Item]], model: Model) -> list[str]:
         """Begin what there is something to do for, and see to the rest; returns the ids."""
-        refused = [
-            name
-            for name, named in items.items()
-            if isinstance(model, LinkEraser) and any(item.kind == LABEL for item in named)
-        ]
-        if refused:
-            self._batches.fail(batch, refused, NO_LABELS, None)
+        refused = self._refused(batch, items, model)
         left = {name: set(named) for name, named in items.items() if name not in refused}
         try:
             asked = as_requests(set().union(*left.values()))
@@ -151,6 +154,22 @@ class Carrier:
             }
             self._batches.begin(batch, names, version, reasons)
         return names
+
+    def _refused(self, batch: Batch, items: Mapping[str, list[Item]], model: Model) -> list[str]:
+        """Fail the requests that can't be about this run; returns the ids."""
+        named, links = model.graph_.named, isinstance(model, LinkEraser)
+        reasons = {
+            NO_NAMES: [n for n, asked in batch.asked.items() if by_name(asked) and not named],
+            NO_LABELS: [
+                n for n, its in items.items() if links and any(i.kind == LABEL for i in its)
+            ],
+        }
+        refused: list[str] = []
+        for reason, names in reasons.items():
+            if some := [name for name in names if name not in refused]:
+                self._batches.fail(batch, some, reason, None)
+                refused += some
+        return refused
 
     # -- working ------------------------------------------------------------------------------
 
@@ -209,7 +228,8 @@ class Carrier:
 
     def fail(self, batch: Batch, names: Sequence[str], error: BaseException) -> None:
         """Say why requests failed, and when they are tried again."""
-        wait = None if is_final(error) else self._settings.rest(self._batches.attempts(names))
+        final = is_final(error, batch.kind)
+        wait = None if final else self._settings.rest(self._batches.attempts(names))
         self._batches.fail(batch, names, reason_of(error), wait)
 
     def _split(

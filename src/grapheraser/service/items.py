@@ -39,6 +39,13 @@ def items_of(asked: Asked) -> list[Item]:
     return found
 
 
+def by_name(asked: Asked) -> bool:
+    """Whether a request names a node by its name, which only some graphs know."""
+    ends = (end for edge in asked.edges for end in edge)
+    nodes = (*asked.nodes, *asked.features, *asked.labels, *ends)
+    return any(isinstance(node, str) for node in nodes)
+
+
 def forgotten_by(about: Mapping[str, Any]) -> Item | None:
     """What a part of a receipt says was forgotten; None where it is about something else."""
     noun = about.get("forget")

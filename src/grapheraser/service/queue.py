@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from grapheraser.checks import whole
-from grapheraser.errors import ConflictError, UnknownRequestError
+from grapheraser.errors import ConflictError, ServiceError, UnknownRequestError
 from grapheraser.service.database.tables import EVENTS, PARTS, REQUESTS, RUNS
 from grapheraser.service.intake import Intake, Submission, Submitted
 from grapheraser.service.requests import (
@@ -293,6 +293,11 @@ class Queue:
 
     # -- restored runs -------------------------------------------------------------------------
 
+    def check_current(self) -> None:
+        """Refuse a run whose requests have gone to one that was restored from it."""
+        if successors := self.successors():
+            raise _replaced(successors[-1])
+
     def successors(self) -> Sequence[str]:
         """Names of the runs that were restored from this one, and from those, oldest first."""
         with self.database.reading() as connection:
@@ -315,8 +320,14 @@ class Queue:
         version: int | None = None,
         reason: str | None = None,
     ) -> None:
-        """Add one transition per request to the events, last in a transaction."""
+        """Add one transition per request to the events, last in a transaction.
+
+        Refuses whatever would be written for a run that another one has taken the place of.
+        """
         self.database.in_order(connection)
+        following = sa.select(RUNS.c.name).where(RUNS.c.succeeds == self.run)
+        if (successor := connection.execute(following).scalar()) is not None:
+            raise _replaced(successor)
         shared: dict[str, Any] = {
             "run": self.run,
             "state": state.value,
@@ -352,6 +363,13 @@ def _request(row: Any) -> Request:
     if state is not State.COMPLETED:
         found["receipts"] = 0
     return Request(**found)
+
+
+def _replaced(successor: str) -> ServiceError:
+    return ServiceError(
+        f"this run was replaced by one that was restored from it, {successor}.",
+        hint="serve that one; if its restore was interrupted, run `grapheraser restore`.",
+    )
 
 
 def _unknown(name: str) -> UnknownRequestError:

@@ -8,18 +8,20 @@ from grapheraser.errors import (
     GraphEraserError,
     InputError,
     MissingExtraError,
+    ServiceError,
     StorageFullError,
     StoreError,
     TrainingError,
     UnknownEdgeError,
     UnknownNodeError,
 )
+from grapheraser.service.requests import UPDATE
 
 _WORDS: dict[type[BaseException], str] = {
     EmptyEnsembleError: "it would leave nothing to learn from; delete the run instead",
     UnknownNodeError: "it changes nodes that are not in the graph",
     UnknownEdgeError: "it changes edges that are not in the graph",
-    InputError: "it does not fit the graph",
+    InputError: "it does not fit the run",
     StorageFullError: "the disk is full",
     StoreError: "the run can't be written",
     DatabaseError: "the database can't be used",
@@ -29,6 +31,7 @@ _WORDS: dict[type[BaseException], str] = {
 }
 NOTHING_THERE = "nothing of it is in the run: it never was, or it has been forgotten already"
 NO_LABELS = "a run that predicts links keeps no labels"
+NO_NAMES = "it names nodes by name, and those of this run have none"
 
 
 def reason_of(error: BaseException) -> str:
@@ -40,9 +43,24 @@ def reason_of(error: BaseException) -> str:
     return f"{'it failed' if known else 'something unexpected happened'} ({type(error).__name__})"
 
 
-def is_final(error: BaseException) -> bool:
-    """Whether trying again, with nothing else changed, would fail again."""
-    return isinstance(error, InputError | EmptyEnsembleError)
+def is_final(error: BaseException, kind: str) -> bool:
+    """Whether a request is to blame: trying it again would fail again.
+
+    Of an erasure it is known that what it names is there, so if its input is refused, something
+    else is missing, such as the device that the run was fitted on.
+    """
+    refused = isinstance(error, InputError) and kind == UPDATE
+    return refused or isinstance(error, EmptyEnsembleError)
+
+
+def trouble_of(error: BaseException) -> str:
+    """What to tell the operator of an error that keeps the worker from working.
+
+    Messages of the service, the store and the database name files and rows, and nobody.
+    """
+    if isinstance(error, ServiceError | StoreError):
+        return error.message
+    return reason_of(error)
 
 
 def some_missing(missing: int, named: int) -> str:

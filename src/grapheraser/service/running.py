@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grapheraser.errors import ParameterError, ServiceError
+from grapheraser.errors import ParameterError
 from grapheraser.service.database import Database
 from grapheraser.service.database.engine import sqlite_url
 from grapheraser.service.queue import Queue
@@ -76,7 +76,7 @@ class Service:
                 deadline=settings.deadline,
                 grace=settings.grace,
             )
-            _check_current(queue)
+            queue.check_current()
         except BaseException:
             database.dispose()
             raise
@@ -98,15 +98,6 @@ class Service:
         """Let the worker finish its batch, and close the database."""
         self.worker.stop()
         self.database.dispose()
-
-
-def _check_current(queue: Queue) -> None:
-    """Refuse a run whose requests have gone to one that was restored from it."""
-    if successors := queue.successors():
-        raise ServiceError(
-            f"this run was replaced by one that was restored from it, {successors[-1]}.",
-            hint="serve that one; if its restore was interrupted, run `grapheraser restore`.",
-        )
 
 
 def service_keys() -> KeyFolder:

@@ -13,8 +13,11 @@ import json
 import secrets
 from typing import Any
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from grapheraser.canonical import canonical_json
-from grapheraser.errors import MissingExtraError, StoreError
+from grapheraser.errors import StoreError
 
 _NONCE = 12
 SECRET = "service"
@@ -28,10 +31,6 @@ class Vault:
     """
 
     def __init__(self, secret: bytes) -> None:
-        try:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        except ImportError as error:
-            raise MissingExtraError.of("cryptography", "service", "the service") from error
         self._cipher = AESGCM(self._derived(secret, "seal"))
         self._marking = self._derived(secret, "mark")
 
@@ -46,8 +45,6 @@ class Vault:
 
     def unseal(self, sealed: bytes, place: str) -> Any:
         """Decrypt what `seal` gave."""
-        from cryptography.exceptions import InvalidTag
-
         try:
             content = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], place.encode())
         except (InvalidTag, ValueError) as error:

@@ -14,7 +14,7 @@ from grapheraser.links.loading import load_eraser
 from grapheraser.service.batches import Batch, Batches
 from grapheraser.service.carry_out import STEPS, Carrier
 from grapheraser.service.log import Log
-from grapheraser.service.reasons import reason_of
+from grapheraser.service.reasons import trouble_of
 from grapheraser.service.requests import State
 from grapheraser.service.settings import Settings, is_time
 from grapheraser.service.tombstones import Tombstones
@@ -29,6 +29,7 @@ __all__ = ["STEPS", "Worker"]
 
 _LOG = logging.getLogger(__name__)
 _HOUSE_SECONDS = 60.0
+_MOST_TROUBLE_SECONDS = 30.0  # until it is tried whether the worker can work again
 
 
 class Worker:
@@ -43,6 +44,9 @@ class Worker:
         keys: the folder of the keys, for tombstones.
         reached: is told of every step when it is done; for tests.
         monotonic: a clock that nobody sets.
+
+    Attributes:
+        trouble: what keeps the thread from working, in words for the operator; None: nothing.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Worker:
         self._batches, self._log = Batches(queue, self._tombstones), Log(queue)
         self._carrier = Carrier(queue, self._batches, served, settings, reached)
         self._monotonic = monotonic
+        self.trouble: str | None = None
         self._model: Model | None = None  # the state that the next batch starts from
         self._since: float | None = None  # when something was first seen to wait
         self._last = queue.clock()  # when the last batch was begun, by the clock of people
@@ -97,12 +102,15 @@ class Worker:
             try:
                 self.keep_house()
                 worked, failures = self.round(), 0
-            except RunBusyError:
-                worked = False
+                self.trouble = None
+            except RunBusyError as error:
+                worked, self.trouble = False, trouble_of(error)
             except Exception as error:
                 worked, failures = False, failures + 1
-                _LOG.warning("the worker waits: %s", reason_of(error))
-                self._stopping.wait(self._settings.rest(failures).total_seconds())
+                self.trouble = trouble_of(error)
+                _LOG.warning("the worker waits: %s", self.trouble)
+                rest = self._settings.rest(failures).total_seconds()
+                self._stopping.wait(min(rest, _MOST_TROUBLE_SECONDS))
             if not worked:
                 self._look()
                 self._wait()
@@ -117,16 +125,17 @@ class Worker:
         try:
             self._served.refresh()
         except GraphEraserError as error:
-            _LOG.warning("the run can't be read: %s", reason_of(error))
+            _LOG.warning("the run can't be read: %s", trouble_of(error))
 
     def _wait(self) -> None:
         """Wait for something to do."""
+        poll = self._settings.poll_seconds
         if self._since is None:
-            self._queue.woken.wait(self._settings.poll_seconds)
+            self._queue.woken.wait(poll)
             self._queue.woken.clear()
         else:
             left = self._since + self._settings.window - self._monotonic()
-            self._stopping.wait(min(self._settings.poll_seconds, max(left, 0.01)))
+            self._stopping.wait(min(poll, left) if left > 0 else poll)
 
     # -- one round -----------------------------------------------------------------------------
 

@@ -7,14 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grapheraser.errors import DatabaseError, MissingExtraError, ParameterError
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-try:
-    import sqlalchemy as sa
-    from sqlalchemy import event
-    from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-except ImportError as error:  # pragma: no cover - without the extra
-    raise MissingExtraError.of("SQLAlchemy", "service", "the service") from error
+from grapheraser.errors import DatabaseError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
@@ -28,6 +25,7 @@ _PRAGMAS = {
     "secure_delete": "ON",
     "foreign_keys": "ON",
 }
+_PURGE_MILLISECONDS = 500
 _POOL = {"pool_size": 8, "max_overflow": 24, "pool_timeout": 30}
 # PostgreSQL: the locks under which migrations are applied, and events are numbered.
 _MIGRATING, _NUMBERING = 0x6772_6170_6801, 0x6772_6170_6802
@@ -112,10 +110,10 @@ class Database:
                 raw = self._engine.raw_connection()
                 try:
                     cursor = raw.cursor()
-                    cursor.execute("PRAGMA busy_timeout=100")
+                    cursor.execute(f"PRAGMA busy_timeout={_PURGE_MILLISECONDS}")
                     busy, *_ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                    cursor.execute(f"PRAGMA busy_timeout={_PRAGMAS['busy_timeout']}")
                 finally:
+                    raw.cursor().execute(f"PRAGMA busy_timeout={_PRAGMAS['busy_timeout']}")
                     raw.close()
                 return not busy
             with self._engine.connect() as plain:
