@@ -30,6 +30,9 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """List the API keys of a service, make one, or take one away; it need not be running."""
+    from grapheraser.service import needs_extra
+
+    needs_extra()
     from grapheraser.service.api.access import Keys, Role
     from grapheraser.service.database import Database
     from grapheraser.service.running import database_beside

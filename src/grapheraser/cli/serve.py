@@ -46,6 +46,9 @@ def run(
     Every setting can also be given by an environment variable or in a file. The first API key is
     printed once.
     """
+    from grapheraser.service import needs_extra
+
+    needs_extra()
     from grapheraser.service.api.start import first_key, serve
     from grapheraser.service.running import Service
     from grapheraser.service.settings import Settings

@@ -211,6 +211,7 @@ def test_metrics_count_requests_routes_and_predictions(api: Api) -> None:
     assert samples["grapheraser_requests", "completed"] == 2
     assert samples["grapheraser_requests_open",] == 0
     assert samples["grapheraser_model_version",] == 2
+    assert samples["grapheraser_worker_trouble",] == 0
     assert samples["grapheraser_predictions_total",] == 1
     submits = samples["grapheraser_http_requests_total", "/api/v1/requests", "202", "POST"]
     assert submits == 2

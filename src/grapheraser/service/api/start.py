@@ -9,7 +9,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
 import uvicorn
@@ -24,10 +23,8 @@ from grapheraser.service.api.log import Log
 from grapheraser.service.api.metrics import Gauges, Metrics
 from grapheraser.service.api.parts import Parts
 from grapheraser.service.api.signatures import Processor
-from grapheraser.service.queue import Queue
 from grapheraser.service.requests import OPEN
 from grapheraser.service.running import Service
-from grapheraser.service.serving import Served
 from grapheraser.service.settings import Settings
 
 _SHUTDOWN = 5  # seconds that open connections have to come to an end
@@ -36,7 +33,7 @@ _SHUTDOWN = 5  # seconds that open connections have to come to an end
 def parts_of(service: Service) -> Parts:
     """What the routes stand on, from the parts of a service."""
     settings, queue = service.settings, service.queue
-    metrics = Metrics(lambda: gauges(queue, service.served, settings.alert))
+    metrics = Metrics(lambda: gauges(service))
     parts = Parts(
         settings=settings,
         run=service.served.path,
@@ -141,11 +138,10 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def gauges(queue: Queue, served: Served, alert: timedelta) -> Gauges:
+def gauges(service: Service) -> Gauges:
     """What holds at the moment."""
-    counts = queue.counts()
-    now = queue.clock()
-    due = queue.due(alert)
+    queue = service.queue
+    counts, now, due = queue.counts(), queue.clock(), queue.due(service.settings.alert)
     late = sum(request.is_late(now) for request in due)
     return {
         "requests": (
@@ -164,7 +160,12 @@ def gauges(queue: Queue, served: Served, alert: timedelta) -> Gauges:
             "",
             {"": float(len(due))},
         ),
-        "model_version": ("Version that is served.", "", {"": float(served.now.version)}),
+        "worker_trouble": (
+            "Whether something keeps the worker from working; the log says what.",
+            "",
+            {"": float(service.worker.trouble is not None)},
+        ),
+        "model_version": ("Version that is served.", "", {"": float(service.served.now.version)}),
     }
 
 
