@@ -5,9 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
-# Rooms whose tests take seconds.
 # How often `make crash` kills the service at random, for each database and kind of run.
 CRASHES ?= 100
+# Rooms whose tests take seconds.
 QUICK := $(wildcard tests/test_*.py) \
   $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser)
 
