@@ -221,7 +221,7 @@ class GraphEraser(Eraser[Snapshot]):
         self,
         node_id: int | str,
         features: ArrayLike | sp.sparray,
-        label: int,
+        label: int | str,
         neighbours: ArrayLike,
         *,
         edge_weight: ArrayLike | None = None,

@@ -29,6 +29,7 @@ from grapheraser.graph import (
     as_changes,
     as_requests,
 )
+from grapheraser.graph.changes import with_classes
 from grapheraser.graph.ids import as_ids
 from grapheraser.links.graph import BY_LABEL, sides_of
 from grapheraser.links.metrics import LinkScore, link_score
@@ -106,7 +107,8 @@ class LinkSnapshot(Snapshot):
 
     def edit(self, changes: GraphChange | Sequence[GraphChange]) -> Edit:
         """See `Snapshot.edit`; new nodes get the labels that tell their sides."""
-        parts = as_changes(changes)
+        names = self.state.graph.class_names
+        parts = [with_classes(part, names) for part in as_changes(changes)]
         if any(isinstance(part, Labels | SetLabels) for part in parts):
             raise _no_labels()
         edit = super().edit([self._sided(p) if isinstance(p, AddNodes) else p for p in parts])
