@@ -288,6 +288,35 @@ def test_updated_links_equal_those_fitted_afresh_around_hubs(data: st.DataObject
     check_links(linked.eraser_of("closed-form", sample=50), graph, data)
 
 
+@settings(max_examples=15)
+@given(st.data())
+def test_updated_links_equal_those_fitted_afresh_with_weights_and_directions(
+    data: st.DataObject,
+) -> None:
+    graph = data.draw(graphs_with_edge_values(columns=False))
+    sample = data.draw(st.sampled_from([3, 10, "auto"]))
+    check_links(linked.eraser_of("closed-form", sample=sample), graph, data)
+
+
+@pytest.mark.parametrize("members", ["shards", "both"])
+@settings(max_examples=3)
+@given(st.data())
+def test_updated_links_equal_those_fitted_afresh_with_shards_and_weights(
+    members: str, data: st.DataObject
+) -> None:
+    check_links(linked.eraser_of(members), with_edge_values(data.draw(small_graphs())), data)
+
+
+@settings(max_examples=3)
+@given(st.data())
+def test_updated_links_equal_those_fitted_afresh_around_hubs_with_weights(
+    data: st.DataObject,
+) -> None:
+    seed, directed = data.draw(st.integers(0, 99)), data.draw(st.booleans())
+    graph = with_edge_values(hub_graph(seed), seed, directed=directed)
+    check_links(linked.eraser_of("closed-form", sample=50), graph, data)
+
+
 @settings(max_examples=5)
 @given(st.data())
 def test_updated_links_equal_those_fitted_afresh_in_bipartite_graphs(data: st.DataObject) -> None:
