@@ -76,7 +76,7 @@ def refused(*arguments: object) -> Any:
 
 
 # Verbs that read a run without what it was fitted with; all others that name one take --trust.
-READERS = {"receipts"}
+READERS = {"info", "receipts"}
 OF_LINKS = {"rank"}
 
 
@@ -98,6 +98,7 @@ def test_every_verb_that_loads_a_run_takes_trust(folder: Path) -> None:
     for name in READERS:
         assert run(name, "run").returncode == 0
     assert not Path("imported").exists()
+    assert data("info", "run")["own_code"] == ["mine:Net"]
 
 
 @pytest.mark.parametrize("model", ["mine:Net", "mine:net"])

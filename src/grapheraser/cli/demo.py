@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from grapheraser.cli import completion
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.reports.wording import duration
 
@@ -17,9 +18,16 @@ def run(
     out: Annotated[
         Path, typer.Option("--out", help="Folder for the run and the page; overwritten.")
     ] = Path("demo-report"),
-    model: Annotated[str, typer.Option(help="gcn, sage, gat, gin or mlp.")] = "gcn",
-    partition: Annotated[str, typer.Option(help="Partition method.")] = "hash",
-    aggregation: Annotated[str, typer.Option(help="Aggregation of the shards.")] = "routed",
+    model: Annotated[
+        str, typer.Option(help="gcn, sage, gat, gin or mlp.", autocompletion=completion.models)
+    ] = "gcn",
+    partition: Annotated[
+        str, typer.Option(help="Partition method.", autocompletion=completion.partitions)
+    ] = "hash",
+    aggregation: Annotated[
+        str,
+        typer.Option(help="Aggregation of the shards.", autocompletion=completion.aggregations),
+    ] = "routed",
     shards: Annotated[int, typer.Option(help="Number of shards.")] = 20,
     requests: Annotated[
         int, typer.Option(help="Number of node requests, and of edge requests.")
