@@ -117,6 +117,7 @@ def test_every_verb_works_on_a_run_of_ones_own_module(folder: Path, model: str) 
         ("reshard", "run", "--shards", 2),
         ("update", "run", "--file", "changes.jsonl"),
         ("verify", "run", "--deep"),
+        ("export", "run", "--out", "exported"),
         ("audit", "run", "--minutes", 0.01),
     ]
     assert {str(verb[0]) for verb in verbs} == options_of_verbs().keys() - READERS - OF_LINKS

@@ -16,6 +16,7 @@ from grapheraser.cli import (
     demo,
     evaluate,
     experiment,
+    export,
     fit,
     import_graph,
     info,
@@ -47,7 +48,7 @@ app = typer.Typer(
 _VERBS = (
     *(demo, datasets, import_graph, recommend, fit, info, predict, rank, evaluate),
     *(unlearn, update, reshard, verify, receipts, receipt, keys),
-    *(audit, partition, warmup, bench),
+    *(audit, export, partition, warmup, bench),
 )
 for verb in _VERBS:
     app.command(verb.NAME)(with_quiet(verb.run))
