@@ -10,6 +10,7 @@ QUICK := $(wildcard tests/test_*.py) \
   $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser)
 
 .DEFAULT_GOAL := help
+.PHONY: package
 .PHONY: help setup demo test quick lint unit bench docs clean
 
 help:
@@ -20,6 +21,7 @@ help:
 	@echo "make lint    only the first three"
 	@echo "make bench   run the benchmarks that need no GPU"
 	@echo "make docs    write the generated parts of the documentation again"
+	@echo "make package build the package, check it, and try it out in a clean venv"
 	@echo "make clean   remove $(VENV) and all caches"
 
 setup: $(READY)
@@ -60,5 +62,14 @@ docs: $(READY)
 	@$(BIN)/python benchmarks/guides.py
 	@$(BIN)/python -m tools.reference
 
+# The sdist, the wheel made from it, and the wheel tried out in a venv of its own, without pins.
+package: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt build twine
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m tools.package check dist
+	$(BIN)/python -m tools.package smoke dist
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
