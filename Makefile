@@ -62,14 +62,15 @@ docs: $(READY)
 	@$(BIN)/python benchmarks/guides.py
 	@$(BIN)/python -m tools.reference
 
-# The sdist, the wheel made from it, and the wheel tried out in a venv of its own, without pins.
+# The sdist, the wheel made from it, and the wheel tried out in a venv of its own, without pins; with
+# another build of torch by `make package BESIDE=torch==2.13.0+cpu`.
 package: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt build twine
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python -m tools.package check dist
-	$(BIN)/python -m tools.package smoke dist
+	$(BIN)/python -m tools.package smoke dist $(BESIDE)
 
 clean:
 	rm -rf dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -2,6 +2,7 @@
 
     python -m tools.package check dist     # contents and metadata of the sdist and the wheel
     python -m tools.package smoke dist     # the wheel in a venv of its own, without pins
+    python -m tools.package smoke dist torch==2.13.0+cpu    # beside a torch of your choice
 
 `make package` builds, and calls both.
 """
@@ -33,11 +34,11 @@ print("forgotten and verified")
 """
 
 
-def main(what: str, folder: Path) -> None:
+def main(what: str, folder: Path, *beside: str) -> None:
     """Check, or try out, what a folder holds."""
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     if what == "smoke":
-        smoke(wheel)
+        smoke(wheel, *beside)
         return
     problems = [*in_wheel(wheel), *in_sdist(sdist)]
     for problem in problems:
@@ -105,13 +106,18 @@ def in_sdist(sdist: Path) -> list[str]:
     ]
 
 
-def smoke(wheel: Path) -> None:
-    """Install a wheel into a new venv, without pins, and forget and verify with it."""
+def smoke(wheel: Path, *beside: str) -> None:
+    """Install a wheel into a new venv, without pins, and forget and verify with it.
+
+    Args:
+        wheel: of this package.
+        beside: what else to ask `pip` for, such as a build of torch.
+    """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         venv.create(place / "venv", with_pip=True)
         python = place / "venv" / "bin" / "python"
-        _run(place, python, "-m", "pip", "install", "--quiet", wheel.resolve())
+        _run(place, python, "-m", "pip", "install", "--quiet", wheel.resolve(), *beside)
         _run(place, python, "-W", "error::DeprecationWarning:grapheraser", "-c", STEPS)
         _run(place, python.with_name(PACKAGE), "--version")
         fit = ("fit", "demo", "--shards", "5", "--epochs", "5", "--out", "run")
@@ -127,4 +133,4 @@ def _run(place: Path, *words: object) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

@@ -20,7 +20,8 @@ def test_the_context_says_how_many_nodes_are_in_shards() -> None:
 
 def test_the_report_needs_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for module in ("matplotlib.backends.backend_agg", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, module, None)
     options = ("partition", "demo", "--method", "hash", "--shards", 4)
     done = run(*options)
     assert done.returncode == 0
