@@ -59,7 +59,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/measure.py
 
 docs: $(READY)
-	@$(BIN)/python benchmarks/guides.py
+	@$(BIN)/python -m benchmarks.guides
 	@$(BIN)/python -m tools.reference
 
 # The sdist, the wheel made from it, and the wheel tried out in a venv of its own, without pins; with

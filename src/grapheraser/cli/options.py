@@ -1,4 +1,4 @@
-"""Arguments that several verbs share: the data set, its split, and who is in shards."""
+"""Arguments that several verbs share: the data set, its split, who is in shards, and executors."""
 
 from __future__ import annotations
 
@@ -24,4 +24,7 @@ DatasetArgument: TypeAlias = Annotated[
 ]
 ContextOption: TypeAlias = Annotated[
     str, typer.Option(help="Nodes in shards beside training nodes: none, unlabelled or all.")
+]
+ExecutorOption: TypeAlias = Annotated[
+    str, typer.Option(help="Where shards are trained: local, process or ray.")
 ]

@@ -11,13 +11,9 @@ from torch import Tensor
 
 from grapheraser.links.shards import negatives_key
 from grapheraser.training import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.batches import shard_tensors
 from grapheraser.training.edge_arguments import edge_tensors, taken
-from grapheraser.training.reference import (
-    initial_module,
-    reproducible,
-    shard_tensors,
-    tensors_of,
-)
+from grapheraser.training.reference import initial_module, reproducible, tensors_of
 
 
 def train_encoder(task: ShardTask, config: TrainingConfig, *, device: str = "cpu") -> ShardWeights:
