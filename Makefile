@@ -12,7 +12,7 @@ QUICK := $(wildcard tests/test_*.py) \
   $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint unit crash postgresql bench docs pictures clean
+.PHONY: help setup demo test quick lint unit crash postgresql bench docs pictures package clean
 
 help:
 	@echo "make setup   install the package and its tools into $(VENV)"
@@ -24,6 +24,7 @@ help:
 	@echo "make bench   run the benchmarks that need no GPU"
 	@echo "make docs    write the generated parts of the documentation again"
 	@echo "make pictures  run the demonstration, and put its picture and output into the README"
+	@echo "make package build the package, check it, and try it out in a clean venv"
 	@echo "make clean   remove $(VENV) and all caches"
 
 setup: $(READY)
@@ -79,5 +80,15 @@ docs: $(READY)
 pictures: $(READY)
 	@$(BIN)/python -m tools.pictures
 
+# The sdist, the wheel made from it, and the wheel tried out in a venv of its own, without pins; with
+# another build of torch by `make package BESIDE=torch==2.13.0+cpu`.
+package: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt build twine
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m tools.package check dist
+	$(BIN)/python -m tools.package smoke dist $(BESIDE)
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

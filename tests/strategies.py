@@ -323,12 +323,35 @@ def with_names(graph: ge.Graph, order: Any = None) -> ge.Graph:
     chosen: dict[str, Any] = {
         part: [called(node) for node in nodes] for part, nodes in split.items()
     }
+    ends = graph.ids[graph.edge_index]
     return ge.Graph.from_arrays(
         graph.x[order],
-        np.array([called(node) for node in graph.edges.T.ravel()]).reshape(2, -1),
+        np.array([called(node) for node in ends.ravel()]).reshape(2, -1),
         graph.y[order],
         ids=[called(node) for node in graph.ids[order]],
         **chosen,
         num_classes=graph.num_classes,
-        each_edge_once=True,
+        edge_weight=graph.edge_weight,
+        directed=graph.edge_kind.directed,
     )
+
+
+def by_name(change: GraphChange) -> GraphChange:
+    """The same change to the same graph, once `with_names` has named its nodes."""
+
+    def names(nodes: Any) -> list[str]:
+        return [called(int(node)) for node in nodes]
+
+    if isinstance(change, ge.Edges):
+        return ge.Edges([names(pair) for pair in change.pairs])
+    if isinstance(change, ge.AddNodes | ge.AddEdges):
+        pairs = [names(pair) for pair in change.edges.pairs]
+        weight = change.edges.values[:, 0] if change.edges.weighted else None
+        if isinstance(change, ge.AddEdges):
+            return ge.AddEdges(pairs, weight)
+        return ge.AddNodes(names(change.ids), change.x, change.y, pairs, edge_weight=weight)
+    if isinstance(change, ge.SetFeatures):
+        return ge.SetFeatures(names(change.ids), change.x)
+    if isinstance(change, ge.SetLabels):
+        return ge.SetLabels(names(change.ids), change.y)
+    return type(change)(names(change.ids))

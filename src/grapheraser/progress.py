@@ -60,6 +60,13 @@ def counted(description: str) -> Iterator[Callable[[str], None]]:
         yield begin
 
 
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Show no bar."""
+    with _outermost():
+        yield
+
+
 def _is_free() -> bool:
     return sys.stderr.isatty() and not _inside.get()
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import grapheraser as ge
+from grapheraser.cli.app import app
 from tests.cli.commands import data, run
 
 CODE = """
@@ -73,6 +75,32 @@ def refused(*arguments: object) -> Any:
     return json.loads(done.stdout)["error"]
 
 
+# Verbs that read a run without what it was fitted with; all others that name one take --trust.
+READERS = {"info", "receipts"}
+OF_LINKS = {"rank"}
+
+
+def options_of_verbs() -> dict[str, set[str]]:
+    """The options of every verb that names a run."""
+    verbs = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return {
+        name: {option for parameter in verb.params for option in parameter.opts}
+        for name, verb in verbs.items()
+        if any(parameter.metavar == "RUN" for parameter in verb.params)
+    }
+
+
+def test_every_verb_that_loads_a_run_takes_trust(folder: Path) -> None:
+    verbs = options_of_verbs()
+    assert {name for name, options in verbs.items() if "--trust" not in options} == READERS
+    data("fit", "demo", "--model", "mine:Net", *FEW, "--out", "run")
+    forgotten()
+    for name in READERS:
+        assert run(name, "run").returncode == 0
+    assert not Path("imported").exists()
+    assert data("info", "run")["own_code"] == ["mine:Net"]
+
+
 @pytest.mark.parametrize("model", ["mine:Net", "mine:net"])
 def test_every_verb_works_on_a_run_of_ones_own_module(folder: Path, model: str) -> None:
     report = data("fit", "demo", "--model", model, *FEW, "--out", "run")
@@ -89,8 +117,10 @@ def test_every_verb_works_on_a_run_of_ones_own_module(folder: Path, model: str) 
         ("reshard", "run", "--shards", 2),
         ("update", "run", "--file", "changes.jsonl"),
         ("verify", "run", "--deep"),
+        ("export", "run", "--out", "exported"),
         ("audit", "run", "--minutes", 0.01),
     ]
+    assert {str(verb[0]) for verb in verbs} == options_of_verbs().keys() - READERS - OF_LINKS
     for verb in verbs:
         forgotten()
         error = refused(*verb)

@@ -12,6 +12,9 @@ def test_recommend_ends_with_a_command_that_follows_its_advice() -> None:
     assert advice["reasons"]
     *told, command = run("recommend", "demo", *options).stdout.strip().split("\n")
     assert told[: len(advice["reasons"])] == advice["reasons"]
+    assert any(f"Differences below {advice['margin']:.3f} may be chance" in line for line in told)
+    for name, f1 in advice["f1"].items():
+        assert any(line.split() == [*name.split(), f"{f1:.3f}"] for line in told)
     assert command.startswith(f"grapheraser fit demo --model {advice['model']}")
     assert ("--shards 4" in command) == (advice["num_shards"] == 4)
     assert "--epochs 2" in command

@@ -85,6 +85,25 @@ def test_changes_come_from_stdin_and_are_told(
     assert ge.GraphEraser.load(own_run).graph_.neighbours(10**6).tolist() == [a]
 
 
+def test_names_of_nodes_and_of_classes_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = np.eye(6), ["cat", "dog", "cat", "dog", "cat", "dog"]
+    edges = [["a", "b", "c", "d"], ["b", "c", "d", "e"]]
+    graph = ge.Graph.from_arrays(x, edges, y, ids=list("abcdef"))
+    ge.GraphEraser("closed-form").fit(graph).save(tmp_path / "run")
+    new = {"ids": ["g", "h"], "x": [{}, {"0": 1}], "y": ["dog", None], "edges": [["g", "a"]]}
+    text = lines({"set_labels": {"nodes": ["a"], "y": ["dog"]}, "add_nodes": new})
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    data("update", tmp_path / "run", "--file", "-")
+    after = ge.GraphEraser.load(tmp_path / "run").graph_
+    assert after.labels(["a", "g", "h"]).tolist() == [1, 1, -1]
+    assert set(after.names_of(after.neighbours("g"))) == {"a"}
+    text = lines({"add_edges": {"pairs": [["a", "zoe"]]}})
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert "node 'zoe' is not in the graph" in run("update", tmp_path / "run", "--file", "-").stderr
+
+
 BAD: dict[str, tuple[str, str]] = {
     "no JSON": ("{", "not a JSON object"),
     "no object": ("[1]", "has some of the keys add_nodes"),

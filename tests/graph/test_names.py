@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grapheraser as ge
-from grapheraser.errors import GraphError, UnknownNodeError
-from grapheraser.graph import names
+from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
+from grapheraser.graph import GraphChange, edit_of, names
 from grapheraser.graph.ids import NamedId, name_id
 from tests.graph.oracle import plain
 from tests.strategies import called, small_graph, with_names
@@ -130,3 +130,116 @@ def test_a_new_node_has_a_name_where_the_others_have(small: ge.Graph) -> None:
     taken = called(small.ids[0])
     with pytest.raises(GraphError, match=r"node 'person .*is in the graph already"):
         with_names(small).with_node(taken, row, 0, [])
+
+
+UNKNOWN: dict[str, tuple[Any, type[Exception], str]] = {
+    "features": (
+        lambda row, one: ge.SetFeatures([one, "zoe"], np.vstack([row, row])),
+        UnknownNodeError,
+        r"node 'zoe' is not in the graph \(1 of 2 ids are unknown\)",
+    ),
+    "labels": (
+        lambda row, one: ge.SetLabels(("ada", "zoe"), [0, 1]),
+        UnknownNodeError,
+        r"nodes '(ada|zoe)' and '(ada|zoe)' are not",
+    ),
+    "edges": (lambda row, one: ge.AddEdges([(one, "zoe")]), UnknownNodeError, "node 'zoe' is not"),
+    "edges of new nodes": (
+        lambda row, one: ge.AddNodes(["ada"], row, edges=[("ada", "zoe")]),
+        UnknownNodeError,
+        "node 'zoe' is not",
+    ),
+    "an edge of another node": (
+        lambda row, one: ge.AddNodes(["ada"], row, edges=[(one, "zoe")]),
+        GraphError,
+        r"one of its nodes at an end \(found \['person .*: Zoë', 'zoe'\]\)",
+    ),
+    "a loop": (
+        lambda row, one: ge.AddEdges([(one, one)]),
+        GraphError,
+        r"two nodes \(found \['person .*', 'person .*'\]\)",
+    ),
+    "features twice": (
+        lambda row, one: ge.SetFeatures(["zoe", "zoe"], np.vstack([row, row])),
+        ParameterError,
+        "Got 'zoe' twice",
+    ),
+    "labels in two parts": (
+        lambda row, one: [ge.SetLabels([one], [0]), ge.SetLabels([one], [1])],
+        ParameterError,
+        "Got 'person .*' in several",
+    ),
+    "new nodes in two parts": (
+        lambda row, one: [ge.AddNodes(["ada"], row), ge.AddNodes(["ada"], row)],
+        ParameterError,
+        "Got 'ada' in several",
+    ),
+    "no label": (
+        lambda row, one: ge.SetLabels([one], [-1]),
+        GraphError,
+        "found none for node 'person ",
+    ),
+    "changed and forgotten": (
+        lambda row, one: [ge.Nodes([one]), ge.SetLabels([one], [1])],
+        GraphError,
+        "forgets node 'person .*'",
+    ),
+    "joined and forgotten": (
+        lambda row, one: [
+            ge.Nodes([one]),
+            ge.AddNodes(["ada"], row, edges=[("ada", one)]),
+        ],
+        GraphError,
+        "adds edges to node 'person .*', which",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_bad_changes_name_nodes_as_they_were_given(small: ge.Graph, case: str) -> None:
+    make, error, message = UNKNOWN[case]
+    row, one = np.ones((1, small.num_features)), called(small.ids[0])
+    with pytest.raises(error, match=message):
+        with_names(small).updated(make(row, one))
+
+
+# -- names of classes -----------------------------------------------------------------------------
+
+
+def _animals() -> ge.Graph:
+    words = ["cat", "dog", "", "cat", "emu"]
+    return ge.Graph.from_arrays(np.eye(5), [[0, 1], [1, 2]], words, train=[0, 1, 3, 4])
+
+
+def test_labels_are_set_by_the_names_of_classes() -> None:
+    graph = _animals()
+    row = np.ones((3, 5))
+    by_word: list[GraphChange] = [
+        ge.SetLabels([0, 2], ["emu", "dog"]),
+        ge.AddNodes([5, 6, 7], row, ["dog", None, "cat"]),
+    ]
+    by_number: list[GraphChange] = [
+        ge.SetLabels([0, 2], [2, 1]),
+        ge.AddNodes([5, 6, 7], row, [1, -1, 0]),
+    ]
+    after = graph.updated(by_word)
+    assert after == graph.updated(by_number)
+    assert after.labels([0, 2, 5, 6, 7]).tolist() == [2, 1, 1, -1, 0]
+    assert after.class_names == ("cat", "dog", "emu")
+    assert edit_of(graph, by_word).digest == edit_of(graph, by_number).digest
+    assert graph.updated(ge.SetLabels(0, "dog")).labels([0]).tolist() == [1]
+    assert graph.with_node(9, row[0], "emu", [0]) == graph.with_node(9, row[0], 2, [0])
+
+
+def test_bad_names_of_classes_are_refused(small: ge.Graph) -> None:
+    graph, mixed = _animals(), list[Any](["cat", 1])
+    with pytest.raises(GraphError, match=r"cat, dog, emu \(found 'fox'\): new classes need a new"):
+        graph.updated(ge.SetLabels([0, 1], ["cat", "fox"]))
+    with pytest.raises(GraphError, match=r"words, or integers, and not both \(found 1\)"):
+        ge.SetLabels([0, 1], mixed)
+    with pytest.raises(GraphError, match="must be a class"):
+        ge.SetLabels([0, 1], ["cat", None])
+    with pytest.raises(GraphError, match=r"have no names: .* integers \(found 'cat'\)"):
+        small.updated(ge.SetLabels([small.ids[0]], ["cat"]))
+    with pytest.raises(GraphError, match="have no names"):
+        ge.LinkEraser().fit(graph).update(ge.AddNodes([9], np.ones((1, 5)), ["cat"]))

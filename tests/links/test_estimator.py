@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 import grapheraser as ge
 from grapheraser import errors
+from grapheraser.graph.edge_values import EdgeKind
+from grapheraser.links.counts import DIRECTIONS
 from grapheraser.links.loading import load_eraser
 from grapheraser.receipts import digest_of
 from tests.links.graphs import bipartite_graph
-from tests.strategies import TwoHops, small_graph
+from tests.strategies import TwoHops, small_graph, with_edge_values
 
 
 @pytest.fixture(scope="module")
@@ -301,19 +304,126 @@ def test_a_new_user_joins_the_side_that_the_id_or_the_caller_says() -> None:
 # -- what edges carry, and labels -----------------------------------------------------------------
 
 
-def test_what_edges_carry_is_left_out_and_said(graph: ge.Graph) -> None:
-    weights = np.linspace(0.5, 2.0, graph.num_edges)
-    weighted = ge.Graph.from_arrays(
-        graph.x, graph.edges.T, graph.y, ids=graph.ids, edge_weight=weights, each_edge_once=True
-    )
-    directed = ge.Graph.from_arrays(graph.x, graph.edges.T, graph.y, ids=graph.ids, directed=True)
+def test_features_of_edges_are_left_out_and_said(graph: ge.Graph) -> None:
+    carrying = with_edge_values(graph, columns=2, weighted=False)
     plain = ge.LinkEraser().fit(graph)
-    for carrying, words in ((weighted, "the weights of edges"), (directed, "the directions of")):
-        with pytest.warns(UserWarning, match=f"links are learned without {words}"):
-            links = ge.LinkEraser().fit(carrying)
-        assert links.weights_ == plain.weights_
-        assert links.graph_ == plain.graph_
-        assert words in links.graph_.notes[-1]
+    with pytest.warns(UserWarning, match="links are learned without the features of edges"):
+        links = ge.LinkEraser().fit(carrying)
+    assert links.weights_ == plain.weights_
+    assert links.graph_ == plain.graph_
+    assert "the features of edges" in links.graph_.notes[-1]
+
+
+def groups(*, directed: bool = False) -> tuple[ge.Graph, NDArray[Any], NDArray[Any]]:
+    """Two groups with heavy edges inside and light ones between; pairs, and which are inside.
+
+    If directed, edges lead from odd ids to even ones, and pairs are told apart by that alone.
+    """
+    rng = np.random.default_rng(0)
+    pairs = np.argwhere(np.triu(rng.random((120, 120)) < 0.15, 1))
+    same = pairs[:, 0] % 4 // 2 == pairs[:, 1] % 4 // 2
+    asked = np.argwhere(np.triu(rng.random((120, 120)) < 0.05, 1))
+    labels = asked[:, 0] % 4 // 2 == asked[:, 1] % 4 // 2
+    weights = np.where(same, 4.0, 0.01)
+    if directed:
+        crossing = pairs.sum(axis=1) % 2 == 1
+        pairs, weights = pairs[crossing], weights[crossing]
+        pairs = np.where(pairs[:, :1] % 2 == 1, pairs, pairs[:, ::-1])
+        asked = asked[asked.sum(axis=1) % 2 == 1]
+        labels = asked[:, 0] % 2 == 1
+    return (
+        ge.Graph.from_arrays(
+            rng.random((120, 5)),
+            pairs.T,
+            np.zeros(120, dtype=int),
+            edge_weight=None if directed else weights,
+            directed=directed,
+            each_edge_once=True,
+        ),
+        asked,
+        labels,
+    )
+
+
+def test_weights_say_which_edges_count() -> None:
+    graph, pairs, labels = groups()
+    light = graph.edges[graph.edge_weight[graph.sources < graph.indices] < 1]  # type: ignore[index]
+    graph = graph.without(ge.Edges(light[::2]))
+    with_weights, without = ge.LinkEraser().fit(graph), ge.LinkEraser().fit(graph.without_weights())
+    assert with_weights.graph_.edge_kind.weighted
+    assert with_weights.score(pairs, labels).auc > without.score(pairs, labels).auc + 0.1
+
+
+def test_directions_say_which_way_a_link_leads() -> None:
+    graph, pairs, labels = groups(directed=True)
+    links = ge.LinkEraser().fit(graph)
+    assert links.score(pairs, labels).auc > 0.95
+    assert links.score(pairs[:, ::-1], labels).auc < 0.05
+    assert set(links.weights_) - set(ge.LinkEraser().fit(graph.undirected()).weights_) == {
+        *DIRECTIONS
+    }
+    ranked = links.rank(7, top=20)  # an odd id
+    assert (ranked.nodes % 2 == 0).all()
+    leads = {(u, v) for u, v in graph.ids[graph.edge_index].T.tolist()}
+    assert not {(7, v) for v in ranked.nodes.tolist()} & leads
+
+
+def test_an_edge_that_leads_one_way_may_be_suggested_the_other_way() -> None:
+    ring = np.stack([np.arange(6), (np.arange(6) + 1) % 6])
+    graph = ge.Graph.from_arrays(np.eye(6), ring, np.zeros(6, dtype=int), directed=True)
+    ranked = ge.LinkEraser().fit(graph).rank(0)
+    assert 1 not in ranked.nodes
+    assert 5 in ranked.nodes
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_runs_with_weights_and_directions_are_kept(
+    graph: ge.Graph, tmp_path: Path, directed: bool
+) -> None:
+    valued = with_edge_values(graph, directed=directed)
+    links = ge.LinkEraser(sample=8).fit(valued)
+    links.unlearn(ge.Edges([valued.edges[2].tolist()]))
+    new = int(graph.ids[-1]) + 1
+    near = graph.ids[:2].tolist()
+    links.insert(new, np.ones(graph.num_features), near, edge_weight=[0.5, 2.0])
+    links.save(tmp_path / "run")
+    loaded = ge.LinkEraser.load(tmp_path / "run")
+    assert loaded.graph_ == links.graph_
+    assert loaded.graph_.edge_kind == EdgeKind(directed=directed, weighted=True)
+    assert loaded.weights_ == links.weights_
+    pairs = [(new, near[0]), (near[1], new)]
+    assert loaded.predict_proba(pairs).tolist() == links.predict_proba(pairs).tolist()
+    assert loaded.verify().identical
+    with pytest.raises(errors.GraphError, match="needs one"):
+        loaded.insert(new + 1, np.ones(graph.num_features), near)
+
+
+@pytest.mark.parametrize("weight", [-0.5, 1e13])
+def test_weights_that_can_not_be_counted_are_refused(graph: ge.Graph, weight: float) -> None:
+    valued = with_edge_values(graph)
+    links = ge.LinkEraser().fit(valued)
+    a, b = graph.ids[0], graph.ids[-1]
+    before = links.graph_
+    with pytest.raises(errors.GraphError, match=r"weights must be in \[0, 1e\+12\] \(found"):
+        links.update([ge.Edges([valued.edges[2]]), ge.AddEdges([(a, b)], [weight])])
+    assert links.graph_ is before
+    with pytest.raises(errors.GraphError, match="an edge counts by the root of its weight"):
+        ge.LinkEraser().fit(valued.updated(ge.AddEdges([(a, b)], [weight])))
+
+
+@pytest.mark.parametrize("members", ["shards", "both"])
+def test_encoders_refuse_what_they_can_not_use(graph: ge.Graph, members: str) -> None:
+    options: dict[str, Any] = {"num_shards": 2, "epochs": 1, "width": 4}
+    directed = with_edge_values(graph, weighted=False, directed=True)
+    with pytest.raises(errors.GraphError, match="not which way"):
+        ge.LinkEraser(members, **options).fit(directed)
+    weighted = with_edge_values(graph)
+    with pytest.raises(errors.GraphError, match="model 'sage' can't use the 'edge_weight'"):
+        ge.LinkEraser(members, model="sage", **options).fit(weighted)
+    one, other = (ge.LinkEraser(members, **options).fit(g) for g in (weighted, graph))
+    assert one.shards_[0].tensors["conv1.lin.weight"].tobytes() != (
+        other.shards_[0].tensors["conv1.lin.weight"].tobytes()
+    )
 
 
 def test_labels_of_a_link_run_can_not_be_forgotten(links: ge.LinkEraser, graph: ge.Graph) -> None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from grapheraser.links.numbers import NUMBERS
+from grapheraser.links.counts import NUMBERS
 from grapheraser.links.regression import COLUMNS, PULL, columns_of, logistic, scores, solve
 
 

@@ -9,7 +9,7 @@ import grapheraser as ge
 from grapheraser.links import link_graph
 from grapheraser.links.sample import PairSample
 from tests.links.graphs import bipartite_graph
-from tests.strategies import small_graph
+from tests.strategies import small_graph, with_edge_values
 
 
 def sample_of(graph: ge.Graph, count: int = 10, *, sides: bool = False) -> PairSample:
@@ -103,6 +103,32 @@ def test_pairs_of_a_bipartite_graph_have_both_sides() -> None:
     sample = sample_of(link_graph(graph, second), 30, sides=True)
     assert len(others_of(sample)) > 5
     assert all(u < second <= v for u, v in sample.pairs.tolist())
+
+
+def test_pairs_of_a_directed_graph_lead_from_one_node_to_the_other() -> None:
+    graph = link_graph(with_edge_values(small_graph(n=60, ties=6), directed=True))
+    leads = {(u, v) for u, v in graph.ids[graph.edge_index].T.tolist()}
+    sample = sample_of(graph, 10_000)
+    assert edges_of(sample) == leads
+    others = others_of(sample)
+    assert not others & leads
+    turned = {(u, v) for u, v in others if (v, u) in leads}
+    only_one_way = {(u, v) for u, v in leads if (v, u) not in leads}
+    assert 0.1 < len(turned) / len(only_one_way) < 0.5
+    assert any(u > v for u, v in others)
+
+
+@pytest.mark.parametrize("count", [3, 10, 1000])
+def test_a_directed_sample_that_followed_changes_is_a_fresh_one(count: int) -> None:
+    graph = link_graph(with_edge_values(small_graph(n=60), directed=True))
+    sample = sample_of(graph, count)
+    for node in graph.ids[::7].tolist():
+        changed = np.union1d(graph.neighbours(node), [node])
+        graph = graph.without(ge.Nodes([node]))
+        sample = sample.changed(graph, changed, 0, sides=False)
+        fresh = sample_of(graph, count)
+        assert np.array_equal(sample.pairs, fresh.pairs)
+        assert np.array_equal(sample.labels, fresh.labels)
 
 
 def test_another_seed_takes_other_pairs() -> None:

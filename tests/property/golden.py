@@ -1,6 +1,7 @@
 """Digests of fitted and changed states on the demo graph, to be recorded and compared.
 
     python -m tests.property.golden record    # writes golden.json beside this file
+    python -m tests.property.golden links     # those of link runs alone, into the same file
     python -m tests.property.golden cuda      # the same for engine cuda, on a machine with a GPU
 
 A change that is meant to leave every bit alone leaves these digests alone. Record them anew only
@@ -53,6 +54,44 @@ def cases(engines: tuple[str, ...] = ("cpu", "pyg")) -> Iterator[tuple[str, dict
         yield f"cpu gcn {partition}", {**BASE, "partition": partition}
 
 
+LINKS = "links "
+
+
+def link_cases() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every configuration of link runs."""
+    shards = {"num_shards": 3, "epochs": 4, "width": 8}
+    for members in ("closed-form", "shards", "both"):
+        options = {} if members == "closed-form" else shards
+        yield f"{LINKS}{members}", {"members": members, "seed": 3, **options}
+
+
+def link_digests(options: dict[str, Any]) -> dict[str, str]:
+    """Digests after a fit, after forgetting, and after adding a node; see `digests`."""
+    graph = ge.load_dataset("demo")
+    links = ge.LinkEraser(**options).fit(graph)
+    found = {"fitted": digest_of_links(links)}
+    u, v = graph.edges[17]
+    links.unlearn([ge.Nodes([3, 1200]), ge.Edges([(int(u), int(v))]), ge.Features([77, 78])])
+    found["unlearned"] = digest_of_links(links)
+    links.insert(9_000_000, graph.x[[5]], [8, 13, 21])
+    found["inserted"] = digest_of_links(links)
+    return found
+
+
+def digest_of_links(links: ge.LinkEraser) -> str:
+    """SHA-256 of every array of the state, of some probabilities and of a ranking."""
+    graph = links.graph_
+    pairs = np.concatenate([graph.edges[::200], np.stack([graph.ids[:30], graph.ids[-30:]]).T])
+    ranked = links.rank(int(graph.ids[40]), top=20)
+    arrays: dict[str, NDArray[Any]] = {
+        **links._now.state.tensors(),
+        "probabilities": links.predict_proba(pairs),
+        "ranked": ranked.nodes,
+        "odds": ranked.probabilities,
+    }
+    return _digest(arrays)
+
+
 def digests(options: dict[str, Any]) -> dict[str, str]:
     """Digests of the state after a fit, after forgetting, and after adding a node."""
     graph = ge.load_dataset("demo")
@@ -79,6 +118,10 @@ def digest(eraser: ge.GraphEraser) -> str:
             arrays[f"shard {shard}/{name}"] = tensor
     for name, tensor in eraser.aggregator_.tensors.items():
         arrays[f"aggregator/{name}"] = tensor
+    return _digest(arrays)
+
+
+def _digest(arrays: dict[str, NDArray[Any]]) -> str:
     total = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         total.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
@@ -97,12 +140,20 @@ def platform_of_pyg() -> str:
 
 def main(what: str) -> None:
     """Record all digests."""
+    links = {name: link_digests(options) for name, options in link_cases()}
+    if what == "links":
+        golden = json.loads(FILE.read_text())
+        golden["states"] |= links
+        FILE.write_text(json.dumps(golden, indent=1) + "\n")
+        return
     engines = ("cuda",) if what == "cuda" else ("cpu", "pyg")
     found = {name: digests(options) for name, options in cases(engines)}
     if what == "cuda":
         print(json.dumps(found, indent=1))
         return
-    FILE.write_text(json.dumps({"pyg on": platform_of_pyg(), "states": found}, indent=1) + "\n")
+    FILE.write_text(
+        json.dumps({"pyg on": platform_of_pyg(), "states": found | links}, indent=1) + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.property.golden import FILE, cases, digests, platform_of_pyg
+from tests.property.golden import (
+    FILE,
+    cases,
+    digests,
+    link_cases,
+    link_digests,
+    platform_of_pyg,
+)
 
 GOLDEN = json.loads(FILE.read_text())
 CUDA = json.loads(FILE.with_name("golden_cuda.json").read_text())
@@ -19,6 +26,14 @@ def test_states_have_the_recorded_bits(name: str, options: dict[str, Any]) -> No
     if options.get("engine") == "pyg" and platform_of_pyg() != GOLDEN["pyg on"]:
         pytest.skip(f"recorded on {GOLDEN['pyg on']}; engine pyg has other bits here")
     assert digests(options) == GOLDEN["states"][name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options"), list(link_cases()), ids=lambda value: str(value)[:40])
+def test_link_runs_have_the_recorded_bits(name: str, options: dict[str, Any]) -> None:
+    if options["members"] != "closed-form" and platform_of_pyg() != GOLDEN["pyg on"]:
+        pytest.skip(f"recorded on {GOLDEN['pyg on']}; encoders have other bits here")
+    assert link_digests(options) == GOLDEN["states"][name]
 
 
 @pytest.mark.slow

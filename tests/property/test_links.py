@@ -24,7 +24,15 @@ from grapheraser.links.index import Index
 from grapheraser.receipts import EXACT
 from tests.links.graphs import bipartite_graph, hub_graph
 from tests.property.test_processors import OTHER, ROOT
-from tests.strategies import TwoHops, requests_for, small_graph, small_graphs
+from tests.strategies import (
+    TwoHops,
+    Weighing,
+    graphs_with_edge_values,
+    requests_for,
+    small_graph,
+    small_graphs,
+    with_edge_values,
+)
 
 pytestmark = pytest.mark.slow
 KINDS = ("nodes", "edges", "features")
@@ -122,6 +130,33 @@ def test_unlearned_equals_fitted_afresh_in_bipartite_graphs(data: st.DataObject)
     graph, second = bipartite_graph(data.draw(st.integers(0, 99)))
     sides = data.draw(st.sampled_from(["labels", second]))
     check_a_sequence(eraser_of("closed-form", sides=sides, sample=20), graph, data, steps=3)
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_unlearned_equals_fitted_afresh_with_weights_and_directions(data: st.DataObject) -> None:
+    graph = data.draw(graphs_with_edge_values(columns=False))
+    sample = data.draw(st.sampled_from([3, 10, "auto"]))
+    check_a_sequence(eraser_of("closed-form", sample=sample), graph, data, steps=4)
+
+
+@settings(max_examples=3)
+@given(st.data())
+def test_unlearned_equals_fitted_afresh_around_hubs_with_weights(data: st.DataObject) -> None:
+    seed, directed = data.draw(st.integers(0, 99)), data.draw(st.booleans())
+    graph = with_edge_values(hub_graph(seed), seed, directed=directed)
+    check_a_sequence(eraser_of("closed-form", sample=50), graph, data, steps=3)
+
+
+@pytest.mark.parametrize("members", ["shards", "both"])
+@settings(max_examples=3)
+@given(st.data())
+def test_unlearned_equals_fitted_afresh_with_shards_and_weights(
+    members: str, data: st.DataObject
+) -> None:
+    graph = with_edge_values(data.draw(small_graphs()))
+    model = data.draw(st.sampled_from(["gcn", Weighing]))
+    check_a_sequence(eraser_of(members, model=model), graph, data, steps=2)
 
 
 @settings(max_examples=8)

@@ -1,8 +1,8 @@
 """The promise for changes: what `update` leaves is what a fresh fit on the changed graph gives.
 
 Bit for bit, over random lists and sequences of deletions, additions and corrections: for every
-model, engine, partition and aggregation, with context nodes, edge weights, directions and halos;
-and for links.
+model, engine, partition and aggregation, with context nodes, edge weights, directions, halos and
+names of nodes; and for links.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ from tests.property.test_exactness import (
     settings_drawn,
 )
 from tests.strategies import (
+    by_name,
     changes_for,
     graphs_with_edge_values,
     partitioners,
     small_graphs,
+    with_edge_values,
+    with_names,
 )
 
 pytestmark = [
@@ -185,6 +188,57 @@ def test_a_hub_that_changes_is_as_exact(demo: ge.Graph) -> None:
         assert bits(eraser) == bits(retrained(eraser, eraser.graph_, eraser.partition_))
 
 
+# -- nodes with names ------------------------------------------------------------------------------
+
+
+@every_case
+@settings(max_examples=3)
+@given(st.data())
+def test_updated_equals_fitted_afresh_where_nodes_have_names(
+    model: str, engine: str, data: st.DataObject
+) -> None:
+    """Changed by name, against a graph that was named only after it had been changed by id."""
+    weighted = model == "gcn" and data.draw(st.booleans(), label="weighted")
+    twin = data.draw(small_graphs())
+    twin = with_edge_values(twin) if weighted else twin
+    drawn = data.draw(settings_drawn(model))
+    eraser = eraser_of(model, engine, **drawn).fit(with_names(twin))
+    for _ in range(data.draw(st.integers(1, 3))):
+        changes = data.draw(changes_for(twin))
+        after = twin.updated(changes)
+        if len(after.train_nodes) < 3:
+            return
+        eraser.update([by_name(change) for change in changes])
+        twin = after
+        named = with_names(twin, data.draw(st.permutations(range(twin.num_nodes))))
+        assert eraser.graph_ == named
+        assert (
+            eraser.graph_.names_of(eraser.graph_.ids).tolist() == named.names_of(named.ids).tolist()
+        )
+        assert bits(eraser) == bits(retrained(eraser, named, eraser.partition_))
+    assert eraser.verify().identical
+
+
+@settings(max_examples=5)
+@given(st.data())
+def test_updated_links_equal_those_fitted_afresh_where_nodes_have_names(
+    data: st.DataObject,
+) -> None:
+    twin = data.draw(small_graphs())
+    eraser = linked.eraser_of("closed-form", sample=10).fit(with_names(twin))
+    for _ in range(data.draw(st.integers(1, 3))):
+        changes = data.draw(changes_for(twin, kinds=linked.KINDS))
+        after = twin.updated(changes)
+        if after.num_edges == 0 or after.num_nodes < 4:
+            return
+        eraser.update([by_name(change) for change in changes])
+        twin = after
+        named = with_names(twin, data.draw(st.permutations(range(twin.num_nodes))))
+        fresh = ge.LinkEraser(**eraser.get_params()).fit(named)
+        assert linked.bits(eraser) == linked.bits(fresh)
+        assert eraser.graph_ == fresh.graph_
+
+
 # -- links ----------------------------------------------------------------------------------------
 
 
@@ -231,6 +285,35 @@ def test_updated_links_equal_those_fitted_afresh_with_shards(
 @given(st.data())
 def test_updated_links_equal_those_fitted_afresh_around_hubs(data: st.DataObject) -> None:
     graph = hub_graph(data.draw(st.integers(0, 99)))
+    check_links(linked.eraser_of("closed-form", sample=50), graph, data)
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_updated_links_equal_those_fitted_afresh_with_weights_and_directions(
+    data: st.DataObject,
+) -> None:
+    graph = data.draw(graphs_with_edge_values(columns=False))
+    sample = data.draw(st.sampled_from([3, 10, "auto"]))
+    check_links(linked.eraser_of("closed-form", sample=sample), graph, data)
+
+
+@pytest.mark.parametrize("members", ["shards", "both"])
+@settings(max_examples=3)
+@given(st.data())
+def test_updated_links_equal_those_fitted_afresh_with_shards_and_weights(
+    members: str, data: st.DataObject
+) -> None:
+    check_links(linked.eraser_of(members), with_edge_values(data.draw(small_graphs())), data)
+
+
+@settings(max_examples=3)
+@given(st.data())
+def test_updated_links_equal_those_fitted_afresh_around_hubs_with_weights(
+    data: st.DataObject,
+) -> None:
+    seed, directed = data.draw(st.integers(0, 99)), data.draw(st.booleans())
+    graph = with_edge_values(hub_graph(seed), seed, directed=directed)
     check_links(linked.eraser_of("closed-form", sample=50), graph, data)
 
 

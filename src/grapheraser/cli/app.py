@@ -18,8 +18,10 @@ from grapheraser.cli import (
     demo,
     evaluate,
     experiment,
+    export,
     fit,
     import_graph,
+    info,
     keys,
     partition,
     predict,
@@ -37,6 +39,7 @@ from grapheraser.cli import (
     warmup,
 )
 from grapheraser.cli.output import drop_output, report_error
+from grapheraser.cli.quiet import with_quiet
 from grapheraser.errors import GraphEraserError
 
 app = typer.Typer(
@@ -48,14 +51,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _VERBS = (
-    *(demo, datasets, import_graph, recommend, fit, predict, rank, evaluate),
+    *(demo, datasets, import_graph, recommend, fit, info, predict, rank, evaluate),
     *(unlearn, update, reshard, verify, receipts, receipt, keys),
     *(serve, access, requests, backup, restore),
-    *(audit, partition, warmup, bench),
+    *(audit, export, partition, warmup, bench),
 )
 for verb in _VERBS:
-    app.command(verb.NAME)(verb.run)
-app.command(experiment.NAME, cls=experiment.COMMAND)(experiment.run)
+    app.command(verb.NAME)(with_quiet(verb.run))
+app.command(experiment.NAME, cls=experiment.COMMAND)(with_quiet(experiment.run))
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from grapheraser.cli import completion
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.errors import ParameterError
 
@@ -35,7 +36,12 @@ BENCHMARKS = {
 
 
 def run(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHMARKS)}.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help=f"One of: {', '.join(BENCHMARKS)}.", autocompletion=completion.benchmarks
+        ),
+    ],
     datasets: Annotated[str, typer.Option(help="Data sets, e.g. cora,physics.")] = "",
     models: Annotated[str, typer.Option(help="Models, e.g. gcn,gat.")] = "",
     device: Annotated[str, typer.Option(help="Torch device, for benchmarks that train.")] = "",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grapheraser.cli import completion
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.reports.wording import duration
 
@@ -20,10 +21,19 @@ def run(
     out: Annotated[
         Path, typer.Option("--out", help="Folder for the run, the page and a receipt; overwritten.")
     ] = Path("demo-report"),
-    dataset: Annotated[str, typer.Option(help="A data set, or a path.")] = "demo-large",
-    model: Annotated[str, typer.Option(help="gcn, sage, gat, gin or mlp.")] = "gcn",
-    partition: Annotated[str, typer.Option(help="Partition method.")] = "hash",
-    aggregation: Annotated[str, typer.Option(help="Aggregation of the shards.")] = "routed",
+    dataset: Annotated[
+        str, typer.Option(help="A data set, or a path.", autocompletion=completion.datasets)
+    ] = "demo-large",
+    model: Annotated[
+        str, typer.Option(help="gcn, sage, gat, gin or mlp.", autocompletion=completion.models)
+    ] = "gcn",
+    partition: Annotated[
+        str, typer.Option(help="Partition method.", autocompletion=completion.partitions)
+    ] = "hash",
+    aggregation: Annotated[
+        str,
+        typer.Option(help="Aggregation of the shards.", autocompletion=completion.aggregations),
+    ] = "routed",
     shards: Annotated[
         int | None, typer.Option(help="Number of shards; default: what suits the data set.")
     ] = None,

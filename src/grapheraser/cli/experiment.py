@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from grapheraser.cli import completion
 from grapheraser.cli.output import JsonOption, print_json, print_table, say
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration
@@ -62,15 +63,28 @@ def _split(word: str) -> list[str]:
 
 def run(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="Experiments, 'all', or 'list'.")
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            help="Experiments, 'all', or 'list'.",
+            autocompletion=completion.experiments,
+        ),
     ],
     datasets: Annotated[
         list[str] | None,
-        typer.Option("--datasets", help="Names or npz files; default: those of the experiment."),
+        typer.Option(
+            "--datasets",
+            help="Names or npz files; default: those of the experiment.",
+            autocompletion=completion.datasets,
+        ),
     ] = None,
     models: Annotated[
         list[str] | None,
-        typer.Option("--models", help="gat, gcn, gin, sage, mlp, or module:factory."),
+        typer.Option(
+            "--models",
+            help="gat, gcn, gin, sage, mlp, or module:factory.",
+            autocompletion=completion.models,
+        ),
     ] = None,
     runs: Annotated[
         int, typer.Option(help="Number of runs, each with its own split and seed.")
@@ -81,11 +95,19 @@ def run(
     ] = Path("experiments"),
     partition: Annotated[
         list[str] | None,
-        typer.Option("--partition", help="Additional partition method, or module:function."),
+        typer.Option(
+            "--partition",
+            help="Additional partition method, or module:function.",
+            autocompletion=completion.partitions,
+        ),
     ] = None,
     aggregation: Annotated[
         list[str] | None,
-        typer.Option("--aggregation", help="Additional aggregation, or module:class."),
+        typer.Option(
+            "--aggregation",
+            help="Additional aggregation, or module:class.",
+            autocompletion=completion.aggregations,
+        ),
     ] = None,
     epochs: Annotated[int, typer.Option(help="Training epochs.")] = 100,
     shards: Annotated[
@@ -175,5 +197,6 @@ def _list(*, as_json: bool) -> None:
             [{"name": e.name, "title": e.title, "paper": e.label, "cost": e.cost} for e in rows]
         )
         return
-    header = ("name", "title", "in the paper", "time on two cores")
-    print_table("experiments", header, [(e.name, e.title, e.label, e.cost) for e in rows])
+    header = ("name", "what it shows", "in the paper", "time on two cores")
+    kinds = [(e.name, e.title, e.label.partition(":")[0] or "no", e.cost) for e in rows]
+    print_table("experiments", header, kinds)

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from grapheraser.cli import completion
 from grapheraser.cli.fit_links import fit_links
-from grapheraser.cli.options import ContextOption, ExecutorOption, SplitOption, SplitSeedOption
+from grapheraser.cli.options import (
+    ContextOption,
+    DatasetArgument,
+    ExecutorOption,
+    SplitOption,
+    SplitSeedOption,
+)
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.cli.own import own_function, own_model
 from grapheraser.errors import ParameterError
@@ -24,19 +31,26 @@ NAME = "fit"
 
 
 def run(
-    dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
+    dataset: DatasetArgument,
     out: Annotated[Path, typer.Option("--out", help="Folder of the run.")],
     model: Annotated[
         str,
         typer.Option(
-            help="gcn, sage, gat, gin, mlp, NAME:paper, or package.module:Class of your own."
+            help="gcn, sage, gat, gin, mlp, NAME:paper, or package.module:Class of your own.",
+            autocompletion=completion.models,
         ),
     ] = "gcn",
-    partition: Annotated[str, typer.Option(help="Partition method, or auto.")] = "hash",
+    partition: Annotated[
+        str,
+        typer.Option(help="Partition method, or auto.", autocompletion=completion.partitions),
+    ] = "hash",
     shards: Annotated[
         int | None, typer.Option(help="Number of shards; default: the paper's k, else 20.")
     ] = None,
-    aggregation: Annotated[str, typer.Option(help="Aggregation of the shards.")] = "routed",
+    aggregation: Annotated[
+        str,
+        typer.Option(help="Aggregation of the shards.", autocompletion=completion.aggregations),
+    ] = "routed",
     sample: Annotated[
         str,
         typer.Option(help="Nodes to learn the aggregation from: a share, a count, all or auto."),
@@ -200,8 +214,9 @@ def run(
             }
         )
         return
-    for note in eraser.partition_.notes:
-        say(f"note: {note}")
+    if not eraser.partition_.data_free:  # else balanced on average alone, as the sizes show
+        for note in eraser.partition_.notes:
+            say(f"note: {note}")
     print(f"{graph}")
     print(f"shards    {len(eraser.shards_)} of {sizes[sizes > 0].min()} to {sizes.max()} nodes")
     print(f"trained   in {duration(seconds)} (engine {eraser.engine_})")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -23,9 +24,23 @@ def print_json(value: object) -> None:
     typer.echo(json.dumps(value, indent=2))
 
 
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
 def say(message: str) -> None:
-    """Print a message on stderr."""
-    typer.echo(message, err=True)
+    """Print a message on stderr, where nobody asked for quiet."""
+    if not _quiet.get():
+        typer.echo(message, err=True)
+
+
+@contextmanager
+def notes_hidden() -> Iterator[None]:
+    """Print no messages but errors."""
+    before = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -67,17 +67,26 @@ def own_parts(path: Path, trust: Sequence[str] | None) -> dict[str, Any]:
     """Arguments of `load` for a run with parts of the user's own; refuses what is not trusted."""
     from grapheraser.store import read_manifest
 
-    configuration = read_manifest(path).get("configuration")
+    own, training = _own(read_manifest(path).get("configuration"))
+    _check_trust(path, own, trust or ())
+    parts = {name: _part(part) for name, part in own.items()}
+    found = {"model": parts.pop("model")} if "model" in parts else {}
+    return found | ({"training": _training(training, parts)} if parts else {})
+
+
+def own_names(configuration: Any) -> list[str]:
+    """By which names a run's parts of the user's own can be imported; nothing is."""
+    return [_where(part) for part in _own(configuration)[0].values()]
+
+
+def _own(configuration: Any) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
+    """Descriptions of a run's parts of the user's own, and of its training."""
     arguments = configuration.get("arguments") if isinstance(configuration, dict) else None
     given = arguments if isinstance(arguments, dict) else {}
     training = _options(given.get("training"))
     described = {name: training.get(name) for name in ("optimizer", "loss")}
     described["model"] = _factory(given.get("model"))
-    own = {name: part for name, part in described.items() if isinstance(part, Mapping)}
-    _check_trust(path, own, trust or ())
-    parts = {name: _part(part) for name, part in own.items()}
-    found = {"model": parts.pop("model")} if "model" in parts else {}
-    return found | ({"training": _training(training, parts)} if parts else {})
+    return {n: part for n, part in described.items() if isinstance(part, Mapping)}, training
 
 
 def _check_trust(path: Path, own: Mapping[str, Mapping[str, Any]], trust: Sequence[str]) -> None:

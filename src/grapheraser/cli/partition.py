@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.options import ContextOption, SplitOption, SplitSeedOption
-from grapheraser.cli.output import JsonOption, print_json
+from grapheraser.cli import completion
+from grapheraser.cli.options import ContextOption, DatasetArgument, SplitOption, SplitSeedOption
+from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.errors import MissingExtraError
 from grapheraser.reports.wording import duration
+
+if TYPE_CHECKING:
+    from grapheraser.graph import Graph
+    from grapheraser.partition import Partition
 
 NAME = "partition"
 
 
 def run(
-    dataset: Annotated[str, typer.Argument(help="Name of a data set, or path of an npz file.")],
-    method: Annotated[str, typer.Option(help="Partition method.")] = "blpa",
+    dataset: DatasetArgument,
+    method: Annotated[
+        str, typer.Option(help="Partition method.", autocompletion=completion.partitions)
+    ] = "blpa",
     shards: Annotated[
         int | None, typer.Option(help="Number of shards; default: the paper's k, else 20.")
     ] = None,
@@ -47,16 +55,25 @@ def run(
         gamma=gamma,
         delta=delta,
     )
-    picture = None
-    if not no_draw:
-        from grapheraser.reports.figures.partition import draw_partition
-
-        picture = draw_partition(graph, part, draw or Path(f"{graph.name}-{method}.png"))
+    picture = None if no_draw else _drawn(graph, part, draw)
     report = {**part.report(), "dataset": graph.name, "picture": picture and str(picture)}
     if json:
         print_json(report)
         return
     _print_report(report)
+
+
+def _drawn(graph: Graph, part: Partition, asked: Path | None) -> Path | None:
+    """The figure that was written; a picture that nobody asked for may be missing."""
+    from grapheraser.reports.figures.partition import draw_partition
+
+    try:
+        return draw_partition(graph, part, asked or Path(f"{graph.name}-{part.method}.png"))
+    except MissingExtraError as error:
+        if asked is not None:
+            raise
+        say(f"note: no picture: {error.message} ({error.hint})")
+        return None
 
 
 def _print_report(report: dict[str, Any]) -> None:

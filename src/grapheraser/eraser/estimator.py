@@ -18,6 +18,7 @@ from grapheraser.aggregation import (
     Sample,
 )
 from grapheraser.eraser.conventions import Turn
+from grapheraser.eraser.export import exported
 from grapheraser.eraser.fit import fit
 from grapheraser.eraser.fitted import Eraser
 from grapheraser.eraser.new_nodes import predict_proba_new
@@ -36,6 +37,7 @@ from grapheraser.models import Model, ModuleFactory
 from grapheraser.partition import Partition, Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
 from grapheraser.receipts import Receipt
+from grapheraser.store.export import write_export
 from grapheraser.training import Training
 
 
@@ -246,7 +248,7 @@ class GraphEraser(Eraser[Snapshot]):
         self,
         node_id: int | str,
         features: ArrayLike | sp.sparray,
-        label: int,
+        label: int | str,
         neighbours: ArrayLike,
         *,
         edge_weight: ArrayLike | None = None,
@@ -275,6 +277,19 @@ class GraphEraser(Eraser[Snapshot]):
             return receipt
 
     # -- keeping ------------------------------------------------------------------------------
+
+    def export(self, folder: str | Path, *, onnx: bool = False) -> None:
+        """Write the fitted state as files that need nothing of this package.
+
+        State dicts of torch modules, one a shard, arrays, and a model card; see the guide to
+        exporting. An export can't forget: what is forgotten later is still in it.
+
+        Args:
+            folder: is made; refused where it holds anything already.
+            onnx: write shards as ONNX files too; needs the extra ``onnx``.
+        """
+        # All of it before the first file is written: an export that fails leaves nothing.
+        write_export(Path(folder), dict(exported(self._now, onnx=onnx)))
 
     @classmethod
     def load(

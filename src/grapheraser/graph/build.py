@@ -71,7 +71,7 @@ def classes_of(y: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...
     classes = tuple(map(str, names or ()))
     if len(set(classes)) < len(classes):
         raise GraphError(f"names of classes must be unique (found {', '.join(classes)}).")
-    words = as_array(y, "labels")
+    words = as_array(_boxed(y), "labels")
     plain = words.tolist() if words.ndim == 1 and words.dtype.kind in "UO" else []
     if not any(isinstance(word, str) for word in plain):
         return y, classes
@@ -87,6 +87,15 @@ def classes_of(y: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...
             f"labels must be among the classes {', '.join(classes)} (found {unknown[0]!r})."
         )
     return np.array([number.get(word, UNLABELLED) for word in plain], dtype=np.int64), classes
+
+
+def _boxed(y: Any) -> Any:
+    """A list with words in it as an array of objects, lest NumPy make words of all."""
+    if not isinstance(y, list | tuple) or not any(isinstance(label, str) for label in y):
+        return y
+    boxed = np.empty(len(y), dtype=object)
+    boxed[:] = y
+    return boxed
 
 
 def check_features(x: Any) -> sp.csr_array | NDArray[np.float32]:

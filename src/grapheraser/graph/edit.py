@@ -6,7 +6,7 @@ Deletions come first, so an edge that is deleted and added in one list is replac
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,10 @@ from grapheraser.graph.changes import (
     SetFeatures,
     SetLabels,
     as_changes,
+    with_classes,
 )
 from grapheraser.graph.edge_values import NO_VALUES
-from grapheraser.graph.ids import shown
+from grapheraser.graph.ids import as_called, name_id, shown, with_names
 from grapheraser.graph.names import NO_NAMES, Names
 from grapheraser.graph.new_edges import Entries, NewEdges, joined_edges, merged_edges
 from grapheraser.graph.packing import Rows
@@ -99,18 +100,18 @@ class Edit:
 
 def edit_of(graph: Graph, changes: GraphChange | Sequence[GraphChange]) -> Edit:
     """Check every change against ``graph`` and merge them; `updated` applies the result."""
-    parts = as_changes(changes)
+    parts = [with_classes(part, graph.class_names) for part in as_changes(changes)]
     requests = in_graph(graph, [part for part in parts if isinstance(part, Request)])
     named_any = any(canonical_form(requests).values())
     removal = coalesce(graph, requests) if named_any else NOTHING
     nodes, x, y, names = _new_nodes(graph, [part for part in parts if isinstance(part, AddNodes)])
     features, new_x = _set_rows(graph, parts)
     labels, new_y = _set_labels(graph, parts)
-    _refuse_contradictions(removal, features, labels)
+    _refuse_contradictions(graph, removal, features, labels)
     joined = joined_edges(
         [part.edges for part in parts if isinstance(part, AddNodes | AddEdges)], graph.edge_kind
     )
-    _check_ends(graph, removal, nodes, joined.pairs)
+    _check_ends(graph, removal, nodes, joined)
     entries, notes = merged_edges(graph, removal, joined)
     for note in notes:
         warnings.warn(f"graph '{graph.name}': {note}.", stacklevel=2)
@@ -168,17 +169,19 @@ def _new_nodes(graph: Graph, parts: Sequence[AddNodes]) -> tuple[Ids, sp.csr_arr
 
 
 def _set_rows(graph: Graph, parts: Sequence[GraphChange]) -> tuple[Ids, sp.csr_array]:
-    ids, x = _stacked(graph, "SetFeatures", [p for p in parts if isinstance(p, SetFeatures)])
-    graph.places(ids)
+    found = [part for part in parts if isinstance(part, SetFeatures)]
+    ids, x = _stacked(graph, "SetFeatures", found)
+    _check_known(graph, ids, _names_in(found))
     return ids, x
 
 
 def _set_labels(graph: Graph, parts: Sequence[GraphChange]) -> tuple[Ids, Ids]:
     found = [part for part in parts if isinstance(part, SetLabels)]
     none = np.zeros(0, dtype=np.int64)
-    ids = _once("SetLabels", np.concatenate([none, *(part.ids for part in found)]))
+    ids = np.concatenate([none, *(part.ids for part in found)])
+    _once("SetLabels", ids, _names_in(found))
     y = np.concatenate([none, *(part.y for part in found)])
-    graph.places(ids)
+    _check_known(graph, ids, _names_in(found))
     _check_classes(graph, y)
     order = np.argsort(ids)
     return ids[order], y[order]
@@ -198,19 +201,36 @@ def _stacked(
     some = [part for part in parts if len(part.ids)]
     if not some:
         return np.zeros(0, dtype=np.int64), sp.csr_array(np.zeros((0, width), dtype=np.float32))
-    ids, rows = _once(owner, np.concatenate([part.ids for part in some])), [p.x for p in some]
+    ids, rows = np.concatenate([part.ids for part in some]), [part.x for part in some]
+    _once(owner, ids, _names_in(some))
     x = rows[0] if len(rows) == 1 else sp.csr_array(sp.vstack(rows, format="csr"))
     return (ids, x) if len(ids) == 1 else (ids[order := np.argsort(ids)], x[order])
 
 
-def _once(owner: str, ids: Ids) -> Ids:
+def _once(owner: str, ids: Ids, called: Mapping[int, int]) -> None:
     once, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
         raise ParameterError(
             f"a list of changes must name each node in one {owner} only. "
-            f"Got {named(once[counts > 1].tolist())} in several."
+            f"Got {named(as_called(once[counts > 1], called))} in several."
         )
-    return ids
+
+
+def _names_in(parts: Sequence[AddNodes | SetFeatures | SetLabels]) -> dict[int, int]:
+    """The names that nodes were given by, by id."""
+    return {
+        node: name
+        for part in parts
+        for node, name in (
+            with_names(map(name_id, part.names)) if isinstance(part, AddNodes) else part.called
+        ).items()
+    }
+
+
+def _check_known(graph: Graph, ids: Ids, called: Mapping[int, int]) -> None:
+    unknown = np.unique(ids[~graph.contains(ids)])
+    if len(unknown):
+        raise UnknownNodeError.of(as_called(unknown, called), len(ids))
 
 
 def _check_classes(graph: Graph, y: Ids) -> None:
@@ -222,7 +242,7 @@ def _check_classes(graph: Graph, y: Ids) -> None:
         )
 
 
-def _refuse_contradictions(removal: Removal, features: Ids, labels: Ids) -> None:
+def _refuse_contradictions(graph: Graph, removal: Removal, features: Ids, labels: Ids) -> None:
     """Refuse to change what the same list forgets."""
     for changed, gone, what in (
         (np.union1d(features, labels), removal.nodes, "forgets"),
@@ -231,23 +251,28 @@ def _refuse_contradictions(removal: Removal, features: Ids, labels: Ids) -> None
     ):
         both = np.intersect1d(changed, gone)
         if len(both):
-            raise GraphError(f"the list of changes both changes and {what} {_these(both)}.")
+            raise GraphError(
+                f"the list of changes both changes and {what} {_these(graph.names_of(both))}."
+            )
 
 
-def _check_ends(graph: Graph, removal: Removal, nodes: Ids, pairs: Ids) -> None:
+def _check_ends(graph: Graph, removal: Removal, nodes: Ids, joined: NewEdges) -> None:
     """Refuse edges to nodes that are not there afterwards."""
+    pairs, called = joined.pairs, joined.called
     ends = np.unique(pairs)
     gone = np.intersect1d(ends, removal.nodes)
     if len(gone):
         raise GraphError(
-            f"the list of changes adds edges to {_these(gone)}, which it forgets as well."
+            f"the list of changes adds edges to {_these(graph.names_of(gone))}, which it forgets "
+            "as well."
         )
     unknown = ends[~graph.contains(ends) & ~np.isin(ends, nodes)]
     if len(unknown):
-        raise UnknownNodeError.of(unknown.tolist(), len(ends))
+        raise UnknownNodeError.of(as_called(unknown, called), len(ends))
     loops = pairs[:, 0] == pairs[:, 1]
     if loops.any():
-        raise GraphError(f"an edge must join two nodes (found {pairs[loops][0].tolist()}).")
+        (pair,) = as_called(pairs[loops][:1], called)
+        raise GraphError(f"an edge must join two nodes (found [{pair[0]}, {pair[1]}]).")
 
 
 def _these(ids: NDArray[Any]) -> str:

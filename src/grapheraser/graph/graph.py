@@ -547,7 +547,7 @@ class Graph(Conversions):
         self,
         node: int | str,
         features: ArrayLike | sp.sparray,
-        label: int,
+        label: int | str,
         neighbours: ArrayLike,
         *,
         edge_weight: ArrayLike | None = None,
@@ -558,7 +558,7 @@ class Graph(Conversions):
         Args:
             node: its id, or its name where nodes have names.
             features: its feature row.
-            label: its class.
+            label: its class, or the name of it.
             neighbours: ids of its neighbours; in a directed graph edges lead both ways.
             edge_weight: one number for each neighbour, where edges have weights.
             edge_attr: one row for each neighbour, where edges have features.

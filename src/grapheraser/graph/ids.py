@@ -7,7 +7,7 @@ partitions, samples, dropout) does not depend on the order in which names arrive
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,13 @@ def as_given(nodes: Any, ids: Iterable[int]) -> list[int]:
 def with_names(nodes: Iterable[int]) -> dict[int, int]:
     """The ids of names among these, each by itself: what looks an id up finds its name."""
     return {int(node): node for node in nodes if isinstance(node, NamedId)}
+
+
+def as_called(ids: Ids, called: Mapping[int, int]) -> list[Any]:
+    """Ids, or pairs of them, each with the name that it was given by; see `with_names`."""
+    if ids.ndim > 1:
+        return [tuple(as_called(pair, called)) for pair in ids]
+    return [called.get(node, node) for node in ids.tolist()]
 
 
 def as_ids(nodes: ArrayLike) -> Ids:

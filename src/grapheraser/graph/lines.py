@@ -72,8 +72,9 @@ def _change(kind: str, part: Any, num_features: int) -> GraphChange:
     values = dict(part)
     if "x" in values:
         values["x"] = _rows(values["x"], num_features)
-    if isinstance(values.get("y"), list):
-        values["y"] = [-1 if label is None else label for label in values["y"]]
+    labels = values.get("y")
+    if isinstance(labels, list) and not any(isinstance(label, str) for label in labels):
+        values["y"] = [-1 if label is None else label for label in labels]
     change: GraphChange = _MAKERS[kind](**values)
     return change
 

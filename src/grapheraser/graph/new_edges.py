@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import GraphError
 from grapheraser.graph.edge_input import Counts, checked_values, with_values
 from grapheraser.graph.edge_values import EdgeKind, Values
+from grapheraser.graph.ids import with_names
 from grapheraser.graph.requests import Removal
 from grapheraser.kernels.paged import INCOMING
 
@@ -27,18 +29,21 @@ class NewEdges(NamedTuple):
         pairs: ids ``[m, 2]``, sources and targets.
         values: what each carries, weight first ``[m, width]``.
         weighted: whether there are weights among it.
+        called: names by id, of the ends that were given by name.
     """
 
     pairs: Ids
     values: Values
     weighted: bool
+    called: Mapping[int, int]
 
     @classmethod
-    def of(cls, pairs: Ids, edge_weight: Any, edge_attr: Any) -> NewEdges:
+    def of(cls, given: Sequence[tuple[int, int]], edge_weight: Any, edge_attr: Any) -> NewEdges:
         """Check what was given of some edges besides their ends."""
-        weighted, values = checked_values(edge_weight, edge_attr, len(pairs))
+        weighted, values = checked_values(edge_weight, edge_attr, len(given))
+        pairs = np.array(given, dtype=np.int64).reshape(-1, 2)
         pairs.flags.writeable = values.flags.writeable = False
-        return cls(pairs, values, weighted)
+        return cls(pairs, values, weighted, with_names(chain(*given)))
 
 
 class Entries(NamedTuple):
@@ -81,6 +86,7 @@ def joined_edges(parts: Sequence[NewEdges], kind: EdgeKind) -> NewEdges:
         np.concatenate([np.zeros((0, 2), dtype=np.int64), *(part.pairs for part in parts)]),
         np.concatenate([np.zeros((0, width), np.float32), *(part.values for part in parts)]),
         kind.weighted,
+        {node: name for part in parts for node, name in part.called.items()},
     )
 
 

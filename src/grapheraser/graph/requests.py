@@ -23,7 +23,7 @@ from grapheraser.errors import (
     UnknownNodeError,
     named,
 )
-from grapheraser.graph.ids import listed, one_id, with_names
+from grapheraser.graph.ids import as_called, listed, one_id, with_names
 from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
 from grapheraser.kernels.sets import ranks
@@ -73,7 +73,7 @@ class Edges:
     pairs: tuple[tuple[int, int], ...]
 
     def __init__(self, pairs: Iterable[Iterable[int | str]] | ArrayLike) -> None:
-        canonical = {(min(u, v), max(u, v)) for u, v in _pairs("Edges", pairs)}
+        canonical = {(min(u, v), max(u, v)) for u, v in pairs_of("Edges", pairs)}
         object.__setattr__(self, "pairs", tuple(sorted(canonical)))
 
 
@@ -222,7 +222,7 @@ def coalesce(
     if missing == RAISE:
         _refuse_missing(graph, parts, there, called)
     skipped: tuple[Request, ...] = tuple(
-        kind(_called(part[~found], called))
+        kind(as_called(part[~found], called))
         for kind, part, found in zip(_KINDS, parts, there, strict=True)
         if not found.all()
     )
@@ -273,13 +273,6 @@ def _among(ids: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.bool_
     return found
 
 
-def _called(part: NDArray[np.int64], called: Mapping[int, int]) -> list[Any]:
-    """Ids, or pairs of them, with the names that they were given by."""
-    if part.ndim > 1:
-        return [tuple(_called(pair, called)) for pair in part]
-    return [called.get(node, node) for node in part.tolist()]
-
-
 def _refuse_missing(graph: Graph, parts: _Parts, there: _Parts, called: Mapping[int, int]) -> None:
     """Raise an error that names all that the graph does not have, as it was called."""
     if all(found.all() for found in there):
@@ -287,19 +280,19 @@ def _refuse_missing(graph: Graph, parts: _Parts, there: _Parts, called: Mapping[
     ids = np.unique(np.concatenate([part.ravel() for part in parts]))
     unknown = ids[~graph.contains(ids)]
     if len(unknown):
-        raise UnknownNodeError.of(_called(unknown, called), len(ids))
+        raise UnknownNodeError.of(as_called(unknown, called), len(ids))
     edges = parts.edges[~there.edges]
     if len(edges):
-        raise UnknownEdgeError.of(_called(edges, called), len(parts.edges))
+        raise UnknownEdgeError.of(as_called(edges, called), len(parts.edges))
     rows = parts.features[~there.features]
     if len(rows):
         raise NothingToForgetError(
-            f"node {named(_called(rows, called))} has no features to forget "
+            f"node {named(as_called(rows, called))} has no features to forget "
             f"({len(rows)} of {len(parts.features)} requested rows are empty)."
         )
     labels = parts.labels[~there.labels]
     raise NothingToForgetError(
-        f"node {named(_called(labels, called))} has no label to forget "
+        f"node {named(as_called(labels, called))} has no label to forget "
         f"({len(labels)} of {len(parts.labels)} requested labels are not known)."
     )
 
@@ -313,12 +306,8 @@ def _set_ids(request: Nodes | Features | Labels, ids: Iterable[int | str] | Arra
     object.__setattr__(request, "mask", None if mask is None else mask.tobytes())
 
 
-def pairs_of(owner: str, pairs: Iterable[Iterable[int]] | ArrayLike) -> NDArray[np.int64]:
-    """Pairs of ids ``[m, 2]``, as they were given."""
-    return np.array(_pairs(owner, pairs), dtype=np.int64).reshape(-1, 2)
-
-
-def _pairs(owner: str, pairs: Any) -> list[tuple[int, int]]:
+def pairs_of(owner: str, pairs: Any) -> list[tuple[int, int]]:
+    """Pairs of ids as they were given, those of names with their name."""
     shape = getattr(pairs, "shape", (0, 2))
     if 0 not in shape and tuple(shape[1:]) != (2,):
         raise ParameterError(

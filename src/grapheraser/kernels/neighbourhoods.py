@@ -20,6 +20,7 @@ from grapheraser.kernels.paged import (
     Table,
     copy_features,
     degree_at,
+    entry_of,
     first_edge,
     label_at,
     locate,
@@ -27,6 +28,7 @@ from grapheraser.kernels.paged import (
     node_at,
     role_at,
     size_at,
+    weight_between,
 )
 
 # Which neighbours may be chosen: any, training nodes, those of them with a label, all but training
@@ -121,12 +123,27 @@ def chosen_around(
     chosen: NDArray[np.int64],
 ) -> int:
     """Write the chosen among the neighbours of a kind, by place; returns how many there are."""
+    return chosen_but(table, place, kind, key, -1, hashes, chosen)
+
+
+@compiled
+def chosen_but(
+    table: Table,
+    place: int,
+    kind: int,
+    key: np.uint64,
+    but: int,
+    hashes: NDArray[np.uint64],
+    chosen: NDArray[np.int64],
+) -> int:
+    """As `chosen_around`, as if the neighbour ``but`` (an id) were none; -1 for nobody."""
     most, count = len(chosen), 0
     first, degree = first_edge(table, place), degree_at(table, place)
     if 4 * degree <= 5 * most:  # there may be nothing to choose
         for e in range(degree):
-            other = locate(table, neighbour(first, e))
-            if is_kind(table, other, kind):
+            node = neighbour(first, e)
+            other = locate(table, node)
+            if node != but and is_kind(table, other, kind):
                 if count == most:
                     break
                 chosen[count] = other
@@ -138,7 +155,7 @@ def chosen_around(
     for e in range(degree):
         node = neighbour(first, e)
         value = paired(own, np.uint64(node))
-        if count == most and value >= hashes[most - 1]:
+        if node == but or (count == most and value >= hashes[most - 1]):
             continue
         if kind == ANY or is_kind(table, locate(table, node), kind):
             count = admit(value, node, hashes, chosen, count)
@@ -179,7 +196,9 @@ def chosen_alike(
     key: np.uint64,
     room: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]],
 ) -> int:
-    """How many neighbours are chosen, where those that were chosen before have the same ids, or -1.
+    """How many neighbours are chosen, or -1 where they are not those that were chosen before.
+
+    Those have the same ids, and where edges have weights, the same weights.
 
     Args:
         before: a graph.
@@ -196,8 +215,13 @@ def chosen_alike(
     if chosen_around(before, was, kind, key, hashes, old) != count:
         return -1
     for i in range(count):
-        if node_at(before, old[i]) != node_at(after, chosen[i]):
+        node = node_at(after, chosen[i])
+        if node_at(before, old[i]) != node:
             return -1
+        if after.weighted:
+            entry, former = entry_of(after, place, node), entry_of(before, was, node)
+            if weight_between(after, place, entry) != weight_between(before, was, former):
+                return -1
     return count
 
 

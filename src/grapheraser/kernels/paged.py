@@ -229,6 +229,26 @@ def weight_at(table: Table, place: int, i: int) -> np.float32:
     return np.float32(1.0)
 
 
+@compiled
+def weight_between(table: Table, place: int, i: int) -> np.float32:
+    """The weight of the edge to the i-th neighbour, whatever its direction; 1 where it has none.
+
+    Where edges lead both ways, the mean of the two, as in `Graph.undirected`.
+    """
+    if not table.weighted:
+        return np.float32(1.0)
+    if not table.directed:
+        return edge_value(table, place, i, 0)
+    ways = int(edge_value(table, place, i, 0))
+    total = 0.0
+    if ways & INCOMING:
+        total += edge_value(table, place, i, 1)
+    if ways & OUTGOING:
+        other = locate(table, neighbour(first_edge(table, place), i))
+        total += edge_value(table, other, entry_of(table, other, node_at(table, place)), 1)
+    return np.float32(total / (2.0 if ways == INCOMING | OUTGOING else 1.0))
+
+
 @compiled(inline=True)
 def size_at(table: Table, place: int) -> int:
     """The most features that `copy_features` may write for the node at a place."""

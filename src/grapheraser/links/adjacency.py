@@ -1,14 +1,27 @@
-"""Looking for nodes among the neighbours of another, in compiled code."""
+"""Looking for nodes among the neighbours of another, and what edges count, in compiled code."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
-from grapheraser.kernels.neighbourhoods import admit, put_in_order
-from grapheraser.kernels.paged import Table, degree_at, first_edge, locate, neighbour, node_at
+from grapheraser.kernels.paged import (
+    INCOMING,
+    NOWHERE,
+    OUTGOING,
+    Table,
+    degree_at,
+    edge_value,
+    entry_of,
+    first_edge,
+    neighbour,
+    node_at,
+    weight_between,
+)
 
 # Rows of at most so many neighbours are walked along; in longer ones, each node is looked for.
 _SHORT = 64
@@ -29,9 +42,25 @@ def _rank(first: int, low: int, high: int, node: int) -> int:
 @compiled
 def adjacent(table: Table, place: int, other: int) -> bool:
     """Whether the node at a place has the node ``other`` (an id) for a neighbour."""
-    first, degree = first_edge(table, place), degree_at(table, place)
-    at = _rank(first, 0, degree, other)
-    return at < degree and neighbour(first, at) == other
+    return entry_of(table, place, other) != NOWHERE
+
+
+@compiled
+def ways(table: Table, place: int, other: int) -> int:
+    """How the edges between a node and ``other`` (an id) lead: `INCOMING`, `OUTGOING`, both, or 0.
+
+    Where edges have no directions, both.
+    """
+    entry = entry_of(table, place, other)
+    if entry == NOWHERE:
+        return 0
+    return int(edge_value(table, place, entry, 0)) if table.directed else INCOMING | OUTGOING
+
+
+@compiled
+def linked(table: Table, place: int, other: int) -> bool:
+    """Whether there is an edge from the node at a place to the node ``other`` (an id)."""
+    return ways(table, place, other) & OUTGOING != 0
 
 
 @compiled
@@ -63,37 +92,24 @@ def thinned(table: Table, place: int, key: np.uint64, but: int, chosen: NDArray[
 
 
 @compiled
-def nearest(
-    table: Table,
-    place: int,
-    key: np.uint64,
-    but: int,
-    hashes: NDArray[np.uint64],
-    chosen: NDArray[np.int64],
-) -> int:
-    """Write the neighbours with the smallest keyed hashes, by place; returns how many.
+def counted(table: Table, place: int, node: int) -> float:
+    """What the edge to a neighbour (an id) counts: the root of its weight; 1 where it has none."""
+    if not table.weighted:
+        return 1.0
+    return math.sqrt(float(weight_between(table, place, entry_of(table, place, node))))
 
-    As `kernels.neighbourhoods.chosen_around` does, without the neighbour ``but``; -1 for none.
-    """
-    first, rows = first_edge(table, place), degree_at(table, place)
-    own, most, count = paired(key, np.uint64(node_at(table, place))), len(chosen), 0
-    few = rows - (but >= 0) <= most
+
+@compiled
+def counted_degree(table: Table, place: int, but: int) -> float:
+    """What all edges of a node count, but for that to the neighbour ``but``; -1 for none."""
+    rows = degree_at(table, place)
+    if not table.weighted:
+        return float(rows - (but >= 0))
+    first, total = first_edge(table, place), 0.0
     for e in range(rows):
-        node = neighbour(first, e)
-        if node == but:
-            continue
-        if few:
-            chosen[count] = locate(table, node)
-            count += 1
-            continue
-        value = paired(own, np.uint64(node))
-        if count < most or value < hashes[most - 1]:
-            count = admit(value, node, hashes, chosen, count)
-    if not few:
-        put_in_order(chosen, count)
-        for i in range(count):
-            chosen[i] = locate(table, chosen[i])
-    return count
+        if neighbour(first, e) != but:
+            total += math.sqrt(float(weight_between(table, place, e)))
+    return total
 
 
 @compiled

@@ -12,6 +12,7 @@ from torch import Tensor
 from grapheraser.links.shards import negatives_key
 from grapheraser.training import ShardTask, ShardWeights, TrainingConfig
 from grapheraser.training.batches import shard_tensors
+from grapheraser.training.edge_arguments import edge_tensors, taken
 from grapheraser.training.reference import initial_module, reproducible, tensors_of
 
 
@@ -25,6 +26,7 @@ def train_encoder(task: ShardTask, config: TrainingConfig, *, device: str = "cpu
     once = edge_index[:, edge_index[0] < edge_index[1]]
     with reproducible(task.seed):
         module = initial_module(task, config.model, columns).to(device)
+        carried = taken(module, edge_tensors(graph, device))
         model = config.model
         optimizer = torch.optim.Adam(
             module.parameters(), lr=model.lr, weight_decay=model.weight_decay
@@ -32,7 +34,7 @@ def train_encoder(task: ShardTask, config: TrainingConfig, *, device: str = "cpu
         module.train()
         for epoch in range(config.epochs if once.shape[1] else 0):
             optimizer.zero_grad()
-            rows = _rows(module(x, edge_index))
+            rows = _rows(module(x, edge_index, **carried))
             others = _drawn(negatives_key(task.seed, epoch), once.shape[1], graph.num_nodes, device)
             pairs = torch.cat([once, others], dim=1)
             labels = torch.zeros(pairs.shape[1], device=device)

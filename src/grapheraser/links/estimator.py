@@ -93,7 +93,7 @@ class LinkEraser(Eraser[LinkSnapshot]):
 
     @property
     def weights_(self) -> dict[str, float]:
-        return self._now.fitted.named_weights
+        return self._now.fitted.named_weights(directed=self.graph_.directed)
 
     # -- fitting and predicting ---------------------------------------------------------------
 
@@ -107,13 +107,14 @@ class LinkEraser(Eraser[LinkSnapshot]):
     def predict_proba(self, pairs: ArrayLike) -> NDArray[np.float32]:
         """The probability of a link for each pair of ids ``[m, 2]``, on the current graph.
 
-        It is that of a sample with as many edges as other pairs. A pair with an edge is judged as
+        In a directed graph a link leads from the first to the second. The probability is that of a
+        sample with as many edges as other pairs. A pair with an edge is judged as
         if it had none, so that a prediction does not tell whether there is one.
         """
         return self._now.predict_links(pairs)
 
     def rank(self, node: int | str, top: int = 10) -> Ranked:
-        """The most likely new links of a node, best first."""
+        """The most likely new links of a node, best first; in a directed graph out of it."""
         return rank(self._now, node, top)
 
     def score(self, pairs: ArrayLike, labels: ArrayLike) -> LinkScore:
@@ -129,15 +130,17 @@ class LinkEraser(Eraser[LinkSnapshot]):
         neighbours: ArrayLike,
         *,
         side: int | None = None,
+        edge_weight: ArrayLike | None = None,
     ) -> Receipt:
         """Add one node with its edges: the short form of `update` with one `AddNodes`.
 
-        ``side`` is 0 or 1 where labels tell the sides.
+        ``side`` is 0 or 1 where labels tell the sides. Where edges have weights, each neighbour
+        needs its own. Neighbours have no direction: in a directed graph edges lead both ways.
         """
         with self._turn:
             now = self._now
             node = one_id(node_id, "node_id", "LinkEraser.insert")
-            edges = edges_both_ways(now.state.graph.edge_kind, node, neighbours)
+            edges = edges_both_ways(now.state.graph.edge_kind, node, neighbours, edge_weight)
             y = given_side(now.arguments["sides"], side)
             new = AddNodes([node], features, y, **edges)
             return self._then(update(now, new, action="insert"))

@@ -16,7 +16,9 @@ from grapheraser.links.graph import BY_LABEL, Sides, link_graph
 from grapheraser.links.model import SHARDS
 from grapheraser.links.settings import MEMBERS, describe, resolve
 from grapheraser.links.snapshot import LinkSnapshot
+from grapheraser.models import Model
 from grapheraser.partition import Partition, partition_graph
+from grapheraser.training.edge_arguments import check_edges
 from grapheraser.training.magnitude import check_all_features
 
 
@@ -32,6 +34,8 @@ def fit(arguments: Mapping[str, Any], graph: Graph | Any) -> LinkSnapshot:
     _check_learnable(graph)
     has_shards = SHARDS in MEMBERS[arguments["members"]]
     graph = link_graph(graph, arguments["sides"], arguments["width"] if has_shards else 1)
+    if has_shards:
+        _check_encoders(settings.training.model, graph)
     check_all_features(graph)
     warm_up(settings, graph.num_features)
     partition = make_partition(arguments, graph, has_shards=has_shards)
@@ -57,6 +61,17 @@ def _from_pyg(data: Any, sides: Sides) -> Graph:
     bare.y = np.full(len(data.x), UNLABELLED)
     bare.train_mask = bare.val_mask = bare.test_mask = None
     return Graph.from_pyg(bare, num_classes=1)
+
+
+def _check_encoders(model: Model, graph: Graph) -> None:
+    """Refuse a graph whose edges encoders can't use."""
+    if graph.directed:
+        raise GraphError(
+            f"encoders tell whether two nodes are linked, not which way (graph '{graph.name}' is "
+            "directed).",
+            hint="use members='closed-form', or graph.undirected().",
+        )
+    check_edges(model, graph)
 
 
 def _check_learnable(graph: Graph) -> None:

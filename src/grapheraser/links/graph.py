@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from grapheraser.checks import whole
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import TRAIN, Graph
+from grapheraser.graph.edge_values import EdgeKind, Values
 from grapheraser.graph.pages import Pages
-from grapheraser.reports.wording import listed
 
 Sides: TypeAlias = str | int | None
 BY_LABEL = "labels"
+# Far beyond what any weight should be; products of three still have squares.
+LARGEST_WEIGHT = 1e12
 
 
 def check_sides(sides: Sides) -> Sides:
@@ -44,6 +46,7 @@ def link_graph(graph: Graph, sides: Sides = None, width: int = 1) -> Graph:
         width: of the encoders' output; 1 without shards.
     """
     graph = _plain(graph)
+    check_weights(graph.edge_values, graph.edge_kind)
     y = _sides(graph, sides)
     if sides is not None:
         within = y[graph.sources] == y[graph.indices]
@@ -58,7 +61,24 @@ def link_graph(graph: Graph, sides: Sides = None, width: int = 1) -> Graph:
     role = np.full(graph.num_nodes, TRAIN, dtype=np.int8)
     rows = graph.pages.rows()._replace(y=y, role=role)
     classes = max(width, 1 if sides is None else 2)
-    return Graph.of_pages(Pages.of(rows), classes, name=graph.name, notes=graph.notes)
+    return Graph.of_pages(
+        Pages.of(rows, graph.edge_kind), classes, name=graph.name, notes=graph.notes
+    )
+
+
+def check_weights(values: Values, kind: EdgeKind) -> None:
+    """Refuse weights of edges that can't be counted; ``values`` is what the edges carry."""
+    weights = kind.weights(values)
+    if weights is None or not len(weights):
+        return
+    if weights.min() < 0 or weights.max() > LARGEST_WEIGHT:
+        found = weights.min() if weights.min() < 0 else weights.max()
+        raise GraphError(
+            f"an edge counts by the root of its weight, so weights must be in "
+            f"[0, {LARGEST_WEIGHT:g}] (found {found:g}).",
+            hint="scale or clip them, so that 1 is the weight of an ordinary edge; or "
+            "graph.without_weights().",
+        )
 
 
 def given_side(sides: Sides, side: int | None) -> list[int] | None:
@@ -81,19 +101,12 @@ def sides_of(nodes: NDArray[np.int64], sides: str | int | None) -> NDArray[np.in
 
 
 def _plain(graph: Graph) -> Graph:
-    """The graph with edges that lead both ways and carry nothing; says what is left out."""
-    kind = graph.edge_kind
-    carried = {
-        "directions": kind.directed,
-        "weights": kind.weighted,
-        "features": kind.columns > 0,
-    }
-    left_out = [name for name, there in carried.items() if there]
-    if not left_out:
+    """The graph without the features of its edges; says that they are left out."""
+    if not graph.edge_kind.columns:
         return graph
-    note = f"links are learned without the {listed(left_out)} of edges"
+    note = "links are learned without the features of edges"
     warnings.warn(f"graph '{graph.name}': {note}.", stacklevel=4)
-    plain = graph.without_weights().without_edge_attr().undirected()
+    plain = graph.without_edge_attr()
     return Graph.of_pages(
         plain.pages, plain.num_classes, name=plain.name, notes=(*plain.notes, note)
     )

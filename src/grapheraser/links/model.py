@@ -19,7 +19,15 @@ from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.links.index import Index
 from grapheraser.links.numbers import Described, Pairs, numbers_of
-from grapheraser.links.regression import COLUMNS, Vector, columns_of, logistic, scores, solve
+from grapheraser.links.regression import (
+    COLUMNS,
+    DIRECTED,
+    Vector,
+    columns_of,
+    logistic,
+    scores,
+    solve,
+)
 from grapheraser.links.sample import PairSample
 from grapheraser.links.shards import shard_evidence, without_edges
 
@@ -68,10 +76,12 @@ class LinkModel:
 
     def check_tensors(self, tensors: Tensors, ensemble: Ensemble) -> None:
         """See `ChecksTensors`."""
-        del ensemble
+        directed = ensemble.graph.directed
+        names = self.column_names(directed=directed)
+        most = 2 * self.sample if directed else self.sample  # see `EdgeCandidates.turned`
         forms = {
-            "weights": Form(np.float64, (len(self.column_names),), -MOST, MOST),
-            "counts": Form(np.int64, (2,), 0, self.sample),
+            "weights": Form(np.float64, (len(names),), -MOST, MOST),
+            "counts": Form(np.int64, (2,), 0, most),
         }
         check_forms(tensors, forms, "a link run")
 
@@ -81,9 +91,11 @@ class LinkModel:
         counts = np.asarray(tensors["counts"], dtype=np.int64)
         return FittedLinks(self, weights, counts, None, None)
 
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        closed = COLUMNS if CLOSED_FORM in self.members else COLUMNS[:1]
+    def column_names(self, *, directed: bool) -> tuple[str, ...]:
+        """What there is a weight for, in a directed graph or another."""
+        closed: tuple[str, ...] = COLUMNS[:1]
+        if CLOSED_FORM in self.members:
+            closed = (*COLUMNS, *DIRECTED) if directed else COLUMNS
         return (*closed, SHARDS) if SHARDS in self.members else closed
 
     def columns(
@@ -134,10 +146,10 @@ class FittedLinks:
     described: Described | None = field(repr=False)
     index: Index | None = field(default=None, repr=False)
 
-    @property
-    def named_weights(self) -> dict[str, float]:
-        """The weight of each column, by its name."""
-        return dict(zip(self.rule.column_names, self.weights.tolist(), strict=True))
+    def named_weights(self, *, directed: bool) -> dict[str, float]:
+        """The weight of each column, by its name; of a directed graph or another."""
+        names = self.rule.column_names(directed=directed)
+        return dict(zip(names, self.weights.tolist(), strict=True))
 
     def index_of(self, ensemble: Ensemble) -> Index:
         """The index of all nodes of the ensemble's graph."""
@@ -161,7 +173,8 @@ class FittedLinks:
         return (f"no {what} could be sampled: every pair has the probability 0.5",)
 
     def log_odds(self, ensemble: Ensemble, pairs: Pairs) -> Vector:
-        """The logarithm of the odds of an edge between pairs of ids, u < v, each by itself."""
+        """The logarithm of the odds of an edge between pairs of ids, each by itself."""
+        pairs = pairs if ensemble.graph.directed else np.sort(pairs, axis=1)
         out = np.empty(len(pairs))
         for start in range(0, len(pairs), _BLOCK):
             block = pairs[start : start + _BLOCK]
@@ -186,7 +199,7 @@ class FittedLinks:
         self, ensemble: Ensemble, positions: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """The probability of an edge between pairs of positions ``[m, 2]``."""
-        pairs = np.sort(_ids_at(ensemble.graph, positions.reshape(-1, 2)), axis=1)
+        pairs = _ids_at(ensemble.graph, positions.reshape(-1, 2))
         return probabilities(self.log_odds(ensemble, pairs))
 
     def explain(self, ensemble: Ensemble, position: int) -> NoReturn:

@@ -1,7 +1,9 @@
 """The numbers of a pair of nodes, and what they were read from.
 
 A pair is described by `NUMBERS`, in an order that its two nodes have no part in. They follow from
-the graph without the edge between the two, and each pair's from a bounded part of it. What was read
+the graph without the edge between the two, and each pair's from a bounded part of it. In a directed
+graph a pair is a source and a target, and has the numbers of `DIRECTIONS` besides, which follow
+from the graph without the edge from the source to the target. What was read
 is kept beside the numbers as hashes of ids, in three ways of reading: *around*, where a node's
 degree or neighbours count; *step*, where its features and the few neighbours that stand for it
 count; *far*, where its features alone count. After a change only the pairs that read something that
@@ -27,12 +29,15 @@ from grapheraser.kernels.neighbourhoods import (
     features_differ,
     places_for,
 )
-from grapheraser.kernels.paged import NOWHERE, degree_at, locate
-from grapheraser.links.adjacency import adjacent
+from grapheraser.kernels.paged import NOWHERE, locate
+from grapheraser.links.adjacency import adjacent, counted_degree
 from grapheraser.links.counts import (
+    DIRECTIONS,
     MOST_AROUND,
     MOST_COMMON,
+    NUMBERS,
     count_common,
+    count_directions,
     count_paths,
     room_for_counts,
 )
@@ -47,18 +52,6 @@ from grapheraser.links.rows import (
 )
 from grapheraser.seeding import derive
 
-NUMBERS = (
-    "common neighbours",
-    "Adamic-Adar",
-    "resource allocation",
-    "paths of three edges",
-    "smaller degree",
-    "larger degree",
-    "own features",
-    "one step",
-    "two steps",
-    "own and one step",
-)
 _AROUND, _STEP, _FAR = range(3)
 # Ids are told apart by so many bits of a hash.
 _BITS = 17
@@ -74,8 +67,8 @@ class Described:
     """Pairs with their numbers and with what those were read from; follows from the graph.
 
     Attributes:
-        pairs: int64 ``[m, 2]`` ids, u < v, sorted, each once.
-        numbers: float64 ``[m, len(NUMBERS)]``.
+        pairs: int64 ``[m, 2]`` ids, sorted, each once; u < v, or sources and targets.
+        numbers: float64 ``[m, len(NUMBERS)]``, in a directed graph with `DIRECTIONS`.
         pointers: int64 ``[m + 1]``, where what each pair has read begins.
         read: uint32, a hash of an id and how it was read.
     """
@@ -102,7 +95,7 @@ class Described:
 
 
 def numbers_of(graph: Graph, pairs: Pairs, seed: int) -> Numbers:
-    """The numbers ``[m, len(NUMBERS)]`` of pairs of ids, u < v, that are in the graph."""
+    """The numbers of pairs of ids that are in the graph, a row each; see `Described`."""
     return _described(graph, pairs, seed, reading=False)[0]
 
 
@@ -131,7 +124,8 @@ def _mark(node: int, way: int) -> np.uint32:
 
 @compiled
 def _describe_all(table, pairs, key, num_features, reading):  # type: ignore[no-untyped-def]
-    out = np.zeros((len(pairs), len(NUMBERS)))
+    width = len(NUMBERS) + (len(DIRECTIONS) if table.directed else 0)
+    out = np.zeros((len(pairs), width))
     pointers = np.zeros(len(pairs) + 1, dtype=np.int64)
     read = np.empty(len(pairs) * _MOST_READ if reading else 0, dtype=np.uint32)
     counts, room = room_for_counts(), room_for_walk(num_features)
@@ -147,12 +141,13 @@ def _describe_all(table, pairs, key, num_features, reading):  # type: ignore[no-
         seen = 2 + count_common(table, u, v, edge, key, out[i], counts, around[2:])
         out[i, 3], more = count_paths(table, u, v, edge, key, counts, around[seen:])
         seen += more
-        degrees = degree_at(table, u) - edge, degree_at(table, v) - edge
+        without_v, without_u = (pairs[i, 1], pairs[i, 0]) if edge else (-1, -1)
+        degrees = counted_degree(table, u, without_v), counted_degree(table, v, without_u)
         out[i, 4], out[i, 5] = min(degrees), max(degrees)
-        but = pairs[i, 1] if edge else -1
-        n, f = describe(rows, table, u, but, key, room, near, far)
-        but = pairs[i, 0] if edge else -1
-        m, g = describe(others, table, v, but, key, room, near[n:], far[f:])
+        if table.directed:
+            count_directions(table, u, v, out[i])
+        n, f = describe(rows, table, u, without_v, key, room, near, far)
+        m, g = describe(others, table, v, without_u, key, room, near[n:], far[f:])
         cosines(rows, others, out[i, 6:])
         if reading:
             for node in around[:seen]:

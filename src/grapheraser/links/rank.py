@@ -18,7 +18,7 @@ from grapheraser.graph import Graph
 from grapheraser.graph.ids import one_id
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import label_at, locate
-from grapheraser.links.adjacency import adjacent, thinned
+from grapheraser.links.adjacency import linked, thinned
 from grapheraser.links.model import probabilities
 from grapheraser.links.numbers import key_of
 from grapheraser.links.snapshot import LinkSnapshot
@@ -54,6 +54,8 @@ class Ranked:
 
 def rank(now: LinkSnapshot, node: int | str, top: int = 10) -> Ranked:
     """The links of a node that are not there, by falling probability; equal ones by id.
+
+    In a directed graph, those out of the node.
 
     A node that is linked to all others, or a graph of one node, has no candidates: the result is
     empty.
@@ -107,7 +109,7 @@ def _allowed(table, place, candidates, sides):  # type: ignore[no-untyped-def]
     out = np.zeros(len(candidates), dtype=np.bool_)
     for i in range(len(candidates)):
         other = locate(table, candidates[i])
-        out[i] = other != place and not adjacent(table, place, candidates[i])
+        out[i] = other != place and not linked(table, place, candidates[i])
         if sides:
             out[i] &= label_at(table, other) != label_at(table, place)
     return out

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from grapheraser.kernels.cholesky import solve_few
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, logarithm
-from grapheraser.links.numbers import NUMBERS, Numbers
+from grapheraser.links.counts import DIRECTIONS, NUMBERS
+from grapheraser.links.numbers import Numbers
 
 COLUMNS = (
     "constant",
@@ -40,6 +41,8 @@ COLUMNS = (
     "difference of degrees",
     "product of degrees",
 )
+# Those that pairs of a directed graph have besides.
+DIRECTED = DIRECTIONS
 # Strength of the pull of the weights to 0, in pairs.
 PULL = 1.0
 _TOLERANCE, _PASSES, _HALVINGS = 1e-7, 30, 20
@@ -48,10 +51,15 @@ Vector = NDArray[np.float64]
 
 
 def columns_of(numbers: Numbers) -> NDArray[np.float64]:
-    """Columns ``[len(COLUMNS), m]`` from numbers ``[m, len(NUMBERS)]``, each pair by itself."""
-    assert numbers.shape[1] == len(NUMBERS)
-    columns: NDArray[np.float64] = _columns(numbers)
-    return columns
+    """The columns of pairs ``[num_columns, m]`` from their numbers, each pair by itself.
+
+    Args:
+        numbers: ``[m, len(NUMBERS)]``, in a directed graph with `DIRECTIONS`.
+    """
+    columns: NDArray[np.float64] = _columns(numbers[:, : len(NUMBERS)])
+    if numbers.shape[1] == len(NUMBERS):
+        return columns
+    return np.concatenate([columns, _directed_columns(numbers[:, len(NUMBERS) :])])
 
 
 def solve(columns: NDArray[np.float64], labels: Vector) -> Vector:
@@ -92,6 +100,18 @@ def _columns(numbers):  # type: ignore[no-untyped-def]
         out[10, i], out[11, i] = 5.0 * two, 6.0 * two * two
         out[12, i] = 3.0 * both
         out[13, i], out[14, i], out[15, i] = b, b - a, 0.4 * a * b
+    return out
+
+
+@compiled
+def _directed_columns(numbers):  # type: ignore[no-untyped-def]
+    out = np.empty((len(DIRECTED), len(numbers)))
+    for i in range(len(numbers)):
+        out[0, i] = 3.0 * numbers[i, 0]
+        for c in range(1, 5):
+            out[c, i] = 2.0 * logarithm(1.0 + 10.0 * numbers[i, c])
+        for c in range(5, len(DIRECTED)):
+            out[c, i] = logarithm(1.0 + numbers[i, c])
     return out
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.neighbourhoods import ANY, chosen_but
 from grapheraser.kernels.paged import copy_features, node_at, prefetch_features
-from grapheraser.links.adjacency import nearest
+from grapheraser.links.adjacency import counted
 
 # Neighbours that count in the step from the node, and in the one from there.
 SECOND, FIRST = 10, 5
@@ -67,14 +68,15 @@ def describe(rows, table, place, but, key, room, near_read, far_read):  # type: 
     _clear(rows)
     _, (hashes, chosen), _ = room
     _add(rows, OWN, 1.0, table, place, room)
-    count = nearest(table, place, key, but, hashes, chosen)
-    end = _add_step(rows, ONE, table, place, but, key, room, far_read, 0)
+    count = chosen_but(table, place, ANY, key, but, hashes, chosen)
+    end = _add_step(rows, ONE, 1.0, table, place, but, key, room, far_read, 0)
     values, columns, size, _ = rows
     for i in range(size[0]):
         values[columns[i], TWO] = values[columns[i], ONE]
     for i in range(count):
         near_read[i] = node_at(table, chosen[i])
-        end = _add_step(rows, TWO, table, chosen[i], -1, key, room, far_read, end)
+        share = counted(table, place, near_read[i])
+        end = _add_step(rows, TWO, share, table, chosen[i], -1, key, room, far_read, end)
     for row in (OWN, ONE, TWO):
         _to_length_1(rows, row)
     for i in range(size[0]):
@@ -116,17 +118,24 @@ def _add(rows, row, weight, table, place, room) -> None:  # type: ignore[no-unty
 
 
 @compiled
-def _add_step(rows, row, table, place, but, key, room, read, end):  # type: ignore[no-untyped-def]
-    """Add the mean over a node and its neighbours that count; returns where what was read ends."""
+def _add_step(rows, row, share, table, place, but, key, room, read, end):  # type: ignore[no-untyped-def]
+    """Add a share of the mean over a node and its neighbours that count.
+
+    Where edges have weights, each neighbour counts by the root of its weight, and the node as one
+    of weight 1 does. Returns where what was read ends.
+    """
     _, _, (hashes, chosen) = room
-    count = nearest(table, place, key, but, hashes, chosen)
+    count = chosen_but(table, place, ANY, key, but, hashes, chosen)
+    total = 1.0
     for other in chosen[:count]:
         prefetch_features(table, other)
-    weight = 1.0 / (count + 1)
+        total += counted(table, place, node_at(table, other))
+    weight = share / total
     _add(rows, row, weight, table, place, room)
     for other in chosen[:count]:
-        _add(rows, row, weight, table, other, room)
-        read[end] = node_at(table, other)
+        node = node_at(table, other)
+        _add(rows, row, weight * counted(table, place, node), table, other, room)
+        read[end] = node
         end += 1
     return end
 

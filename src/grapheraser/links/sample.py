@@ -12,6 +12,10 @@ hash sends each to a place on the ring: the first node from there on that is nei
 itself nor one of its neighbours, nor on its side of a bipartite graph, makes a pair with it. A node
 that goes takes its own pairs with it and moves the sources that it was found by to the next node;
 an edge that goes, or comes, moves at most the pairs of its two ends. No other pair changes.
+
+In a directed graph a pair is a source and a target. The pairs without an edge are then those of the
+ring, and about a quarter of the sampled edges the other way round, where no edge leads back: what
+tells the two ways apart could not be learned otherwise.
 """
 
 from __future__ import annotations
@@ -27,9 +31,11 @@ from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.paged import (
     NOWHERE,
+    OUTGOING,
     ROOM,
     Table,
     degree_at,
+    edge_value,
     first_edge,
     label_at,
     locate,
@@ -37,13 +43,15 @@ from grapheraser.kernels.paged import (
     node_at,
 )
 from grapheraser.kernels.sets import find, put, ranks, room_for_set
-from grapheraser.links.adjacency import adjacent
+from grapheraser.links.adjacency import linked
 from grapheraser.seeding import derive, keyed_hash
 
 Pairs = NDArray[np.int64]
 
 # So many times as many candidates as are sampled.
 _SPARE = 2
+# One of so many sampled edges is a pair the other way round as well.
+_TURNED = 4
 # Nodes on the ring, and how far a source looks along it.
 _RING, _STEPS = 4096, 64
 
@@ -56,7 +64,7 @@ class EdgeCandidates:
         count: how many are sampled.
         key: of the hash.
         bound: all edges with a hash below it are candidates; 2**64 means all.
-        edges: ids ``[m, 2]``, u < v, by ascending hash.
+        edges: ids ``[m, 2]`` by ascending hash; u < v, or sources and targets.
         hashes: of them.
     """
 
@@ -95,6 +103,12 @@ class EdgeCandidates:
         """The sampled edges, by ascending hash."""
         return self.edges[: self.count]
 
+    def turned(self, graph: Graph) -> Pairs:
+        """Some of the sampled edges the other way round, those that are no edges."""
+        some = self.hashes[: self.count] % np.uint64(_TURNED) == 0
+        pairs = np.ascontiguousarray(self.sampled[some][:, ::-1])
+        return pairs[~linked_pairs(graph.table, pairs)]
+
     def changed(self, graph: Graph, nodes: NDArray[np.int64], seed: int) -> EdgeCandidates:
         """Those of a graph that differs from the one before at these (sorted) nodes alone."""
         kept = (ranks(self.edges.reshape(-1), nodes) < 0).reshape(-1, 2).all(axis=1)
@@ -120,7 +134,7 @@ class PairSample:
         edges: see `EdgeCandidates`.
         sources: nodes that are sent to the ring.
         ring: nodes on it.
-        pairs: int64 ``[m, 2]`` ids, u < v, sorted, each once.
+        pairs: int64 ``[m, 2]`` ids, sorted, each once; u < v, or sources and targets.
         labels: float64, 1 for the edges among them and 0 for the others.
     """
 
@@ -170,6 +184,8 @@ class PairSample:
         starts = keyed_hash(sources.sampled, derive(seed, "links", "starts"))
         first = np.searchsorted(spots[order], starts)
         others = _drawn(graph.table, sources.sampled, first, around[order], sides)
+        if graph.directed:
+            others = np.concatenate([others, edges.turned(graph)])
         pairs = np.concatenate([others, edges.sampled])
         labels = np.repeat([0.0, 1.0], [len(others), len(edges.sampled)])
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
@@ -187,7 +203,7 @@ def _top(bound: int) -> np.uint64:
 
 @compiled(inline=True)
 def edge_hash(key: np.uint64, u: int, v: int) -> np.uint64:
-    """A hash of an edge under a key; u < v."""
+    """A hash of an edge under a key; u < v, or from u to v."""
     return paired(paired(key, np.uint64(u)), np.uint64(v))
 
 
@@ -205,7 +221,7 @@ def _all_edges(table: Table, key: np.uint64, top: np.uint64) -> tuple[Pairs, NDA
                 node, first = node_at(table, place), first_edge(table, place)
                 for e in range(degree_at(table, place)):
                     other = neighbour(first, e)
-                    if other < node:
+                    if not _belongs(table, place, e, node, other):
                         continue
                     value = edge_hash(key, node, other)
                     if value > top:
@@ -215,6 +231,14 @@ def _all_edges(table: Table, key: np.uint64, top: np.uint64) -> tuple[Pairs, NDA
                         hashes[count] = value
                     count += 1
     return edges, hashes
+
+
+@compiled(inline=True)
+def _belongs(table: Table, place: int, entry: int, node: int, other: int) -> bool:
+    """Whether an entry is where its edge is counted: at the smaller id, or at the source."""
+    if table.directed:
+        return int(edge_value(table, place, entry, 0)) & OUTGOING != 0
+    return node < other
 
 
 @compiled
@@ -228,7 +252,7 @@ def _edges_of(
         put(slots, known, i, nodes[i])
         place = locate(table, nodes[i])
         if place != NOWHERE:
-            most += degree_at(table, place)
+            most += 2 * degree_at(table, place)
     edges, hashes = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.uint64)
     count = 0
     for node in nodes:
@@ -240,11 +264,13 @@ def _edges_of(
             other = neighbour(first, e)
             if other < node and find(slots, known, other) >= 0:
                 continue  # it came with the other end
-            u, v = min(node, other), max(node, other)
-            value = edge_hash(key, u, v)
-            if value <= top:
-                edges[count, 0], edges[count, 1], hashes[count] = u, v, value
-                count += 1
+            for u, v in ((node, other), (other, node)):
+                if not (linked(table, locate(table, u), v) if table.directed else u < v):
+                    continue
+                value = edge_hash(key, u, v)
+                if value <= top:
+                    edges[count, 0], edges[count, 1], hashes[count] = u, v, value
+                    count += 1
     return edges[:count].copy(), hashes[:count].copy()
 
 
@@ -272,11 +298,23 @@ def _drawn(
         place = locate(table, node)
         for step in range(min(_STEPS, len(ring))):
             other = ring[(first[i] + step) % len(ring)]
-            if other == node or adjacent(table, place, other):
+            if other == node or linked(table, place, other):
                 continue
             if sides and label_at(table, place) == label_at(table, locate(table, other)):
                 continue
-            pairs[count, 0], pairs[count, 1] = min(node, other), max(node, other)
+            if table.directed:
+                pairs[count, 0], pairs[count, 1] = node, other
+            else:
+                pairs[count, 0], pairs[count, 1] = min(node, other), max(node, other)
             count += 1
             break
     return pairs[:count].copy()
+
+
+@compiled
+def linked_pairs(table: Table, pairs: Pairs) -> NDArray[np.bool_]:
+    """Whether there is an edge between each pair, in a directed graph from the first node."""
+    out = np.zeros(len(pairs), dtype=np.bool_)
+    for i in range(len(pairs)):
+        out[i] = linked(table, locate(table, pairs[i, 0]), pairs[i, 1])
+    return out

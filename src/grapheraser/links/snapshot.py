@@ -29,8 +29,9 @@ from grapheraser.graph import (
     as_changes,
     as_requests,
 )
+from grapheraser.graph.changes import with_classes
 from grapheraser.graph.ids import as_ids
-from grapheraser.links.graph import BY_LABEL, sides_of
+from grapheraser.links.graph import BY_LABEL, check_weights, sides_of
 from grapheraser.links.metrics import LinkScore, link_score
 from grapheraser.links.model import FittedLinks, probabilities
 from grapheraser.links.numbers import Pairs
@@ -54,7 +55,7 @@ class LinkSnapshot(Snapshot):
 
     def log_odds(self, pairs: Pairs) -> NDArray[np.float64]:
         """The logarithm of the odds of an edge, for checked pairs."""
-        return self.fitted.log_odds(self.state.ensemble, np.sort(pairs, axis=1))
+        return self.fitted.log_odds(self.state.ensemble, pairs)
 
     def predict_links(self, pairs: ArrayLike) -> NDArray[np.float32]:
         """The probability of an edge between each pair of ids."""
@@ -106,10 +107,12 @@ class LinkSnapshot(Snapshot):
 
     def edit(self, changes: GraphChange | Sequence[GraphChange]) -> Edit:
         """See `Snapshot.edit`; new nodes get the labels that tell their sides."""
-        parts = as_changes(changes)
+        names = self.state.graph.class_names
+        parts = [with_classes(part, names) for part in as_changes(changes)]
         if any(isinstance(part, Labels | SetLabels) for part in parts):
             raise _no_labels()
         edit = super().edit([self._sided(p) if isinstance(p, AddNodes) else p for p in parts])
+        check_weights(edit.entries.values, self.state.graph.edge_kind)
         if self.fitted.rule.sides and len(edit.pairs):
             known = np.isin(edit.pairs, edit.nodes)
             side = np.empty(edit.pairs.shape, dtype=np.int64)

@@ -41,7 +41,7 @@ def plural(count: int, noun: str) -> str:
         return f"{count} {noun}"
     if noun.endswith("y") and noun[-2] not in "aeiou":
         return f"{count:,} {noun[:-1]}ies"
-    return f"{count:,} {noun}s"
+    return f"{count:,} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -45,18 +45,27 @@ def order(cell: Cell) -> tuple[Any, ...]:
 
 @contextmanager
 def meter(cells: Sequence[Cell], say: Callable[[str], None]) -> Iterator[Callable[[Cell], None]]:
-    """Yield a function to call with each finished cell: a bar for people, a line a minute."""
-    total, spent, count = sum(map(cost, cells)), 0.0, 0
-    started = last = time.perf_counter()
+    """Yield a function to call with each finished cell: a bar for people, a line a minute.
+
+    What is left is estimated from all cells but the first: until that is done, kernels are
+    compiled and workers begin.
+    """
+    left, spent, count = sum(map(cost, cells)), 0.0, 0
+    last = time.perf_counter()
+    first: float | None = None
     with progress("cells", len(cells)) as advance:
 
         def finished(cell: Cell) -> None:
-            nonlocal spent, count, last
+            nonlocal left, spent, count, last, first
             advance()
-            spent, count, now = spent + cost(cell), count + 1, time.perf_counter()
+            left, count, now = left - cost(cell), count + 1, time.perf_counter()
+            if first is None:
+                first = now
+                return
+            spent += cost(cell)
             if now - last >= _EVERY:
                 last = now
-                left = duration((now - started) * (total - spent) / spent)
-                say(f"{count} of {plural(len(cells), 'cell')}, about {left} left")
+                more = duration((now - first) * left / spent)
+                say(f"{count} of {plural(len(cells), 'cell')}, about {more} left")
 
         yield finished

@@ -1,0 +1,151 @@
+"""grapheraser info: what a run is, without importing anything that it was fitted with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grapheraser.cli.output import JsonOption, print_json
+from grapheraser.cli.own import own_names
+from grapheraser.reports.wording import listed, plural
+
+if TYPE_CHECKING:
+    from grapheraser.store import StoredRun
+
+NAME = "info"
+
+
+def run(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    json: JsonOption = False,
+) -> None:
+    """Say what a run is: its data, model, shards, receipts, versions and size."""
+    from grapheraser.store import load_receipts, load_run, named_files, read_manifest
+
+    manifest = read_manifest(path)
+    names = ("run.json", *named_files(path, manifest))
+    described = {
+        "run": str(path),
+        "format": manifest["version"],
+        "bytes": sum((path / name).stat().st_size for name in names),
+        **_described(load_run(path)),
+        "receipts": _receipts(*load_receipts(path)),
+    }
+    if json:
+        print_json(described)
+    else:
+        _print(described)
+
+
+def _described(run: StoredRun) -> dict[str, Any]:
+    from grapheraser.eraser.save import LINKS, task_of
+    from grapheraser.receipts.claim import exactness
+
+    arguments = run.configuration["arguments"]
+    resolved = run.configuration["resolved"]
+    partition, sizes = run.partition, run.partition.sizes
+    claim = exactness(partition.method, partition.inputs)
+    return {
+        "task": "links" if task_of(run.configuration) == LINKS else "nodes",
+        "graph": _graph(run),
+        "model": resolved["model"],
+        "own_code": own_names(run.configuration),
+        "training": resolved.get("training"),
+        "engine": resolved["engine"],
+        "device": resolved["device"],
+        "seed": arguments["seed"],
+        "aggregation": arguments.get("aggregation"),
+        "members": arguments.get("members"),
+        "partition": partition.method,
+        "shards": len(run.shards),
+        "shard_sizes": sizes.tolist(),
+        "statement": claim["statement"],
+        "reason": claim["reason"],
+        "versions": dict(run.state["versions"]),
+    }
+
+
+def _graph(run: StoredRun) -> dict[str, Any]:
+    graph = run.graph
+    return {
+        "name": graph.name,
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": list(graph.class_names) or graph.num_classes,
+        "training_nodes": graph.num_train,
+        "validation_nodes": len(graph.validation_nodes),
+        "test_nodes": len(graph.test_nodes),
+        "context": graph.context,
+        "named": graph.named,
+        "directed": graph.directed,
+        "weighted": graph.edge_kind.weighted,
+        "notes": list(graph.notes),
+        "fingerprint": graph.fingerprint,
+    }
+
+
+def _receipts(receipts: Any, ends: Any) -> dict[str, Any]:
+    last = receipts[-1] if len(receipts) else None
+    return {
+        "count": len(receipts),
+        "log": ends.run,
+        "signed": ends.checkpoint is not None,
+        "last": last
+        and {"action": last.action, "completed": last.completed_at, "digest": last.digest},
+    }
+
+
+def _print(found: Mapping[str, Any]) -> None:
+    graph, receipts, last = found["graph"], found["receipts"], found["receipts"]["last"]
+    links = found["task"] == "links"
+    sizes, versions = found["shard_sizes"], found["versions"]
+    kind = [word for word in ("directed", "weighted") if graph[word]]
+    classes = graph["classes"]
+    rows = {
+        "run": f"{found['run']} ({found['bytes'] / 1e6:,.1f} MB, format {found['format']})",
+        "predicts": "links" if links else _classes(classes),
+        "graph": f"{graph['name']}: {plural(graph['nodes'], 'node')}, "
+        f"{plural(graph['edges'], 'edge')}{' (' + listed(kind) + ')' if kind else ''}, "
+        f"{plural(graph['features'], 'feature column')}",
+        "split": ""
+        if links
+        else f"{graph['training_nodes']:,} training, {graph['validation_nodes']:,} validation, "
+        f"{graph['test_nodes']:,} test nodes; context {graph['context']}",
+        "model": _model(found["model"]),
+        "own code": ", ".join(found["own_code"]),
+        "shards": f"{found['shards']} of {min(filter(None, sizes), default=0)} to {max(sizes)} "
+        f"nodes, partition {found['partition']}"
+        if found["shards"]
+        else "none",
+        "engine": f"{found['engine']} on {found['device']}, seed {found['seed']}",
+        "receipts": f"{receipts['count']}"
+        + (f", the last on {last['completed']} ({last['action']})" if last else "")
+        + ("" if receipts["signed"] or not last else ", unsigned"),
+        "log": receipts["log"],
+        "statement": f"{found['statement']}: {found['reason']}",
+        "made with": ", ".join(f"{name} {version}" for name, version in versions.items()),
+    }
+    for name, text in rows.items():
+        if text:
+            print(f"{name:<11} {text}")
+
+
+def _classes(classes: Any) -> str:
+    if isinstance(classes, int):
+        return f"{plural(classes, 'class')} of nodes"
+    return f"classes of nodes: {', '.join(classes)}"
+
+
+def _model(described: Mapping[str, Any]) -> str:
+    options = described.get("options") or {}
+    name = options.get("kind") or options.get("factory", {}).get("name") or described.get("name")
+    others = ", ".join(f"{key} {value}" for key, value in options.items() if _is_plain(key, value))
+    return f"{name} ({others})" if others else str(name)
+
+
+def _is_plain(key: str, value: Any) -> bool:
+    return key not in ("kind", "factory", "name") and isinstance(value, int | float | str)
