@@ -29,9 +29,10 @@ from grapheraser.errors import (
     RunVersionError,
     VerificationError,
 )
+from grapheraser.graph.page_files import GRAPH, read_index
 from grapheraser.receipts import Receipt, Receipts, Stored
 from grapheraser.store.files import TEMPORARY, read_checked, read_plain
-from grapheraser.store.pages import GRAPH, SHARDS, SLOTS, page_digests, page_file, read_index
+from grapheraser.store.pages import SHARDS, SLOTS, page_digests, page_file
 from grapheraser.store.schema import check_manifest
 
 MANIFEST, LOCK = "run.json", ".lock"

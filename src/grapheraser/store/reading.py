@@ -17,25 +17,22 @@ from grapheraser.graph.arrays import read_only
 from grapheraser.graph.edge_values import EdgeKind
 from grapheraser.graph.merkle import KeptLeaves, MerkleTree
 from grapheraser.graph.packing import Page
-from grapheraser.graph.pages import Pages
-from grapheraser.graph.register import ENTRY, Register, RegisterPage
-from grapheraser.partition import Partition
-from grapheraser.store.manifest import read_part
-from grapheraser.store.pages import (
+from grapheraser.graph.page_files import (
     GRAPH,
     HEADER,
-    SHARDS,
-    SLOTS,
     digests,
     directory_of,
-    page_file,
     read_features,
     read_index,
-    read_shards_of,
-    read_slots,
     read_topology,
 )
-from grapheraser.store.structure import check_nodes, check_register, check_structure
+from grapheraser.graph.pages import Pages
+from grapheraser.graph.register import ENTRY, Register, RegisterPage
+from grapheraser.graph.structure import check_nodes, check_structure
+from grapheraser.partition import Partition
+from grapheraser.store.manifest import read_part
+from grapheraser.store.pages import SHARDS, SLOTS, page_file, read_shards_of, read_slots
+from grapheraser.store.structure import check_register
 from grapheraser.store.writing import page_files, shard_files
 from grapheraser.training import ShardWeights
 

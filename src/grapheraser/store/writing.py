@@ -15,6 +15,15 @@ from numpy.typing import NDArray
 from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
 from grapheraser.graph.edge_values import PLAIN
+from grapheraser.graph.page_files import (
+    GRAPH,
+    HEADER,
+    features_content,
+    index_content,
+    index_of,
+    topology_content,
+    topology_size,
+)
 from grapheraser.graph.register import Register
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt, Receipts
@@ -30,18 +39,11 @@ from grapheraser.store.manifest import (
 )
 from grapheraser.store.memo import Memo, MemoOfArrays
 from grapheraser.store.pages import (
-    GRAPH,
-    HEADER,
     SHARDS,
-    features_content,
-    index_content,
-    index_of,
     index_of_register,
     page_file,
     register_content,
     shards_content,
-    topology_content,
-    topology_size,
 )
 from grapheraser.training import ShardWeights
 
