@@ -169,7 +169,7 @@ def test_a_run_whose_names_were_altered_is_refused(run: Path) -> None:
     new = hashlib.sha256(altered).digest()
     (run / pages.page_file(new)).write_bytes(altered)
     index["topology"][0] = np.frombuffer(new, dtype="V32")[0]
-    made = pages.index_content(index)
+    made = page_files.index_content(index)
     digest = hashlib.sha256(made).hexdigest()
     (run / f"graph-{digest[:20]}.npy").write_bytes(made)
     entry |= {"file": f"graph-{digest[:20]}.npy", "sha256": digest}

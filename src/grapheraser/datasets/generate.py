@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from grapheraser.checks import real, whole
 from grapheraser.graph import Graph
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED
+from grapheraser.graph.streams import NodeBlock
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, logarithm
 from grapheraser.kernels.hashing import mixed, paired
@@ -43,22 +44,6 @@ _STEP = (
 _UNIT = 2.0**-53
 
 
-class NodeBlock(NamedTuple):
-    """Consecutive nodes.
-
-    Attributes:
-        ids: int64 ``[m]``.
-        y: int64, classes; -1 where the label is not known.
-        role: int8.
-        x: float32 ``[m, num_features]``.
-    """
-
-    ids: NDArray[np.int64]
-    y: NDArray[np.int64]
-    role: NDArray[np.int8]
-    x: NDArray[np.float32]
-
-
 @dataclass(frozen=True)
 class GeneratedGraph:
     """A graph that is computed when it is asked for; see `generate_graph` for the arguments."""
@@ -75,6 +60,8 @@ class GeneratedGraph:
     labelled: float = 1.0
     test_share: float = 0.2
     seed: int = 0
+    name: str = "generated"
+    each_edge_once: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
@@ -94,6 +81,11 @@ class GeneratedGraph:
         checked["communities"] = whole("communities", _OWNER, given, least, most)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def signature(self) -> dict[str, Any]:
+        """What tells one generated graph from another; see `graph.streams`."""
+        return {"generated": asdict(self)}
 
     @property
     def num_pairs(self) -> int:
@@ -263,6 +255,7 @@ def generate_graph(
         labelled=labelled,
         test_share=test_share,
         seed=seed,
+        name=name,
     )
     ids, y, role, x = plan.nodes(0, plan.num_nodes)
     pairs = np.sort(plan.edges(0, plan.num_pairs), axis=1)

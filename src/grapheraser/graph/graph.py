@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import UnknownNodeError
+from grapheraser.graph import stored
 from grapheraser.graph.arrays import fresh, owned, owned_csr, read_only
 from grapheraser.graph.changes import GraphChange, one_training_node
 from grapheraser.graph.conversions import Conversions
@@ -352,6 +354,15 @@ class Graph(Conversions):
         return self.tree.proof(int(one_id(node, "node", "Graph.proof")))
 
     # -- building --------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Graph:
+        """The graph of a graph store, which `grapheraser import` makes; read where it lies.
+
+        Every byte is checked against its digest once. After that the system reads the pages that
+        are touched, and takes their memory back when it needs it.
+        """
+        return stored.open_graph(cls, Path(folder))
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any], name: str) -> Graph:

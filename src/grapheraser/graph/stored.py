@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 MANIFEST, PARTIAL = "graph.json", "import.partial"
 FORMAT, VERSION = "grapheraser-graph", 1
 # Where a page lies: the number of its pack, and where its two parts begin there.
-STORED = np.dtype(
-    [*GRAPH.descr, ("pack", "<i8"), ("topology_at", "<i8"), ("features_at", "<i8")]
-)
+STORED = np.dtype([*GRAPH.descr, ("pack", "<i8"), ("topology_at", "<i8"), ("features_at", "<i8")])
 ALIGNED = 64  # parts begin at multiples of this many bytes
 _FIELDS: dict[str, type] = {
     "name": str,
@@ -195,6 +193,10 @@ def _view(file: Path, size: int) -> memoryview:
     try:
         if os.fstat(handle).st_size != size:
             raise CorruptRunError(f"{file}: truncated or altered since it was written.")
-        return memoryview(mmap.mmap(handle, size, access=mmap.ACCESS_READ)) if size else memoryview(b"")
+        return (
+            memoryview(mmap.mmap(handle, size, access=mmap.ACCESS_READ))
+            if size
+            else memoryview(b"")
+        )
     finally:
         os.close(handle)

@@ -8,7 +8,6 @@ wrong and where.
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from grapheraser.graph import ogb
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
-from grapheraser.graph.tables import PARQUET
+from grapheraser.graph.tables import DELIMITERS, PARQUET, opened
 
 ROWS = 1 << 16  # nodes or edges that are read at once
 _ROLE_OF = {"train": TRAIN, "validation": VALIDATION, "valid": VALIDATION, "val": VALIDATION}
@@ -81,7 +80,7 @@ def signature_of(*files: Path | None, **options: Any) -> dict[str, Any]:
     return {"files": [str(file) for file in files], "stats": stats, "options": options}
 
 
-# -- tables -----------------------------------------------------------------------------------------
+# -- tables -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class TableStream:
     columns: Mapping[str, str]
     features: Sequence[str] | None = None
     num_classes: int | None = None
-    each_edge_once: bool = False
+    each_edge_once: bool = True
 
     @property
     def signature(self) -> Mapping[str, Any]:
@@ -138,12 +137,11 @@ def _table_blocks(path: Path, *, pairs: bool = False) -> Iterator[dict[str, Any]
     if path.suffix in PARQUET:
         yield from _parquet_blocks(path)
         return
-    opened: Any = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+    with opened(path) as file:
         head = file.readline()
         while head.startswith("#"):
             head = file.readline()
-        delimiter = next((mark for mark in ",\t; " if mark in head), ",")
+        delimiter = next((mark for mark in DELIMITERS if mark in head), ",")
         names = [name.strip() for name in next(csv.reader([head], delimiter=delimiter), [])]
         rows: Iterator[list[str]] = (row for row in csv.reader(file, delimiter=delimiter) if row)
         if pairs and len(names) == 2 and all(name.isdigit() for name in names):
@@ -215,7 +213,7 @@ def _roles(values: Any) -> NDArray[np.int8]:
         raise UnstreamableError(f"a split {error}") from error
 
 
-# -- OGB ----------------------------------------------------------------------------------------------
+# -- OGB ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
