@@ -35,6 +35,7 @@ ALLOWED = {
     "graph/stored.py": "maps a folder that the caller names",
     "graph/formats.py": "reads what the caller names, to tell its format",
     "bench/cost.py": "a folder to save a run in while it is timed; asks for the peak of memory",
+    "bench/scale.py": "folders of graphs and runs while they are timed; asks for memory",
     "cli/import_graph.py": "opens the graph store that it has made",
     "cli/arguments.py": "reads requests and receipts that the caller names",
     "cli/output.py": "writes to the null device once nobody reads the output",
