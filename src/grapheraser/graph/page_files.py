@@ -14,7 +14,7 @@ An index is an array of `GRAPH`, one entry per page in the order of the ids.
 from __future__ import annotations
 
 import io
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,16 +146,6 @@ def digests(index: NDArray[np.void], field: str) -> list[bytes]:
     """One column of digests."""
     raw = np.ascontiguousarray(index[field]).tobytes()
     return [raw[at : at + 32] for at in range(0, len(raw), 32)]
-
-
-def index_of(directory: Directory, kind: np.dtype[np.void], **columns: list[bytes]) -> NDArray[Any]:
-    """An index with the blocks of a directory, and columns of digests."""
-    index = np.zeros(len(directory), dtype=kind)
-    index["start"], index["size"] = directory.starts, directory.sizes
-    index["count"] = directory.counts
-    for name, column in columns.items():
-        index[name] = np.frombuffer(b"".join(column), dtype="V32")
-    return index
 
 
 def directory_of(index: NDArray[np.void]) -> Directory:

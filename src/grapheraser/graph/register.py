@@ -154,8 +154,12 @@ class Register:
         """The root, as receipts name it."""
         return register_root(self.digits + _FURTHER, self.levels[-1].get(0, EMPTY))
 
-    def __len__(self) -> int:
+    @cached_property
+    def _count(self) -> int:
         return sum(len(page.entries) for page in self.pages)
+
+    def __len__(self) -> int:
+        return self._count
 
     @property
     def entries(self) -> Entries:
@@ -184,10 +188,12 @@ class Register:
             dirty.add(number)
         if not dirty:
             return self
-        count, wanted = sum(len(page.entries) for page in pages), len(pages)
+        count, wanted = len(self) - len(gone) + len(new), len(pages)
         if count > 2 * _MOST * wanted or (wanted > 1 and count < _LEAST * wanted):
             return _paged(self.key, np.concatenate([page.entries for page in pages]))
-        return Register(self.key, tuple(pages), _climbed(self.levels, pages, dirty))
+        made = Register(self.key, tuple(pages), _climbed(self.levels, pages, dirty))
+        made.__dict__["_count"] = count
+        return made
 
     def nonce(self, node: int) -> bytes:
         """The nonce of a node that is in the register."""

@@ -13,8 +13,6 @@ of the register that is empty has no file.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,14 +27,14 @@ from grapheraser.graph.page_files import (
     header_of,
     read_topology,
 )
-from grapheraser.graph.register import ENTRY, Entries, Register, RegisterPage
+from grapheraser.graph.register import ENTRY, Entries, RegisterPage
 
 PARTITION = int.from_bytes(b"GE-part1", "little")
 REGISTER = int.from_bytes(b"GE-regi1", "little")
 SHARDS = np.dtype([*BLOCK, ("shards", "V32")])
 # A page of the register: its file, and its digest in the tree.
 SLOTS = np.dtype([("count", "<i8"), ("entries", "V32"), ("top", "V32")])
-_FILES = ("topology", "features", "shards", "entries")
+FILES = ("topology", "features", "shards", "entries")
 
 
 def page_file(digest: bytes) -> str:
@@ -108,15 +106,4 @@ def _magic(kind: int) -> bytes:
 def page_digests(index: NDArray[np.void]) -> list[bytes]:
     """The digests of all files that an index names."""
     names, there = index.dtype.names or (), index[index["count"] > 0]
-    return [digest for name in names if name in _FILES for digest in digests(there, name)]
-
-
-def index_of_register(register: Register, entries: list[bytes]) -> NDArray[Any]:
-    """An index of a register, from the digests of the files of the pages that are not empty."""
-    index = np.zeros(len(register.pages), dtype=SLOTS)
-    index["count"] = [len(page.entries) for page in register.pages]
-    there = index["count"] > 0
-    tops = [page.top for page in register.pages if page.top is not None]
-    index["entries"][there] = np.frombuffer(b"".join(entries), dtype="V32")
-    index["top"][there] = np.frombuffer(b"".join(tops), dtype="V32")
-    return index
+    return [digest for name in names if name in FILES for digest in digests(there, name)]
