@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
-from grapheraser.bench import scale
+from grapheraser.bench import planning, scale
 
 
 def test_every_operation_is_timed_and_its_result_checked(tmp_path: Path) -> None:
@@ -30,6 +30,7 @@ def test_every_operation_is_timed_and_its_result_checked(tmp_path: Path) -> None
     assert "and saved" in text
     assert "neighbours" in text
     assert len(scale.curves(report)) == 4
+    assert planning.planning(report).count("10,000,000,000") == 2
     assert [file.name for file in tmp_path.iterdir()] == ["small.npz"]
 
 
