@@ -58,6 +58,21 @@ def test_pages_are_views_of_the_files(folder: Path) -> None:
             assert not block.flags.writeable
 
 
+def test_a_split_is_drawn_without_reading_edges_or_features(folder: Path) -> None:
+    graph = ge.Graph.open(folder)
+    other, wanted = (
+        graph.with_split(seed=3),
+        ge.Graph.from_arrays(*(graph.x, graph.edge_index, graph.y), num_classes=3).with_split(
+            seed=3
+        ),
+    )
+    assert other == wanted
+    assert np.array_equal(other.role, wanted.role)
+    for one, two in zip(other.pages.pages, graph.pages.pages, strict=True):
+        assert one.edges is two.edges
+        assert one.features is two.features
+
+
 def test_a_change_shares_the_pages_that_it_does_not_touch(folder: Path) -> None:
     graph = ge.Graph.open(folder)
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}

@@ -672,10 +672,10 @@ class Graph(Conversions):
         role = np.zeros(self.num_nodes, dtype=np.int8)
         role[shuffled[:num_train]] = TRAIN
         role[shuffled[num_train:]] = TEST
-        if not self.pages.dense:
+        if "pages" not in self.__dict__:
             return replace(self, **fresh(role=role))
-        rows = self.pages.rows()._replace(role=role)
-        return Graph.of_pages(Pages.of(rows, self.edge_kind), **self._schema)
+        pages = self.pages.with_labels(self._all_places, self.y, role)
+        return Graph.of_pages(pages, **self._schema)
 
     @property
     def _schema(self) -> dict[str, Any]:
