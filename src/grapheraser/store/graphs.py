@@ -30,6 +30,7 @@ from grapheraser.graph.stored import (
 )
 from grapheraser.progress import progress
 from grapheraser.store.files import failure_of, flush, make_folder, write_atomic
+from grapheraser.store.folder import hold
 from grapheraser.store.manifest import LOCK
 
 PACK_PAGES = 1024  # pages of a pack
@@ -38,7 +39,16 @@ SPILL = "spill"
 
 def write_graph(graph: Graph, folder: Path, *, replace: bool = False) -> None:
     """Write a graph that is in memory as a graph store."""
-    prepare(folder, replace=replace)
+    check_room(folder, replace=replace)
+    make_folder(folder)
+    with hold(folder):
+        check_room(folder, replace=replace)  # again, now that nobody else can change it
+        begin(folder)
+        finish(folder, _packs(graph, folder), schema_of(graph))
+
+
+def _packs(graph: Graph, folder: Path) -> list[NDArray[np.void]]:
+    """Write all pages; returns the parts of the index."""
     pages, leaves = graph.pages, graph.tree.leaves
     parts: list[NDArray[np.void]] = []
     starts = range(0, len(pages.pages), PACK_PAGES)
@@ -47,7 +57,7 @@ def write_graph(graph: Graph, folder: Path, *, replace: bool = False) -> None:
             high = min(low + PACK_PAGES, len(pages.pages))
             parts.append(write_pack(folder, number, pages, leaves, range(low, high)))
             tick()
-    finish(folder, parts, schema_of(graph))
+    return parts
 
 
 def schema_of(graph: Graph) -> dict[str, Any]:
@@ -63,14 +73,8 @@ def schema_of(graph: Graph) -> dict[str, Any]:
     }
 
 
-def prepare(folder: Path, *, replace: bool, partial: bytes = b"") -> None:
-    """Begin a graph store; refuses a folder that holds something else.
-
-    Args:
-        folder: of the graph store.
-        replace: whether to remove one that is there.
-        partial: what to keep until it is finished.
-    """
+def check_room(folder: Path, *, replace: bool) -> None:
+    """Raise an error unless a folder can take a graph store; with ``replace`` in place of one."""
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"{folder}: a file; a graph store is a folder.")
     if folder.is_dir() and any(file.name != LOCK for file in folder.iterdir()):
@@ -80,8 +84,11 @@ def prepare(folder: Path, *, replace: bool, partial: bytes = b"") -> None:
             raise ParameterError(
                 f"{folder}: holds a graph store.", hint="add --replace, or name another folder."
             )
-        clear(folder)
-    make_folder(folder)
+
+
+def begin(folder: Path, partial: bytes = b"") -> None:
+    """Begin a graph store; ``partial`` is kept until it is finished."""
+    clear(folder)
     write_atomic(folder / PARTIAL, partial)
     make_folder(folder / "packs")
 

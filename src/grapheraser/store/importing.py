@@ -44,7 +44,7 @@ from grapheraser.graph.stored import PARTIAL, STORED
 from grapheraser.graph.streams import NodeBlock, Stream
 from grapheraser.store.files import failure_of, make_folder, write_atomic
 from grapheraser.store.folder import hold
-from grapheraser.store.graphs import SPILL, clear, finish, prepare, write_pack
+from grapheraser.store.graphs import SPILL, begin, check_room, clear, finish, write_pack
 
 _BUCKET = 1 << 17  # nodes of a bucket
 _MOST_KEYS = 1 << 24  # entries that are sorted at once
@@ -62,10 +62,13 @@ def import_graph(
     said = json.dumps(stream.signature, sort_keys=True)
     signature = hashlib.sha256(said.encode()).hexdigest()
     if not _continues(folder, signature, replace=replace):
-        begun = _Progress(folder, signature).content()
-        prepare(folder, replace=replace, partial=begun)
-    make_folder(folder / SPILL)
+        check_room(folder, replace=replace)
+    make_folder(folder)
     with hold(folder):
+        if not _continues(folder, signature, replace=replace):  # now that nobody can change it
+            check_room(folder, replace=replace)
+            begin(folder, _Progress(folder, signature).content())
+        make_folder(folder / SPILL)
         try:
             _Import(stream, folder, _Progress.of(folder, signature), say).run()
         except GraphError:
