@@ -21,7 +21,7 @@ def planning(report: dict[str, Any]) -> str:
     rows = [row for row in report["rows"] if is_generated(row["dataset"])]
     largest = {row["model"]: row for row in sorted(rows, key=lambda row: row["edges"])}
     alone = largest.get(CLOSED_FORM)
-    one = ("edges", "model", "disk", "memory", "import", "fit, one core")
+    one = ("edges", "model", "disk", "import", "fit, one core")
     header = (*one, f"{CLUSTER} cores", "import and fit", "forget and save")
     lines: list[tuple[str, ...]] = []
     for edges in PLANNED:
@@ -36,19 +36,9 @@ def planning(report: dict[str, Any]) -> str:
                     f"{edges:,}",
                     model,
                     f"{(row['store_gb'] + row['run_gb']) * times:,.1f} GB",
-                    f"{max(row['peak_gb'], _per_edge(rows, model) * edges):,.1f} GB",
                     *(duration(row["import"][1] * times), duration(fit), duration(spread)),
                     f"${dollars:,.2f}",
                     duration(row["request_and_save"][1]),
                 )
             )
     return markdown_table(header, lines)
-
-
-def _per_edge(rows: list[dict[str, Any]], model: str) -> float:
-    """Gigabytes of anonymous memory for an edge more, from the two largest graphs."""
-    known = sorted((row["edges"], row["peak_gb"]) for row in rows if row["model"] == model)[-2:]
-    if len(known) < 2:
-        return known[0][1] / known[0][0]
-    (fewer, small), (more, large) = known
-    return max(0.0, (large - small) / (more - fewer))
