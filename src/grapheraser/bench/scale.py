@@ -154,11 +154,13 @@ def _forgotten(
 ) -> dict[str, Any]:
     """Forget and save nodes one by one; on a real graph its hub first, and more in batches."""
     found: dict[str, Any] = {}
-    left = [int(node) for node in order[: requests + 1] if node != hub]
+    # With the hub, all are so many.
+    others = order if hub is None else order[order != hub]
+    chosen = others[: _REAL_REQUESTS - 1].tolist()
+    left, rest = chosen[: requests + 1], chosen[requests + 1 :]
     if hub is not None:
         found["hub_degree"] = len(eraser.graph_.neighbours(hub))
         found["hub"] = np.sum(_forget(eraser, [hub], folder), axis=0).tolist()
-        rest = [int(node) for node in order[requests + 1 : _REAL_REQUESTS] if node != hub]
         for start in range(0, len(rest), _BATCH):
             _forget(eraser, rest[start : start + _BATCH], folder)
         found["forgotten"] = 1 + len(rest) + len(left)
