@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapheraser.errors import VerificationError
-from grapheraser.graph.register import Register
+from grapheraser.graph.register import Register, RegisterPage
 from grapheraser.receipts.register import Opening, SlotProof, slot_of
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -50,6 +50,19 @@ def test_the_root_is_what_its_definition_says(count: int) -> None:
     changed = register.changed(np.arange(0, count, 5) * 7, np.array([10**15, 10**16]))
     assert changed.root == root_by_hand(changed)
     assert changed.is_of(np.sort(changed.entries["node"]).astype(np.int64))
+
+
+@pytest.mark.parametrize("count", [20, 3000])
+def test_the_root_is_the_same_however_nodes_left(count: int) -> None:
+    register = Register.of(np.arange(count))
+    for node in range(0, count, max(1, count // 18)):
+        register = register.changed(np.array([node]), NONE)
+        assert register.root == root_by_hand(register)
+        assert len(register) == len(register.entries)
+    again = Register.restored(
+        register.key, [RegisterPage(p.entries, p.digits) for p in register.pages]
+    )
+    assert again.root == register.root
 
 
 @given(st.data())

@@ -19,6 +19,7 @@ from grapheraser.kernels.neighbourhoods import (
     chosen_alike,
     chosen_around,
     features_differ,
+    is_chosen,
     places_among,
     places_for,
     places_of,
@@ -85,6 +86,20 @@ def test_in_pages_the_same_are_chosen_among_each_kind(kind: str) -> None:
                 count = chosen_around(table, place, allowed, key, hashes, places)
                 found = nodes_at(table, places[:count]).tolist()
                 assert found == chosen_of(graph, node, nodes, most, 99)
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_a_neighbour_is_chosen_if_it_is_among_the_chosen(kind: str) -> None:
+    graph, key = GRAPHS[kind], np.uint64(9)
+    for allowed, most in ((ANY, 3), (LABELLED, 2), (TRAINED, 5), (OTHERS, 1)):
+        hashes, found = places_for(most)
+        for place in graph.places(graph.ids).tolist():
+            count = chosen_around(graph.table, place, allowed, key, hashes, found)
+            expected = nodes_at(graph.table, found[:count].copy()).tolist()
+            (node,) = nodes_at(graph.table, np.array([place])).tolist()
+            asked = graph.neighbours(node).tolist()
+            said = [is_chosen(graph.table, place, allowed, key, most, other) for other in asked]
+            assert [other for other, yes in zip(asked, said, strict=True) if yes] == expected
 
 
 @pytest.mark.parametrize("kind", ["sparse", "many edges", "far ids"])

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from grapheraser.errors import VerificationError
-from grapheraser.receipts import Receipt, Receipts, Stored, check_chain
+from grapheraser.receipts import Details, Receipt, Receipts, Stored, check_chain
 from tests.receipts.examples import chain, example, hashed
 
 
@@ -54,6 +54,20 @@ def test_it_is_a_sequence_like_the_tuple_of_the_same_receipts() -> None:
     assert Receipts.of(receipts) is receipts
     check_chain(receipts, state=hashed("state 6"))
     assert [receipts.digest(number) for number in range(1, 7)] == [r.digest for r in expected]
+
+
+def test_only_the_last_tells_what_is_not_kept() -> None:
+    first, second = chain(2)
+    details = Details(untrained=3)
+    told = Receipts().then(first.telling(details, tuple)).then(second.telling(details, tuple))
+    assert [receipt.is_kept for receipt in told] == [True, False]
+    assert [receipt.details for receipt in told] == [Details(), details]
+    assert told[-1].parts == ()
+    kept = told.kept()
+    assert [receipt.is_kept for receipt in kept] == [True, True]
+    assert kept.kept() is kept
+    assert [receipt.to_json() for receipt in kept] == [first.to_json(), second.to_json()]
+    assert kept == told == (first, second)
 
 
 def test_a_receipt_is_read_when_it_is_asked_for() -> None:

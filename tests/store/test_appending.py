@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import safetensors.numpy
 
 import grapheraser as ge
 from grapheraser.errors import CorruptRunError, StoreError
 from grapheraser.kernels.paged import ROOM
 from grapheraser.receipts import Receipts
-from grapheraser.store import files, load_run, locked, manifest, save_run, stray_files
+from grapheraser.store import files, load_run, locked, manifest, save_run, stray_files, writing
 from grapheraser.store.pages import page_file
+from grapheraser.store.tensors import file_content
 from grapheraser.store.writing import page_files
 from tests.receipts.examples import chain
 from tests.store.runs import bits, contents, paged
@@ -40,7 +40,7 @@ class Done:
 def recorded(path: Path) -> Iterator[Done]:
     """Note what is done to a folder; listing it is an error."""
     done = Done()
-    rename, read, serialise = os.replace, files.read_checked, safetensors.numpy.save
+    rename, read, serialise = os.replace, files.read_checked, file_content
 
     def note_replace(source: Path, target: Path) -> None:
         done.written.append(Path(target).relative_to(path).as_posix())
@@ -60,7 +60,7 @@ def recorded(path: Path) -> Iterator[Done]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "replace", note_replace)
         patch.setattr(manifest, "read_checked", note_read)
-        patch.setattr(safetensors.numpy, "save", note_serialise)
+        patch.setattr(writing, "file_content", note_serialise)
         for name in ("scandir", "listdir", "walk"):
             patch.setattr(os, name, refuse)
         yield done

@@ -72,7 +72,8 @@ class Ensemble:
     @cached_property
     def _untrained(self) -> NDArray[np.int64]:
         """Ids of the shards that hold nodes, but no model: none of the nodes has a label."""
-        return np.setdiff1d(self.partition.shard_ids, np.array(self.shard_ids, dtype=np.int64))
+        holding = self.partition.shard_ids.tolist()
+        return np.array([shard for shard in holding if shard not in self.shards], dtype=np.int64)
 
     def posteriors(
         self, positions: NDArray[np.int64], shards: Sequence[int] | None = None

@@ -97,7 +97,8 @@ def _route(
         chosen = _heaviest(one, two, own, count, floor, asked[r], weights[r])
         if chosen == 0:
             chosen = _hashed(present, own, paired(key, np.uint64(nodes[r])), asked[r, :count])
-            weights[r, :chosen] = 1.0
+            for i in range(chosen):
+                weights[r, i] = 1.0
         elif floor > 0.0:
             chosen = _filled(one, two, present, own, chosen, count, floor, asked[r], weights[r])
         _finish(asked[r, :chosen], weights[r, :chosen])
@@ -117,8 +118,8 @@ def _walk(
 
     Those that end in no shard are at 0.
     """
-    one[:] = 0.0
-    two[:] = 0.0
+    for shard in range(len(one)):
+        one[shard] = two[shard] = 0.0
     start, end = indptr[r], indptr[r + 1]
     for e in range(start, end):
         near = indices[e]

@@ -16,7 +16,10 @@ from contextlib import contextmanager
 from grapheraser.graph.induced import induced_edges
 from grapheraser.kernels.compiled import can_keep, is_kept
 
+# It ends before garbage matters.
 _CODE = """
+import gc
+gc.disable()
 from grapheraser.eraser import GraphEraser
 from grapheraser.eraser.warmup import warm_up_aloud
 warm_up_aloud(GraphEraser(model="closed-form", members={members}).get_params(), {features})

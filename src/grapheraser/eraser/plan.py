@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grapheraser.eraser.seen import Named, Seen, seen_by_shards
 from grapheraser.errors import EmptyEnsembleError
 from grapheraser.graph import TRAIN, Edit, Graph, Removal
+from grapheraser.kernels.sets import ranks
 from grapheraser.partition import Partition
 from grapheraser.reports.wording import listed, plural
 
@@ -270,13 +271,13 @@ def _gone(graph: Graph, partition: Partition, removal: Removal, halo: int | None
         removal.labels[graph.roles(removal.labels) == TRAIN],
         leaving_shards(graph, partition, removal),
     )
-    around = graph.around(np.union1d(removal.nodes, named.moving))
+    around = graph.around(np.concatenate([removal.nodes, named.moving]))
     changed = np.concatenate([around, removal.edges.ravel(), removal.features, removal.labels])
     asked = len(removal.nodes) + len(removal.features) + len(removal.labels)
     return _Part(
         named,
         seen_by_shards(graph, partition, named, halo),
-        np.setdiff1d(changed, removal.nodes),
+        _without(np.unique(changed), removal.nodes),
         _context_among(graph, named.nodes),
         asked - len(named.nodes) - len(named.features) - len(named.labels),
     )
@@ -338,6 +339,11 @@ def _learns(graph: Graph, members: NDArray[np.int64], taken: NDArray[np.int64]) 
         if (~np.isin(block[graph.roles(block) == TRAIN], taken)).any():
             return True
     return False
+
+
+def _without(nodes: Ids, others: Ids) -> Ids:
+    """Those of sorted ids that are not among others, sorted likewise."""
+    return nodes[ranks(nodes, others) < 0]
 
 
 def _in_shards(partition: Partition, nodes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ import numpy as np
 from grapheraser.aggregation import AGGREGATORS
 from grapheraser.aggregation.pooled import PooledAggregator
 from grapheraser.aggregation.sample.membership import few_labels
+from grapheraser.aggregation.solvers.log_linear import pool_weights
 from grapheraser.eraser.beside import is_worth_it, members_beside
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.eraser.settings import Settings, resolve
@@ -93,8 +94,13 @@ def warm_up_for(settings: Settings, graph: Graph) -> None:
 
 
 def warm_up_aloud(arguments: Mapping[str, Any], num_features: int) -> None:
-    """The same for all arguments of `GraphEraser`; prints the name of each kernel to compile."""
+    """The same for all arguments of `GraphEraser`; prints the name of each kernel to compile.
+
+    For a process beside one that rehearses shards: what both need, and the other comes to late,
+    is compiled first.
+    """
     with watched(partial(print, flush=True)):
+        pool_weights(np.zeros((1, 1, 2)), np.zeros(1, dtype=np.int64), np.ones(1))
         warm_up(resolve(arguments), num_features)
 
 

@@ -52,11 +52,14 @@ from grapheraser.kernels.paged import (
     nodes_at,
     roles_at,
 )
+from grapheraser.kernels.sets import ranks
 from grapheraser.receipts.proof import Proof
 from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"
 _ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values", "names")
+# By context and role: whether a node is in a shard.
+_IN_SHARDS = {name: np.isin(np.arange(4), roles) for name, roles in SHARDED_ROLES.items()}
 # What is remembered of a graph and follows from its `context`.
 _OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
@@ -575,17 +578,18 @@ class Graph(Conversions):
         removal = request if isinstance(request, Removal) else coalesce(self, request)
         gone = self.places(removal.nodes)
         indptr, around = neighbour_rows(self.table, gone)
-        near = np.stack([around, np.repeat(removal.nodes, np.diff(indptr))], axis=1)
-        near = near[~np.isin(near[:, 0], removal.nodes)]
+        near = np.stack([around, np.repeat(removal.nodes, indptr[1:] - indptr[:-1])], axis=1)
+        near = near[ranks(around, removal.nodes) < 0]
         pairs = np.concatenate([near, removal.edges, removal.edges[:, ::-1]])
-        touched = np.union1d(np.union1d(pairs[:, 0], removal.features), removal.labels)
+        touched = np.unique(np.concatenate([pairs[:, 0], removal.features, removal.labels]))
         entries = np.stack([self.places(pairs[:, 0]), pairs[:, 1]], axis=1)
         entries = entries[np.lexsort((entries[:, 1], entries[:, 0]))]
         pages = self.pages.without(gone, entries, self.places(removal.features))
-        places = located(pages.table, removal.labels)
-        role = roles_at(pages.table, places)
-        role[role == TRAIN] = CONTEXT
-        pages = pages.with_labels(places, np.full(len(places), UNLABELLED), role)
+        if len(removal.labels):
+            places = located(pages.table, removal.labels)
+            role = roles_at(pages.table, places)
+            role[role == TRAIN] = CONTEXT
+            pages = pages.with_labels(places, np.full(len(places), UNLABELLED), role)
         graph = self._changed(pages, touched)
         lost = self._sharded_among(removal.nodes)
         if self.context == "none":  # then a node without a label leaves its shard
@@ -701,4 +705,4 @@ class Graph(Conversions):
         return self
 
     def _sharded_among(self, nodes: NDArray[np.int64]) -> int:
-        return int(np.isin(self.roles(nodes), SHARDED_ROLES[self.context]).sum())
+        return int(_IN_SHARDS[self.context][self.roles(nodes)].sum())

@@ -143,6 +143,8 @@ def _with_names(found: NDArray[Any]) -> list[int]:
 
 def _checked(nodes: Any, what: str) -> NDArray[Any]:
     """A flat array: a mask, integers as int64, or objects that are names or integers."""
+    if type(nodes) is np.ndarray and nodes.dtype == np.int64 and nodes.ndim == 1:
+        return nodes.copy()  # as most are
     array = as_array(_plain(nodes), what, ParameterError)
     if array.ndim > 1:
         raise ParameterError(

@@ -16,9 +16,9 @@ without showing the leaf of any other.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +50,8 @@ class Leaves(NamedTuple):
     Attributes:
         leaves: ``[m, 32]``, the digests of its nodes.
         levels: int8 ``[m]``, the highest level at which each node is alone.
-        tops: ``[m, 32]``, the digests of their branches there.
+        tops: ``[m, 32]``, the digests of their branches there; where no node is alone at any level,
+            the leaves themselves.
         blocks: the digests of the blocks within the page that hold several nodes, by level and
             smallest id.
         root: the digest of the page's block.
@@ -171,7 +172,7 @@ class MerkleTree:
         ids = _ids(self.pages, inside)
         low, high = np.searchsorted(ids, [start, min(start + 16**level, 2**63 - 1)])
         high = int(high) + int(high < len(ids) and start + 16**level > 2**63 - 1)
-        return _split(ids, leaves, int(low), int(high), level)
+        return _split(ids.tolist(), leaves, int(low), int(high), level)
 
     def _page_around(self, level: int, start: int) -> int | None:
         """The page whose block holds this block or is it."""
@@ -234,8 +235,8 @@ def _page_leaves(
 ) -> Leaves:
     """The leaves of a page with the digests of its block; tops that are known are taken over."""
     size, ids = int(pages.directory.sizes[number]), _ids(pages, number)
-    levels, tops = _alone(ids, size), np.empty_like(leaves)
-    again = np.ones(len(ids), dtype=bool)
+    levels = _alone(ids, size)
+    tops, again = leaves.copy() if levels.any() else leaves, np.ones(len(ids), dtype=bool)
     blocks: dict[tuple[int, int], bytes] = {}
     if known is not None and len(known[0]):
         before, old = known
@@ -245,13 +246,23 @@ def _page_leaves(
         tops[same] = old.tops[at[same]]
         again = ~same
         if old.blocks:
-            gone = before[~np.isin(before, ids)]
+            stay = np.minimum(np.searchsorted(ids, before), len(ids) - 1)
+            gone = before[ids[stay] != before]
             blocks = _clean(old.blocks, np.concatenate([gone, ids[again]]), size)
-    for row in np.flatnonzero(again).tolist():
-        digest = _chain(leaves[row].tobytes(), int(ids[row]), 0, int(levels[row]))
+    _raise(tops, ids, levels, np.flatnonzero(again & (levels > 0)))
+    return _rooted(Leaves(leaves, levels, tops, blocks, b""), ids, size)
+
+
+def _raise(tops: Digests, ids: Ids, levels: NDArray[np.int8], rows: Ids) -> None:
+    """Turn the leaves in some rows into the digests of their branches."""
+    for row in rows.tolist():
+        digest = _chain(tops[row].tobytes(), int(ids[row]), 0, int(levels[row]))
         tops[row] = np.frombuffer(digest, dtype=np.uint8)
-    made = Leaves(leaves, levels, tops, blocks, b"")
-    return made._replace(root=_block(ids, made, 0, len(ids), size))
+
+
+def _rooted(page: Leaves, ids: Ids, size: int) -> Leaves:
+    """The page with the digest of its block."""
+    return page._replace(root=_block(ids.tolist(), page, 0, len(ids), size))
 
 
 def _whole(tree: MerkleTree, number: int) -> Leaves:
@@ -271,9 +282,9 @@ def _clean(
     return left
 
 
-def _block(ids: Ids, page: Leaves, low: int, high: int, level: int) -> bytes:
+def _block(ids: list[int], page: Leaves, low: int, high: int, level: int) -> bytes:
     """The digest of a block of ids, all of one page."""
-    first = int(ids[low])
+    first = ids[low]
     if high - low == 1:
         return _chain(page.tops[low].tobytes(), first, int(page.levels[low]), level)
     key = level, first >> 4 * level << 4 * level
@@ -283,23 +294,22 @@ def _block(ids: Ids, page: Leaves, low: int, high: int, level: int) -> bytes:
     return page.blocks[key]
 
 
-def _split(ids: Ids, page: Leaves, low: int, high: int, level: int) -> dict[int, bytes]:
+def _split(ids: list[int], page: Leaves, low: int, high: int, level: int) -> dict[int, bytes]:
     """The digests of the branches of a block of ids, all of one page, by number."""
     if level == 1:
         content = page.leaves[low:high].tobytes()
-        branches = (ids[low:high] & 15).tolist()
-        return {b: content[32 * i : 32 * i + 32] for i, b in enumerate(branches)}
+        return {ids[low + i] & 15: content[32 * i : 32 * i + 32] for i in range(high - low)}
     if high - low == 1 and int(page.levels[low]) >= level:
-        node = int(ids[low])
+        node = ids[low]
         digest = _chain(page.leaves[low].tobytes(), node, 0, level - 1)
         return {node >> 4 * (level - 1) & 15: digest}
-    numbers = ids[low:high] >> np.int64(4 * (level - 1)) & 15
-    cuts = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), high - low]
-    branches = numbers[cuts[:-1]].tolist()
-    return {
-        branch: _block(ids, page, low + a, low + b, level - 1)
-        for branch, (a, b) in zip(branches, pairwise(cuts), strict=True)
-    }
+    shift, found = 4 * (level - 1), {}
+    while low < high:
+        number = ids[low] >> shift
+        end = bisect_left(ids, number + 1 << shift, low, high)
+        found[number & 15] = _block(ids, page, low, end, level - 1)
+        low = end
+    return found
 
 
 def _updated(tree: MerkleTree, pages: Pages, number: int, rows: Ids, digests: Digests) -> Leaves:
@@ -307,17 +317,20 @@ def _updated(tree: MerkleTree, pages: Pages, number: int, rows: Ids, digests: Di
     old, ids = _whole(tree, number), _ids(pages, number)
     before = _ids(tree.pages, number)
     if tree.pages.table.nodes[number] == pages.table.nodes[number]:
-        leaves, tops = old.leaves.copy(), old.tops.copy()
+        leaves = old.leaves.copy()
         leaves[rows] = digests
+        tops = leaves
+        if old.tops is not old.leaves:
+            tops = old.tops.copy()
+            tops[rows] = digests
+            _raise(tops, ids, old.levels, rows)
         size = int(pages.directory.sizes[number])
-        for row in rows.tolist():
-            digest = _chain(leaves[row].tobytes(), int(ids[row]), 0, int(old.levels[row]))
-            tops[row] = np.frombuffer(digest, dtype=np.uint8)
         made = Leaves(leaves, old.levels, tops, _clean(old.blocks, ids[rows], size), b"")
-        return made._replace(root=_block(ids, made, 0, len(ids), size))
+        return _rooted(made, ids, size)
     leaves = np.empty((len(ids), 32), dtype=np.uint8)
-    stays = np.isin(ids, before)
-    leaves[stays] = old.leaves[np.searchsorted(before, ids[stays])]
+    at = np.minimum(np.searchsorted(before, ids), len(before) - 1)
+    stays = before[at] == ids
+    leaves[stays] = old.leaves[at[stays]]
     leaves[rows] = digests
     return _page_leaves(pages, number, leaves, (before, old))
 

@@ -100,6 +100,6 @@ def names_at(block: Block, count: int, rows: Iterable[int]) -> Names:
 
 def kept_names(block: Block, keep: NDArray[np.bool_]) -> Block:
     """The block without the rows that go."""
-    if not block.nbytes or keep.all():
+    if not block.nbytes:
         return block
     return packed_names(names_at(block, len(keep), np.flatnonzero(keep).tolist()))

@@ -139,9 +139,12 @@ def _packed_nodes(ids: Ids, y: NDArray[Any], role: NDArray[np.int8]) -> Block:
 
 def packed_features(x: sp.csr_array | NDArray[np.float32]) -> Block:
     """The features block of a page."""
-    if isinstance(x, np.ndarray):
-        return _bytes(x)
-    return _bytes(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
+    return _bytes(x) if isinstance(x, np.ndarray) else packed_csr(x.indptr, x.indices, x.data)
+
+
+def packed_csr(pointers: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float32]) -> Block:
+    """The features block of a page of sparse rows."""
+    return _bytes(pointers.astype(np.int64), columns.astype(np.int32), values)
 
 
 def _bytes(*arrays: NDArray[Any]) -> Block:
@@ -183,11 +186,16 @@ def unpacked_features(
     """The features of so many nodes, dense or CSR."""
     if dense:
         return block.view(np.float32).reshape(count, num_features)
+    pointers, columns, values = unpacked_csr(block, count)
+    return sp.csr_array((values, columns, pointers), shape=(count, num_features))
+
+
+def unpacked_csr(block: Block, count: int) -> tuple[Ids, NDArray[np.int32], NDArray[np.float32]]:
+    """Pointers, columns and values of so many sparse rows."""
     pointers = block[: 8 * (count + 1)].view(np.int64)
     middle = 8 * (count + 1) + 4 * int(pointers[-1])
     columns = block[8 * (count + 1) : middle].view(np.int32)
-    parts = (block[middle:].view(np.float32), columns, pointers)
-    return sp.csr_array(parts, shape=(count, num_features))
+    return pointers, columns, block[middle:].view(np.float32)
 
 
 def kept_nodes(block: Block, keep: NDArray[np.bool_]) -> Block:
@@ -215,13 +223,25 @@ def replaced_features(old: sp.csr_array | NDArray[np.float32], rows: Ids, x: sp.
     return packed_features(sp.csr_array(sp.vstack([old, x], format="csr"))[source])
 
 
-def edited_edges(block: Block, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Block:
-    """Edges of the rows to keep, without these (row, id) pairs; the same block if nothing goes."""
-    if len(rows) == 0 and keep.all():
-        return block
-    words: Ids = _edited_words(block.view(np.int64), keep, rows, np.ascontiguousarray(ids))
-    words.flags.writeable = False
-    return words.view(np.uint8)
+def edited_edges(
+    page: Page, width: int, keep: NDArray[np.bool_], rows: Ids, ids: Ids
+) -> tuple[Block, Block]:
+    """Edges of the rows to keep, without these (row, id) pairs, and what is carried by those left.
+
+    Args:
+        page: what it has now.
+        width: how many values each entry carries.
+        keep: which rows to keep.
+        rows: of the pairs, sorted.
+        ids: of the pairs.
+    """
+    words: Ids = page.edges.view(np.int64)
+    edges: Ids = _edited_words(words, keep, rows, ids)
+    edges.flags.writeable = False
+    if not width:
+        return edges.view(np.uint8), page.values
+    stays = _stays(words, keep, rows, ids)
+    return edges.view(np.uint8), packed_values(unpacked_values(page.values, width)[stays])
 
 
 @compiled
@@ -251,14 +271,6 @@ def _edited_words(words: Ids, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> I
         place += 1
         out[place] = at
     return out
-
-
-def edited_values(page: Page, width: int, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Block:
-    """What the entries that `edited_edges` leaves of a page carry."""
-    if not width or (len(rows) == 0 and keep.all()):
-        return page.values
-    stays = _stays(page.edges.view(np.int64), keep, rows, np.ascontiguousarray(ids))
-    return packed_values(unpacked_values(page.values, width)[stays])
 
 
 @compiled

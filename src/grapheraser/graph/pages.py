@@ -24,18 +24,19 @@ from grapheraser.graph.packing import (
     Page,
     Rows,
     edited_edges,
-    edited_values,
     extended_edges,
     joined,
     kept_nodes,
     no_rows,
     packed,
+    packed_csr,
     packed_features,
     relabelled_nodes,
     reordered,
     replaced_features,
     sliced,
     unpacked,
+    unpacked_csr,
     unpacked_features,
     unpacked_nodes,
 )
@@ -172,27 +173,34 @@ class Pages:
                 rows of the other ends of edges need pairs of their own.
             cleared: sorted places of the nodes that lose their features.
         """
-        pages: dict[int, Page] = {}
-        counts = self.directory.counts.copy()
-        touched = np.unique(np.concatenate([nodes, pairs[:, 0], cleared]) // ROOM).tolist()
-        for number in touched:
-            count, page = int(counts[number]), self.pages[number]
-            keep = np.ones(count, dtype=np.bool_)
-            keep[_within(nodes, number) % ROOM] = False
-            entries = pairs[slice(*np.searchsorted(pairs[:, 0], _range(number)))]
-            gone_from = (keep, entries[:, 0] % ROOM, entries[:, 1])
-            pages[number] = Page(
-                page.nodes if keep.all() else kept_nodes(page.nodes, keep),
-                edited_edges(page.edges, *gone_from),
-                self._cleared(page.features, keep, _within(cleared, number) % ROOM),
-                edited_values(page, self.edge_kind.width, *gone_from),
-                kept_names(page.names, keep),
-            )
-            counts[number] = keep.sum()
-        gone = int(sum(self._degrees(nodes))) + len(pairs)
-        made = self._with_pages(pages, counts=counts, more=-gone)
-        lost = np.unique(nodes // ROOM).tolist()
-        return made._rejoined([int(self.directory.starts[number]) for number in lost])
+        parts = nodes, pairs[:, 0], cleared
+        numbers = np.unique(np.concatenate(parts) // ROOM)
+        counts, pages = self.directory.counts.copy(), {}
+        rows, others = [part % ROOM for part in parts], np.ascontiguousarray(pairs[:, 1])
+        cuts = (_cuts(part, numbers) for part in parts)
+        for number, gone, near, bare in zip(numbers.tolist(), *cuts, strict=True):
+            named = rows[0][gone], rows[1][near], others[near], rows[2][bare]
+            pages[number] = self._edited(self.pages[number], counts[number], *named)
+            counts[number] -= len(named[0])
+        entries = int(sum(self._degrees(nodes))) + len(pairs)
+        made = self._with_pages(pages, counts=counts, more=-entries)
+        return made._rejoined(self.directory.starts[np.unique(nodes // ROOM)].tolist())
+
+    def _edited(
+        self, page: Page, count: int, gone: Ids, rows: Ids, others: Ids, cleared: Ids
+    ) -> Page:
+        """A page of so many nodes without some rows, some entries and the features of some rows."""
+        keep = np.ones(count, dtype=np.bool_)
+        keep[gone] = False
+        if len(gone):
+            nodes, names = kept_nodes(page.nodes, keep), kept_names(page.names, keep)
+            page = page._replace(nodes=nodes, names=names)
+        if len(gone) or len(cleared):
+            page = page._replace(features=self._cleared(page.features, keep, cleared))
+        if len(gone) or len(rows):
+            edges, values = edited_edges(page, self.edge_kind.width, keep, rows, others)
+            page = page._replace(edges=edges, values=values)
+        return page
 
     def with_labels(self, places: Ids, y: Ids, role: NDArray[np.int8]) -> Pages:
         """With other labels and roles of some nodes, by place (sorted)."""
@@ -321,25 +329,24 @@ class Pages:
         return found
 
     def _cleared(self, block: Block, keep: NDArray[np.bool_], rows: Ids) -> Block:
-        if len(rows) == 0 and keep.all():
-            return block
-        x = unpacked_features(block, len(keep), self.num_features, self.dense)
-        if isinstance(x, np.ndarray):
-            x = x.copy()
+        """A features block without the rows that go, and with nothing in some others."""
+        if self.dense:
+            x = block.view(np.float32).reshape(len(keep), self.num_features).copy()
             x[rows] = 0.0
             return packed_features(x[keep])
-        full = np.ones(len(keep), dtype=bool)
+        pointers, columns, values = unpacked_csr(block, len(keep))
+        lengths = pointers[1:] - pointers[:-1]
+        full = keep.copy()
         full[rows] = False
-        lengths = np.diff(x.indptr)
-        stay = np.repeat(keep & full, lengths)
+        stay = np.repeat(full, lengths)
         counts = np.where(full, lengths, 0)[keep]
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        parts = (x.data[stay], x.indices[stay], indptr)
-        return packed_features(sp.csr_array(parts, shape=(int(keep.sum()), x.shape[1])))
+        return packed_csr(np.append(0, np.cumsum(counts)), columns[stay], values[stay])
 
 
-def _within(places: Ids, page: int) -> Ids:
-    return places[slice(*np.searchsorted(places, _range(page)))]
+def _cuts(places: Ids, numbers: Ids) -> list[slice]:
+    """Where the sorted places of each of some pages lie."""
+    ends = np.searchsorted(places, np.stack([numbers, numbers + 1], axis=1) * ROOM)
+    return [slice(low, high) for low, high in ends.tolist()]
 
 
 def _range(page: int) -> tuple[int, int]:

@@ -57,7 +57,12 @@ class RegisterPage:
     @cached_property
     def top(self) -> bytes | None:
         """The digest of the page in the tree; None where the page is empty."""
-        return self._tree()[-1].get(0)
+        return _above(self._middles).get(0)
+
+    @cached_property
+    def _middles(self) -> dict[int, bytes]:
+        """The digests at the level between the page and its bins, by number."""
+        return _above(self._bin_digests(slice(None)))
 
     @cached_property
     def commitments(self) -> bytes:
@@ -67,36 +72,36 @@ class RegisterPage:
             [sha(COMMITMENT + raw[at : at + size - 8]).digest() for at in range(8, len(raw), size)]
         )
 
-    def _tree(self) -> list[dict[int, bytes]]:
-        """The digests within the page by number: of its bins, and at each level above them."""
-        levels = [{number: bin_digest(content) for number, content in self._bins().items()}]
-        for _ in range(_FURTHER):
-            levels.append(_above(levels[-1]))
-        return levels
+    def _bin_digests(self, rows: slice) -> dict[int, bytes]:
+        return {number: bin_digest(content) for number, content in self._bins(rows).items()}
 
-    def _bins(self) -> dict[int, bytes]:
-        """The contents of the bins, by their numbers within the page."""
-        both = np.empty(len(self.entries), dtype=[("slot", ">u8"), ("held", f"V{_HELD}")])
-        both["slot"] = self.entries["slot"]
-        both["held"] = np.frombuffer(self.commitments, dtype=f"V{_HELD}")
-        numbers = both["slot"].astype(np.uint64) >> np.uint64(4 * (LEVELS - self.digits - _FURTHER))
-        cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+    def _bins(self, rows: slice) -> dict[int, bytes]:
+        """The contents of the bins of a range of rows, by their numbers within the page."""
+        entries, held = self.entries[rows], np.frombuffer(self.commitments, dtype=f"V{_HELD}")
+        both = np.empty(len(entries), dtype=[("slot", ">u8"), ("held", f"V{_HELD}")])
+        both["slot"] = entries["slot"]
+        both["held"] = held[rows]
+        numbers = self._numbers(_FURTHER)[rows]
+        cuts = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), len(numbers)]
         raw, size = both.tobytes(), both.itemsize
-        inside = (numbers[cuts[:-1]] & np.uint64(16**_FURTHER - 1)).tolist() if len(both) else []
+        inside = numbers[cuts[:-1]].tolist() if len(both) else []
         return {
             number: raw[size * first : size * last]
             for number, (first, last) in zip(inside, pairwise(cuts), strict=False)
         }
 
+    def _numbers(self, further: int) -> NDArray[np.uint64]:
+        """The digits of each slot that follow those of the page, so many of them."""
+        shift = np.uint64(4 * (LEVELS - self.digits - further))
+        return self.entries["slot"].astype(np.uint64) >> shift & np.uint64(16**further - 1)
+
     def shown(self, slot: int) -> tuple[list[dict[int, bytes]], tuple[tuple[int, bytes], ...]]:
         """The branches on the way from the page to the bin of a slot, and what is in the bin."""
         wanted = slot >> 4 * (LEVELS - self.digits - _FURTHER) & 16**_FURTHER - 1
-        levels = self._tree()[:_FURTHER][::-1]
-        ways = [
-            {n & 15: d for n, d in level.items() if n >> 4 == wanted >> 4 * (_FURTHER - at)}
-            for at, level in enumerate(levels)
-        ]
-        raw, size = self._bins().get(wanted, b""), 8 + _HELD
+        bins = self._bins(slice(None))
+        near = {n & 15: bin_digest(raw) for n, raw in bins.items() if n >> 4 == wanted >> 4}
+        ways = [self._middles, near]
+        raw, size = bins.get(wanted, b""), 8 + _HELD
         cut = [raw[at : at + size] for at in range(0, len(raw), size)]
         return ways, tuple((int.from_bytes(entry[:8], "big"), entry[8:]) for entry in cut)
 
@@ -108,6 +113,12 @@ class RegisterPage:
         page = RegisterPage(self.entries[stays], self.digits)
         held = np.frombuffer(self.commitments, dtype=f"V{_HELD}")
         page.commitments = held[stays].tobytes()
+        page._middles = dict(self._middles)
+        there = page._numbers(1)
+        for number in set(self._numbers(1)[rows].tolist()):
+            part = slice(*np.searchsorted(there, [number, number + 1]).tolist())
+            digest = _above(page._bin_digests(part)).get(number)
+            _put(page._middles, number, digest)
         return page
 
     def joined_by(self, entries: Entries) -> RegisterPage:
@@ -124,11 +135,13 @@ class Register:
         key: of the slots.
         pages: one for each of the ``16**digits`` beginnings of a slot.
         levels: the digests of the pages, then those of the tree above them, by number.
+        size: how many nodes there are.
     """
 
     key: bytes = field(repr=False)
     pages: tuple[RegisterPage, ...] = field(repr=False)
     levels: tuple[Mapping[int, bytes], ...] = field(repr=False)
+    size: int
 
     @classmethod
     def of(cls, nodes: NDArray[np.int64]) -> Register:
@@ -142,7 +155,8 @@ class Register:
         levels = [{n: page.top for n, page in enumerate(pages) if page.top is not None}]
         for _ in range(pages[0].digits):
             levels.append(_above(levels[-1]))
-        return cls(key, tuple(pages), tuple(levels))
+        size = sum(len(page.entries) for page in pages)
+        return cls(key, tuple(pages), tuple(levels), size)
 
     @property
     def digits(self) -> int:
@@ -154,12 +168,8 @@ class Register:
         """The root, as receipts name it."""
         return register_root(self.digits + _FURTHER, self.levels[-1].get(0, EMPTY))
 
-    @cached_property
-    def _count(self) -> int:
-        return sum(len(page.entries) for page in self.pages)
-
     def __len__(self) -> int:
-        return self._count
+        return self.size
 
     @property
     def entries(self) -> Entries:
@@ -188,12 +198,10 @@ class Register:
             dirty.add(number)
         if not dirty:
             return self
-        count, wanted = len(self) - len(gone) + len(new), len(pages)
+        count, wanted = self.size - len(gone) + len(new), len(pages)
         if count > 2 * _MOST * wanted or (wanted > 1 and count < _LEAST * wanted):
             return _paged(self.key, np.concatenate([page.entries for page in pages]))
-        made = Register(self.key, tuple(pages), _climbed(self.levels, pages, dirty))
-        made.__dict__["_count"] = count
-        return made
+        return Register(self.key, tuple(pages), _climbed(self.levels, pages, dirty), count)
 
     def nonce(self, node: int) -> bytes:
         """The nonce of a node that is in the register."""

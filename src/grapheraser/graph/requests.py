@@ -26,6 +26,7 @@ from grapheraser.errors import (
 from grapheraser.graph.ids import listed, one_id, with_names
 from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
+from grapheraser.kernels.sets import ranks
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
@@ -234,8 +235,8 @@ def coalesce(
         )
     form = {kind: part.tolist() for kind, part in zip(_NAMES, found, strict=True)}
     # Removing a node removes all that it has: drop what else the request says of it.
-    edges = edges[~np.isin(edges, nodes).any(axis=1)]
-    features, labels = (part[~np.isin(part, nodes)] for part in (features, labels))
+    edges = edges[~_among(edges.ravel(), nodes).reshape(-1, 2).any(axis=1)]
+    features, labels = (part[~_among(part, nodes)] for part in (features, labels))
     return Removal(nodes, edges, features, request_digest(requests), labels, skipped, form)
 
 
@@ -252,15 +253,24 @@ def _there(graph: Graph, parts: _Parts) -> _Parts:
     """Whether the graph has each node, edge, feature row and label; or its node goes anyway."""
     nodes, edges, features, labels = parts
     known: NDArray[np.bool_] = np.all(graph.contains(edges.ravel()).reshape(-1, 2), axis=1)
-    known[known] = graph.has_edges(edges[known])
     full, labelled = graph.contains(features), graph.contains(labels)
-    full[full] = np.diff(feature_rows(graph.table, graph.places(features[full]))[0]) > 0
-    labelled[labelled] = graph.labels(labels[labelled]) != UNLABELLED
+    if len(edges):
+        known[known] = graph.has_edges(edges[known])
+    if len(features):
+        full[full] = np.diff(feature_rows(graph.table, graph.places(features[full]))[0]) > 0
+    if len(labels):
+        labelled[labelled] = graph.labels(labels[labelled]) != UNLABELLED
     there = graph.contains(nodes)
     gone = nodes[there]
-    full |= np.isin(features, gone)
-    labelled |= np.isin(labels, gone)
+    full |= _among(features, gone)
+    labelled |= _among(labels, gone)
     return _Parts(there, known, full, labelled)
+
+
+def _among(ids: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each id is one of the (sorted) nodes."""
+    found: NDArray[np.bool_] = ranks(ids, nodes) >= 0
+    return found
 
 
 def _called(part: NDArray[np.int64], called: Mapping[int, int]) -> list[Any]:

@@ -149,6 +149,27 @@ def chosen_around(
 
 
 @compiled
+def is_chosen(table: Table, place: int, kind: int, key: np.uint64, most: int, node: int) -> bool:
+    """Whether `chosen_around` chooses a neighbour, where ``most`` are chosen."""
+    if kind != ANY and not is_kind(table, locate(table, node), kind):
+        return False
+    first, degree = first_edge(table, place), degree_at(table, place)
+    if degree <= most:
+        return True
+    own = paired(key, np.uint64(node_at(table, place)))
+    value, smaller = paired(own, np.uint64(node)), 0
+    for e in range(degree):
+        other = neighbour(first, e)
+        if paired(own, np.uint64(other)) < value and (
+            kind == ANY or is_kind(table, locate(table, other), kind)
+        ):
+            smaller += 1
+            if smaller == most:
+                return False
+    return True
+
+
+@compiled
 def chosen_alike(
     before: Table,
     was: int,

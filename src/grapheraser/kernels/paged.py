@@ -33,6 +33,8 @@ from grapheraser.kernels.compiled import compiled
 
 ROOM = 256
 NOWHERE = -1
+# How many nodes ahead of their turn memory is asked for, and how many neighbours of each.
+_AHEAD, _MOST = 2, 64
 # Directions of an entry: from the neighbour to the node, or the other way round; 3 is both.
 INCOMING, OUTGOING = 1, 2
 
@@ -138,7 +140,9 @@ def locate(table: Table, node: int) -> np.int64 | int:
     ids = table.nodes[page]
     # Where ids are consecutive, the first of them tells the row.
     row = node - _int64(ids)
-    if 0 <= row < count and _int64(ids + 8 * row) == node:
+    if 0 <= row < count and (
+        _int64(ids + 8 * (count - 1)) - _int64(ids) == count - 1 or _int64(ids + 8 * row) == node
+    ):
         return page * ROOM + row
     low, high = 0, count
     while low < high:
@@ -289,6 +293,32 @@ def prefetch_features(table: Table, place: int) -> None:
     for line in range(columns + 4 * start, columns + 4 * end, 64):
         _ask_for(line)
         _ask_for(line + 4 * entries)
+
+
+@compiled(inline=True)
+def prefetch_neighbours(table: Table, places: NDArray[np.int64], r: int) -> None:
+    """Ask for the ids of the neighbours of nodes that come after the one at ``places[r]``."""
+    last = len(places) - 1
+    place = places[min(r + 2 * _AHEAD, last)]
+    _ask_for(table.edges[place // ROOM] + 8 * (place % ROOM))
+    place = places[min(r + _AHEAD, last)]
+    first = first_edge(table, place)
+    for line in range(first, first + 8 * min(degree_at(table, place), _MOST), 64):
+        _ask_for(line)
+
+
+@compiled(inline=True)
+def prefetch_around(table: Table, places: NDArray[np.int64], r: int) -> None:
+    """Ask for the labels and roles around such nodes, where ids are consecutive."""
+    prefetch_neighbours(table, places, r + _AHEAD)
+    place = places[min(r + _AHEAD, len(places) - 1)]
+    first = first_edge(table, place)
+    for e in range(min(degree_at(table, place), _MOST)):
+        node = neighbour(first, e)
+        page = np.int64(table.first[min(node >> table.shift, len(table.first) - 1)])
+        row, count = node - table.starts[page], table.counts[page]
+        _ask_for(table.nodes[page] + 8 * count + 4 * row)
+        _ask_for(table.nodes[page] + 12 * count + row)
 
 
 @compiled(inline=True)

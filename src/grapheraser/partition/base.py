@@ -240,8 +240,8 @@ class Partition:
         lost = self.shard_of(ids)
         members = list(self._members)
         for shard in np.unique(lost).tolist():
-            gone = np.isin(members[shard], ids[lost == shard], assume_unique=True)
-            members[shard] = read_only(members[shard][~gone])
+            gone = np.searchsorted(members[shard], ids[lost == shard])
+            members[shard] = read_only(np.delete(members[shard], gone))
         none = np.zeros((0, 2), dtype=np.int64)
         pages = self.pages.without(self._places(ids), none, as_ids(()))
         return self._changed(pages, members)

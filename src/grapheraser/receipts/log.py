@@ -68,7 +68,7 @@ class Stored:
 class Receipts(Sequence[Receipt]):
     """The receipts of a run, oldest first: those that are stored, and those made since.
 
-    Equal to any sequence of the same receipts.
+    Only the last may tell what is not kept. Equal to any sequence of the same receipts.
     """
 
     def __init__(self, new: Iterable[Receipt] = (), stored: Stored | None = None) -> None:
@@ -83,11 +83,14 @@ class Receipts(Sequence[Receipt]):
 
     def then(self, receipt: Receipt) -> Receipts:
         """These and one more."""
-        return Receipts((*self._new, receipt), self._stored)
+        return Receipts((*self.kept()._new, receipt), self._stored)
 
     def kept(self) -> Receipts:
-        """These, without what is not kept of those made since."""
-        return Receipts((receipt.kept() for receipt in self._new), self._stored)
+        """These, without what is not kept of the last."""
+        last = self._new[-1] if self._new else None
+        if last is None or last.is_kept:
+            return self
+        return Receipts((*self._new[:-1], last.kept()), self._stored)
 
     def digest(self, number: int) -> str:
         """The digest of one receipt; the first is number 1."""

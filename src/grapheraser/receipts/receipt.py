@@ -214,11 +214,25 @@ class Receipt:
     def signed_by(self, signer: Signer, name: str) -> Receipt:
         """The receipt with one signature more; ``name`` is the id of the key."""
         signature = base64.b64encode(signer.sign(encoded(PAYLOAD, self.payload))).decode()
-        return replace(self, signatures=(*self.signatures, Signature(name, signature)))
+        signed = replace(self, signatures=(*self.signatures, Signature(name, signature)))
+        signed.__dict__["payload"] = self.payload
+        return signed
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it tells nothing but what is kept."""
+        return self._open is None and self.details == Details()
 
     def kept(self) -> Receipt:
         """The receipt without what is not kept."""
-        return replace(self, details=Details(), _open=None)
+        return self.telling(Details(), None)
+
+    def telling(self, details: Details, opened: Callable[[], tuple[Part, ...]] | None) -> Receipt:
+        """The same receipt with other details, and parts that are opened like this."""
+        made = object.__new__(Receipt)
+        made.__dict__.update(self.__dict__, details=details, _open=opened)
+        made.__dict__.pop("parts", None)
+        return made
 
     @classmethod
     def from_json(cls, text: str) -> Receipt:

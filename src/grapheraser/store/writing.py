@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 from numpy.typing import NDArray
 
 from grapheraser.errors import StoreError
@@ -47,6 +46,7 @@ from grapheraser.store.pages import (
     register_content,
     shards_content,
 )
+from grapheraser.store.tensors import file_content, file_digest
 from grapheraser.training import ShardWeights
 
 # Of a page: topology files by the leaves in them, features files and those of partitions by their
@@ -115,18 +115,17 @@ def shard_digest(weights: ShardWeights) -> str:
     known = shard_files.get(weights, weights.arrays.values())
     if known is not None:
         return known
-    digest = _sha256(safetensors.numpy.save(weights.arrays))
+    digest = file_digest(weights.arrays)
     return shard_files.put(weights, weights.arrays.values(), digest)
 
 
 def aggregator_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
     """SHA-256 of the file that holds what an aggregator learned."""
-    return _sha256(_aggregator_content(tensors))
+    return file_digest(_contiguous(tensors))
 
 
-def _aggregator_content(tensors: Mapping[str, NDArray[Any]]) -> bytes:
-    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    return safetensors.numpy.save(arrays)
+def _contiguous(tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
 
 def _intact_rows(path: Path, index: NDArray[np.void]) -> NDArray[np.void]:
@@ -226,13 +225,13 @@ class Writer:
         pattern = "shards/{}.safetensors"
         if digest is not None and (name := pattern.format(digest[:20])) in self._kept.names:
             return {"file": name, "sha256": digest}
-        entry = self.put(pattern, safetensors.numpy.save(weights.arrays))
+        entry = self.put(pattern, file_content(weights.arrays))
         shard_files.put(weights, weights.arrays.values(), entry["sha256"])
         return entry
 
     def aggregator(self, tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """Write what an aggregator holds."""
-        return self.put("aggregator-{}.safetensors", _aggregator_content(tensors))
+        return self.put("aggregator-{}.safetensors", file_content(_contiguous(tensors)))
 
     def receipts(self, receipts: Sequence[Receipt]) -> dict[str, Any]:
         """Write the receipts that are new."""

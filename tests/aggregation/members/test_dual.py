@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import grapheraser as ge
+from grapheraser.aggregation.members.base import SCALE
 from grapheraser.aggregation.members.dual import FittedDual
 from grapheraser.aggregation.members.features import FeatureRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
-from grapheraser.aggregation.members.ridge import SCALE, FittedRidge, RidgeMember
+from grapheraser.aggregation.members.ridge import FittedRidge, RidgeMember
 from grapheraser.aggregation.sample import membership
 from grapheraser.graph import CONTEXT, TRAIN
 from tests.aggregation.members.oracle import ensemble_of, random_graph, step

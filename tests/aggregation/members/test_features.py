@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.aggregation.members import closed_form
+from grapheraser.aggregation.members.base import SCALE
 from grapheraser.aggregation.members.features import FeatureRegression
 from grapheraser.aggregation.members.sketch import Projection, Sketch
-from grapheraser.aggregation.members.smoothing import FIRST, OWN, OWN_APART, SCALE, SECOND
+from grapheraser.aggregation.members.smoothing import FIRST, OWN, OWN_APART, SECOND
 from grapheraser.errors import ParameterError
 from grapheraser.seeding import derive
 from tests.aggregation.members.oracle import GRAPHS, chosen, known, random_graph

@@ -7,8 +7,8 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.aggregation.members.around import FAR, NEAR
+from grapheraser.aggregation.members.base import SCALE
 from grapheraser.aggregation.members.pattern import PatternRegression
-from grapheraser.aggregation.members.ridge import SCALE
 from tests.aggregation.members.oracle import (
     GRAPHS,
     chosen,

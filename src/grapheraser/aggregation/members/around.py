@@ -24,6 +24,7 @@ from grapheraser.kernels.neighbourhoods import (
     ANY,
     LABELLED,
     OTHERS,
+    admit,
     chosen_around,
     is_kind,
     places_for,
@@ -35,6 +36,7 @@ from grapheraser.kernels.paged import (
     locate,
     neighbour,
     node_at,
+    prefetch_around,
 )
 from grapheraser.seeding import derive
 
@@ -90,8 +92,7 @@ def two_hops_twice(
 
 def _steps(graph: Graph, places: Places, seed: int) -> Counts:
     """Labels around nodes by class, and what tells whether a neighbour is among those counted."""
-    kind, most = END
-    steps: Counts = _label_steps(graph.table, places, graph.num_classes, kind, most, key_of(seed))
+    steps: Counts = _label_steps(graph.table, places, graph.num_classes, END.most, key_of(seed))
     return steps
 
 
@@ -148,29 +149,47 @@ def _pointers(pointers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[n
 @compiled
 def _one(table, places, num_classes, key):  # type: ignore[no-untyped-def]
     out = np.zeros((len(places), num_classes), dtype=np.int64)
-    hashes, chosen = places_for(NEAR)
+    hashes, labels = places_for(NEAR)
     for r in range(len(places)):
-        count = chosen_around(table, places[r], LABELLED, key, hashes, chosen)
-        for i in range(count):
-            out[r, label_at(table, chosen[i])] += 1
+        prefetch_around(table, places, r)
+        own = paired(key, np.uint64(node_at(table, places[r])))
+        _count(table, places[r], own, hashes, labels, out[r])
     return out
 
 
 @compiled
-def _label_steps(table, places, num_classes, kind, most, key):  # type: ignore[no-untyped-def]
+def _label_steps(table, places, num_classes, most, key):  # type: ignore[no-untyped-def]
     """Counts by class; the key of the node's hashes; the largest hash that is counted."""
     out = np.zeros((len(places), num_classes + 2), dtype=np.int64)
-    hashes, chosen = places_for(most)
+    hashes, labels = places_for(most)
     for r in range(len(places)):
-        count = chosen_around(table, places[r], kind, key, hashes, chosen)
+        prefetch_around(table, places, r)
         own = paired(key, np.uint64(node_at(table, places[r])))
-        largest = np.uint64(0) if count == most else _LARGEST
-        for i in range(count):
-            out[r, label_at(table, chosen[i])] += 1
-            largest = max(largest, paired(own, np.uint64(node_at(table, chosen[i]))))
+        count = _count(table, places[r], own, hashes, labels, out[r])
         out[r, num_classes] = np.int64(own)
-        out[r, num_classes + 1] = np.int64(largest)
+        out[r, num_classes + 1] = np.int64(hashes[most - 1] if count == most else _LARGEST)
     return out
+
+
+@compiled
+def _count(table, place, own, hashes, labels, out):  # type: ignore[no-untyped-def]
+    """Count the labels around a node that count; returns how many there are.
+
+    These are the labels of the neighbours that `chosen_around` gives. They are counted here
+    without asking who they are; their hashes are left in order.
+    """
+    most, count = len(hashes), 0
+    first = first_edge(table, place)
+    for e in range(degree_at(table, place)):
+        node = neighbour(first, e)
+        value = paired(own, np.uint64(node))
+        if count < most or value < hashes[most - 1]:
+            other = locate(table, node)
+            if is_kind(table, other, LABELLED):
+                count = admit(value, label_at(table, other), hashes, labels, count)
+    for i in range(count):
+        out[labels[i]] += 1
+    return count
 
 
 @compiled

@@ -25,6 +25,9 @@ Evidence = NDArray[np.float64]
 Ids = NDArray[np.int64]
 Positions = NDArray[np.int64]
 Places = NDArray[np.int64]
+# Of regressions: whole numbers of at most `SCALE`, so that sums over them are exact.
+Rows = NDArray[np.float64]
+SCALE = 2.0**16
 # The least log probability that a counting member may hold: none of them is ever sure.
 FLOOR = -30.0
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.members.base import (
+    SCALE,
     Evidence,
     Ids,
     Places,
@@ -35,7 +36,6 @@ from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import nodes_at
 from grapheraser.kernels.sets import ranks
 
-SCALE = 2.0**16
 # Evidence is so many times the regression's output.
 SHARPNESS = 8.0
 # Rows without hashing are wide: they are made and used in blocks of so many numbers.

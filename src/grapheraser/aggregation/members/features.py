@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from grapheraser.aggregation.base import Change
-from grapheraser.aggregation.members.base import Ids, Places
-from grapheraser.aggregation.members.ridge import RidgeMember, Rows
+from grapheraser.aggregation.members.base import Ids, Places, Rows
+from grapheraser.aggregation.members.ridge import RidgeMember
 from grapheraser.aggregation.members.sketch import MOST_COLUMNS, Sketch
 from grapheraser.aggregation.members.smoothing import (
     FIRST,

@@ -22,8 +22,8 @@ from grapheraser.aggregation.members.around import (
     two_hops,
     two_hops_twice,
 )
-from grapheraser.aggregation.members.base import Ids, Places
-from grapheraser.aggregation.members.ridge import SCALE, RidgeMember, Rows
+from grapheraser.aggregation.members.base import SCALE, Ids, Places, Rows
+from grapheraser.aggregation.members.ridge import RidgeMember
 from grapheraser.aggregation.members.stale import Stale, Walk, stale_nodes
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled

@@ -21,86 +21,30 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.form import Form, Tensors, check_forms
 from grapheraser.aggregation.members.base import (
+    SCALE,
     Evidence,
     FittedMember,
     Ids,
     Places,
     Positions,
+    Rows,
     labelled_places,
     trained_among,
 )
 from grapheraser.aggregation.members.dual import SHARPNESS, FittedDual
 from grapheraser.aggregation.members.stale import Stale
+from grapheraser.aggregation.members.sums import MOST_ROWS, Sums
 from grapheraser.aggregation.sample.membership import few_labels
-from grapheraser.errors import CorruptRunError
 from grapheraser.graph import UNLABELLED, Graph
-from grapheraser.kernels.cholesky import solve_in_place
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import label_at, labels_at, node_at
 from grapheraser.kernels.sets import ranks
-from grapheraser.kernels.vectors import (
-    HALF,
-    HALF_LANES,
-    LANES,
-    ONE,
-    fma,
-    load,
-    store,
-    zeros,
-)
+from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
-SCALE = 2.0**16
-# Products are at most 2**32; so many of them add up exactly in float64, which is what vector units
-# and a BLAS are fast at. Beyond that, in int64.
-_BLOCK = 2**15
 # Rows are made and used in blocks of so many numbers, half a gigabyte.
 _MOST_NUMBERS = 2**26
 
-Rows = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Learned = tuple[Rows, NDArray[np.int64]]
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """H'H and H'Y.
-
-    Attributes:
-        gram: int64 ``[width * (width + 1) / 2]``, the lower half of H'H, row after row.
-        cross: int64 ``[width, num_classes]``.
-    """
-
-    gram: Integers
-    cross: Integers
-
-    @classmethod
-    def zeros(cls, width: int, num_classes: int) -> Sums:
-        """Over no rows at all."""
-        gram = np.zeros(width * (width + 1) // 2, dtype=np.int64)
-        return cls(gram, np.zeros((width, num_classes), dtype=np.int64))
-
-    def plus(self, rows: Rows, labels: NDArray[np.int64]) -> Sums:
-        """With these rows."""
-        gram = _plus_lower(self.gram, rows.T @ rows)
-        return Sums(gram, self.cross + _by_class(rows, labels, self.cross.shape[1]))
-
-    def replaced(
-        self, old: Rows, old_labels: NDArray[np.int64], new: Rows, new_labels: NDArray[np.int64]
-    ) -> Sums:
-        """With new rows in the place of as many old ones; without a label, there is no row."""
-        return Sums(*_replaced(self.gram, self.cross, old, old_labels, new, new_labels))
-
-    def without(self, other: Sums) -> Sums:
-        """Without the rows of another sum."""
-        return Sums(self.gram - other.gram, self.cross - other.cross)
-
-    def solve(self, ridge: float) -> NDArray[np.float32]:
-        """The regression's weights ``[width, num_classes]``."""
-        left = _unpacked(self.gram, len(self.cross), SCALE**2, ridge)
-        weights = solve_in_place(left, self.cross / SCALE).astype(np.float32)
-        if not np.isfinite(weights).all():
-            raise CorruptRunError("a regression's sums are not those of any nodes.")
-        return weights
 
 
 @dataclass(frozen=True)
@@ -201,24 +145,25 @@ class RidgeMember(ABC):
         if judged is None:
             return self._fitted(sums, self._judged(ensemble, sample))
         was, now = _only(old, nodes, others), _only(new, nodes, sample)
-        rows = self._asked_again(judged, graph, change, sample, seed)
+        if self.asks_as_it_learns:
+            again = nodes[ranks(nodes, sample) >= 0]
+            asked = new[0][ranks(again, nodes)]
+        else:
+            again = self._to_ask(judged, graph, change, sample, seed)
+            asked = (
+                self.rows(graph, graph.places(again), seed, learning=False)
+                if len(again)
+                else new[0][:0]
+            )
+        rows = judged.asked_again(sample, again, asked)
         return self._fitted(sums, Judged(sample, judged.sums.replaced(*was, *now), rows))
 
-    def _asked_again(
-        self, judged: Judged, graph: Graph, change: Change, sample: Ids, seed: int
-    ) -> NDArray[np.float32]:
-        """The rows of sampled nodes, from those of the nodes that were sampled before."""
-        known = ranks(sample, judged.sample)
-        if len(judged.sample) == 0:
-            return self.rows(graph, graph.places(sample), seed, learning=False).astype(np.float32)
-        rows = judged.rows[known]
-        known[
-            ranks(self.stale(change, graph, seed, learning=False, among=sample).nodes, sample)
-        ] = -1
-        again = np.flatnonzero(known < 0)
-        if len(again):
-            rows[again] = self.rows(graph, graph.places(sample[again]), seed, learning=False)
-        return rows
+    def _to_ask(self, judged: Judged, graph: Graph, change: Change, sample: Ids, seed: int) -> Ids:
+        """Sorted ids of the sampled nodes whose row is new, or may not be what it was."""
+        stale = self.stale(change, graph, seed, learning=False, among=sample).nodes
+        if sample is judged.sample:
+            return stale
+        return np.union1d(stale, sample[ranks(sample, judged.sample) < 0])
 
     def check_tensors(self, tensors: Tensors, ensemble: Ensemble, sample: Ids) -> None:
         """See `Member`."""
@@ -315,6 +260,19 @@ class Judged:
     sums: Sums
     rows: NDArray[np.float32]
 
+    def asked_again(self, sample: Ids, again: Ids, asked: Rows) -> NDArray[np.float32]:
+        """The rows of another sample: of some of its nodes these ones, of all others the old."""
+        if sample is self.sample:
+            if len(again) == 0:
+                return self.rows
+            rows = self.rows.copy()
+        else:
+            known = ranks(sample, self.sample)
+            rows = np.empty((len(sample), self.rows.shape[1]), dtype=np.float32)
+            rows[known >= 0] = self.rows[known[known >= 0]]
+        rows[ranks(again, sample)] = asked
+        return rows
+
 
 @dataclass(frozen=True, eq=False)
 class FittedRidge:
@@ -353,35 +311,9 @@ class FittedRidge:
 
 def blocks(places: Places, width: int, most: int | None = None) -> Iterator[Places]:
     """Places whose rows are held at once; each row is the same in any block."""
-    size = min(_BLOCK, max(1, (most or _MOST_NUMBERS) // width))
+    size = min(MOST_ROWS, max(1, (most or _MOST_NUMBERS) // width))
     for start in range(0, len(places), size):
         yield places[start : start + size]
-
-
-def _by_class(rows: Rows, labels: NDArray[np.int64], num_classes: int) -> Integers:
-    """Sums of the rows of each class ``[width, num_classes]``."""
-    sums = np.zeros((num_classes, rows.shape[1]), dtype=np.int64)
-    _add_by_class(np.ascontiguousarray(rows), labels, sums)
-    return np.ascontiguousarray(sums.T)
-
-
-@compiled
-def _add_by_class(rows, labels, sums):  # type: ignore[no-untyped-def]
-    for r in range(len(rows)):
-        if labels[r] >= 0:
-            for u in range(rows.shape[1]):
-                sums[labels[r], u] += np.int64(rows[r, u])
-
-
-@compiled
-def _plus_lower(gram: Integers, product: NDArray[np.float64]) -> Integers:
-    """The gram with the lower half of a product added."""
-    out = np.empty_like(gram)
-    for i in range(len(product)):
-        start = i * (i + 1) // 2
-        for j in range(i + 1):
-            out[start + j] = gram[start + j] + np.int64(product[i, j])
-    return out
 
 
 @compiled
@@ -393,85 +325,10 @@ def _spread(table, places, some, nodes):  # type: ignore[no-untyped-def]
     for r in range(len(places)):
         while nodes[at] != node_at(table, places[r]):
             at += 1
-        rows[at] = some[r]
+        for u in range(some.shape[1]):
+            rows[at, u] = some[r, u]
         labels[at] = label_at(table, places[r])
     return rows, labels
-
-
-@compiled
-def _replaced(gram, cross, old, old_labels, new, new_labels):  # type: ignore[no-untyped-def]
-    """Both sums with new rows in the place of old ones, which a label tells to be there."""
-    width, moved = new.shape[1], np.empty(len(new), dtype=np.int64)
-    out, count = cross.copy(), 0
-    for r in range(len(new)):
-        was, now = old_labels[r], new_labels[r]
-        differs = (was < 0) != (now < 0)
-        for u in range(width):
-            differs |= old[r, u] != new[r, u]
-        differs &= was >= 0 or now >= 0
-        if differs or was != now:
-            for u in range(width if was >= 0 else 0):
-                out[u, was] -= np.int64(old[r, u])
-            for u in range(width if now >= 0 else 0):
-                out[u, now] += np.int64(new[r, u])
-        if differs:
-            moved[count] = r
-            count += 1
-    for start in range(0, count, _BLOCK):
-        rows = moved[start : min(count, start + _BLOCK)]
-        gram = _exchanged(gram, _there(old, old_labels, rows), _there(new, new_labels, rows))
-    return gram, out
-
-
-@compiled
-def _there(some, labels, rows):  # type: ignore[no-untyped-def]
-    """Some rows, in whole vectors; 0 for those that are not there."""
-    out = np.zeros((len(rows), -(-some.shape[1] // LANES) * LANES))
-    for i in range(len(rows)):
-        if labels[rows[i]] >= 0:
-            out[i, : some.shape[1]] = some[rows[i]]
-    return out
-
-
-@compiled
-def _exchanged(gram, old, new):  # type: ignore[no-untyped-def]
-    """The gram with the products of new rows in the place of those of old ones.
-
-    Tile by tile of four rows, in registers; the sums are exact, so their order doesn't matter.
-    """
-    width, top = new.shape[1], 0
-    out, lines = np.empty_like(gram), np.empty((4, width))
-    while top * (top + 1) // 2 < len(gram):
-        for left in range(0, top + 4, LANES):
-            a = b = c = d = zeros(lines, ONE)
-            for r in range(len(new)):
-                p, q = load(new, r * width + left, ONE), load(old, r * width + left, ONE)
-                a = fma(p, new[r, top], fma(q, -old[r, top], a))
-                b = fma(p, new[r, top + 1], fma(q, -old[r, top + 1], b))
-                c = fma(p, new[r, top + 2], fma(q, -old[r, top + 2], c))
-                d = fma(p, new[r, top + 3], fma(q, -old[r, top + 3], d))
-            store(lines, left, a)
-            store(lines, width + left, b)
-            store(lines, 2 * width + left, c)
-            store(lines, 3 * width + left, d)
-        for i in range(top, top + 4):
-            start = i * (i + 1) // 2
-            for j in range(i + 1 if start < len(gram) else 0):
-                out[start + j] = gram[start + j] + np.int64(lines[i - top, j])
-        top += 4
-    return out
-
-
-@compiled
-def _unpacked(gram: Integers, n: int, scale: float, ridge: float) -> NDArray[np.float64]:
-    """The lower half of ``gram / scale`` with ``ridge`` added to the diagonal."""
-    out = np.zeros((n, -(-n // LANES) * LANES))
-    for i in range(n):
-        start = i * (i + 1) // 2
-        for j in range(i + 1):
-            out[i, j] = gram[start + j] / scale
-        out[i, i] += ridge
-    return out
 
 
 def _scores(rows: NDArray[np.floating], weights: NDArray[np.float32]) -> Evidence:

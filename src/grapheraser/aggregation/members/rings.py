@@ -18,7 +18,7 @@ from grapheraser.aggregation.members.stale import Reach
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import chosen_around, places_for
-from grapheraser.kernels.paged import nodes_at
+from grapheraser.kernels.paged import nodes_at, prefetch_neighbours
 from grapheraser.kernels.sets import find, put, room_for_set
 
 Steps = NDArray[Any]
@@ -82,6 +82,7 @@ def _ring(
     entries = np.empty(len(places) * (most + 1), dtype=np.int32)
     count, end = 0, 0
     for r in range(len(places)):
+        prefetch_neighbours(table, places, r)
         for e in range(-1, chosen_around(table, places[r], kind, key, hashes, chosen)):
             entries[end] = put(slots, found, count, places[r] if e < 0 else chosen[e])
             count = max(count, entries[end] + 1)

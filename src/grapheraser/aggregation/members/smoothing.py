@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.members.base import Ids, Places
+from grapheraser.aggregation.members.base import SCALE, Ids, Places
 from grapheraser.aggregation.members.rings import Ring, ring_around, rings_and_steps
 from grapheraser.aggregation.members.sketch import Projection, Sketch
 from grapheraser.aggregation.members.stale import Reach
@@ -30,7 +30,6 @@ from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import Table, copy_features, dense_features, prefetch_features
 from grapheraser.seeding import derive
 
-SCALE = 2.0**16
 # How much a node's own features count beside its neighbourhood, added to it and apart from it;
 # chosen on validation nodes.
 OWN, OWN_APART = 0.5, 0.7

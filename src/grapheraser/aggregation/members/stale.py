@@ -17,8 +17,8 @@ from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import (
     chosen_alike,
-    chosen_around,
     features_differ,
+    is_chosen,
     places_for,
 )
 from grapheraser.kernels.paged import (
@@ -97,12 +97,11 @@ def _stale(before, after, touched, walk, everyone, among):  # type: ignore[no-un
     near, slots, rewritten = _near(before, after, touched, walk.features)
     hashes, new = places_for(walk.second.most)
     room = hashes, new, np.empty_like(new)
-    moved_slots, moved = room_for_set(len(near))
+    moved = np.empty(len(near), dtype=np.int64)
     count, most = 0, len(near)
-    for node in near:
-        place, was = locate(after, node), locate(before, node)
-        rank = find(slots, near, node)
-        differs = was == NOWHERE or (rank < len(touched) and rewritten[rank])
+    for i in range(len(near)):
+        place, was = locate(after, near[i]), locate(before, near[i])
+        differs = was == NOWHERE or (i < len(touched) and rewritten[i])
         if not differs:
             chosen = chosen_alike(before, was, after, place, walk.second.kind, walk.key, room)
             differs = chosen < 0
@@ -110,19 +109,11 @@ def _stale(before, after, touched, walk, everyone, among):  # type: ignore[no-un
                 rank = find(slots, near, node_at(after, new[j]))
                 differs |= 0 <= rank < len(touched) and rewritten[rank]
         if differs:
-            put(moved_slots, moved, count, node)
+            moved[count] = near[i]
             count += 1
             most += degree_at(after, place)
     moved = moved[:count].copy()
-    found = _seeing(after, near, slots, moved, moved_slots, walk.first, walk.key, most)
-    if everyone:
-        return found, moved
-    kept = 0
-    for node in found:
-        if rank_of(node, among) >= 0:
-            found[kept] = node
-            kept += 1
-    return found[:kept].copy(), moved
+    return _seeing(after, near, moved, walk.first, walk.key, most, everyone, among), moved
 
 
 @compiled
@@ -160,26 +151,20 @@ def _near(before, after, touched, features):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _seeing(table, near, slots, moved, moved_slots, step, key, most):  # type: ignore[no-untyped-def]
-    """The near nodes, and those next to a moved one in whose first step a moved one counts."""
-    asked_slots, asked = room_for_set(most)
-    found = np.empty(most, dtype=np.int64)
-    hashes, chosen = places_for(step.most)
-    count, tried = len(near), 0
-    for i in range(count):
-        found[i] = near[i]
+def _seeing(table, near, moved, step, key, most, everyone, among):  # type: ignore[no-untyped-def]
+    """The near nodes, and those next to a moved one in whose first step it counts, if asked for."""
+    slots, found = room_for_set(most)
+    count = 0
+    for node in near:
+        if everyone or rank_of(node, among) >= 0:
+            count = max(count, put(slots, found, count, node) + 1)
     for node in moved:
         place = locate(table, node)
         first = first_edge(table, place)
         for e in range(degree_at(table, place)):
             other = neighbour(first, e)
-            if find(slots, near, other) >= 0 or put(asked_slots, asked, tried, other) < tried:
-                continue
-            tried += 1
-            its = locate(table, other)
-            for j in range(chosen_around(table, its, step.kind, key, hashes, chosen)):
-                if find(moved_slots, moved, node_at(table, chosen[j])) >= 0:
-                    found[count] = other
-                    count += 1
-                    break
+            if (everyone or rank_of(other, among) >= 0) and find(slots, found, other) < 0:
+                its = locate(table, other)
+                if is_chosen(table, its, step.kind, key, step.most, node):
+                    count = put(slots, found, count, other) + 1
     return found[:count].copy()

@@ -70,7 +70,8 @@ def _seen(
 ) -> Ids:
     out, found = np.empty((count, width), dtype=np.int64), np.empty(width, dtype=np.int32)
     for r in range(count):
-        out[r] = ids[r]
+        for i in range(width):
+            out[r, i] = ids[r]
         found[0] = r
         done, size = 0, 1
         for _ in range(hops):

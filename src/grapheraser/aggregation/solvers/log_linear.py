@@ -209,7 +209,8 @@ def _unpacked(totals, held, x, start):  # type: ignore[no-untyped-def]
         away = x[i] - start[i] if member else x[i]
         gradient[i] = totals[1 + i] - held[i] + pull * away
         value += 0.5 * pull * away * away - held[i] * x[i]
-        hessian[i, : i + 1] = totals[q : q + i + 1]
+        for j in range(i + 1):
+            hessian[i, j] = totals[q + j]
         hessian[i, i] += pull if member else pull + totals[1 + i]
         q += i + 1
     return value, gradient, hessian
