@@ -57,7 +57,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/measure.py
 
 docs: $(READY)
-	@$(BIN)/python benchmarks/guides.py
+	@$(BIN)/python -m benchmarks.guides
 	@$(BIN)/python -m tools.reference
 
 clean:

@@ -1,6 +1,6 @@
 """Write the tables and pictures of all stored results into the guides.
 
-python benchmarks/guides.py
+python -m benchmarks.guides
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers import tables as peers
 from grapheraser.bench import (
     cost,
     cuda,
@@ -66,6 +67,7 @@ def main() -> None:
     ten = stored("utility")
     write("aggregation.md", "utility", utility.verdict(ten))
     write("results/aggregations.md", "utility-graphs", utility.graphs(ten))
+    write_peers(stored("peers"))
     kept = {
         f"{part}, {label}": utility.ratios(f1, part, label)
         for part in utility.PARTITIONS
@@ -74,6 +76,14 @@ def main() -> None:
     }
     picture = as_png(draw_ratios(kept, groups=len(utility.PARTITIONS)), dpi=110)
     (ROOT / "docs" / "images" / "utility.png").write_bytes(fewer_colours(picture, colours=256))
+
+
+def write_peers(report: Any) -> None:
+    write("peers.md", "peers", peers.leaderboard(report))
+    for table in (peers.by_dataset, peers.distances, peers.times, peers.attacks, peers.settings):
+        write("peers.md", f"peers-{table.__name__.replace('_', '-')}", table(report))
+    picture = as_png(draw_curves(peers.drift(report), "requests", "", columns=2), dpi=110)
+    (ROOT / "docs" / "images" / "peers.png").write_bytes(fewer_colours(picture, colours=64))
 
 
 def stored(name: str) -> Any:

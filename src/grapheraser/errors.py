@@ -15,6 +15,7 @@
     │   └── DatasetNotFoundError    the files of a known data set are missing
     ├── MissingExtraError (ImportError)   an optional dependency is not installed
     ├── TrainingError               one or more shards failed to train
+    ├── WorkerError                 a worker of a cluster was lost, or can't do its task
     ├── StoreError
     │   ├── RunNotFoundError        the folder holds no run
     │   ├── CorruptRunError         a file of the run is missing, truncated, altered or foreign
@@ -172,6 +173,10 @@ class TrainingError(GraphEraserError):
         lines = [f"  shard {shard}: {type(e).__name__}: {e}" for shard, e in failures.items()]
         super().__init__("training failed:\n" + "\n".join(lines), hint=hint)
         self.failures = failures
+
+
+class WorkerError(GraphEraserError):
+    """A worker of a cluster was lost, ran out of memory, or would compute other bits."""
 
 
 class StoreError(GraphEraserError):

@@ -150,6 +150,8 @@ def test_what_is_said_about_training_is_used_saved_and_loaded(folder: Path) -> N
         "--layers": 3,
         "--hidden": 6,
         "--dropout": 0.25,
+        "--neighbours": "4,3,-1",
+        "--batch-size": 500,
     }
     words = [word for pair in options.items() for word in pair]
     data("fit", "demo", *FEW, *words, "--engine", "pyg", "--out", "run")
@@ -164,6 +166,8 @@ def test_what_is_said_about_training_is_used_saved_and_loaded(folder: Path) -> N
         layers=3,
         hidden=6,
         dropout=0.25,
+        neighbours=(4, 3, -1),
+        batch_size=500,
     )
     assert eraser.epochs == 2
     assert eraser.shards_[0].tensors["conv2.lin.weight"].shape == (6, 6)
@@ -208,6 +212,11 @@ def test_bad_words_about_training_are_told(folder: Path) -> None:
         ("--class-weights", "9:1"),
         ("--layers", 0),
         ("--layers", 3, "--engine", "cpu"),
+        ("--neighbours", "3,3", "--engine", "cpu"),
+        ("--neighbours", "3,3,3"),
+        ("--neighbours", "many"),
+        ("--batch-size", 10),
+        ("--task", "links", "--neighbours", "3,3"),
         ("--optimizer", "mine:sgd", "--learning-rate", 0.1),
         ("--model", "mine:Net", "--hidden", 3),
         ("--model", "closed-form", "--dropout", 0.1),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import grapheraser as ge
@@ -45,3 +47,63 @@ def test_saying_why_never_says_more_than_the_answer_may(
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("error: --explain shows what every member answers")
+
+
+def test_all_nodes_go_into_a_file(fitted: Path, tmp_path: Path) -> None:
+    eraser, out = ge.GraphEraser.load(fitted), tmp_path / "scores.csv"
+    done = data("predict", fitted, "--all", "--out", out, "--posteriors")
+    ids = eraser.graph_.ids
+    assert (done["rows"], done["kept"], done["path"]) == (len(ids), 0, str(out))
+    lines = out.read_text().splitlines()
+    assert lines[0].split(",")[:3] == ["node", "class", "posterior_0"]
+    rows = np.array([line.split(",") for line in lines[1:]], dtype=np.float64)
+    assert (rows[:, 0] == ids).all()
+    assert (rows[:, 1] == eraser.predict(ids)).all()
+    assert (rows[:, 2:].astype(np.float32) == eraser.predict_proba(ids)).all()
+    some = run("predict", fitted, "--nodes", f"{ids[3]},{ids[1]}", "--out", out)
+    assert some.returncode == 0
+    assert f"file      {out}" in some.stdout
+    assert out.read_text().splitlines() == [
+        "node,class",
+        *(f"{node},{eraser.predict([node])[0]}" for node in (ids[3], ids[1])),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--all",), "--all, --posteriors and --executor need --out"),
+        (("--nodes", 1, "--executor", "ray"), "--all, --posteriors and --executor need --out"),
+        (("--all", "--nodes", 1), "one of them only"),
+        (("--all", "--out", "s.csv", "--top", 1), "needs --posteriors"),
+        (("--all", "--out", "s.csv", "--explain"), "--explain shows"),
+        (("--all", "--out", "s.txt"), "ends in .parquet, .csv or .npz"),
+        (("--pairs", "1-2", "--out", "s.csv"), "--pairs goes with --json alone"),
+    ],
+)
+def test_options_that_have_no_part_in_it_are_refused(
+    fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Any, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("predict", fitted, *options)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_scores_stay_out_of_the_run(fitted: Path) -> None:
+    done = run("predict", fitted, "--all", "--out", fitted / "s.csv")
+    assert done.returncode == 1
+    assert "stray file" in done.stderr
+
+
+def test_an_interrupt_says_how_to_go_on(
+    fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ge.GraphEraser, "predict_to", interrupted)
+    done = run("predict", fitted, "--all", "--out", tmp_path / "s.csv")
+    assert done.returncode == 130
+    assert "run the same command to go on" in done.stderr

@@ -54,6 +54,8 @@ def test_the_same_training_said_in_other_words_is_the_same_run(small: ge.Graph) 
         ge.Training(learning_rate=0.2),
         ge.Training(hidden=3),
         ge.Training(epochs=6),
+        ge.Training(neighbours=[1, 1], batch_size=4),
+        ge.Training(neighbours=[2, -1], batch_size=3),
     ],
     ids=without_addresses,
 )

@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from grapheraser.errors import GraphError, ParameterError, TrainingError
-from grapheraser.execution import EXECUTORS, Executor, LocalExecutor, ProcessExecutor, RayExecutor
+from grapheraser.execution import (
+    EXECUTORS,
+    Executor,
+    LocalExecutor,
+    ProcessExecutor,
+    RayExecutor,
+    held,
+    streamed,
+)
 from grapheraser.execution import resolve_executor as resolve
 
 HERE = [LocalExecutor(1), LocalExecutor(3)]
@@ -28,6 +37,29 @@ def odd_ones_fail(value: int) -> int:
 
 def process_id(value: int) -> tuple[int, int]:
     return value, os.getpid()
+
+
+class Plain:
+    """An executor that can do no more than it has to."""
+
+    name = "plain"
+
+    def map(self, function: Any, tasks: Any, *, names: Any, tick: Any = None) -> list[Any]:
+        return [function(task) for task in tasks]
+
+
+class Heavy:
+    """A function that counts how often it is pickled."""
+
+    def __init__(self) -> None:
+        self.pickled = 0
+
+    def __call__(self, task: int) -> int:
+        return task
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self.pickled += 1
+        return Heavy, ()
 
 
 @pytest.mark.parametrize("executor", HERE)
@@ -121,6 +153,53 @@ def test_an_interrupt_leaves_what_has_not_begun() -> None:
     with pytest.raises(KeyboardInterrupt):
         LocalExecutor(workers=2).map(work, range(200), names=range(200), tick=interrupt)
     assert len(begun) < 100
+
+
+@pytest.mark.parametrize(
+    ("executor", "room"), [(LocalExecutor(1), 1), (LocalExecutor(2), 4), (Plain(), 0)]
+)
+def test_tasks_are_made_when_there_is_room_and_results_handed_over_one_by_one(
+    executor: Executor, room: int
+) -> None:
+    made: list[int] = []
+
+    class Tasks(Sequence[int]):
+        def __len__(self) -> int:
+            return 20
+
+        def __getitem__(self, place: Any) -> Any:
+            if place >= 20:
+                raise IndexError
+            made.append(place)
+            return -place
+
+    finished: dict[int, Any] = {}
+    for place, outcome in streamed(executor, abs, Tasks()):
+        assert not room or len(made) - len(finished) <= room
+        finished[place] = outcome
+    assert finished == {place: place for place in range(20)}
+
+
+@pytest.mark.slow
+def test_what_a_process_runs_is_sent_once_and_may_fail_to_be() -> None:
+    heavy = Heavy()
+    assert ProcessExecutor(1).map(heavy, [1, 2, 3], names=[1, 2, 3]) == [1, 2, 3]
+    assert heavy.pickled == 1
+    with pytest.raises(TrainingError) as caught:
+        ProcessExecutor(1).map(lambda task: task, [1, 2], names=[7, 8])
+    assert list(caught.value.failures) == [7, 8]
+
+
+@pytest.mark.slow
+def test_a_block_inside_another_keeps_its_processes() -> None:
+    executor = ProcessExecutor(1)
+    with executor:
+        (first,) = executor.map(process_id, [0], names=[0])
+        with held(executor):
+            assert executor.map(process_id, [0], names=[0]) == [first]
+        assert executor.map(process_id, [0], names=[0]) == [first]
+    with held(LocalExecutor()):
+        pass
 
 
 def test_workers_must_be_positive() -> None:

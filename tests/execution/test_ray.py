@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,21 @@ from typing import Any
 import pytest
 
 import grapheraser as ge
-from grapheraser.errors import GraphError, MissingExtraError, ParameterError, TrainingError
+from grapheraser.environment import versions
+from grapheraser.errors import (
+    GraphError,
+    MissingExtraError,
+    ParameterError,
+    TrainingError,
+    WorkerError,
+)
 from grapheraser.execution import RayExecutor, resolve_executor
+from grapheraser.execution import ray as on_ray
 from tests.strategies import TwoHops
+
+# Of every node; the second one declares GPUs that it need not have.
+SMALL: dict[str, Any] = {"object_store_memory": 80_000_000, "include_dashboard": False}
+OTHER: dict[str, Any] = {"object_store_memory": 80_000_000, "num_cpus": 1, "num_gpus": 2}
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,11 +52,54 @@ def odd_ones_fail(value: int) -> int:
     return value
 
 
-def surroundings(_: int) -> dict[str, Any]:
+def crashes(folder: Path, value: int) -> int:
+    """Ends its process the first time that it is called with a value."""
+    mark = folder / str(value)
+    if not mark.exists():
+        mark.touch()
+        os._exit(1)
+    return value
+
+
+def noted(folder: Path, value: int) -> Any:
+    """A result that is too large to travel with a reply; notes each time that it was computed.
+
+    The first of each node is there at once, the others when they are told to go on.
+    """
+    import numpy as np
+
+    (folder / f"begun-{node_id()}-{secrets.token_hex(4)}").touch()
+    both_begun(folder)
+    while value >= 2 and not (folder / "go").exists():
+        time.sleep(0.02)
+    result = np.full(50_000, value)
+    (folder / f"done-{value}-{secrets.token_hex(4)}").touch()
+    return result
+
+
+def node_id() -> str:
     import ray
 
+    return str(ray.get_runtime_context().get_node_id())
+
+
+def both_begun(folder: Path) -> None:
+    """Wait until tasks run on two nodes."""
+    deadline = time.monotonic() + 120
+    while len({note.name.split("-")[1] for note in folder.glob("begun-*")}) < 2:
+        assert time.monotonic() < deadline, "only one node works"
+        time.sleep(0.05)
+
+
+def surroundings(_: int) -> dict[str, Any]:
     threads = [value for name, value in os.environ.items() if name.endswith("_NUM_THREADS")]
-    return {"threads": threads, "pid": os.getpid(), "node": ray.get_runtime_context().get_node_id()}
+    return {
+        "threads": threads,
+        "pid": os.getpid(),
+        "node": node_id(),
+        "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
+        "greeting": os.environ.get("GREETING"),
+    }
 
 
 def slow_module(folder: Path, in_channels: int, out_channels: int) -> TwoHops:
@@ -51,11 +107,8 @@ def slow_module(folder: Path, in_channels: int, out_channels: int) -> TwoHops:
     import ray
 
     if ray.is_initialized() and ray.get_runtime_context().worker.mode == ray.WORKER_MODE:
-        (folder / f"{ray.get_runtime_context().get_node_id()}-{secrets.token_hex(4)}").touch()
-        deadline = time.monotonic() + 30
-        while len({note.name.partition("-")[0] for note in folder.iterdir()}) < 2:
-            assert time.monotonic() < deadline, "only one node trains"
-            time.sleep(0.05)
+        (folder / f"begun-{node_id()}-{secrets.token_hex(4)}").touch()
+        both_begun(folder)
         time.sleep(1)
     return TwoHops(in_channels, out_channels)
 
@@ -69,6 +122,7 @@ def ray_settings() -> Iterator[None]:
         patch.delenv("RAY_AUTH_MODE")
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")  # or a busy machine leaves them no time
         patch.delenv("RAY_ADDRESS", raising=False)
         yield
 
@@ -77,7 +131,7 @@ def ray_settings() -> Iterator[None]:
 def test_a_ray_that_it_started_ends_with_the_block(ray_settings: None) -> None:
     import ray
 
-    with RayExecutor() as executor:
+    with RayExecutor(workers=1) as executor:
         first, again = (executor.map(surroundings, [0], names=[0]) for _ in range(2))
         assert first[0]["node"] == again[0]["node"]
         assert ray.is_initialized()
@@ -90,10 +144,70 @@ def test_a_cluster_that_is_not_there_is_refused(
     def nobody_answers(*_: Any, **__: Any) -> None:
         raise ConnectionError
 
+    wanted = r"'address' of RayExecutor .* Got '{}' \(ConnectionRefusedError"
+    with pytest.raises(ParameterError, match=wanted.format("127.0.0.1:1")) as caught:
+        RayExecutor("127.0.0.1:1").map(abs, [1], names=[1])
+    assert "ray start --head" in str(caught.value.hint)
     monkeypatch.setattr("ray.init", nobody_answers)
-    monkeypatch.setenv("RAY_ADDRESS", "nowhere:6379")
-    with pytest.raises(ParameterError, match=r"'address' of RayExecutor .* Got 'nowhere:6379'"):
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    with pytest.raises(ParameterError, match=r"Got 'auto' \(ConnectionError"):
         RayExecutor().map(abs, [1], names=[1])
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (RayExecutor(num_gpus=-1), "'num_gpus' of RayExecutor"),
+        (RayExecutor(num_cpus=float("nan")), "'num_cpus' of RayExecutor"),
+        (RayExecutor(max_retries=-2), "'max_retries' of RayExecutor"),
+        (RayExecutor(workers=0), "'workers' of RayExecutor"),
+        (RayExecutor(options={"num_gpus": 2}), "'options' of RayExecutor has 'num_gpus'"),
+    ],
+)
+def test_what_tasks_reserve_is_checked(bad: RayExecutor, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        bad.map(abs, [1], names=[1])
+
+
+def test_a_device_says_what_a_task_reserves() -> None:
+    assert resolve_executor("ray", "cuda") == RayExecutor(num_gpus=1)
+    assert resolve_executor("ray", "cpu") == RayExecutor()
+    with pytest.raises(ParameterError, match="Ray chooses the GPU"):
+        resolve_executor("ray", "cuda:1")
+
+
+def test_a_worker_with_other_versions_is_refused() -> None:
+    assert on_ray._call(abs, -1, versions()) == 1
+    with pytest.raises(WorkerError, match=r"other bits: it has torch .* instead of 1\.0\."):
+        on_ray._call(abs, -1, versions() | {"torch": "1.0"})
+
+
+@pytest.mark.slow
+def test_a_worker_without_memory_and_a_cluster_without_gpus_are_reported(
+    ray_settings: None,
+) -> None:
+    from ray.cluster_utils import Cluster
+
+    full = {"memory_usage_threshold": 0.001, "memory_monitor_refresh_ms": 50}
+    cluster: Any = Cluster(
+        initialize_head=True,
+        head_node_args={**SMALL, "num_cpus": 1, "_system_config": full},
+    )
+    try:
+        with RayExecutor(cluster.address, max_retries=0) as executor:
+            with pytest.raises(TrainingError) as caught:
+                executor.map(time.sleep, [20], names=[7])
+            failure = caught.value.failures[7]
+            assert isinstance(failure, WorkerError)
+            assert failure.message.startswith("out of memory: ")
+            assert "make shards smaller" in str(failure.hint)
+            assert "RAY_task_oom_retries" not in os.environ
+            with pytest.raises(UserWarning, match="1 CPUs and 2 GPUs for a task; waiting"):
+                RayExecutor(num_gpus=2).map(abs, [1], names=[1])
+    finally:
+        cluster.shutdown()
+    with pytest.raises(ParameterError, match="no node of the cluster has 1 CPUs and 64 GPUs"):
+        RayExecutor(num_gpus=64, workers=1).map(abs, [1], names=[1])
 
 
 # -- a cluster of two nodes on this machine -------------------------------------------------------
@@ -106,14 +220,31 @@ def cluster(ray_settings: None) -> Iterator[Any]:
 
     checks = {"health_check_period_ms": 1000, "health_check_timeout_ms": 2000}
     cluster: Any = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": checks},
+        initialize_head=True, head_node_args={**SMALL, "num_cpus": 1, "_system_config": checks}
     )
     ray.init(cluster.address, log_to_driver=False, logging_level=logging.ERROR)
-    cluster.add_node(num_cpus=1)
+    cluster.add_node(**OTHER)
     yield cluster
     ray.shutdown()
     cluster.shutdown()
+
+
+@contextmanager
+def killing(cluster: Any, folder: Path) -> Iterator[None]:
+    """A block in which the second node is killed once a task has begun there, and replaced."""
+    (lost,) = cluster.worker_nodes
+    killed = threading.Event()
+
+    def kill_once_it_works() -> None:
+        while not list(folder.glob(f"begun-{lost.node_id}-*")):
+            time.sleep(0.02)
+        cluster.remove_node(lost, allow_graceful=False)
+        killed.set()
+
+    threading.Thread(target=kill_once_it_works, daemon=True).start()
+    yield
+    assert killed.wait(timeout=60)
+    cluster.add_node(**OTHER)
 
 
 @pytest.mark.slow
@@ -124,7 +255,6 @@ def test_results_and_failures_come_whole_and_in_order(cluster: Any) -> None:
     assert found == [3, 2, 1]
     assert len(ticks) == 3
     assert executor.map(abs, [], names=[]) == []
-    assert executor.slots() == 2
     with pytest.raises(TrainingError) as caught:
         executor.map(odd_ones_fail, [0, 1, 2, 3], names=[10, 11, 12, 13])
     assert list(caught.value.failures) == [11, 13]
@@ -134,6 +264,56 @@ def test_results_and_failures_come_whole_and_in_order(cluster: Any) -> None:
     places = executor.map(surroundings, [0, 1, 2, 3], names=range(4))
     assert os.getpid() not in {place["pid"] for place in places}
     assert {value for place in places for value in place["threads"]} == {"1"}
+
+
+@pytest.mark.slow
+def test_resources_are_declared_in_parts_and_tasks_get_them(cluster: Any) -> None:
+    assert RayExecutor().slots() == 2
+    assert RayExecutor(workers=1).slots() == 1
+    assert RayExecutor(num_cpus=0.3).slots() == 6, "whole tasks, node by node"
+    assert RayExecutor(num_gpus=0.5, num_cpus=0).slots() == 4
+    assert RayExecutor(num_gpus=1).slots() == 1, "one CPU beside two GPUs"
+    hello = {"runtime_env": {"env_vars": {"GREETING": "hello"}}}
+    executor = RayExecutor(num_gpus=1, num_cpus=0, options=hello)
+    places = executor.map(surroundings, range(4), names=range(4))
+    (other,) = cluster.worker_nodes
+    assert {place["node"] for place in places} == {other.node_id}
+    assert {place["gpus"] for place in places} <= {"0", "1"}
+    assert {place["greeting"] for place in places} == {"hello"}
+    assert {value for place in places for value in place["threads"]} == {"1"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("executor", "room"), [(RayExecutor(), 4), (RayExecutor(workers=1), 1)])
+def test_no_more_tasks_are_made_than_there_is_room_for(
+    cluster: Any, executor: RayExecutor, room: int
+) -> None:
+    made = 0
+
+    def tasks() -> Iterator[int]:
+        nonlocal made
+        for task in range(12):
+            made += 1
+            yield -task
+
+    finished: dict[int, Any] = {}
+    most = 0
+    for place, outcome in executor.stream(abs, tasks()):
+        most = max(most, made - len(finished))
+        finished[place] = outcome
+    assert finished == {task: task for task in range(12)}
+    assert most == room
+
+
+@pytest.mark.slow
+def test_a_lost_worker_is_replaced_so_often_and_no_more(cluster: Any, tmp_path: Path) -> None:
+    work = partial(crashes, tmp_path)
+    assert RayExecutor().map(work, [0, 1], names=[0, 1]) == [0, 1]
+    with pytest.raises(TrainingError) as caught:
+        RayExecutor(max_retries=0).map(work, [0, 2, 1], names=[10, 12, 11])
+    assert list(caught.value.failures) == [12]
+    assert isinstance(caught.value.failures[12], WorkerError)
+    assert "WorkerCrashedError" in str(caught.value)
 
 
 @pytest.mark.slow
@@ -157,7 +337,9 @@ def test_only_an_interrupt_cancels_and_only_what_has_not_finished(
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_bits_of_one_process(cluster: Any, small: ge.Graph) -> None:
+def test_a_cluster_gives_the_bits_of_one_process(
+    cluster: Any, small: ge.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
     erasers = [
@@ -168,31 +350,57 @@ def test_a_cluster_gives_the_bits_of_one_process(cluster: Any, small: ge.Graph) 
     receipts = [eraser.unlearn(ge.Nodes(small.train_nodes[:1])) for eraser in erasers]
     assert receipts[0].retrained == receipts[1].retrained
     assert bits(erasers[0]) == bits(erasers[1])
+    relabelled = ge.SetLabels(small.train_nodes[1:4], [0, 1, 0])
+    receipts = [eraser.update(relabelled) for eraser in erasers]
+    assert receipts[0].retrained == receipts[1].retrained
+    assert bits(erasers[0]) == bits(erasers[1])
+    assert erasers[1].verify().identical
+    monkeypatch.setattr("grapheraser.eraser.scoring.BLOCK", 7)
+    found = []
+    for eraser in erasers:
+        eraser.predict_to(tmp_path / "scores.csv", posteriors=True)
+        found.append((tmp_path / "scores.csv").read_bytes())
+    assert found[0] == found[1]
     assert ray.is_initialized(), "what somebody else has started stays"
 
 
 @pytest.mark.slow
-def test_a_node_lost_during_fit_costs_time_and_no_bit(
+def test_a_node_lost_during_fit_and_unlearn_costs_time_and_no_bit(
     cluster: Any, small: ge.Graph, tmp_path: Path
 ) -> None:
-    (lost,) = cluster.worker_nodes
-    killed = threading.Event()
-
-    def kill_once_it_trains() -> None:
-        while not list(tmp_path.glob(f"{lost.node_id}-*")):
-            time.sleep(0.02)
-        cluster.remove_node(lost, allow_graceful=False)
-        killed.set()
-
-    factory = partial(slow_module, tmp_path)
+    forget = ge.Nodes(small.train_nodes[:12])
     here, there = (
-        partial(ge.GraphEraser, num_shards=5, epochs=2, model=factory, executor=executor)
+        ge.GraphEraser(
+            num_shards=5, epochs=2, model=partial(slow_module, tmp_path), executor=executor
+        )
         for executor in ("local", RayExecutor())
     )
-    killer = threading.Thread(target=kill_once_it_trains, daemon=True)
-    killer.start()
-    fitted = there().fit(small)
-    assert killed.wait(timeout=30)
-    assert bits(fitted) == bits(here().fit(small))
-    assert len(list(tmp_path.iterdir())) > 5, "the lost shard was retrained on the other node"
-    cluster.add_node(num_cpus=1)
+    with killing(cluster, tmp_path):
+        there.fit(small)
+    assert len(list(tmp_path.iterdir())) > 5, "the lost shard was trained on the other node"
+    assert bits(there) == bits(here.fit(small))
+    for note in tmp_path.iterdir():
+        note.unlink()
+    with killing(cluster, tmp_path):
+        receipt = there.unlearn(forget)
+    assert len(list(tmp_path.iterdir())) > len(receipt.retrained) > 1
+    assert receipt.retrained == here.unlearn(forget).retrained
+    assert bits(there) == bits(here)
+
+
+@pytest.mark.slow
+def test_results_that_are_lost_with_a_node_are_computed_again(cluster: Any, tmp_path: Path) -> None:
+    (lost,) = cluster.worker_nodes
+    finished: dict[int, Any] = {}
+    for place, outcome in RayExecutor().stream(partial(noted, tmp_path), range(4)):
+        if not finished:
+            while len(list(tmp_path.glob("begun-*"))) < 4:
+                time.sleep(0.02)
+            (tmp_path / "go").touch()  # one on each node, while nobody asks for results
+            while len({note.name.split("-")[1] for note in tmp_path.glob("done-*")}) < 4:
+                time.sleep(0.02)
+            cluster.remove_node(lost, allow_graceful=False)
+        finished[place] = outcome
+    assert {place: set(result) for place, result in finished.items()} == {n: {n} for n in range(4)}
+    assert len(list(tmp_path.glob("done-*"))) > 4
+    cluster.add_node(**OTHER)

@@ -35,6 +35,16 @@ TRAININGS = {
     "own": ge.Training(epochs=3, optimizer=own_optimizer, loss=own_loss),
     "three layers": ge.Training(epochs=3, layers=3, hidden=5),
     "one layer": ge.Training(epochs=3, layers=1),
+    "sampled": ge.Training(epochs=3, neighbours=[2, 1], batch_size=4),
+    "sampled, all of it": ge.Training(
+        epochs=4,
+        layers=3,
+        hidden=5,
+        neighbours=[3, -1, 2],
+        batch_size=3,
+        class_weights="balanced",
+        early_stopping=ge.EarlyStopping(1, share=0.4),
+    ),
     "all of it": ge.Training(
         epochs=5,
         layers=3,
@@ -70,10 +80,15 @@ OWN: dict[str, tuple[Any, ge.Training]] = {
     "two hops, sgd": (TwoHops, ge.Training(epochs=3, optimizer="sgd", class_weights="balanced")),
     "log-probabilities": (LogProbabilities, ge.Training(epochs=4, loss="nll", early_stopping=1)),
     "batch norm": (Normed, ge.Training(epochs=3)),
+    "batch norm, sampled": (Normed, ge.Training(epochs=3, neighbours=[2, 2], batch_size=2)),
     "batch norm, early stopping": (Normed, TRAININGS["early stopping"]),
 }
 EVERY = {f"{name}, gcn": ("gcn", training) for name, training in TRAININGS.items()}
 EVERY |= {f"three layers, {kind}": (kind, TRAININGS["three layers"]) for kind in KINDS}
+EVERY |= {
+    f"sampled, {kind}": (kind, TRAININGS["sampled"]) for kind in KINDS if kind not in ("gcn", "mlp")
+}
+EVERY |= {"batches, mlp": ("mlp", ge.Training(epochs=3, neighbours=[], batch_size=4))}
 EVERY |= {"three layers, gin:paper": ("gin:paper", TRAININGS["three layers"])}
 
 

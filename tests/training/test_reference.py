@@ -19,6 +19,7 @@ from grapheraser.training import (
     reference,
     shard_posteriors,
 )
+from grapheraser.training.batches import shard_tensors
 from tests.strategies import TwoHops, engines, torch_state_kept
 
 MODELS = [*KINDS, "custom"]
@@ -37,7 +38,7 @@ def loss_of(graph: ge.Graph, model: Model, weights: ShardWeights) -> float:
     reference.load_tensors(module, weights.tensors)
     module.eval()
     with torch.no_grad():
-        logits = module(*reference.shard_tensors(graph, weights.columns))
+        logits = module(*shard_tensors(graph, weights.columns))
     return float(F.cross_entropy(logits, torch.from_numpy(graph.y.copy())))
 
 
@@ -200,7 +201,7 @@ def test_all_that_a_users_module_learns_is_kept(small: ge.Graph) -> None:
     assert weights.tensors["inner.eps"].all()
     modules[0].eval()
     with torch.no_grad():
-        logits = modules[0](*reference.shard_tensors(graph, weights.columns))
+        logits = modules[0](*shard_tensors(graph, weights.columns))
     found = shard_posteriors(model, [weights], graph, np.arange(graph.num_nodes))
     np.testing.assert_array_equal(found[0], torch.softmax(logits, dim=1).numpy())
 

@@ -11,6 +11,7 @@ import grapheraser as ge
 from grapheraser.graph import UNLABELLED
 from grapheraser.models import PRESETS
 from grapheraser.training import ShardTask, TrainingConfig, reference
+from grapheraser.training.batches import shard_tensors
 from grapheraser.training.stopping import Stopping, held_out
 from tests.strategies import small_graph
 
@@ -93,7 +94,7 @@ def test_it_stops_early_and_equals_training_for_as_many_epochs_as_were_best(
         ).eval()
         reference.load_tensors(module, weights.tensors)
         with torch.no_grad():
-            scores = module(*reference.shard_tensors(graph, weights.columns))
+            scores = module(*shard_tensors(graph, weights.columns))
         rows = torch.from_numpy(np.flatnonzero(out))
         labels = torch.from_numpy(graph.y[out])
         losses.append(float(torch.nn.functional.cross_entropy(scores[rows], labels)))

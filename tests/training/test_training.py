@@ -42,7 +42,15 @@ UNUSUAL: dict[str, Any] = {
     "layers": 4,
     "hidden": 5,
     "dropout": 0.25,
+    "neighbours": (3, 2),
+    "batch_size": 9,
 }
+# What a field can't be given without.
+BESIDE: dict[str, dict[str, Any]] = {"batch_size": {"neighbours": (3, 2)}}
+
+
+def unusual(name: str) -> ge.Training:
+    return ge.Training(**{name: UNUSUAL[name]} | BESIDE.get(name, {}))
 
 
 def test_every_field_has_a_row_and_a_value_to_try() -> None:
@@ -53,7 +61,7 @@ def test_every_field_has_a_row_and_a_value_to_try() -> None:
 
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_engines_train_with_what_the_table_says_and_refuse_the_rest(name: str) -> None:
-    config = configure(PRESETS["gcn"], ge.Training(**{name: UNUSUAL[name]}), None)
+    config = configure(PRESETS["gcn"], unusual(name), None)
     assert resolve_engine("pyg", config, "cpu").name == "pyg"
     if SUPPORT[name][1] == "any":
         assert resolve_engine("auto", config, "cpu").name == "cpu"
@@ -67,7 +75,7 @@ def test_engines_train_with_what_the_table_says_and_refuse_the_rest(name: str) -
 
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_own_modules_train_with_what_the_table_says(name: str) -> None:
-    training = ge.Training(**{name: UNUSUAL[name]})
+    training = unusual(name)
     if SUPPORT[name][2]:
         assert configure(resolve_model(TwoHops), training, None) != TrainingConfig(
             resolve_model(TwoHops)
@@ -191,3 +199,28 @@ def test_functions_without_a_name_are_not_written_into_runs() -> None:
         with pytest.raises(ParameterError, match="'optimizer' of Training can't be written") as e:
             check_recordable(ge.Training(optimizer=nameless))
         assert "top of a module" in str(e.value.hint)
+
+
+def test_neighbours_go_with_batches_and_the_hops_of_a_model() -> None:
+    config = configure(PRESETS["gcn"], ge.Training(neighbours=[5, -1]), None)
+    assert (config.neighbours, config.batch_size) == ((5, -1), 1024)
+    three = ge.Training(layers=3, neighbours=[5, 4, 3], batch_size=10)
+    config = configure(PRESETS["sage"], three, None)
+    assert (config.neighbours, config.batch_size) == ((5, 4, 3), 10)
+    assert configure(PRESETS["mlp"], ge.Training(neighbours=[]), None).neighbours == ()
+    assert configure(resolve_model(TwoHops), ge.Training(neighbours=[4]), None).neighbours == (4,)
+    for model, training, message in (
+        ("gcn", ge.Training(neighbours=[5]), "each of the 2 hops that model 'gcn' looks. Got [5]"),
+        ("mlp", ge.Training(neighbours=[5]), "each of the 0 hops that model 'mlp' looks. Got [5]"),
+        ("sage", ge.Training(layers=3, neighbours=[5, 5]), "each of the 3 hops"),
+    ):
+        with pytest.raises(ParameterError, match=re.escape(message)):
+            configure(PRESETS[model], training, None)
+    with pytest.raises(ParameterError, match="'batch_size' of Training has no part in full-batch"):
+        ge.Training(batch_size=10)
+
+
+@pytest.mark.parametrize("bad", [10, "10,10", [0, 1], [-2], [2.5], [True], {3: 4}])
+def test_neighbours_are_numbers_of_neighbours(bad: Any) -> None:
+    with pytest.raises(ParameterError, match="'neighbours' of Training must be"):
+        ge.Training(neighbours=bad)

@@ -99,6 +99,9 @@ def run(
     timed_workers: Annotated[
         int, typer.Option(help="Timed cells to run at once; 0 leaves them.")
     ] = 1,
+    executor: Annotated[
+        str, typer.Option(help="Where workers run: process, on this machine, or ray.")
+    ] = "process",
     minutes: Annotated[
         float | None, typer.Option(help="Begin no cell after this time; run it again to resume.")
     ] = None,
@@ -140,6 +143,7 @@ def run(
             given=datasets is not None,
             workers=workers,
             timed_workers=timed_workers,
+            executor=executor,
             device=device,
             minutes=minutes,
             compute=not report_only,

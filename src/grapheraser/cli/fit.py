@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grapheraser.cli.fit_links import fit_links
-from grapheraser.cli.options import ContextOption, SplitOption, SplitSeedOption
+from grapheraser.cli.options import ContextOption, ExecutorOption, SplitOption, SplitSeedOption
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.cli.own import own_function, own_model
 from grapheraser.errors import ParameterError
@@ -88,12 +88,19 @@ def run(
     layers: Annotated[int | None, typer.Option(help="Layers of a built-in model.")] = None,
     hidden: Annotated[int | None, typer.Option(help="Width of its hidden layers.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Dropout of its hidden units.")] = None,
+    neighbours: Annotated[
+        str | None,
+        typer.Option(help="Train on samples: neighbours of each node, hop by hop, e.g. 10,10."),
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="With --neighbours: labelled nodes in a batch.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     split: SplitOption = "auto",
     split_seed: SplitSeedOption = 0,
     context: ContextOption = "unlabelled",
     device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",
-    executor: Annotated[str, typer.Option(help="local or process.")] = "local",
+    executor: ExecutorOption = "local",
     engine: Annotated[str, typer.Option(help="auto, pyg, cpu or cuda.")] = "auto",
     gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, from 0 to 1.")] = 0.0,
     delta: Annotated[int | None, typer.Option(help="Shard capacity, instead of gamma.")] = None,
@@ -157,6 +164,8 @@ def run(
             layers=layers,
             hidden=hidden,
             dropout=dropout,
+            neighbours=neighbours,
+            batch_size=batch_size,
         ),
     )
     warm_up_for(resolve(eraser.get_params()), graph)
@@ -220,6 +229,8 @@ _OF_NODES = {
     "layers": None,
     "hidden": None,
     "dropout": None,
+    "neighbours": None,
+    "batch_size": None,
 }
 
 
@@ -239,7 +250,17 @@ def _training(**given: Any) -> Training | None:
             said[name] = own_function(said[name], f"--{name}")
     if "class_weights" in said:
         said["class_weights"] = _class_weights(said["class_weights"])
+    if "neighbours" in said:
+        said["neighbours"] = _counts(said["neighbours"])
     return Training(**said) if said else None
+
+
+def _counts(text: str) -> Any:
+    """Read ``10,10``; leave anything else to the library."""
+    try:
+        return [int(part) for part in text.split(",") if part]
+    except ValueError:
+        return text
 
 
 def _class_weights(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Options that several verbs share: where the split comes from, and who is in shards."""
+"""Options that several verbs share: the split, who is in shards, and where these are trained."""
 
 from __future__ import annotations
 
@@ -16,4 +16,7 @@ SplitOption: TypeAlias = Annotated[
 SplitSeedOption: TypeAlias = Annotated[int, typer.Option(help="Seed of the random split.")]
 ContextOption: TypeAlias = Annotated[
     str, typer.Option(help="Nodes in shards beside training nodes: none, unlabelled or all.")
+]
+ExecutorOption: TypeAlias = Annotated[
+    str, typer.Option(help="Where shards are trained: local, process or ray.")
 ]

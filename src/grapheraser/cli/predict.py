@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from grapheraser.cli.arguments import parse_edges, parse_ids, typed
-from grapheraser.cli.output import JsonOption, print_json, print_table
+from grapheraser.cli.output import JsonOption, print_json, print_table, say
 from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
+
+if TYPE_CHECKING:
+    from grapheraser.audit.mitigations import Mitigation
 
 NAME = "predict"
 
@@ -22,6 +25,19 @@ def run(
     pairs: Annotated[
         str, typer.Option(help="Of a link run: pairs, e.g. 3-17,4-8; - for stdin, @FILE.")
     ] = "",
+    every: Annotated[bool, typer.Option("--all", help="All nodes; needs --out.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write to this .parquet, .csv or .npz file; goes on where it was interrupted."
+        ),
+    ] = None,
+    posteriors: Annotated[
+        bool, typer.Option("--posteriors", help="With --out: write posteriors as well.")
+    ] = False,
+    executor: Annotated[
+        str, typer.Option(help="With --out: where nodes are judged: local, process or ray.")
+    ] = "local",
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Show what each member of the ensemble answers."),
@@ -47,32 +63,70 @@ def run(
     docs/audit.md explains the options that reveal less.
     """
     from grapheraser.audit.mitigations import Mitigation
-    from grapheraser.eraser import GraphEraser
 
-    if bool(nodes) == bool(pairs):
+    if bool(nodes) + bool(pairs) + every != 1:
         raise ParameterError(
-            "predict needs --nodes, or --pairs of a link run, and not both.",
-            hint="e.g. --nodes 1,2,3 or --pairs 3-17,4-8.",
+            "predict needs --nodes, --all, or --pairs of a link run, and one of them only.",
+            hint="e.g. --nodes 1,2,3, or --all --out scores.parquet, or --pairs 3-17,4-8.",
         )
     mitigation = Mitigation(temperature, labels, top, decimals)
-    if pairs:
-        if explain or mitigation != Mitigation():
-            raise ParameterError("--pairs goes with --json alone of the other options.")
-        _predict_links(path, pairs, trust, as_json=json)
-        return
-    text = typed(nodes)
-    if explain and mitigation != Mitigation():
+    said_less = mitigation != Mitigation()
+    if pairs and (explain or said_less or out or posteriors or executor != "local"):
+        raise ParameterError("--pairs goes with --json alone of the other options.")
+    _check_out(out, path, posteriors, said_less, every or executor != "local")
+    if explain and (out or said_less):
+        less = str(mitigation) if said_less else "--out"
         raise ParameterError(
             "--explain shows what every member answers, which reveals more than the posteriors "
-            f"that you ask for ({mitigation}).",
+            f"that you ask for ({less}).",
             hint="leave out --explain, or the options that reveal less.",
         )
-    eraser = GraphEraser.load(path, **own_parts(path, trust))
+    own = own_parts(path, trust)
+    if pairs:
+        _predict_links(path, typed(pairs), own, as_json=json)
+    elif out is None:
+        _predict(path, typed(nodes), own, mitigation, explain=explain, as_json=json)
+    else:
+        asked = None if every else typed(nodes)
+        options = {"posteriors": posteriors, "mitigation": mitigation}
+        _predict_to(out, path, asked, own | {"executor": executor}, options, as_json=json)
+
+
+def _check_out(
+    out: Path | None, path: Path, posteriors: bool, said_less: bool, needed: bool
+) -> None:
+    if out is None:
+        if posteriors or needed:
+            raise ParameterError(
+                "--all, --posteriors and --executor need --out.", hint="add --out scores.parquet."
+            )
+        return
+    if said_less and not posteriors:
+        raise ParameterError("what reveals less of posteriors needs --posteriors beside --out.")
+    if out.resolve().is_relative_to(path.resolve()):
+        raise ParameterError(
+            f"{out} is inside the run, where scores would be a stray file.",
+            hint="choose another --out.",
+        )
+
+
+def _predict(
+    path: Path,
+    text: str,
+    own: dict[str, Any],
+    mitigation: Mitigation,
+    *,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    from grapheraser.eraser import GraphEraser
+
+    eraser = GraphEraser.load(path, **own)
     ids = parse_ids(text, "--nodes", named=eraser.graph_.named)
     posteriors = mitigation(eraser.predict_proba(ids))
     explanations = [eraser.explain(node) for node in ids] if explain else []
     classes, words = posteriors.argmax(axis=1), eraser.graph_.class_names
-    if json:
+    if as_json:
         predictions: list[dict[str, Any]] = [
             {"node": node, "class": int(label), "posterior": [round(float(p), 6) for p in row]}
             | ({"class_name": words[label]} if words else {})
@@ -99,10 +153,40 @@ def run(
         )
 
 
-def _predict_links(path: Path, text: str, trust: Sequence[str] | None, *, as_json: bool) -> None:
+def _predict_to(
+    out: Path,
+    path: Path,
+    text: str | None,
+    own: dict[str, Any],
+    options: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Write the classes of the nodes that were typed, or of all, to a file."""
+    from grapheraser.eraser import GraphEraser
+    from grapheraser.reports.wording import duration, plural
+
+    eraser = GraphEraser.load(path, **own)
+    named = eraser.graph_.named
+    nodes = None if text is None else parse_ids(text, "--nodes", named=named)
+    try:
+        done = eraser.predict_to(out, nodes, **options)
+    except KeyboardInterrupt:
+        say(f"stopped. Finished blocks are in {out}.parts; run the same command to go on.")
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json({"run": str(path), **asdict(done), "path": str(out)})
+        return
+    kept = f", {done.kept} of them kept from before" if done.kept else ""
+    print(f"scored    {plural(done.rows, 'node')} in {duration(done.seconds)}")
+    print(f"blocks    {done.blocks}{kept}")
+    print(f"file      {out}")
+
+
+def _predict_links(path: Path, text: str, own: dict[str, Any], *, as_json: bool) -> None:
     from grapheraser.links import LinkEraser
 
-    text, eraser = typed(text), LinkEraser.load(path, **own_parts(path, trust))
+    eraser = LinkEraser.load(path, **own)
     pairs = parse_edges(text, "--pairs", named=eraser.graph_.named)
     found = eraser.predict_proba(pairs).tolist()
     if as_json:

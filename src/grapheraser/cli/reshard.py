@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from grapheraser.cli.options import ExecutorOption
 from grapheraser.cli.output import JsonOption, print_json
 from grapheraser.cli.own import TrustOption, own_parts
 
@@ -16,6 +17,7 @@ NAME = "reshard"
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     shards: Annotated[int, typer.Option(help="The new number of shards.")],
+    executor: ExecutorOption = "local",
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -25,7 +27,7 @@ def run(
     from grapheraser.store import locked
 
     with locked(path) as lock:
-        eraser = GraphEraser.load(path, **own_parts(path, trust))
+        eraser = GraphEraser.load(path, executor=executor, **own_parts(path, trust))
         receipt = eraser.reshard(shards)
         eraser.save(path, lock=lock)
     if json:

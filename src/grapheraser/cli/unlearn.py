@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grapheraser.cli.arguments import Asked
+from grapheraser.cli.options import ExecutorOption
 from grapheraser.cli.output import JsonOption, print_json, print_table, say
 from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import NothingToForgetError, ParameterError
@@ -51,6 +52,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
+    executor: ExecutorOption = "local",
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -72,12 +74,12 @@ def run(
             raise ParameterError("--receipts and --dry-run exclude each other.")
         if refresh != "none":
             raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
-        eraser = load_eraser(path, **own_parts(path, trust))
+        eraser = load_eraser(path, executor=executor, **own_parts(path, trust))
         requests = asked.requests(named=eraser.graph_.named)
         print_plan(eraser.plan(requests, missing=missing), as_json=json)
         return
     with locked(path) as lock:
-        eraser = load_eraser(path, **own_parts(path, trust))
+        eraser = load_eraser(path, executor=executor, **own_parts(path, trust))
         requests = asked.requests(named=eraser.graph_.named)
         receipt = eraser.unlearn(requests, missing=missing, refresh=refresh)
         eraser.save(path, lock=lock)

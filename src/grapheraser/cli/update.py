@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from grapheraser.cli.changes import read_changes
+from grapheraser.cli.options import ExecutorOption
 from grapheraser.cli.output import JsonOption
 from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.cli.unlearn import handed_out, print_plan, print_receipt
@@ -31,6 +32,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and change nothing.")
     ] = False,
+    executor: ExecutorOption = "local",
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -41,11 +43,11 @@ def run(
     if dry_run:
         if receipts is not None:
             raise ParameterError("--receipts and --dry-run exclude each other.")
-        eraser = load_eraser(path, **own_parts(path, trust))
+        eraser = load_eraser(path, executor=executor, **own_parts(path, trust))
         print_plan(eraser.plan(read_changes(file, eraser.graph_.num_features)), as_json=json)
         return
     with locked(path) as lock:
-        eraser = load_eraser(path, **own_parts(path, trust))
+        eraser = load_eraser(path, executor=executor, **own_parts(path, trust))
         receipt = eraser.update(read_changes(file, eraser.graph_.num_features))
         eraser.save(path, lock=lock)
     print_receipt(receipt, eraser, handed_out(receipt, receipts), as_json=json)

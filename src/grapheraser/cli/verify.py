@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grapheraser.cli.arguments import read_file
+from grapheraser.cli.options import ExecutorOption
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.cli.own import TrustOption, own_parts
 from grapheraser.errors import ParameterError
@@ -39,6 +40,7 @@ def run(
         Path | None,
         typer.Option(help="With --checkpoint: its public key; default: those of this machine."),
     ] = None,
+    executor: ExecutorOption = "local",
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -53,7 +55,7 @@ def run(
         raise ParameterError("--forgotten needs --deep.", hint="add --deep.")
     if key is not None and checkpoint is None:
         raise ParameterError("--key needs --checkpoint.", hint="add --checkpoint FILE.")
-    eraser = load_eraser(path, **own_parts(path, trust))
+    eraser = load_eraser(path, executor=executor, **own_parts(path, trust))
     begins = None if checkpoint is None else _begins(eraser.receipts_, checkpoint, key)
     strays = stray_files(path)
     result = eraser.verify()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ from grapheraser.eraser.fitted import Eraser
 from grapheraser.eraser.new_nodes import predict_proba_new
 from grapheraser.eraser.reshard import reshard
 from grapheraser.eraser.save import load
+from grapheraser.eraser.scoring import Scored, score_nodes
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import State
@@ -58,7 +59,7 @@ class GraphEraser(Eraser[Snapshot]):
         epochs: of every shard's training; None: 100, or what ``training`` says.
         seed: every random number follows from it.
         device: a torch device.
-        executor: local, process, or an `Executor`.
+        executor: local, process, ray, or an `Executor`.
         gamma: slack of the shards' capacity, 0 (strictly balanced) to 1 (none).
         delta: the capacity itself, instead of ``gamma``.
         sample: the training nodes that an aggregation learns from, where it learns: a share in
@@ -172,6 +173,30 @@ class GraphEraser(Eraser[Snapshot]):
     def predict(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """The class of each node, by id."""
         return self.predict_proba(nodes).argmax(axis=1)
+
+    def predict_to(
+        self,
+        path: str | Path,
+        nodes: ArrayLike | None = None,
+        *,
+        posteriors: bool = False,
+        mitigation: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None,
+    ) -> Scored:
+        """Write the class of every node to a ``.parquet``, ``.csv`` or ``.npz`` file.
+
+        Nodes are judged in blocks, through the executor. Finished blocks are kept in a folder
+        beside the file until it is written, so that the same call goes on after an interruption.
+
+        Args:
+            path: the file; one that is there is replaced.
+            nodes: ids; None: all nodes, by ascending id.
+            posteriors: whether to write them as well.
+            mitigation: a `Mitigation`, or another function of posteriors ``[m, num_classes]``, to
+                be applied to what is written.
+        """
+        now = self._now
+        asked = now.state.graph.ids if nodes is None else now.state.graph.ids_of(nodes)
+        return score_nodes(now, asked, Path(path), posteriors=posteriors, mitigation=mitigation)
 
     def predict_proba_new(
         self,

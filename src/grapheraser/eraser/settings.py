@@ -44,6 +44,7 @@ from grapheraser.training import (
 )
 from grapheraser.training.engine import ENGINES
 from grapheraser.training.importable import name_of
+from grapheraser.training.task import SAMPLING
 from grapheraser.training.training import configure
 
 # What arguments about shards may be where a model has none.
@@ -136,7 +137,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         partitioner=None if partition == AUTO else resolve_partitioner(partition),
         aggregator=_aggregator(model, arguments),
         engine=engine,
-        executor=resolve_executor(arguments["executor"]),
+        executor=resolve_executor(arguments["executor"], device),
         seed=int(arguments["seed"]),
         device=device,
         halo=flag("halo", "GraphEraser", arguments["halo"]),
@@ -260,7 +261,9 @@ def _described(part: Any) -> Any:
 
 
 def _training(config: TrainingConfig) -> dict[str, Any]:
-    names = ("epochs", "optimizer", "loss", "class_weights", "early_stopping")
+    names = ["epochs", "optimizer", "loss", "class_weights", "early_stopping"]
+    # Runs from before there was sampling say nothing of it.
+    names += [name for name in SAMPLING if getattr(config, name) is not None]
     return {name: _described(getattr(config, name)) for name in names}
 
 

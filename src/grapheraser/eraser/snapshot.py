@@ -85,15 +85,7 @@ class Snapshot:
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float32]:
         """Posteriors ``[len(nodes), num_classes]`` by node id."""
-        state = self.state
-        positions = state.graph.positions(nodes)
-        classes = state.graph.num_classes
-        block = max(1, _PREDICT_BLOCK // (max(1, len(state.shards)) * classes))
-        parts = [
-            state.aggregator.predict_proba(state.ensemble, positions[start : start + block])
-            for start in range(0, len(positions), block)
-        ]
-        return np.concatenate(parts) if parts else np.zeros((0, classes), np.float32)
+        return posteriors_at(self.state, self.state.graph.positions(nodes))
 
     def score(self, nodes: ArrayLike) -> float:
         """Micro F1 on labelled nodes, by id."""
@@ -135,6 +127,17 @@ class Snapshot:
             f"shards hold {size:.0f} nodes on average instead of {partition.capacity}: "
             f"reshard({fewer}) would fit what is left afresh",
         )
+
+
+def posteriors_at(state: State, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Posteriors ``[len(positions), num_classes]`` of nodes by their positions in the graph."""
+    classes = state.graph.num_classes
+    block = max(1, _PREDICT_BLOCK // (max(1, len(state.shards)) * classes))
+    parts = [
+        state.aggregator.predict_proba(state.ensemble, positions[start : start + block])
+        for start in range(0, len(positions), block)
+    ]
+    return np.concatenate(parts) if parts else np.zeros((0, classes), np.float32)
 
 
 # Any kind of snapshot; a change leads to another of the same kind.

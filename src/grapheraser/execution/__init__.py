@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grapheraser.errors import ParameterError
-from grapheraser.execution.base import Executor, SlottedExecutor
+from grapheraser.execution.base import (
+    Executor,
+    SlottedExecutor,
+    StreamingExecutor,
+    held,
+    streamed,
+)
 from grapheraser.execution.local import LocalExecutor
 from grapheraser.execution.process import ProcessExecutor
 from grapheraser.execution.ray import RayExecutor
@@ -18,19 +24,23 @@ __all__ = [
     "ProcessExecutor",
     "RayExecutor",
     "SlottedExecutor",
+    "StreamingExecutor",
+    "held",
     "resolve_executor",
+    "streamed",
 ]
 
-EXECUTORS: Registry[Callable[[], Executor]] = Registry("executor")
-EXECUTORS.add("local", LocalExecutor)
-EXECUTORS.add("process", ProcessExecutor)
-EXECUTORS.add("ray", RayExecutor)
+# From the device that tasks compute on.
+EXECUTORS: Registry[Callable[[str], Executor]] = Registry("executor")
+EXECUTORS.add("local", lambda device: LocalExecutor())
+EXECUTORS.add("process", lambda device: ProcessExecutor())
+EXECUTORS.add("ray", RayExecutor.on)
 
 
-def resolve_executor(executor: str | Executor) -> Executor:
-    """An executor from its name or itself."""
+def resolve_executor(executor: str | Executor, device: str = "cpu") -> Executor:
+    """An executor from its name, for tasks that compute on a device, or itself."""
     if isinstance(executor, str):
-        return EXECUTORS.get(executor)()
+        return EXECUTORS.get(executor)(device)
     if isinstance(executor, Executor) and not isinstance(executor, type):
         return executor
     raise ParameterError.of("executor", "GraphEraser", "a name or an Executor", executor)

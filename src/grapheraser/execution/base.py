@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import BrokenExecutor, Future, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from concurrent.futures import Executor as Pool
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from grapheraser.errors import ParameterError, TrainingError
@@ -49,6 +51,46 @@ class SlottedExecutor(Protocol):
         """How many; one for an executor without this method."""
 
 
+class StreamingExecutor:
+    """An executor that hands over each result as it is there; `map` gathers them."""
+
+    def stream(
+        self, function: Callable[[T], R], tasks: Iterable[T]
+    ) -> Iterator[tuple[int, R | BaseException]]:
+        """Each task's place and its result or error, as the tasks finish.
+
+        A task is taken only when there is room for it, so that tasks may be made, and results
+        put away, one by one. Who stops iterating calls off what has not begun.
+        """
+        raise NotImplementedError
+
+    def map(
+        self,
+        function: Callable[[T], R],
+        tasks: Sequence[T],
+        *,
+        names: Sequence[int],
+        tick: Tick = no_tick,
+    ) -> list[R]:
+        """See `Executor`."""
+        return gather(names, self.stream(function, tasks), tick)
+
+
+def streamed(
+    executor: Executor, function: Callable[[T], R], tasks: Sequence[T]
+) -> Iterator[tuple[int, R | BaseException]]:
+    """What `StreamingExecutor.stream` gives; all at the end where an executor can't do that."""
+    if isinstance(executor, StreamingExecutor):
+        yield from executor.stream(function, tasks)
+    else:
+        yield from enumerate(executor.map(function, tasks, names=range(len(tasks))))
+
+
+def held(executor: Executor) -> AbstractContextManager[Any]:
+    """A block in which an executor keeps what it started from one call to the next, if it can."""
+    return executor if isinstance(executor, AbstractContextManager) else nullcontext()
+
+
 def gather(
     names: Sequence[int],
     finished: Iterable[tuple[int, R | BaseException]],
@@ -74,22 +116,32 @@ def gather(
     return [results[place] for place in range(len(names))]
 
 
-def map_in_pool(
-    pool: Pool, function: Callable[[T], R], tasks: Sequence[T], names: Sequence[int], tick: Tick
-) -> list[R]:
-    """Run all tasks on the threads or processes of a pool."""
+def stream_in_pool(
+    pool: Pool, function: Callable[[T], R], tasks: Iterable[T], room: int
+) -> Iterator[tuple[int, R | BaseException]]:
+    """See `StreamingExecutor`; on the threads or processes of a pool, so many tasks at a time."""
+    waiting: dict[Future[R], int] = {}
+    places = enumerate(tasks)
     try:
-        futures = [pool.submit(function, task) for task in tasks]
-    except BrokenExecutor as broken:  # a process died before all tasks were handed over
-        raise TrainingError(dict.fromkeys(names, broken)) from broken
-    place = {future: i for i, future in enumerate(futures)}
-    try:
-        return gather(
-            names, ((place[done], _outcome(done)) for done in as_completed(futures)), tick
-        )
+        while True:
+            for place, task in islice(places, room - len(waiting)):
+                waiting[_submitted(pool, function, task)] = place
+            if not waiting:
+                return
+            for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield waiting.pop(done), _outcome(done)
     finally:  # after an interrupt, what has not begun need not begin
-        for future in futures:
+        for future in waiting:
             future.cancel()
+
+
+def _submitted(pool: Pool, function: Callable[[T], R], task: T) -> Future[R]:
+    try:
+        return pool.submit(function, task)
+    except BrokenExecutor as broken:  # a process died before all tasks were handed over
+        failed: Future[R] = Future()
+        failed.set_exception(broken)
+        return failed
 
 
 def _outcome(future: Future[Any]) -> Any:
@@ -97,12 +149,16 @@ def _outcome(future: Future[Any]) -> Any:
     return future.result() if error is None else error
 
 
-def worker_count(asked: int | None) -> int:
-    """The number of workers that was asked for; by default one per core."""
+def worker_count(asked: int | None, tasks: Iterable[Any] = ()) -> int:
+    """The number of workers that was asked for; by default one per core.
+
+    Not more than there are tasks, where their number is known and there are any.
+    """
     if asked is None:
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
-    if asked < 1:
+        here = hasattr(os, "sched_getaffinity")
+        count = len(os.sched_getaffinity(0)) if here else os.cpu_count() or 1
+    elif asked < 1:
         raise ParameterError.of("workers", "Executor", "a positive int", asked)
-    return asked
+    else:
+        count = asked
+    return min(count, len(tasks) or count) if isinstance(tasks, Sized) else count

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from concurrent.futures import Executor as Pool
 from dataclasses import dataclass, field
-from typing import Self
+from functools import cache
+from typing import Any, Self
 
-from grapheraser.errors import TrainingError
-from grapheraser.execution.base import R, T, Tick, map_in_pool, no_tick, worker_count
+from grapheraser.execution.base import R, StreamingExecutor, T, stream_in_pool, worker_count
+
+# What the processes of a pool for one call run, pickled. It may carry a whole graph, so it is sent
+# to a process once, not with every task.
+_given = b""
 
 
 @dataclass(frozen=True)
-class ProcessExecutor:
+class ProcessExecutor(StreamingExecutor):
     """In ``workers`` fresh processes (default: one per core); tasks must survive pickling.
 
     Starting them takes seconds. In a block, ``with ProcessExecutor() as executor: ...``, they stay
@@ -26,38 +31,66 @@ class ProcessExecutor:
     _kept: list[Pool] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __enter__(self) -> Self:
-        self._kept.append(_processes(worker_count(self.workers)))
+        pool = self._kept[-1] if self._kept else _processes(worker_count(self.workers))
+        self._kept.append(pool)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._kept.pop().shutdown()
+        pool = self._kept.pop()
+        if not self._kept:
+            pool.shutdown()
 
     def slots(self) -> int:
         """The workers asked for; by default one, since all share the devices of this machine."""
         return 1 if self.workers is None else worker_count(self.workers)
 
-    def map(
-        self,
-        function: Callable[[T], R],
-        tasks: Sequence[T],
-        *,
-        names: Sequence[int],
-        tick: Tick = no_tick,
-    ) -> list[R]:
-        """See `Executor`."""
-        if not tasks:
-            return []
+    def stream(
+        self, function: Callable[[T], R], tasks: Iterable[T]
+    ) -> Iterator[tuple[int, R | BaseException]]:
+        """See `StreamingExecutor`."""
+        workers = worker_count(self.workers, tasks)
         if not self._kept:
-            with _processes(min(worker_count(self.workers), len(tasks))) as pool:
-                return map_in_pool(pool, function, tasks, names, tick)
+            yield from _stream_once(function, tasks, workers)
+            return
+        broken = False
         try:
-            return map_in_pool(self._kept[-1], function, tasks, names, tick)
-        except TrainingError as error:
-            if any(isinstance(e, BrokenExecutor) for e in error.failures.values()):
-                self._kept.pop().shutdown()
-                self._kept.append(_processes(worker_count(self.workers)))
-            raise
+            for place, outcome in stream_in_pool(self._kept[-1], function, tasks, 2 * workers):
+                broken |= isinstance(outcome, BrokenExecutor)
+                yield place, outcome
+        finally:
+            if broken:
+                self._kept[-1].shutdown()
+                self._kept[:] = [_processes(worker_count(self.workers))] * len(self._kept)
 
 
-def _processes(workers: int) -> Pool:
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+def _stream_once(
+    function: Callable[[T], R], tasks: Iterable[T], workers: int
+) -> Iterator[tuple[int, R | BaseException]]:
+    """On processes for this call alone."""
+    try:
+        given = pickle.dumps(function, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # pickle raises whatever a part of the function does
+        yield from ((place, error) for place, _ in enumerate(tasks))
+        return
+    with _processes(workers, given) as pool:
+        yield from stream_in_pool(pool, _call_given, tasks, 2 * workers)
+
+
+def _processes(workers: int, given: bytes = b"") -> Pool:
+    """Processes that start as they are needed."""
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=spawn, initializer=_take, initargs=(given,))
+
+
+def _take(given: bytes) -> None:
+    global _given  # noqa: PLW0603  (a process has one)
+    _given = given
+
+
+@cache
+def _function() -> Callable[[Any], Any]:
+    return pickle.loads(_given)
+
+
+def _call_given(task: Any) -> Any:
+    return _function()(task)

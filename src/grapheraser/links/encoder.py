@@ -11,12 +11,8 @@ from torch import Tensor
 
 from grapheraser.links.shards import negatives_key
 from grapheraser.training import ShardTask, ShardWeights, TrainingConfig
-from grapheraser.training.reference import (
-    initial_module,
-    reproducible,
-    shard_tensors,
-    tensors_of,
-)
+from grapheraser.training.batches import shard_tensors
+from grapheraser.training.reference import initial_module, reproducible, tensors_of
 
 
 def train_encoder(task: ShardTask, config: TrainingConfig, *, device: str = "cpu") -> ShardWeights:

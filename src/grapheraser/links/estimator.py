@@ -51,7 +51,7 @@ class LinkEraser(Eraser[LinkSnapshot]):
         width: columns of the encoders' output.
         seed: every random number follows from it.
         device: a torch device, for the encoders.
-        executor: local, process, or an `Executor`.
+        executor: local, process, ray, or an `Executor`.
 
     Attributes:
         graph_: the current graph: nodes, edges and features, and the sides as classes.

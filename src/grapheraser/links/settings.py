@@ -72,7 +72,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         partitioner=resolve_partitioner(arguments["partition"]),
         aggregator=LinkModel(members, sample, sides is not None),
         engine=_engine(training, str(arguments["device"]), fitted_as),
-        executor=resolve_executor(arguments["executor"]),
+        executor=resolve_executor(arguments["executor"], str(arguments["device"])),
         seed=whole("seed", owner, arguments["seed"]),
         device=str(arguments["device"]),
     )

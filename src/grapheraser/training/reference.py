@@ -6,7 +6,7 @@ Every other engine must agree with this one. It also trains a user's own modules
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from grapheraser.errors import ParameterError
-from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import CustomModel, Model, initial_weights
 from grapheraser.models.modules import accept_few_rows, build_module
 from grapheraser.seeding import derive
+from grapheraser.training.batches import Batch, batches_of
 from grapheraser.training.edge_arguments import edge_tensors, taken
-from grapheraser.training.objective import objective_of, optimizer_of
-from grapheraser.training.stopping import Stopping, held_out
-from grapheraser.training.task import EarlyStopping, ShardTask, ShardWeights, TrainingConfig
+from grapheraser.training.objective import Objective, objective_of, optimizer_of
+from grapheraser.training.stopping import Stopping
+from grapheraser.training.task import ShardTask, ShardWeights, TrainingConfig
 
 # PyTorch draws dropout masks from one generator per process: one shard at a time may own it.
 _torch_generator = threading.RLock()
@@ -32,34 +32,30 @@ _NO_WEIGHTS = ("num_batches_tracked", ".eps")
 
 
 def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu") -> ShardWeights:
-    """Train one shard model on its own subgraph, full batch."""
+    """Train one shard model on its own subgraph, full batch or by samples of neighbourhoods."""
     columns = task.columns(config.model)
-    x, edge_index = shard_tensors(task.graph, columns, device)
     carried = edge_tensors(task.graph, device)
-    labels, num_classes = task.graph.y, task.graph.num_classes
-    objective = objective_of(config, labels, num_classes)
-    y, kept_back = _targets(task, config.early_stopping, device)
+    num_classes = task.graph.num_classes
+    objective = objective_of(config, task.graph.y, num_classes)
     with reproducible(task.seed):
         module = initial_module(task, config.model, columns).to(device)
         accept_few_rows(module)
-        carried = taken(module, carried)
+        batches = batches_of(task, config, columns, taken(module, carried), device)
         optimizer = optimizer_of(config, module)
         stopping = None
-        if config.early_stopping is not None and kept_back is not None:
-            held_out = kept_back
+        if config.early_stopping is not None and (kept_back := batches.held_out()):
             stopping = Stopping(
-                config.early_stopping,
-                module,
-                lambda: objective(module(x, edge_index, **carried), held_out),
+                config.early_stopping, module, lambda: _loss(module, objective, kept_back)
             )
         module.train()
-        for _ in range(config.epochs):
-            optimizer.zero_grad()
-            scores: Tensor = module(x, edge_index, **carried)
-            _check_scores(scores, len(x), num_classes)
-            loss = objective(scores, y)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
+        for epoch in range(config.epochs):
+            for batch in batches.epoch(epoch):
+                optimizer.zero_grad()
+                scores = _scores(module, batch)
+                _check_scores(scores, len(batch.x), num_classes)
+                loss = objective(scores, batch.y)
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
             if stopping is not None and stopping.is_over():
                 break
         if stopping is not None:
@@ -67,18 +63,15 @@ def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu")
     return ShardWeights(columns, tensors_of(module, config.model))
 
 
-def _targets(
-    task: ShardTask, early_stopping: EarlyStopping | None, device: str
-) -> tuple[Tensor, Tensor | None]:
-    """The labels to learn from, and those that are held out, if any."""
-    y = task.graph.y.copy()
-    if early_stopping is None:
-        return torch.from_numpy(y).to(device), None
-    out = held_out(task, early_stopping.share)
-    if not out.any():
-        return torch.from_numpy(y).to(device), None
-    learned, kept_back = np.where(out, UNLABELLED, y), np.where(out, y, UNLABELLED)
-    return torch.from_numpy(learned).to(device), torch.from_numpy(kept_back).to(device)
+def _scores(module: nn.Module, batch: Batch) -> Tensor:
+    scores: Tensor = module(batch.x, batch.edge_index, **batch.carried)
+    return scores
+
+
+def _loss(module: nn.Module, objective: Objective, batches: Sequence[Batch]) -> Tensor:
+    """The loss over all of these batches."""
+    scores = torch.cat([_scores(module, batch) for batch in batches])
+    return objective(scores, torch.cat([batch.y for batch in batches]))
 
 
 def _check_scores(scores: Tensor, num_nodes: int, num_classes: int) -> None:
@@ -101,17 +94,6 @@ def initial_module(task: ShardTask, model: Model, columns: NDArray[np.int32]) ->
     torch.manual_seed(derive(task.seed, "dropout"))
     load_tensors(module, start)
     return module
-
-
-def shard_tensors(
-    graph: Graph, columns: NDArray[np.int32], device: str = "cpu"
-) -> tuple[Tensor, Tensor]:
-    """Dense features ``[n, len(columns)]`` and ``edge_index`` of a (small) graph."""
-    x = graph.x if len(columns) == graph.num_features else graph.x[:, columns]
-    return (
-        torch.from_numpy(x.toarray()).to(device),
-        torch.from_numpy(graph.edge_index).to(device),
-    )
 
 
 def tensors_of(module: nn.Module, model: Model) -> dict[str, NDArray[np.generic]]:

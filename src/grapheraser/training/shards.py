@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from grapheraser.errors import TrainingError
-from grapheraser.execution import Executor, SlottedExecutor
+from grapheraser.execution import Executor, SlottedExecutor, held
 from grapheraser.models import ModelSpec
 from grapheraser.progress import progress
 from grapheraser.training.engine import Engine, StackingEngine
@@ -70,15 +70,16 @@ def _train_stacks(
     tasks: Sequence[ShardTask], engine: StackingEngine, executor: Executor, config: TrainingConfig
 ) -> dict[int, ShardWeights]:
     slots = min(1, len(tasks))
-    if len(tasks) > 1 and isinstance(executor, SlottedExecutor):
-        slots = min(executor.slots(), len(tasks))
-    stacks = [tasks[slot::slots] for slot in range(slots)]
     train = partial(engine.train_stack, config=config)
-    try:
-        with progress("training stacks of shards", slots) as tick:
-            results = executor.map(train, stacks, names=range(slots), tick=tick)
-    except TrainingError as error:
-        raise TrainingError(_by_shard(stacks, error.failures)) from error
+    with held(executor):
+        if len(tasks) > 1 and isinstance(executor, SlottedExecutor):
+            slots = min(executor.slots(), len(tasks))
+        stacks = [tasks[slot::slots] for slot in range(slots)]
+        try:
+            with progress("training stacks of shards", slots) as tick:
+                results = executor.map(train, stacks, names=range(slots), tick=tick)
+        except TrainingError as error:
+            raise TrainingError(_by_shard(stacks, error.failures)) from error
     return {
         task.shard: weights
         for stack, trained in zip(stacks, results, strict=True)

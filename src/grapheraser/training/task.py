@@ -26,6 +26,7 @@ ClassWeights: TypeAlias = str | tuple[tuple[int, float], ...] | tuple[float, ...
 # The first of each is what the kernels of the engines are written for.
 OPTIMIZERS = ("adam", "adamw", "sgd")
 LOSSES = ("cross_entropy", "nll")
+SAMPLING = ("neighbours", "batch_size")
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,13 @@ class TrainingConfig:
 
     Attributes:
         model: a built-in architecture or a user's own, with its learning rate and weight decay.
-        epochs: full-batch steps.
+        epochs: full-batch steps, or where neighbours are sampled passes over the labelled nodes.
         optimizer: a name, or a function from a module's parameters.
         loss: a name, or a function of the scores and labels of labelled nodes.
         class_weights: ``"balanced"``, pairs of a class and its weight, or one weight per class.
         early_stopping: when to stop before all epochs are done.
+        neighbours: how many of each node to sample, hop by hop; None: no sampling.
+        batch_size: labelled nodes in a batch, where neighbours are sampled.
     """
 
     model: Model
@@ -69,6 +72,8 @@ class TrainingConfig:
     loss: str | LossFunction = LOSSES[0]
     class_weights: ClassWeights | None = None
     early_stopping: EarlyStopping | None = None
+    neighbours: tuple[int, ...] | None = None
+    batch_size: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epochs", whole("epochs", "TrainingConfig", self.epochs, 1))
@@ -84,7 +89,8 @@ class TrainingConfig:
             if value != usual:
                 found.append(f"{name}={value!r}" if isinstance(value, str) else f"own {name}")
         given = (name for name in ("class_weights", "early_stopping") if getattr(self, name))
-        return (*found, *given)
+        sampled = (name for name in SAMPLING if getattr(self, name) is not None)
+        return (*found, *given, *sampled)
 
 
 def built_in(config: TrainingConfig, engine: str) -> ModelSpec:

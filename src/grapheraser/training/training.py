@@ -6,7 +6,7 @@ model together into the `TrainingConfig` that engines take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,6 +20,7 @@ from grapheraser.training.importable import check_importable
 from grapheraser.training.task import (
     LOSSES,
     OPTIMIZERS,
+    SAMPLING,
     ClassWeights,
     EarlyStopping,
     LossFunction,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 GivenWeights: TypeAlias = "str | Mapping[int, float] | ArrayLike"
-EPOCHS, BALANCED = 100, "balanced"
+EPOCHS, BALANCED, BATCH_SIZE = 100, "balanced", 1024
 # The fields that are options of a model, by the names that models give them.
 _OF_MODELS = {
     "learning_rate": "lr",
@@ -41,7 +42,7 @@ _OF_MODELS = {
     "dropout": "dropout",
 }
 _OF_BUILT_IN = ("layers", "hidden", "dropout")
-_OF_LOOPS = ("optimizer", "loss", "class_weights", "early_stopping")
+_OF_LOOPS = ("optimizer", "loss", "class_weights", "early_stopping", *SAMPLING)
 _OF_OPTIMIZERS = ("learning_rate", "weight_decay")
 _OWNER = "Training"
 
@@ -59,6 +60,8 @@ SUPPORT: dict[str, tuple[str, str, str]] = {
     "layers": (f"1 to {MOST_LAYERS}", "2 (mlp: 3)", ""),
     "hidden": ("any", "any", ""),
     "dropout": ("any", "any", ""),
+    "neighbours": ("one number for each layer", "", "any"),
+    "batch_size": ("with `neighbours`", "", "with `neighbours`"),
 }
 
 
@@ -84,6 +87,10 @@ class Training:
         layers: how many layers a built-in model has.
         hidden: width of its hidden layers.
         dropout: on its hidden units.
+        neighbours: train in batches, on samples: so many neighbours of each node in a batch, so
+            many of each of these, and so on; -1: all of them. Of a built-in model one number for
+            each layer that looks at neighbours. None: full batch.
+        batch_size: labelled nodes in a batch, where neighbours are sampled; None: 1024.
     """
 
     epochs: int | None = None
@@ -96,6 +103,8 @@ class Training:
     layers: int | None = None
     hidden: int | None = None
     dropout: float | None = None
+    neighbours: Sequence[int] | None = None
+    batch_size: int | None = None
 
     def __post_init__(self) -> None:
         checks: dict[str, Callable[[Any], Any]] = {
@@ -109,6 +118,8 @@ class Training:
             "layers": lambda value: whole("layers", _OWNER, value, 1, MOST_LAYERS),
             "hidden": lambda value: whole("hidden", _OWNER, value, 1),
             "dropout": lambda value: real("dropout", _OWNER, value, 0, below=1),
+            "neighbours": _neighbours,
+            "batch_size": lambda value: whole("batch_size", _OWNER, value, 1),
         }
         for name, check in checks.items():
             value = getattr(self, name)
@@ -128,6 +139,11 @@ class Training:
             raise ParameterError(
                 f"'class_weights' of {_OWNER} has no part in a loss of your own.",
                 hint="let the function weigh the classes.",
+            )
+        if self.neighbours is None and self.batch_size is not None:
+            raise ParameterError(
+                f"'batch_size' of {_OWNER} has no part in full-batch training.",
+                hint="add neighbours=[10, 10], or [-1, -1] for all neighbours.",
             )
 
     @property
@@ -163,9 +179,13 @@ def configure(
             hint="give it in one of them.",
         )
     _check_loss(model, training)
+    changed = _changed(model, training, named)
+    _check_neighbours(changed, training)
     chosen = next((each for each in (training.epochs, epochs) if each is not None), EPOCHS)
     options = {name: training.given[name] for name in _OF_LOOPS if name in training.given}
-    return TrainingConfig(_changed(model, training, named), chosen, **options)
+    if "neighbours" in options:
+        options.setdefault("batch_size", BATCH_SIZE)
+    return TrainingConfig(changed, chosen, **options)
 
 
 def check_recordable(training: Training | None) -> None:
@@ -212,6 +232,26 @@ def _check_loss(model: Model, training: Training) -> None:
             "log-probabilities.",
             hint="use loss='cross_entropy'.",
         )
+
+
+def _check_neighbours(model: Model, training: Training) -> None:
+    """Built-in models look as many hops away as they have layers that pass messages."""
+    asked = training.neighbours
+    if asked is not None and isinstance(model, ModelSpec) and len(asked) != model.hops:
+        raise ParameterError(
+            f"'neighbours' of {_OWNER} must have one number for each of the {model.hops} hops that "
+            f"model '{model.name}' looks. Got {list(asked)}."
+        )
+
+
+def _neighbours(value: Any) -> tuple[int, ...]:
+    wanted = "a list of how many neighbours to sample, each a positive int or -1 for all"
+    if not isinstance(value, list | tuple):
+        raise ParameterError.of("neighbours", _OWNER, wanted, value)
+    counts = tuple(whole("neighbours", _OWNER, count, -1) for count in value)
+    if 0 in counts:
+        raise ParameterError.of("neighbours", _OWNER, wanted, value)
+    return counts
 
 
 def _named(name: str, value: Any, choices: tuple[str, ...]) -> Any:

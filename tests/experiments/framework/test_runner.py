@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from grapheraser.errors import ParameterError
 from grapheraser.experiments.catalogue import EXPERIMENTS, KINDS, Cell, Kind, Options
 from grapheraser.experiments.framework import runner
 from grapheraser.experiments.framework.meter import order
@@ -192,6 +193,35 @@ def test_a_dying_worker_costs_only_the_cell_that_killed_it(
     for cell in (beside, later):
         assert outcome.results.value(cell) == here.value(cell)
     assert run_cells([beside, later], tmp_path, workers=2).computed == 0
+
+
+@pytest.mark.slow
+def test_a_cluster_computes_what_processes_do_and_tells_what_fails(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray", reason="needs the extra 'ray'")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_AUTH_MODE", "")  # so that what Ray sets it to goes with the test
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # or a busy machine leaves them no time
+    well, badly = (
+        utility_cell(options, options.datasets[0], "gcn", 0, f"tests.experiments.own_parts:{own}")
+        for own in ("in_turn", "nowhere")
+    )
+    outcome = run_cells([badly, well], tmp_path, workers=1, executor="ray")
+    assert outcome.computed == 1
+    assert "nowhere" in outcome.failures[badly]
+    here = run_cells([well], tmp_path / "here", workers=0).results
+    assert outcome.results.value(well) == here.value(well)
+
+
+def test_a_cluster_needs_a_worker_and_executors_are_two(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="needs at least one worker"):
+        run_cells(_cells(1), tmp_path, workers=0, executor="ray")
+    with pytest.raises(ParameterError, match="must be 'process' or 'ray'"):
+        run_cells(_cells(1), tmp_path, executor="local")
+    assert list(tmp_path.iterdir()) == []
 
 
 class _Refusing:

@@ -1,4 +1,4 @@
-"""Run the cells that are missing: in worker processes, timed ones after all others.
+"""Run the cells that are missing: in worker processes or on a cluster, timed ones at the end.
 
 A cell's result is written under its digest as soon as it is there, whole or not at all. Whatever
 stops a run, the next one goes on from there. Experiments and benchmarks share this runner.
@@ -15,17 +15,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import grapheraser.experiments.measure  # noqa: F401  (registers the kinds)
+from grapheraser.checks import one_of
 from grapheraser.environment import versions
+from grapheraser.errors import ParameterError
+from grapheraser.execution import RayExecutor
 from grapheraser.experiments.framework.cell import KINDS, Cell, Result, Results, hardware
 from grapheraser.experiments.framework.meter import meter, order
 from grapheraser.store.files import make_folder
 from grapheraser.store.results import read_result, write_result
 
 WORKERS = 2
+EXECUTORS = ("process", "ray")
 CPU = "cpu"
 _LOOK = 1.0
 # The result of a cell, or what went wrong.
@@ -58,6 +63,7 @@ def run_cells(
     *,
     workers: int = WORKERS,
     timed_workers: int = 1,
+    executor: str = EXECUTORS[0],
     device: str = CPU,
     minutes: float | None = None,
     compute: bool = True,
@@ -71,12 +77,16 @@ def run_cells(
         workers: how many processes at once; 0 stays in this one.
         timed_workers: how many timed cells at once; 0 leaves them for another time. More than one
             share caches and memory, which the results record.
+        executor: ``"process"``, on this machine, or ``"ray"``: the same cells on a Ray cluster.
         device: where shards are trained; timed cells stay on the processor. It is no part of a
             cell's address: like the processor, it is recorded with the result.
         minutes: after which no further cell begins; None for no limit.
         compute: whether to run what is missing, or only to read what is there.
         say: told about every failure, and now and then where the run stands.
     """
+    one_of("executor", "run_cells", executor, EXECUTORS)
+    if executor != EXECUTORS[0] and workers < 1:
+        raise ParameterError(f"executor '{executor}' needs at least one worker. Got {workers}.")
     folder = out / "cells"
     make_folder(folder)
     wanted = list(dict.fromkeys(cells))
@@ -100,7 +110,8 @@ def run_cells(
             batch = sorted((c for c in missing if c.timed == timed), key=order)
             at_once = min(workers, timed_workers) if timed else workers
             begun = _to_begin(batch, folder, deadline, outcome.results)
-            for cell, answer in _run(begun, at_once, device):
+            run = _run if executor == EXECUTORS[0] else _run_on_ray
+            for cell, answer in run(begun, at_once, device):
                 if isinstance(answer, Result):
                     write_result(_file(folder, cell), answer.to_dict())
                     outcome.results.add(answer)
@@ -200,6 +211,24 @@ def _run(cells: Iterator[Cell], workers: int, device: str) -> Iterator[tuple[Cel
             suspects += in_flight.values()
     for cell in suspects:
         yield cell, _alone(cell, device)
+
+
+def _run_on_ray(cells: Iterator[Cell], workers: int, device: str) -> Iterator[tuple[Cell, Answer]]:
+    """The same on a Ray cluster, so many cells at a time."""
+    begun: list[Cell] = []
+
+    def one_by_one() -> Iterator[Cell]:
+        for cell in cells:
+            begun.append(cell)
+            yield cell
+
+    measure = partial(_guarded, device=device, at_once=workers)
+    cluster = replace(RayExecutor.on(device), workers=workers)
+    for place, answer in cluster.stream(measure, one_by_one()):
+        if isinstance(answer, BaseException):
+            yield begun[place], f"{type(answer).__name__}: {answer}"
+        else:
+            yield begun[place], answer
 
 
 def _alone(cell: Cell, device: str) -> Result | str:

@@ -25,7 +25,13 @@ from grapheraser.experiments.framework.report import (
 )
 from grapheraser.experiments.framework.resolve import shown
 from grapheraser.experiments.framework.rules import Claim
-from grapheraser.experiments.framework.runner import CPU, WORKERS, Outcome, run_cells
+from grapheraser.experiments.framework.runner import (
+    CPU,
+    EXECUTORS,
+    WORKERS,
+    Outcome,
+    run_cells,
+)
 from grapheraser.reports.figures.canvas import as_file, as_png, fewer_colours
 from grapheraser.reports.pages.render import Picture
 from grapheraser.reports.tables import Table, to_csv, to_latex, to_markdown
@@ -106,6 +112,7 @@ def run_study(
     given: bool = True,
     workers: int = WORKERS,
     timed_workers: int = 1,
+    executor: str = EXECUTORS[0],
     device: str = CPU,
     minutes: float | None = None,
     compute: bool = True,
@@ -120,6 +127,7 @@ def run_study(
         given: whether the user named the data sets; else each experiment has its own.
         workers: processes at once; 0 stays in this one.
         timed_workers: the same for timed cells, which come last; 0 leaves them out.
+        executor: ``"process"`` or ``"ray"``; where those are.
         device: where shards are trained, but for what is timed.
         minutes: after which no further cell begins; None for no limit.
         compute: whether to run what is missing; else report on what is there.
@@ -135,6 +143,7 @@ def run_study(
         out,
         workers=workers,
         timed_workers=timed_workers,
+        executor=executor,
         device=device,
         minutes=minutes,
         compute=compute,

@@ -21,7 +21,7 @@ from torch import Tensor
 from grapheraser.graph import Graph
 from grapheraser.graph.edge_values import PLAIN
 from grapheraser.kernels.paged import INCOMING, feature_rows, neighbour_rows
-from grapheraser.training import reference
+from grapheraser.training.batches import shard_tensors
 from grapheraser.training.edge_arguments import CARRIED, edge_tensors
 
 Positions = NDArray[np.int64]
@@ -55,7 +55,7 @@ def whole_graph(graph: Graph, positions: Positions) -> Surroundings:
     kept = _KEPT.get(id(graph))
     if kept is None:
         columns = np.arange(graph.num_features, dtype=np.int32)
-        tensors = reference.shard_tensors(graph, columns)
+        tensors = shard_tensors(graph, columns)
         kept = Surroundings(*tensors, torch.empty(0), edge_tensors(graph))
         if kept.x.nbytes <= _KEPT_BYTES:
             _KEPT[id(graph)] = kept
