@@ -5,12 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
+# How often `make crash` kills the service at random, for each database and kind of run.
+CRASHES ?= 100
 # Rooms whose tests take seconds.
 QUICK := $(wildcard tests/test_*.py) \
   $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint unit bench docs clean
+.PHONY: help setup demo test quick lint unit crash postgresql bench docs pictures clean
 
 help:
 	@echo "make setup   install the package and its tools into $(VENV)"
@@ -18,8 +20,10 @@ help:
 	@echo "make test    lint, type check, import contract, all tests"
 	@echo "make quick   lint and the fast tests, in seconds"
 	@echo "make lint    only the first three"
+	@echo "make crash   kill the service some hundred times, on both databases"
 	@echo "make bench   run the benchmarks that need no GPU"
 	@echo "make docs    write the generated parts of the documentation again"
+	@echo "make pictures  run the demonstration, and put its picture and output into the README"
 	@echo "make clean   remove $(VENV) and all caches"
 
 setup: $(READY)
@@ -47,11 +51,22 @@ quick: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy $(wildcard src tests tools benchmarks)
+	$(BIN)/mypy $(wildcard src tests tools benchmarks examples)
 	$(BIN)/lint-imports
 
-unit: $(READY)
+unit: $(READY) postgresql
 	$(BIN)/pytest -n $(WORKERS)
+
+crash: $(READY) postgresql
+	CRASHES=$(CRASHES) $(BIN)/pytest -n $(WORKERS) tests/service/test_crash.py
+
+# The tests of the service start a PostgreSQL server of their own. Where none is installed and none
+# can be, they are skipped.
+postgresql:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    { apt-get update && apt-get install -y --no-install-recommends postgresql; } >/dev/null 2>&1; } || \
+	  echo "PostgreSQL is not installed: its tests are skipped."
 
 bench: $(READY)
 	$(BIN)/python benchmarks/measure.py
@@ -59,6 +74,10 @@ bench: $(READY)
 docs: $(READY)
 	@$(BIN)/python -m benchmarks.guides
 	@$(BIN)/python -m tools.reference
+	@$(BIN)/python -m tools.pages
+
+pictures: $(READY)
+	@$(BIN)/python -m tools.pictures
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

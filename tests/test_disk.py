@@ -37,14 +37,15 @@ ALLOWED = {
     "bench/cost.py": "a folder to save a run in while it is timed; asks for the peak of memory",
     "bench/scale.py": "folders of graphs and runs while they are timed; asks for memory",
     "cli/import_graph.py": "opens the graph store that it has made",
+    "bench/service.py": "a folder for the run that is served while it is under load",
     "cli/arguments.py": "reads requests and receipts that the caller names",
     "cli/output.py": "writes to the null device once nobody reads the output",
     "kernels/compiled.py": "the cache of compiled kernels, which holds no data",
     "experiments/framework/cell.py": "asks the system for the processor's name",
     "partition/multilevel.py": "hands a graph to KaMinPar, in memory where the system can",
 }
-# Reading from or writing to bytes in memory.
-IN_MEMORY = ("BytesIO", "buffer", "Image.open")
+# Reading from or writing to bytes in memory, or to the network.
+IN_MEMORY = ("BytesIO", "buffer", "Image.open", "_OPENER.open")
 
 
 def disk_calls(source: str) -> Iterator[str]:

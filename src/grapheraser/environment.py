@@ -9,9 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 VERSION = "0.1.0"  # as in pyproject.toml
 # What the package reads from the environment.
 VARIABLES = {
+    "GRAPHERASER_API_KEY": "API key that `grapheraser requests` sends to the service.",
     "GRAPHERASER_DATA": "Folder of data sets; default `~/.cache/grapheraser/data`.",
     "GRAPHERASER_KEYS": "Folder of signing keys, or empty; default `~/.config/grapheraser/keys`.",
     "GRAPHERASER_KEY_PASSPHRASE": "Encrypts the private halves of signing keys.",
+    "GRAPHERASER_URL": "Where the service listens, for `grapheraser requests`.",
     "NUMBA_CACHE_DIR": "Folder of compiled kernels; default beside the package if writable.",
     "RAY_ADDRESS": "The Ray cluster that executor `ray` connects to; default a local one.",
     "XDG_CONFIG_HOME": "Signing keys go below it unless `GRAPHERASER_KEYS` says where.",

@@ -25,6 +25,11 @@
     │   ├── RunExistsError          a save would overwrite another run
     │   ├── ReceiptLossError        a save would lose receipts of the run in that folder
     │   └── StorageFullError        the disk is full; the run is unchanged
+    ├── ServiceError
+    │   ├── UnknownRequestError     no request has that id
+    │   ├── UnknownSubjectError     the subject map does not have that identity
+    │   ├── ConflictError           the request can't be changed that way, or its key is taken
+    │   └── DatabaseError           the database can't be reached, read or written
     └── VerificationError           a receipt, chain or tensor does not match
 
 The message says what is wrong and what was found; ``hint`` says how to fix it.
@@ -213,6 +218,26 @@ class ReceiptLossError(StoreError):
 
 class StorageFullError(StoreError):
     """The disk is full; the run is unchanged."""
+
+
+class ServiceError(GraphEraserError):
+    """The service can't do what it was asked."""
+
+
+class UnknownRequestError(ServiceError):
+    """No request has that id."""
+
+
+class UnknownSubjectError(ServiceError):
+    """The subject map does not have that identity."""
+
+
+class ConflictError(ServiceError):
+    """The request can't be changed that way, or its idempotency key was used for another."""
+
+
+class DatabaseError(ServiceError):
+    """The database can't be reached, read or written."""
 
 
 class VerificationError(GraphEraserError):

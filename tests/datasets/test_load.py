@@ -65,7 +65,9 @@ def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     write_npz(tmp_path / "mine.npz")
-    with pytest.raises(UnknownDatasetError, match=r"'coral'\. Known here: demo, cora, .*mine"):
+    with pytest.raises(
+        UnknownDatasetError, match=r"'coral'\. Known here: demo, demo-large, cora, .*mine"
+    ):
         ge.load_dataset("coral", root=tmp_path)
 
 
@@ -73,7 +75,8 @@ def test_what_is_known_and_what_is_on_disk(tmp_path: Path) -> None:
     write_npz(tmp_path / "mine.npz")
     write_npz(tmp_path / "cora.npz")
     found = {info.name: info.available for info in dataset_info(tmp_path)}
-    assert found == {"demo": True, "mine": True, **{name: name == "cora" for name in PUBLIC}}
+    others = {"demo": True, "demo-large": True, "mine": True}
+    assert found == {**others, **{name: name == "cora" for name in PUBLIC}}
 
 
 @pytest.mark.parametrize(

@@ -91,3 +91,32 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(StoreError, match="can't keep a signing key"):
         KeyFolder(tmp_path / "keys").signing_key()
+
+
+def test_secrets_are_made_once_and_destroyed(tmp_path: Path) -> None:
+    keys = KeyFolder(tmp_path / "keys")
+    assert keys.secret_names() == []
+    first = keys.secret("service")
+    assert len(first) == 32
+    assert KeyFolder(tmp_path / "keys").secret("service") == first != keys.secret("other")
+    assert (tmp_path / "keys" / "service.secret").stat().st_mode & 0o777 == 0o600
+    assert keys.secret_names() == ["other", "service"]
+    assert keys.records() == []
+    keys.destroy_secret("service")
+    keys.destroy_secret("service")
+    assert not keys.has_secret("service")
+    assert keys.secret("service") != first
+
+
+def test_a_secret_that_others_can_read_or_that_is_damaged_is_refused(tmp_path: Path) -> None:
+    keys = KeyFolder(tmp_path)
+    keys.secret("service")
+    file = tmp_path / "service.secret"
+    file.chmod(0o644)
+    with pytest.raises(StoreError, match="others can read"):
+        keys.secret("service")
+    file.chmod(0o600)
+    for content in ("", "00", "not hexadecimal"):
+        file.write_text(content)
+        with pytest.raises(StoreError, match="secret"):
+            keys.secret("service")

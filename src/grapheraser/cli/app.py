@@ -10,7 +10,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from grapheraser.cli import (
+    access,
     audit,
+    backup,
     bench,
     datasets,
     demo,
@@ -25,7 +27,10 @@ from grapheraser.cli import (
     receipt,
     receipts,
     recommend,
+    requests,
     reshard,
+    restore,
+    serve,
     unlearn,
     update,
     verify,
@@ -45,6 +50,7 @@ app = typer.Typer(
 _VERBS = (
     *(demo, datasets, import_graph, recommend, fit, predict, rank, evaluate),
     *(unlearn, update, reshard, verify, receipts, receipt, keys),
+    *(serve, access, requests, backup, restore),
     *(audit, partition, warmup, bench),
 )
 for verb in _VERBS:

@@ -28,6 +28,7 @@ BENCHMARKS = {
     "refresh": "who was forgotten, both versions in sight, with each policy of fresh seeds",
     "links": "AUC of closed-form links against tuned GNN encoders from scratch, six graphs",
     "links-cost": "requests, predictions and rankings of closed-form links",
+    "service": "the service under load: submits, predictions, requests until their receipts",
     "public": "F1 on the published splits, with few labels, against the PyG loop",
     "utility": "F1 of the defaults and their parts against training from scratch, ten graphs",
     "utility-partitions": "F1 of every partition and aggregation on the paper's graphs",

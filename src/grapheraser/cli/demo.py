@@ -3,64 +3,98 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.reports.wording import duration
 
+if TYPE_CHECKING:
+    from grapheraser.demo.story import DemoResult
+
 NAME = "demo"
 
 
 def run(
     out: Annotated[
-        Path, typer.Option("--out", help="Folder for the run and the page; overwritten.")
+        Path, typer.Option("--out", help="Folder for the run, the page and a receipt; overwritten.")
     ] = Path("demo-report"),
+    dataset: Annotated[str, typer.Option(help="A data set, or a path.")] = "demo-large",
     model: Annotated[str, typer.Option(help="gcn, sage, gat, gin or mlp.")] = "gcn",
     partition: Annotated[str, typer.Option(help="Partition method.")] = "hash",
     aggregation: Annotated[str, typer.Option(help="Aggregation of the shards.")] = "routed",
-    shards: Annotated[int, typer.Option(help="Number of shards.")] = 20,
+    shards: Annotated[
+        int | None, typer.Option(help="Number of shards; default: what suits the data set.")
+    ] = None,
     requests: Annotated[
         int, typer.Option(help="Number of node requests, and of edge requests.")
     ] = 10,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Fit, unlearn and verify on the embedded graph. Writes a page with figures."""
-    from grapheraser.datasets import load_dataset
+    """Fit, unlearn and verify on the embedded graph. Writes a page with pictures."""
+    from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.demo.page import demo_page
     from grapheraser.demo.story import run_demo
     from grapheraser.eraser import GraphEraser
     from grapheraser.store import write_text
 
-    graph = load_dataset("demo")
+    graph = load_dataset(dataset)
     say(f"{graph}")
     eraser = GraphEraser(
-        model=model, partition=partition, num_shards=shards, aggregation=aggregation, seed=seed
+        model=model,
+        partition=partition,
+        num_shards=default_shards(dataset) if shards is None else shards,
+        aggregation=aggregation,
+        seed=seed,
     )
-    result = run_demo(graph, eraser, requests=requests, seed=seed)
+    result = run_demo(graph, eraser, requests=requests, seed=seed, say=say)
     eraser.save(out / "run", replace=True)
-    page = out / "index.html"
-    write_text(page, demo_page(result))
-    f1, seconds = result.f1, result.seconds
+    receipt, key, page = out / "receipt.json", out / "operator.pub", out / "index.html"
+    write_text(receipt, result.proof.part.to_json())
+    command = ""
+    if result.proof.key is not None:
+        write_text(key, result.proof.key.to_pem())
+        command = f"grapheraser receipt verify {receipt} --key {key}"
+    write_text(page, demo_page(result, command))
     if json:
-        print_json({**result.to_dict(), "page": str(page), "run": str(out / "run")})
+        print_json(
+            {
+                **result.to_dict(),
+                "page": str(page),
+                "run": str(out / "run"),
+                "receipt": str(receipt),
+            }
+        )
     else:
-        print(f"from scratch        F1 {f1['scratch']:.4f}   {duration(seconds['scratch'])}")
-        print(f"{shards} shards           F1 {f1['before']:.4f}   {duration(seconds['fit'])}")
-        print(
-            f"forgot {requests} nodes and {requests} edges, one by one: "
-            f"{duration(seconds['request'])} a request"
-        )
-        print(f"afterwards          F1 {f1['after']:.4f}")
-        print(
-            f"from scratch again  F1 {f1['retrained']:.4f}   {duration(seconds['retrain'])}; "
-            f"{duration(seconds['pyg'])} with plain PyG, {result.speedup:.0f} times a request"
-        )
-        print(f"statement           {result.receipts[-1].statement}")
+        for line in told(result):
+            print(line)
         print(f"page                {page}")
-        verdict = "bit-identical" if result.verification.identical else "NOT identical"
-        print(f"verified: {verdict} ({result.verification.values:,} values)")
-    if not result.verification.identical:
+        if command:
+            print(f"check a receipt     {command}")
+        verdict = "bit-identical" if result.proof.is_identical else "NOT identical"
+        print(f"verified: {verdict} ({result.proof.verification.values:,} values)")
+    if not result.proof.is_identical:
         raise typer.Exit(1)
+
+
+def told(result: DemoResult) -> list[str]:
+    """What was done and what it cost, in lines."""
+    from grapheraser.demo.story import PYG_EPOCHS
+
+    f1, seconds, count = result.f1, result.seconds, len(result.receipts) // 2
+    kept = len(result.sizes) - len(result.scene.retrained)
+    return [
+        f"one model           F1 {f1['scratch']:.4f}   {duration(seconds['scratch'])}",
+        f"{f'{len(result.sizes)} shards':<19} F1 {f1['before']:.4f}   {duration(seconds['fit'])}",
+        f"forgot {count} nodes and {count} edges, one by one: {duration(seconds['node'])} a node, "
+        f"{duration(seconds['edge'])} an edge",
+        f"the first request   left {kept} of {len(result.sizes)} shards untouched",
+        f"afterwards          F1 {f1['after']:.4f}",
+        f"one model again     F1 {f1['retrained']:.4f}   {duration(seconds['retrain'])}, "
+        f"{result.times('retrain'):,.0f} times a node",
+        f"with plain PyG                  {duration(seconds['pyg'])}, {result.times('pyg'):,.0f} "
+        f"times a node ({PYG_EPOCHS} epochs measured, scaled)",
+        f"statement           {result.receipts[-1].statement}",
+    ]

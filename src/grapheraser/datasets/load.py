@@ -10,6 +10,7 @@ import numpy as np
 
 from grapheraser.checks import one_of
 from grapheraser.datasets.demo import demo_graph
+from grapheraser.datasets.papers import papers_graph
 from grapheraser.datasets.public import (
     PUBLIC,
     compact_file,
@@ -23,6 +24,11 @@ from grapheraser.graph import CONTEXT, TRAIN, UNLABELLED, Graph
 from grapheraser.graph.stored import is_stored
 
 PUBLIC_SPLIT = "public"
+# The embedded graphs, what `grapheraser datasets` says of them, and shards that suit them.
+_GENERATED = {
+    "demo": (demo_graph, "generated, 2,700 nodes", 20),
+    "demo-large": (papers_graph, "generated, 24,000 nodes", 80),
+}
 
 
 def load_dataset(
@@ -31,9 +37,10 @@ def load_dataset(
     """Load a graph with 80 % of its labelled nodes for training and 20 % for testing.
 
     Args:
-        name: ``demo`` (generated), one of the paper's graphs (cora, citeseer, pubmed, cs,
-            physics), the name of a compact ``<name>.npz`` in the data folder, the path of such
-            a file: a `Path`, or a string that ends in ``.npz``; or the folder of a graph store.
+        name: ``demo`` or ``demo-large`` (both generated), one of the paper's graphs (cora,
+            citeseer, pubmed, cs, physics), the name of a compact ``<name>.npz`` in the data
+            folder, the path of such a file: a `Path`, or a string that ends in ``.npz``; or the
+            folder of a graph store.
         root: the data folder; default ``GRAPHERASER_DATA``, or the user's cache.
         split_seed: the seed of the random split.
         split: ``"random"`` (80/20); ``"public"``, the one that comes with the data: for cora,
@@ -69,8 +76,8 @@ def _loaded(name: str | Path, root: str | Path | None, folder: Path) -> Graph:
         return Graph.from_npz(name)
     if not isinstance(name, str):
         raise ParameterError.of("name", "load_dataset", "a name or a path", name)
-    if name == "demo":
-        return demo_graph()
+    if name in _GENERATED:
+        return _GENERATED[name][0]()
     if name in PUBLIC:
         return load_public(PUBLIC[name], folder)
     if compact_file(name, folder).exists():
@@ -101,7 +108,9 @@ def _no_split(name: str | Path) -> ParameterError:
 
 
 def default_shards(name: str) -> int:
-    """The number of shards that the paper uses for a graph; 20 for others."""
+    """The number of shards that the paper uses for a graph; 80 for demo-large, 20 for others."""
+    if name in _GENERATED:
+        return _GENERATED[name][2]
     return PUBLIC[name].num_shards if name in PUBLIC else 20
 
 
@@ -121,7 +130,7 @@ class DatasetInfo:
 def dataset_info(root: str | Path | None = None) -> list[DatasetInfo]:
     """List every name that `load_dataset` knows, and whether its file is on disk."""
     folder = data_root(root)
-    found = [DatasetInfo("demo", "generated", True, None)]
+    found = [DatasetInfo(name, words, True, None) for name, (_, words, _) in _GENERATED.items()]
     for public in PUBLIC.values():
         files = (compact_file(public.name, folder), raw_file(public, folder))
         path = next((str(file) for file in files if file.exists()), None)
@@ -130,6 +139,6 @@ def dataset_info(root: str | Path | None = None) -> list[DatasetInfo]:
     found += [
         DatasetInfo(file.stem, "compact npz", True, str(file))
         for file in others
-        if file.stem not in PUBLIC
+        if file.stem not in {*_GENERATED, *PUBLIC}
     ]
     return found

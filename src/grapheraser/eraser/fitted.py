@@ -46,6 +46,10 @@ class Eraser(Estimator, Generic[AnySnapshot]):
         return self._now.receipts
 
     @property
+    def log_name_(self) -> str:
+        return self._now.ends.run
+
+    @property
     def engine_(self) -> str:
         return self._now.settings.engine.name
 
@@ -120,6 +124,18 @@ class Eraser(Estimator, Generic[AnySnapshot]):
         """
         with self._turn:
             return self._then(update(self._now, changes))
+
+    def begin_log(self) -> None:
+        """Begin a new log under a new name: the state as if it had just been fitted, no receipts.
+
+        For a run that comes from a backup: going on from there under the old name would make a
+        second log with the same name.
+        """
+        with self._turn:
+            now = self._now
+            self._fitted = type(now).first(
+                now.arguments, now.settings, now.state, now.configuration
+            )
 
     def verify(self) -> Verification:
         """Learn from the remaining data alone and compare every tensor bit for bit.

@@ -2,12 +2,14 @@
 
 The folder holds ``ID.key`` (PEM, encrypted where there is a passphrase), ``ID.pub`` (PEM) and
 ``current``, which names the key that signs. A key that was replaced stays, so that what it signed
-can be checked; it signs no more.
+can be checked; it signs no more. Beside them are the secrets of the service, ``NAME.secret``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from grapheraser.receipts.keys import PublicKey, SigningKey, is_available, needs
 
 FOLDER_VARIABLE, PASSPHRASE_VARIABLE = "GRAPHERASER_KEYS", "GRAPHERASER_KEY_PASSPHRASE"
 _CURRENT = "current"
+_SECRET_SIZE = 32
 
 
 # Keys that were read in this process, by folder and id: an encrypted one takes a while to open.
@@ -98,6 +101,55 @@ class KeyFolder:
         """The public halves, the current one first."""
         return [PublicKey.read(record.path.read_text()) for record in self.records()]
 
+    def secret(self, name: str) -> bytes:
+        """32 random bytes under a name; made on first use, by one process alone."""
+        path = self._secret_file(name)
+        if not path.exists():
+            partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+            try:
+                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _write_new(partial, secrets.token_hex(_SECRET_SIZE).encode(), 0o600)
+                with contextlib.suppress(FileExistsError):  # another process was first
+                    os.link(partial, path)
+                partial.unlink()
+            except OSError as error:
+                raise self._unwritable("a secret", error) from error
+        _check_private(path)
+        try:
+            found = bytes.fromhex(path.read_text())
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path}: not a readable secret.") from error
+        if len(found) != _SECRET_SIZE:
+            raise StoreError(f"{path}: not a secret of {_SECRET_SIZE} bytes.")
+        return found
+
+    def has_secret(self, name: str) -> bool:
+        """Whether there is a secret of this name."""
+        return self._secret_file(name).is_file()
+
+    def secret_names(self) -> list[str]:
+        """The names of all secrets."""
+        return sorted(path.stem for path in self.path.glob("*.secret"))
+
+    def destroy_secret(self, name: str) -> None:
+        """Overwrite and remove a secret; what was hidden under it stays hidden for good."""
+        path = self._secret_file(name)
+        with contextlib.suppress(FileNotFoundError):
+            with open(path, "r+b") as file:
+                file.write(bytes(2 * _SECRET_SIZE))
+                file.flush()
+                os.fsync(file.fileno())
+            path.unlink()
+
+    def _secret_file(self, name: str) -> Path:
+        return self.path / f"{name}.secret"
+
+    def _unwritable(self, what: str, error: OSError) -> StoreError:
+        return StoreError(
+            f"{self.path}: can't keep {what} there ({error.strerror}).",
+            hint=f"set {FOLDER_VARIABLE} to a folder that can be written.",
+        )
+
     def _has_current(self) -> bool:
         return (self.path / _CURRENT).is_file()
 
@@ -151,11 +203,17 @@ class KeyFolder:
             _write(self.path / f"{key.id}.pub", PublicKey(key.public).to_pem().encode(), 0o644)
             _write(self.path / _CURRENT, f"{key.id}\n".encode(), 0o644)
         except OSError as error:
-            raise StoreError(
-                f"{self.path}: can't keep a signing key there ({error.strerror}).",
-                hint=f"set {FOLDER_VARIABLE} to a folder that can be written.",
-            ) from error
+            raise self._unwritable("a signing key", error) from error
         return key
+
+
+def read_private(path: Path) -> bytes:
+    """Read a private key that the caller named, and that nobody else can read."""
+    try:
+        _check_private(path)
+        return path.read_bytes()
+    except OSError as error:
+        raise ParameterError(f"can't read {path}: {error.strerror}.") from error
 
 
 def default_folder() -> Path:
@@ -170,12 +228,17 @@ def _write(path: Path, content: bytes, mode: int) -> None:
     """Write a file whole; nobody else can read it while it is written."""
     partial = path.with_name(f"{path.name}.partial")
     partial.unlink(missing_ok=True)
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    _write_new(partial, content, mode)
+    os.replace(partial, path)
+
+
+def _write_new(path: Path, content: bytes, mode: int) -> None:
+    """Write a file that does not exist yet."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(partial, path)
 
 
 def _check_private(path: Path) -> None:

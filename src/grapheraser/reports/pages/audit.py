@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grapheraser.reports.figures.audit import Mark, draw_attacks
-from grapheraser.reports.pages.render import picture, render
+from grapheraser.reports.pages.render import drawn, render
 from grapheraser.reports.tables import Table
 from grapheraser.reports.wording import contents, plural
 
@@ -41,9 +41,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
         tone=_tone(report),
         verdict=_verdict(report),
         done=_done(run),
-        picture=picture(lambda: draw_attacks(marks), "how well each attack guesses")
-        if marks
-        else None,
+        picture=drawn(draw_attacks(marks)) if marks else None,
         findings=report["findings"],
         levels=_LEVELS,
         mitigations=_mitigations(sections.get("mitigations", {"skipped": "no time was left"})),

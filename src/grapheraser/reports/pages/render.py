@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grapheraser.errors import MissingExtraError
 from grapheraser.reports.figures.canvas import as_png
+from grapheraser.reports.figures.drawing import Drawing
 from grapheraser.reports.tables import MARKS, as_entry
 from grapheraser.reports.wording import contents, duration, plural
 
@@ -28,11 +29,15 @@ class Picture:
         alt: the picture in words.
         png: the file; None where the extra that draws it is missing.
         missing: what to install then.
+        drawing: instead of a file: follows the page's colours.
+        caption: below it.
     """
 
     alt: str
     png: bytes | None
     missing: MissingExtraError | None = None
+    drawing: Drawing | None = None
+    caption: str = ""
 
 
 def picture(draw: Callable[[], Any], alt: str, *, dpi: int = 150) -> Picture:
@@ -41,6 +46,23 @@ def picture(draw: Callable[[], Any], alt: str, *, dpi: int = 150) -> Picture:
         return Picture(alt, as_png(draw(), dpi=dpi))
     except MissingExtraError as error:
         return Picture(alt, None, error)
+
+
+def drawn(drawing: Drawing, caption: str = "") -> Picture:
+    """A drawing as a picture of a page; needs no extra."""
+    return Picture(drawing.about, None, drawing=drawing, caption=caption)
+
+
+def standalone(drawing: Drawing, margin: int = 16) -> str:
+    """A drawing as an SVG file that is light or dark as the reader likes."""
+    template = _environment().get_template("drawing.svg.j2")
+    width, height = (round(size + 2 * margin) for size in (drawing.width, drawing.height))
+    return template.render(drawing=drawing, width=width, height=height, margin=margin)
+
+
+def stylesheet() -> str:
+    """What every page holds."""
+    return _environment().get_template("pages.css.j2").render()
 
 
 def render(template: str, **values: Any) -> str:

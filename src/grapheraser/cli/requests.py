@@ -1,0 +1,239 @@
+"""grapheraser requests: submit requests to a running service, and follow them."""
+
+from __future__ import annotations
+
+import json as jsons
+import os
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grapheraser.cli.arguments import parse_edges, parse_ids, read_lines, typed
+from grapheraser.cli.output import JsonOption, print_json, print_table, say
+from grapheraser.errors import NothingToForgetError, ParameterError
+
+if TYPE_CHECKING:
+    from grapheraser.service.client import Client
+
+NAME = "requests"
+_DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+class Action(StrEnum):
+    """What to do."""
+
+    SUBMIT = "submit"
+    LIST = "list"
+    SHOW = "show"
+    CANCEL = "cancel"
+    RETRY = "retry"
+    RECEIPT = "receipt"
+
+
+def run(
+    action: Annotated[
+        Action, typer.Argument(metavar="submit|list|show|cancel|retry|receipt", help="What to do.")
+    ],
+    request: Annotated[
+        str, typer.Argument(metavar="[REQUEST]", help="Id of a request, for all but submit, list.")
+    ] = "",
+    subject: Annotated[str, typer.Option(help="submit: whom to forget, by the subject map.")] = "",
+    nodes: Annotated[str, typer.Option(help="submit: node ids, e.g. 10,101.")] = "",
+    edges: Annotated[str, typer.Option(help="submit: edges, e.g. 3-17,4-8.")] = "",
+    features: Annotated[str, typer.Option(help="submit: nodes whose features to forget.")] = "",
+    labels: Annotated[str, typer.Option(help="submit: nodes whose labels to forget.")] = "",
+    file: Annotated[
+        str,
+        typer.Option(
+            help='submit: file with one request a line: {"subject": "ada"}, or ids of nodes.'
+        ),
+    ] = "",
+    idempotency_key: Annotated[
+        str, typer.Option(help="submit: your own name for it; twice the same is one request.")
+    ] = "",
+    deadline: Annotated[
+        str, typer.Option(help="submit: until when, e.g. 2030-01-31T12:00:00Z.")
+    ] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="submit, show: until the request is completed.")
+    ] = False,
+    receipts: Annotated[
+        Path | None, typer.Option(help="receipt, submit --wait: folder for its parts.")
+    ] = None,
+    state: Annotated[str, typer.Option(help="list: only in these states, e.g. failed.")] = "",
+    limit: Annotated[int, typer.Option(help="list: how many at the most.")] = 20,
+    url: Annotated[
+        str, typer.Option(help=f"Of the service; default GRAPHERASER_URL, else {_DEFAULT_URL}.")
+    ] = "",
+    json: JsonOption = False,
+) -> None:
+    """Submit requests to a running service, list, show or cancel them, collect receipts.
+
+    The API key is read from GRAPHERASER_API_KEY.
+    """
+    texts = {"nodes": nodes, "edges": edges, "features": features, "labels": labels}
+    of_submit = {"subject": subject, "file": file, "deadline": deadline, **texts}
+    of_submit["idempotency-key"] = idempotency_key
+    _check(action, request, of_submit, wait=wait, receipts=receipts, state=state)
+    client = _client(url)
+    match action:
+        case Action.SUBMIT:
+            bodies = _bodies(client, subject, texts, file, deadline)
+            done = _submitted(client, bodies, idempotency_key, wait=wait)
+            files = [path for one in done for path in _handed_out(client, one, receipts)]
+            _print_all(done, files, as_json=json)
+        case Action.LIST:
+            states = {"state": state.split(",")} if state else {}
+            _print_all(list(client.requests(limit=limit, **states)), [], as_json=json)
+        case Action.RECEIPT:
+            found = client.show(request)
+            _print_receipt(client, found, receipts, as_json=json)
+        case Action.SHOW:
+            _print_one(client.wait(request) if wait else client.show(request), as_json=json)
+        case Action.CANCEL:
+            _print_one(client.cancel(request), as_json=json)
+        case Action.RETRY:
+            _print_one(client.retry(request), as_json=json)
+
+
+def _check(
+    action: Action,
+    request: str,
+    of_submit: Mapping[str, str],
+    *,
+    wait: bool,
+    receipts: Path | None,
+    state: str,
+) -> None:
+    """Refuse options that have no part in an action."""
+    takes_one = action not in (Action.SUBMIT, Action.LIST)
+    if takes_one is not bool(request):
+        wanted = "takes the id of a request" if takes_one else "takes no id"
+        raise ParameterError(f"'requests {action}' {wanted}.")
+    given = [f"--{name}" for name, text in of_submit.items() if text]
+    if action is not Action.SUBMIT and given:
+        raise ParameterError(f"{', '.join(given)} is of `requests submit`.")
+    if wait and action not in (Action.SUBMIT, Action.SHOW):
+        raise ParameterError("--wait is of `requests submit` and `requests show`.")
+    if receipts is not None and not (
+        action is Action.RECEIPT or (action is Action.SUBMIT and wait)
+    ):
+        raise ParameterError("--receipts is of `requests receipt` and `requests submit --wait`.")
+    if state and action is not Action.LIST:
+        raise ParameterError("--state is of `requests list`.")
+
+
+def _client(url: str) -> Client:
+    from grapheraser.service.client import Client
+
+    key = os.environ.get("GRAPHERASER_API_KEY", "")
+    if not key:
+        raise ParameterError(
+            "there is no API key.",
+            hint="set GRAPHERASER_API_KEY; `grapheraser access RUN --create requester` makes one.",
+        )
+    return Client(url or os.environ.get("GRAPHERASER_URL") or _DEFAULT_URL, key)
+
+
+def _bodies(
+    client: Client, subject: str, texts: Mapping[str, str], file: str, deadline: str
+) -> list[dict[str, Any]]:
+    """What to submit: one request for the options, and one for each line of the file."""
+    named = bool(client.model()["named"])
+    found: list[dict[str, Any]] = []
+    one: dict[str, Any] = {"subject": subject} if subject else {}
+    for kind, text in texts.items():
+        if text:
+            parse: Any = parse_edges if kind == "edges" else parse_ids
+            one[kind] = parse(typed(text), f"--{kind}", named=named)
+    if one:
+        found.append(one)
+    for place, line in read_lines(file, "requests") if file else ():
+        found.append(_of_line(place, line, named=named))
+    if not found:
+        raise NothingToForgetError(
+            "nothing to forget.",
+            hint="use --subject, --nodes, --edges, --features, --labels or --file.",
+        )
+    return [body | ({"deadline": deadline} if deadline else {}) for body in found]
+
+
+def _of_line(place: str, line: str, *, named: bool) -> dict[str, Any]:
+    if not line.lstrip().startswith("{"):
+        return {"nodes": parse_ids(line, "--file", named=named)}
+    try:
+        found: dict[str, Any] = jsons.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"{place}: not a JSON object ({error}).") from error
+    return found
+
+
+def _submitted(
+    client: Client, bodies: Sequence[Mapping[str, Any]], key: str, *, wait: bool
+) -> list[dict[str, Any]]:
+    if key and len(bodies) > 1:
+        raise ParameterError("--idempotency-key names one request; the file has several.")
+    found = [client.submit(body, idempotency_key=key or None) for body in bodies]
+    return [client.wait(one["id"]) for one in found] if wait else found
+
+
+def _handed_out(client: Client, found: Mapping[str, Any], folder: Path | None) -> list[str]:
+    """Write the parts of a receipt to files, if anywhere."""
+    from grapheraser.canonical import canonical_json
+    from grapheraser.store import write_text
+
+    if folder is None or not found["receipts"]:
+        return []
+    files = []
+    for number, part in enumerate(client.receipt(found["id"]), start=1):
+        file = folder / f"receipt-{found['id']}-{number:04}.json"
+        write_text(file, canonical_json(part) + "\n")
+        files.append(str(file))
+    return files
+
+
+def _print_receipt(
+    client: Client, found: Mapping[str, Any], folder: Path | None, *, as_json: bool
+) -> None:
+    if folder is None:
+        print_json({"request": found["id"], "parts": client.receipt(found["id"])})
+        return
+    if not found["receipts"]:
+        client.receipt(found["id"])  # says why there is nothing
+    files = _handed_out(client, found, folder)
+    if as_json:
+        print_json({"request": found["id"], "files": files})
+        return
+    for file in files:
+        print(f"handed out  {file}")
+
+
+def _print_all(found: Sequence[Mapping[str, Any]], files: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"requests": list(found)} | ({"files": list(files)} if files else {}))
+        return
+    rows = [
+        (one["id"], one["kind"], one["state"], one["deadline"][:10], one["version"] or "")
+        for one in found
+    ]
+    print_table("", ("request", "kind", "state", "deadline", "version"), rows)
+    for file in files:
+        print(f"handed out  {file}")
+    if not found:
+        say("there are no such requests.")
+
+
+def _print_one(found: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    for name, value in found.items():
+        if isinstance(value, list | dict):
+            continue
+        if value is not None:
+            print(f"{name:<12}{value}")
+    for line in found["out_of_scope"]:
+        print(f"beyond      {line}")

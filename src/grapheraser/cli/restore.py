@@ -1,0 +1,57 @@
+"""grapheraser restore: bring a run back from a backup, and nobody with it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.cli.own import TrustOption, own_parts
+
+NAME = "restore"
+
+
+def run(
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="Folder of a backup.")],
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder to write the run to.")],
+    database: Annotated[
+        str, typer.Option(help="URL of the service's database; default: the one beside the run.")
+    ] = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Overwrite a run that is there.")
+    ] = False,
+    lost_database: Annotated[
+        bool,
+        typer.Option(
+            "--lost-database",
+            help="Go on with the queue in the backup; what was accepted or erased since is lost.",
+        ),
+    ] = False,
+    trust: TrustOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Restore a run without what was erased since its backup; stop the service first."""
+    from grapheraser.service import needs_extra
+
+    needs_extra()
+    from grapheraser.service.backup import restore
+
+    done = restore(
+        backup,
+        path,
+        database=database,
+        own=own_parts(backup / "run", trust),
+        replace=replace,
+        lost_database=lost_database,
+    )
+    if json:
+        print_json(asdict(done))
+        return
+    print(f"run         {path}")
+    print(f"erased      {done.erased} once more")
+    print(f"log         {done.run}")
+    if lost_database:
+        say("\nnote: whatever was accepted or erased since the backup is not known any more.")

@@ -1,0 +1,76 @@
+"""grapheraser serve: the service for a run: queue, worker, API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.cli.own import TrustOption, own_parts
+
+if TYPE_CHECKING:
+    from grapheraser.service.running import Service
+
+NAME = "serve"
+
+
+def run(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; default 127.0.0.1.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; default 8080.")] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(help="URL of the queue's database; default SQLite beside the run."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with settings; see docs/service.md.")
+    ] = None,
+    opendsr_domain: Annotated[
+        str | None, typer.Option(help="Domain of this processor, for OpenDSR.")
+    ] = None,
+    opendsr_certificate: Annotated[
+        str | None, typer.Option(help="Its certificate, as a PEM file.")
+    ] = None,
+    opendsr_key: Annotated[
+        str | None, typer.Option(help="The certificate's private key, as a PEM file.")
+    ] = None,
+    trust: TrustOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Serve predictions, accept requests to forget and carry them out.
+
+    Every setting can also be given by an environment variable or in a file. The first API key is
+    printed once.
+    """
+    from grapheraser.service import needs_extra
+
+    needs_extra()
+    from grapheraser.service.api.start import first_key, serve
+    from grapheraser.service.running import Service
+    from grapheraser.service.settings import Settings
+
+    given: dict[str, Any] = {"host": host, "port": port, "database": database}
+    given |= {"opendsr_domain": opendsr_domain, "opendsr_key": opendsr_key}
+    settings = Settings.read(config, opendsr_certificate=opendsr_certificate, **given)
+    service = Service.opened(path, settings, own=own_parts(path, trust))
+    key = first_key(service)
+    _announce(service, key, as_json=json)
+    serve(service)
+
+
+def _announce(service: Service, key: str | None, *, as_json: bool) -> None:
+    from grapheraser.service.api.start import url_of
+
+    url = url_of(service.settings.host, service.settings.port)
+    version = service.served.now.version
+    if as_json:
+        print_json({"url": url, "version": version} | ({"key": key} if key else {}))
+        return
+    say(f"serving     {service.served.path} (version {version}) on {url}")
+    if key:
+        say(f"first key   {key}")
+        say("            it is shown this once: keep it, and give others keys of their own.")

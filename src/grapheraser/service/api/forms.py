@@ -1,0 +1,116 @@
+"""What bodies look like: pydantic models, from which the schema is made."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints
+
+from grapheraser.service.requests import OUT_OF_SCOPE, Request, State
+
+MOST_NAMED = 100_000
+_NO_NULL = r"^[^\u0000]*$"
+
+Text = Annotated[
+    StrictStr, StringConstraints(min_length=1, max_length=1000, pattern=_NO_NULL), Field()
+]
+NodeId = Annotated[int, Field(strict=True, ge=0, lt=2**63)] | Text
+Ids = Annotated[list[NodeId], Field(max_length=MOST_NAMED)]
+Pairs = Annotated[list[tuple[NodeId, NodeId]], Field(max_length=MOST_NAMED)]
+
+
+class Form(BaseModel):
+    """A body that somebody sends; refuses what it does not know."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ErasureForm(Form):
+    """What to forget: a subject, or nodes, edges, feature rows and labels."""
+
+    subject: Text | None = Field(default=None, description="An identity of the subject map.")
+    nodes: Ids = Field(default=[], description="Nodes to forget, with all that they have.")
+    edges: Pairs = Field(default=[], description="Edges to forget; their ends stay.")
+    features: Ids = Field(default=[], description="Nodes whose features to forget.")
+    labels: Ids = Field(default=[], description="Nodes whose labels to forget.")
+    deadline: datetime | None = Field(
+        default=None, description="Until when; by default 30 days from now. With a time zone."
+    )
+
+
+class UpdateForm(Form):
+    """Changes: one object per line of `grapheraser update`."""
+
+    changes: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=10_000)] = Field(
+        description="As in docs/changes.md: add_nodes, add_edges, set_features, set_labels, nodes, "
+        "edges, features, labels."
+    )
+    deadline: datetime | None = Field(default=None, description="Until when.")
+
+
+class InsertionForm(Form):
+    """One training node to add, with its edges."""
+
+    id: NodeId = Field(description="Of the new node.")
+    features: list[float] | dict[str, float] = Field(
+        description="A number for every column, or those that are not 0 by their column."
+    )
+    label: Annotated[int, Field(strict=True, ge=0, lt=2**31)] | None = Field(
+        default=None, description="Its class; without one it is a context node."
+    )
+    neighbours: Ids = Field(default=[], description="Nodes that it has an edge to.")
+    deadline: datetime | None = Field(default=None, description="Until when.")
+
+
+class RequestView(BaseModel):
+    """A request and how far it has come. It names nobody."""
+
+    id: str
+    kind: str = Field(description="erase or update.")
+    state: State
+    counts: dict[str, int] = Field(description="How much it names, by kind.")
+    received: datetime
+    deadline: datetime
+    late: bool = Field(description="Whether the deadline has passed.")
+    completed: datetime | None = None
+    attempts: int = 0
+    reason: str | None = Field(default=None, description="Why it failed, or what was skipped.")
+    retry_at: datetime | None = Field(default=None, description="When it is tried again.")
+    version: int | None = Field(default=None, description="Version of the model that answers it.")
+    receipts: int = Field(default=0, description="Parts of the receipt that can be collected.")
+    out_of_scope: list[str] = Field(description="What the erasure does not reach.")
+
+    @classmethod
+    def of(cls, request: Request, now: datetime) -> RequestView:
+        """A request as it is shown."""
+        names = [name for name in cls.model_fields if hasattr(request, name)]
+        values = {name: getattr(request, name) for name in names}
+        return cls(**values, late=request.is_late(now), out_of_scope=list(OUT_OF_SCOPE))
+
+
+class RequestList(BaseModel):
+    """Some requests, newest first."""
+
+    requests: list[RequestView]
+    cursor: int | None = Field(default=None, description="Of the next page; null on the last.")
+
+
+class ReceiptView(BaseModel):
+    """The receipt of one request: a part for each thing that it named."""
+
+    request: str
+    parts: list[dict[str, Any]] = Field(
+        description="Each is a file for `grapheraser receipt verify`, in canonical JSON."
+    )
+
+
+class EventView(BaseModel):
+    """One step of a request."""
+
+    number: int
+    request: str
+    state: State
+    at: datetime
+    version: int | None = None
+    reason: str | None = None

@@ -1,0 +1,92 @@
+"""What the routes stand on, as one value that an application carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends
+from fastapi import Request as HttpRequest
+
+from grapheraser.errors import GraphEraserError
+from grapheraser.service.api.access import Keys
+from grapheraser.service.api.callbacks import Callbacks, Rules
+from grapheraser.service.api.gathering import Gathering
+from grapheraser.service.api.log import Log
+from grapheraser.service.api.metrics import Metrics
+from grapheraser.service.api.signatures import Processor
+from grapheraser.service.queue import Queue
+from grapheraser.service.serving import Served
+from grapheraser.service.settings import Settings
+from grapheraser.service.subjects import Subjects
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of a running service.
+
+    Attributes:
+        settings: of the service.
+        run: the folder of the run.
+        queue: of its requests.
+        subjects: who is which node.
+        gathering: where requests are accepted.
+        served: the published version.
+        keys: who may ask.
+        log: the receipts of the run.
+        metrics: what is counted.
+        processor: what OpenDSR answers are signed with; None: OpenDSR is off.
+        callbacks: of OpenDSR; None where it is off.
+        worker_works: says whether requests are carried out here; None: they are elsewhere.
+    """
+
+    settings: Settings
+    run: Path
+    queue: Queue
+    subjects: Subjects
+    gathering: Gathering
+    served: Served
+    keys: Keys
+    log: Log
+    metrics: Metrics
+    processor: Processor | None = None
+    callbacks: Callbacks | None = None
+    worker_works: Callable[[], bool] | None = None
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return self.settings.name or self.run.absolute().name
+
+    @property
+    def callback_rules(self) -> Rules:
+        """Where callbacks may go."""
+        settings = self.settings
+        hosts = tuple(filter(None, (host.strip() for host in settings.callback_hosts.split(","))))
+        return Rules(hosts, settings.callback_attempts, settings.callback_seconds)
+
+    def with_callbacks(self, callbacks: Callbacks) -> Parts:
+        """The same parts, and callbacks of OpenDSR."""
+        return replace(self, callbacks=callbacks)
+
+    def checks(self) -> dict[str, bool]:
+        """What has to work before requests can be answered."""
+        found = {"database": self._database_works(), "model": True}
+        return found if self.worker_works is None else {**found, "worker": self.worker_works()}
+
+    def _database_works(self) -> bool:
+        try:
+            self.queue.last_event()
+        except GraphEraserError:
+            return False
+        return True
+
+
+async def _parts(request: HttpRequest) -> Parts:
+    parts: Parts = request.app.state.parts
+    return parts
+
+
+Given = Annotated[Parts, Depends(_parts)]

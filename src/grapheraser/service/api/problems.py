@@ -1,0 +1,225 @@
+"""The one shape of every error: problem details (RFC 9457).
+
+A problem says what was wrong to whoever asked. It is never logged: it may name nodes and people.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from grapheraser.errors import (
+    ConflictError,
+    DatabaseError,
+    EmptyEnsembleError,
+    GraphEraserError,
+    InputError,
+    NotFittedError,
+    StoreError,
+    UnknownEdgeError,
+    UnknownNodeError,
+    UnknownRequestError,
+    UnknownSubjectError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+_NAMESPACE = "urn:grapheraser:problem:"
+# Routes of the Open Inference Protocol, whose clients read the reason from a member `error`.
+_INFERENCE = "/v2"
+_log = logging.getLogger("grapheraser.service")
+
+
+class ProblemDetails(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="What kind of problem it is, as a URN.")
+    title: str = Field(description="The same in words.")
+    status: int = Field(description="The HTTP status.")
+    detail: str | None = Field(default=None, description="What was wrong with this request.")
+    hint: str | None = Field(default=None, description="What to do about it.")
+    errors: list[dict[str, Any]] | None = Field(
+        default=None, description="Of a body that is not valid: what is wrong, and where."
+    )
+    error: str | None = Field(default=None, description="Under /v2: the detail once more.")
+
+
+class Problem(Exception):  # noqa: N818 - the name that RFC 9457 gives it
+    """An error to answer with.
+
+    Args:
+        status: of HTTP.
+        kind: the last part of the problem's type, e.g. ``unknown-request``.
+        detail: what was wrong.
+        hint: what to do about it.
+        headers: of the answer.
+        members: further members of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        *,
+        hint: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        members: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(kind)
+        self.status = status
+        self.kind = kind
+        self.detail = detail
+        self.hint = hint
+        self.headers = dict(headers or {})
+        self.members = dict(members or {})
+
+    def response(self, path: str) -> JSONResponse:
+        """The answer, to a request for this path."""
+        body: dict[str, Any] = {
+            "type": _NAMESPACE + self.kind,
+            "title": self.kind.replace("-", " ").capitalize(),
+            "status": self.status,
+            "detail": _printable(self.detail),
+        }
+        if self.hint is not None:
+            body["hint"] = _printable(self.hint)
+        body |= self.members
+        if path == _INFERENCE or path.startswith(f"{_INFERENCE}/"):
+            body["error"] = body["detail"]
+        return JSONResponse(body, self.status, headers=self.headers, media_type=MEDIA_TYPE)
+
+
+def unknown(what: str) -> Problem:
+    """The problem of something that a path names and that is not there."""
+    return Problem(404, f"unknown-{what.replace(' ', '-')}", f"there is no such {what}.")
+
+
+def problem_of(error: GraphEraserError) -> Problem:
+    """The problem that an error of the package is to whoever asked."""
+    kinds: Sequence[tuple[type[GraphEraserError], int, str]] = (
+        (UnknownNodeError, 400, "unknown-node"),
+        (UnknownEdgeError, 400, "unknown-edge"),
+        (InputError, 400, "invalid-request"),
+        (EmptyEnsembleError, 409, "nothing-left"),
+        (NotFittedError, 503, "not-ready"),
+        (StoreError, 503, "store-unavailable"),
+        (UnknownRequestError, 404, "unknown-request"),
+        (UnknownSubjectError, 404, "unknown-subject"),
+        (ConflictError, 409, "conflict"),
+        (DatabaseError, 503, "database-unavailable"),
+    )
+    for kind, status, name in kinds:
+        if isinstance(error, kind):
+            return Problem(status, name, error.message, hint=error.hint)
+    return Problem(500, "internal-error", "the service could not carry this out.")
+
+
+def answer_with_problems(app: FastAPI) -> None:
+    """Let every error of an application be answered by a problem."""
+    app.add_exception_handler(Problem, _of_problem)
+    app.add_exception_handler(GraphEraserError, _of_package)
+    app.add_exception_handler(RequestValidationError, _of_validation)
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_middleware(_Unforeseen)
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route may answer with, for the schema."""
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+        }
+        for status in statuses
+    }
+
+
+async def _of_problem(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Problem)
+    return error.response(request.url.path)
+
+
+async def _of_package(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, GraphEraserError)
+    problem = problem_of(error)
+    if problem.status >= 500:
+        _log.error("%s: %s", request.method, type(error).__name__)
+    return problem.response(request.url.path)
+
+
+async def _of_validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    found = [
+        {"where": "/".join(map(_printable_part, wrong["loc"])), "what": _printable(wrong["msg"])}
+        for wrong in error.errors()[:20]
+    ]
+    first = f"{found[0]['where']}: {found[0]['what']}" if found else "the request is not valid"
+    problem = Problem(400, "invalid-request", f"{first}.", members={"errors": found})
+    return problem.response(request.url.path)
+
+
+async def _of_http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    kinds = {
+        400: "invalid-request",
+        404: "unknown-route",
+        405: "method-not-allowed",
+        413: "body-too-large",
+    }
+    kind = kinds.get(error.status_code, f"http-{error.status_code}")
+    phrase = HTTPStatus(error.status_code).phrase
+    detail = {404: "there is no such route.", 400: "the body can't be read."}
+    problem = Problem(
+        error.status_code, kind, detail.get(error.status_code, phrase), headers=error.headers
+    )
+    return problem.response(request.url.path)
+
+
+class _Unforeseen:
+    """Middleware that answers errors nobody foresaw, and logs where they came from.
+
+    What an error says may be personal; its type and the lines that led to it are not.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        started = False
+
+        async def noted(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except Exception as error:
+            lines = "".join(traceback.format_tb(error.__traceback__))
+            _log.error("%s\n%s", type(error).__name__, lines)
+            if not started:
+                said = "the service failed; the operator finds more in its logs."
+                answer = Problem(500, "internal-error", said).response(scope["path"])
+                await answer(scope, receive, send)
+
+
+def _printable_part(part: object) -> str:
+    return _printable(str(part))[:100]
+
+
+def _printable(text: str) -> str:
+    """Text that is valid UTF-8, whatever somebody sent."""
+    return text.encode(errors="replace").decode()

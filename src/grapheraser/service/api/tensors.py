@@ -1,0 +1,247 @@
+"""Requests and responses of the Open Inference Protocol v2, as bytes and as arrays.
+
+A body is JSON. With the binary data extension it is JSON, whose length a header tells, and then the
+raw elements of tensors, in the order in which they are named.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.service.api.problems import Problem
+
+LENGTH_HEADER = "Inference-Header-Content-Length"
+_DTYPES: dict[str, np.dtype[Any]] = {"INT64": np.dtype("<i8"), "FP32": np.dtype("<f4")}
+_LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor with a name.
+
+    Attributes:
+        name: what it is called.
+        datatype: INT64, FP32 or BYTES.
+        values: numbers, or objects that are texts.
+        binary: whether it is sent as raw bytes.
+    """
+
+    name: str
+    datatype: str
+    values: NDArray[Any]
+    binary: bool = False
+
+
+@dataclass(frozen=True)
+class Inference:
+    """What somebody asks the model.
+
+    Attributes:
+        inputs: tensors by name.
+        outputs: names of the tensors to answer with, and whether as raw bytes; None: all.
+        id: of the request, to be repeated in the answer.
+        binary: whether outputs that are not named are sent as raw bytes.
+    """
+
+    inputs: Mapping[str, Tensor]
+    outputs: Mapping[str, bool] | None = None
+    id: str | None = None
+    binary: bool = False
+
+
+def read_inference(body: bytes, header_length: str | None) -> Inference:
+    """Read the body of a request.
+
+    Args:
+        body: all of it.
+        header_length: the header of the binary data extension, where it was sent.
+    """
+    size = len(body)
+    if header_length is not None:
+        if not (header_length.isascii() and header_length.isdigit()) or len(header_length) > 12:
+            raise wrong(f"the header {LENGTH_HEADER} must be a number.")
+        size = int(header_length)
+        if size > len(body):
+            raise wrong(f"the header {LENGTH_HEADER} exceeds the body.")
+    try:
+        found = json.loads(body[:size])
+    except (ValueError, RecursionError):
+        raise wrong("the body is not JSON.") from None
+    _check(found, Mapping, "the body", "an object")
+    parameters = _parameters(found, "the body")
+    raw = _Raw(body[size:])
+    inputs = [_input(part, raw) for part in _list(found, "inputs")]
+    if not raw.is_empty:
+        raise wrong("there are more raw bytes than the inputs have.")
+    names = [tensor.name for tensor in inputs]
+    if len(set(names)) < len(names):
+        raise wrong("an input is named twice.")
+    binary = parameters.get("binary_data_output", False) is True
+    outputs = _outputs(found, binary=binary)
+    named = found.get("id")
+    if named is not None:
+        _check(named, str, "id", "text")
+    return Inference({tensor.name: tensor for tensor in inputs}, outputs, named, binary)
+
+
+def written(
+    model: str, version: int, asked: Inference, outputs: Sequence[Tensor]
+) -> tuple[bytes, dict[str, str]]:
+    """The body of an answer, and its headers."""
+    raw: list[bytes] = []
+    described = []
+    for tensor in outputs:
+        entry: dict[str, Any] = {
+            "name": tensor.name,
+            "datatype": tensor.datatype,
+            "shape": list(tensor.values.shape),
+        }
+        if tensor.binary:
+            content = _raw_bytes(tensor)
+            raw.append(content)
+            entry["parameters"] = {"binary_data_size": len(content)}
+        else:
+            entry["data"] = tensor.values.ravel().tolist()
+        described.append(entry)
+    found: dict[str, Any] = {"model_name": model, "model_version": str(version)}
+    if asked.id is not None:
+        found["id"] = asked.id
+    head = json.dumps({**found, "outputs": described}, separators=(",", ":")).encode()
+    if not raw:
+        return head, {"Content-Type": "application/json"}
+    headers = {"Content-Type": "application/octet-stream", LENGTH_HEADER: str(len(head))}
+    return b"".join([head, *raw]), headers
+
+
+def wrong(detail: str) -> Problem:
+    """The problem of a request that is not one of the protocol, or of another model."""
+    return Problem(400, "invalid-inference", detail)
+
+
+@dataclass
+class _Raw:
+    """Bytes that are read from the front."""
+
+    content: bytes
+    at: int = field(default=0)
+
+    def take(self, size: int) -> bytes:
+        if size > len(self.content) - self.at:
+            raise wrong("there are fewer raw bytes than the inputs have.")
+        self.at += size
+        return self.content[self.at - size : self.at]
+
+    @property
+    def is_empty(self) -> bool:
+        return self.at == len(self.content)
+
+
+def _input(part: Any, raw: _Raw) -> Tensor:
+    _check(part, Mapping, "an input", "an object")
+    name, datatype = part.get("name"), part.get("datatype")
+    _check(name, str, "the name of an input", "text")
+    if datatype not in ("INT64", "BYTES"):
+        raise wrong("the datatype of an input must be INT64 or BYTES.")
+    shape = part.get("shape")
+    _check(shape, list, "the shape of an input", "a list")
+    if not shape or len(shape) > 2 or any(type(n) is not int or n < 0 for n in shape):
+        raise wrong("the shape of an input must be one or two whole numbers.")
+    size = math.prod(shape)
+    length = _parameters(part, "an input").get("binary_data_size")
+    if length is None:
+        flat = _flat(part.get("data"), len(shape))
+    elif type(length) is not int or length < 0 or "data" in part:
+        raise wrong("binary_data_size must be a whole number, and come without data.")
+    elif datatype == "BYTES":
+        flat = _texts(raw.take(length))
+    else:
+        content = raw.take(length)
+        if len(content) % 8:
+            raise wrong("the raw bytes of an INT64 input must be 8 for each element.")
+        flat = np.frombuffer(content, _DTYPES["INT64"]).tolist()
+    if len(flat) != size:
+        raise wrong(f"an input of the shape {shape} has {size} elements (found {len(flat)}).")
+    return Tensor(name, datatype, _array(flat, datatype).reshape(shape))
+
+
+def _flat(data: Any, depth: int) -> list[Any]:
+    """The elements of a tensor, which may be given flat or nested."""
+    _check(data, list, "the data of an input", "a list")
+    if depth == 2 and data and all(isinstance(row, list) for row in data):
+        return [value for row in data for value in row]
+    return list(data)
+
+
+def _array(flat: list[Any], datatype: str) -> NDArray[Any]:
+    if datatype == "INT64":
+        if any(type(value) is not int or not -(2**63) <= value < 2**63 for value in flat):
+            raise wrong("the elements of an INT64 input must be 64-bit integers.")
+        return np.array(flat, dtype=np.int64)
+    if any(not isinstance(value, str) for value in flat):
+        raise wrong("the elements of a BYTES input must be texts.")
+    made = np.empty(len(flat), dtype=object)
+    made[:] = flat
+    return made
+
+
+def _texts(content: bytes) -> list[str]:
+    """Texts, each with its length before it."""
+    found, at = [], 0
+    try:
+        while at < len(content):
+            (length,) = _LENGTH.unpack_from(content, at)
+            at += _LENGTH.size
+            text = content[at : at + length]
+            if len(text) < length:
+                raise wrong("a BYTES input ends in the middle of an element.")
+            found.append(text.decode())
+            at += length
+    except (struct.error, UnicodeDecodeError):
+        raise wrong("a BYTES input must be UTF-8 texts, each after its length.") from None
+    return found
+
+
+def _raw_bytes(tensor: Tensor) -> bytes:
+    if tensor.datatype != "BYTES":
+        return np.ascontiguousarray(tensor.values, _DTYPES[tensor.datatype]).tobytes()
+    texts = [str(value).encode() for value in tensor.values.ravel()]
+    return b"".join(_LENGTH.pack(len(text)) + text for text in texts)
+
+
+def _outputs(found: Mapping[str, Any], *, binary: bool) -> dict[str, bool] | None:
+    if "outputs" not in found:
+        return None
+    outputs = {}
+    for part in _list(found, "outputs"):
+        _check(part, Mapping, "an output", "an object")
+        _check(part.get("name"), str, "the name of an output", "text")
+        parameters = _parameters(part, "an output")
+        if "classification" in parameters:
+            raise wrong("the classification extension is not supported.")
+        outputs[part["name"]] = parameters.get("binary_data", binary) is True
+    return outputs
+
+
+def _parameters(found: Mapping[str, Any], what: str) -> Mapping[str, Any]:
+    parameters: Any = found.get("parameters", {})
+    _check(parameters, Mapping, f"the parameters of {what}", "an object")
+    return dict(parameters)
+
+
+def _list(found: Mapping[str, Any], name: str) -> list[Any]:
+    value: Any = found.get(name)
+    _check(value, list, f"'{name}'", "a list")
+    return list(value)
+
+
+def _check(value: Any, kind: Any, what: str, wanted: str) -> None:
+    if not isinstance(value, kind):
+        raise wrong(f"{what} must be {wanted}.")

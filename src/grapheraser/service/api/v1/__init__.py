@@ -1,0 +1,12 @@
+"""The service's own routes, under ``/api/v1``."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from grapheraser.service.api.problems import responses
+from grapheraser.service.api.v1 import changes, events, health, keys, log, model, requests, subjects
+
+router = APIRouter(prefix="/api/v1", responses=responses(400))
+for _part in (requests, changes, subjects, model, log, keys, events, health):
+    router.include_router(_part.router)

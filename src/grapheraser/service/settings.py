@@ -1,0 +1,199 @@
+"""Everything that can be set of the service: by argument, environment variable or file."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, fields
+from datetime import datetime, time, timedelta
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from grapheraser.checks import flag, one_of, real, whole
+from grapheraser.eraser.refresh import ALL, NONE, TOUCHED
+from grapheraser.errors import ParameterError
+from grapheraser.store import read_text
+
+PREFIX = "GRAPHERASER_SERVICE_"
+_TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
+_OWNER = "the service"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be set.
+
+    Args:
+        database: URL of the database; empty: SQLite in a folder beside the run.
+        window: seconds for which requests are gathered before a batch is carried out.
+        batch: requests in a batch at the most; so many don't wait any longer.
+        deadline_days: days in which a request has to be completed, unless it says so itself.
+        alert_days: days before its deadline from which an open request is alerted on.
+        refresh: which shards get fresh seeds: none, touched or all.
+        publish_at: times of day (UTC) at which batches are carried out, such as 02:00,14:00;
+            empty: at any time. Requests that are close to their deadline don't wait.
+        retry_seconds: how long a failed request rests before it is tried again; twice as long
+            after each failure.
+        retry_most_seconds: how long it rests at the most.
+        receipt_days: days for which a receipt lies ready to be collected.
+        collected_hours: hours for which it can be collected again.
+        backup_days: days for which backups are kept; tombstones can be read for as long.
+        poll_seconds: how often to look for requests that another process has accepted.
+        host: address to listen on.
+        port: to listen on.
+        rate: requests per second that each API key may make on average; 0: any number.
+        body_bytes: size of a request's body at the most.
+        name: of the model in the Open Inference Protocol; empty: that of the run's folder.
+        answered: how many nodes a graph may have for all posteriors to be worked out before a
+            version is served, so that predictions are looked up; 0: none.
+        predict_most: nodes or pairs in one prediction at the most.
+        opendsr_domain: domain under which this processor answers OpenDSR requests; empty: none.
+        opendsr_certificate: PEM file with the certificate that OpenDSR answers are signed under.
+        opendsr_key: PEM file with its private key.
+        callback_hosts: hosts, with commas between, that callbacks may be sent to without TLS or
+            in the own network.
+        callback_attempts: how often a callback is tried at the most.
+        callback_seconds: how long a failed callback rests before it is tried again; twice as long
+            after each failure.
+        worker: whether this process carries out requests, or only accepts and serves.
+    """
+
+    database: str = ""
+    window: float = 1.0
+    batch: int = 1000
+    deadline_days: float = 30.0
+    alert_days: float = 3.0
+    refresh: str = NONE
+    publish_at: str = ""
+    retry_seconds: float = 1.0
+    retry_most_seconds: float = 3600.0
+    receipt_days: float = 30.0
+    collected_hours: float = 24.0
+    backup_days: float = 90.0
+    poll_seconds: float = 0.5
+    host: str = "127.0.0.1"
+    port: int = 8080
+    rate: float = 0.0
+    body_bytes: int = 10_000_000
+    name: str = ""
+    answered: int = 100_000
+    predict_most: int = 10_000
+    opendsr_domain: str = ""
+    opendsr_certificate: str = ""
+    opendsr_key: str = ""
+    callback_hosts: str = ""
+    callback_attempts: int = 20
+    callback_seconds: float = 10.0
+    worker: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("window", "alert_days", "rate"):
+            real(name, _OWNER, getattr(self, name), 0)
+        for name in ("deadline_days", "receipt_days", "collected_hours", "backup_days"):
+            real(name, _OWNER, getattr(self, name), above=0, most=36_500)
+        for name in ("retry_seconds", "retry_most_seconds", "poll_seconds", "callback_seconds"):
+            real(name, _OWNER, getattr(self, name), above=0)
+        for name in ("predict_most", "body_bytes", "callback_attempts"):
+            whole(name, _OWNER, getattr(self, name), 1)
+        whole("answered", _OWNER, self.answered, 0)
+        whole("batch", _OWNER, self.batch, 1, 100_000)
+        whole("port", _OWNER, self.port, 0, 65_535)
+        one_of("refresh", _OWNER, self.refresh, (NONE, TOUCHED, ALL))
+        flag("worker", _OWNER, self.worker)
+        self.times  # noqa: B018 - refuses what is no time
+
+    @property
+    def times(self) -> tuple[time, ...]:
+        """The times of day at which batches are carried out, sorted; none: at any time."""
+        found = []
+        for text in filter(None, (part.strip() for part in self.publish_at.split(","))):
+            match = _TIME.fullmatch(text)
+            if match is None:
+                raise ParameterError.of("publish_at", _OWNER, "times like 02:00,14:00", text)
+            found.append(time(int(match[1]), int(match[2])))
+        return tuple(sorted(found))
+
+    @property
+    def deadline(self) -> timedelta:
+        return timedelta(days=self.deadline_days)
+
+    @property
+    def grace(self) -> timedelta:
+        return timedelta(hours=self.collected_hours)
+
+    @property
+    def backups_kept(self) -> timedelta:
+        return timedelta(days=self.backup_days)
+
+    @property
+    def alert(self) -> timedelta:
+        return timedelta(days=self.alert_days)
+
+    def rest(self, attempts: int) -> timedelta:
+        """How long a request rests after so many attempts that failed."""
+        doubled = self.retry_seconds * 2.0 ** min(attempts - 1, 60)
+        return timedelta(seconds=min(doubled, self.retry_most_seconds))
+
+    @classmethod
+    def read(cls, file: Path | None = None, **given: Any) -> Settings:
+        """The settings: arguments first, then the environment, then a file, then defaults.
+
+        Args:
+            file: a TOML file with the names of the settings as keys.
+            given: arguments; None where nothing was given.
+        """
+        found: dict[str, Any] = {} if file is None else _from_file(file)
+        found |= _from_environment()
+        return cls(**(found | {name: value for name, value in given.items() if value is not None}))
+
+
+def variables() -> dict[str, str]:
+    """The environment variables, each with the name of its setting."""
+    return {PREFIX + field.name.upper(): field.name for field in fields(Settings)}
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(read_text(file))
+    except tomllib.TOMLDecodeError as error:
+        raise ParameterError(f"{file}: not a TOML file ({error}).") from error
+    known = {field.name for field in fields(Settings)}
+    if odd := sorted(found.keys() - known):
+        raise ParameterError(
+            f"{file}: there is no setting {odd[0]!r}. Choose from: {', '.join(sorted(known))}."
+        )
+    hints = get_type_hints(Settings)
+    return {
+        name: float(value) if hints[name] is float and type(value) is int else value
+        for name, value in found.items()
+    }
+
+
+def _from_environment() -> dict[str, Any]:
+    hints = get_type_hints(Settings)
+    found: dict[str, Any] = {}
+    for variable, name in variables().items():
+        if variable in os.environ:
+            found[name] = _parsed(variable, os.environ[variable], hints[name])
+    return found
+
+
+def _parsed(variable: str, text: str, kind: type) -> Any:
+    if kind is bool:
+        if text not in ("0", "1"):
+            raise ParameterError(f"{variable} must be 0 or 1. Got {text!r}.")
+        return text == "1"
+    try:
+        return kind(text)
+    except ValueError:
+        noun = {int: "a whole number", float: "a number"}[kind]
+        raise ParameterError(f"{variable} must be {noun}. Got {text!r}.") from None
+
+
+def is_time(times: tuple[time, ...], last: datetime, now: datetime) -> bool:
+    """Whether one of the times of day has come since a moment, or there are none to wait for."""
+    if not times or now - last >= timedelta(days=1):
+        return True
+    days = {last.date(), now.date()}
+    return any(last < datetime.combine(day, at, now.tzinfo) <= now for day in days for at in times)

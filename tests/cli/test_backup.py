@@ -1,0 +1,65 @@
+"""grapheraser backup and restore."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import grapheraser as ge
+from grapheraser.service.requests import Asked
+from grapheraser.service.running import Service
+from grapheraser.service.settings import Settings
+from tests.cli.commands import data, run
+
+
+def test_who_was_erased_since_the_backup_does_not_come_back(
+    small: ge.Graph, tmp_path: Path
+) -> None:
+    path, backup = tmp_path / "run", tmp_path / "backup"
+    ge.GraphEraser(num_shards=2, epochs=1).fit(small).save(path)
+    service = Service.opened(path, Settings(window=0.0))
+    made = data("backup", path, backup)
+    assert (made["run"], made["size"], made["queue"]) == (service.queue.run, 0, True)
+    assert run("backup", path, tmp_path / "other").stdout.startswith("backup ")
+    node = int(small.train_nodes[0])
+    service.queue.submit(Asked(nodes=(node,)))
+    assert service.worker.round()
+    service.database.dispose()
+    shutil.rmtree(path)
+    done = data("restore", backup, path)
+    assert done["erased"] == 1
+    assert not ge.GraphEraser.load(path).graph_.contains([node]).any()
+    refused = run("restore", backup, path)
+    assert refused.returncode == 1
+    assert "holds another run" in refused.stderr
+    again = run("restore", backup, path, "--replace")
+    assert again.returncode == 0
+    assert "1 once more" in again.stdout
+
+
+def test_a_backup_without_its_database_is_not_restored_by_mistake(
+    small: ge.Graph, tmp_path: Path
+) -> None:
+    path, backup = tmp_path / "run", tmp_path / "backup"
+    ge.GraphEraser(num_shards=2, epochs=1).fit(small).save(path)
+    Service.opened(path).database.dispose()
+    data("backup", path, backup)
+    shutil.rmtree(tmp_path / "run.service")
+    refused = run("restore", backup, path, "--replace")
+    assert refused.returncode == 1
+    assert "--lost-database" in refused.stderr
+    done = run("restore", backup, path, "--replace", "--lost-database")
+    assert done.returncode == 0
+    assert "not known any more" in done.stderr
+
+
+def test_without_the_extra_it_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grapheraser.service.find_spec", lambda package: None)
+    for words in (("backup", tmp_path / "run", tmp_path), ("restore", tmp_path, tmp_path / "run")):
+        done = run(*words)
+        assert done.returncode == 1
+        assert "pip install 'grapheraser[service]'" in done.stderr

@@ -1,0 +1,91 @@
+"""A worker in a process of its own, which is killed: at a step, or by whoever started it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+import grapheraser.store.run as store_run
+from grapheraser.service.database import Database
+from grapheraser.service.queue import Queue
+from grapheraser.service.requests import Asked
+from grapheraser.service.running import Service
+from grapheraser.service.settings import Settings
+from grapheraser.service.vault import SECRET, Vault
+from grapheraser.store.keys import KeyFolder
+
+# Imported once; every worker is forked from there.
+_IMPORTED = [
+    "grapheraser.service.running",
+    "grapheraser.service.database.migrate",
+    "alembic.autogenerate",
+    "numba.np.arraymath",
+    "psycopg",
+    "scipy.linalg",
+]
+# Beside the worker's own steps: the manifest is switched, and no old file is removed yet.
+SWITCHED = "switched"
+NOBODY = 65_534
+
+
+def start(
+    run: Path, url: str, keys: Path, kill_at: str | None = None, *, as_nobody: bool = False
+) -> ForkServerProcess:
+    """Start a worker; with ``kill_at`` it kills itself when it reaches that step."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)
+    process = context.Process(target=_work, args=(run, url, keys, kill_at, as_nobody))
+    process.start()
+    return process
+
+
+def _work(run: Path, url: str, keys: Path, kill_at: str | None, as_nobody: bool) -> None:
+    os.environ["GRAPHERASER_KEYS"] = str(keys)
+    if as_nobody and os.getuid() == 0:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+    def reached(step: str) -> None:
+        if step == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if kill_at == SWITCHED:
+        setattr(store_run, "remove", lambda files: reached(SWITCHED))  # noqa: B010
+    settings = Settings(database=url, window=0.0, batch=3, retry_seconds=0.01)
+    service = Service.opened(run, settings, keys=KeyFolder(keys), reached=reached)
+    while service.worker.round():
+        pass
+
+
+def start_submitting(
+    url: str, keys: Path, run: str, accepted: Connection, nodes: Sequence[int]
+) -> ForkServerProcess:
+    """Start a process that submits requests and says which of them were accepted."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)
+    process = context.Process(target=_submit, args=(url, keys, run, accepted, nodes))
+    process.start()
+    return process
+
+
+def _submit(url: str, keys: Path, run: str, accepted: Connection, nodes: Sequence[int]) -> None:
+    queue = Queue(Database(url), run, Vault(KeyFolder(keys).secret(SECRET)))
+
+    def submit(some: Sequence[int]) -> None:
+        for node in some:
+            name = queue.submit(Asked(nodes=(node,)), key=str(node)).request.id
+            with lock:
+                accepted.send((node, name))
+
+    lock = threading.Lock()
+    threads = [threading.Thread(target=submit, args=(nodes[n::4],)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -1,0 +1,262 @@
+"""Killed at every step and at random instants, the service loses nothing and does nothing twice.
+
+``CRASHES`` says how often the random test kills (``make crash``: some hundreds).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+import grapheraser as ge
+from grapheraser.audit.residues.forgotten import Forgotten
+from grapheraser.audit.residues.search import search_run
+from grapheraser.graph import Request as GraphRequest
+from grapheraser.graph import edit_of
+from grapheraser.receipts import Part, check_chain
+from grapheraser.receipts.keys import PublicKey
+from grapheraser.service.carry_out import STEPS
+from grapheraser.service.database import Database
+from grapheraser.service.database.engine import sqlite_url
+from grapheraser.service.database.tables import BATCHES, LOG, PARTS, REQUESTS, TOMBSTONES
+from grapheraser.service.queue import Queue
+from grapheraser.service.requests import Asked, State
+from grapheraser.service.vault import SECRET, Vault
+from grapheraser.store import load_receipts, stray_files
+from grapheraser.store.keys import KeyFolder
+from tests.service import crashing, postgres
+from tests.service.test_worker import same_state
+
+CRASHES = int(os.environ.get("CRASHES", "8"))
+SQLITE, POSTGRESQL, NODES, LINKS = "sqlite", "postgresql", "nodes", "links"
+ALL = [(url, kind) for url in (SQLITE, POSTGRESQL) for kind in (NODES, LINKS)]
+STEPPED = ALL if "CRASHES" in os.environ else ALL[:3]
+AT_RANDOM = ALL if "CRASHES" in os.environ else [ALL[0], ALL[3]]
+pytestmark = pytest.mark.slow
+
+
+def fresh_model(*, links: bool) -> Any:
+    return ge.LinkEraser() if links else ge.GraphEraser(num_shards=4, epochs=2)
+
+
+@pytest.fixture(scope="session")
+def demo_runs(tmp_path_factory: pytest.TempPathFactory, demo: ge.Graph) -> Path:
+    folder = tmp_path_factory.mktemp("demo-runs")
+    for links in (False, True):
+        fresh_model(links=links).fit(demo).save(folder / str(links))
+    return folder
+
+
+@dataclass
+class Stream:
+    """Requests of all kinds about a run, and what they come to."""
+
+    queue: Queue
+    graph: ge.Graph
+    links: bool
+    random: random.Random
+    nodes: list[int] = field(default_factory=list)
+    features: list[int] = field(default_factory=list)
+    edges: list[tuple[int, int]] = field(default_factory=list)
+    changes: list[ge.SetLabels] = field(default_factory=list)
+    accepted: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        left = [int(node) for node in self.graph.train_nodes]
+        self.random.shuffle(left)
+        self._left = iter(left)
+
+    def submit(self, count: int) -> None:
+        for _ in range(count):
+            submitted = self.queue.submit(self._asked(), key=f"key-{len(self.accepted)}")
+            assert submitted.is_new
+            self.accepted.append(submitted.request.id)
+
+    def _asked(self) -> Asked:
+        node = next(self._left)
+        kinds = ["node", "node", "two", "features", "edge", "again", "subject"]
+        kind = self.random.choice(kinds if self.links else [*kinds, "label"])
+        others = self.graph.neighbours(node)
+        if kind == "features":
+            self.features.append(node)
+            return Asked(features=(node,))
+        if kind == "edge" and len(others):
+            self.edges.append((node, int(others[0])))
+            return Asked(edges=((node, int(others[0])),))
+        if kind == "again" and self.nodes:  # somebody has asked for it already
+            return Asked(nodes=(self.random.choice(self.nodes),))
+        if kind == "label":
+            self.changes.append(ge.SetLabels([node], [0]))
+            return Asked(changes=({"set_labels": {"nodes": [node], "y": [0]}},))
+        self.nodes += [node, next(self._left)] if kind == "two" else [node]
+        if kind == "subject":
+            self.queue.subjects.load([Asked(subject=f"person {node}", nodes=(node,))])
+            return Asked(subject=f"person {node}")
+        return Asked(nodes=tuple(self.nodes[-2:] if kind == "two" else [node]))
+
+    @property
+    def changed(self) -> ge.Graph:
+        changes = self.changes
+        return self.graph.updated(edit_of(self.graph, changes)) if changes else self.graph
+
+    @property
+    def forgotten(self) -> list[GraphRequest]:
+        gone: list[GraphRequest] = [ge.Nodes(self.nodes), ge.Features(self.features)]
+        edges = [pair for pair in self.edges if not {*pair} & {*self.nodes}]
+        return gone + ([ge.Edges(edges)] if edges else [])
+
+
+@pytest.fixture
+def stream(
+    request: pytest.FixtureRequest, demo_runs: Path, tmp_path: Path, demo: ge.Graph
+) -> Iterator[tuple[Stream, Path, str, Path]]:
+    kind, links = request.param[0], request.param[1] == LINKS
+    url = sqlite_url(tmp_path / "queue.db")
+    if kind == POSTGRESQL:
+        server: postgres.Server = request.getfixturevalue("server")
+        url = server.new_database()
+    run = Path(shutil.copytree(demo_runs / str(links), tmp_path / "run"))
+    database, keys = Database.opened(url), tmp_path / "keys"
+    vault = Vault(KeyFolder(keys).secret(SECRET))
+    queue = Queue(database, load_receipts(run)[1].run, vault)
+    yield Stream(queue, demo, links, random.Random(7)), run, url, keys
+    database.dispose()
+
+
+def finished(run: Path, url: str, keys: Path) -> None:
+    """Let a worker work until nothing is left to do."""
+    process = crashing.start(run, url, keys)
+    process.join(120)
+    assert process.exitcode == 0
+
+
+def check(stream: Stream, run: Path, keys: Path) -> None:
+    """All that was accepted is completed once; the run is that of a fresh fit on the rest."""
+    queue = stream.queue
+    events = queue.events_after(0, limit=10**6)
+    assert dict.fromkeys(stream.accepted, State.COMPLETED) == {
+        name: queue.get(name).state for name in stream.accepted
+    }
+    for state in (State.PUBLISHED, State.ERASED, State.COMPLETED):
+        counts = Counter(event.request for event in events if event.state is state)
+        assert set(counts.values()) <= {1}
+    assert {e.request for e in events if e.state is State.COMPLETED} == {*stream.accepted}
+    _check_run(stream, run)
+    _check_receipts(stream, run, keys)
+    _check_database(stream)
+
+
+def _check_run(stream: Stream, run: Path) -> None:
+    graph = stream.changed
+    fresh = fresh_model(links=stream.links).fit(graph.without(stream.forgotten))
+    assert same_state(run, fresh)
+    loaded = type(fresh).load(run)
+    assert loaded.verify().identical
+    assert stray_files(run) == []
+    assert search_run(run, Forgotten.of(graph, stream.forgotten)).clean
+
+
+def _check_receipts(stream: Stream, run: Path, keys: Path) -> None:
+    receipts, ends = load_receipts(run)
+    check_chain(list(receipts), ends=ends)
+    assert sum(r.forgotten["nodes"] for r in receipts) == len(stream.nodes)
+    assert sum(r.forgotten["features"] for r in receipts) == len(stream.features)
+    key = PublicKey(KeyFolder(keys).signing_key().public)
+    answered: Counter[tuple[str, ...]] = Counter()
+    for name in stream.accepted:
+        for text in stream.queue.collect(name):
+            part = Part.from_json(text)
+            part.check(key)
+            assert receipts[part.receipt.sequence - 1] == part.receipt
+            answered[str(part.about), *part.about["ids"]] += 1
+    forgotten = {key[1] for key in answered if "'node'" in key[0]}
+    assert forgotten == {str(node) for node in stream.nodes}
+
+
+def _check_database(stream: Stream) -> None:
+    queue = stream.queue
+    with queue.database.reading() as connection:
+        assert connection.execute(sa.select(REQUESTS.c.sealed).distinct()).scalars().all() == [None]
+        assert {*connection.execute(sa.select(BATCHES.c.state)).scalars()} == {"done"}
+        sizes = connection.execute(sa.select(LOG.c.size).order_by(LOG.c.size)).scalars().all()
+        stones = connection.execute(sa.select(TOMBSTONES.c.mark)).scalars().all()
+        requests = connection.execute(sa.select(PARTS.c.request).distinct()).scalars().all()
+    assert sizes == list(range(1, len(sizes) + 1))
+    things = len(stream.nodes) + len(stream.features) + len(stream.edges)
+    assert len(stones) == len({*stones}) <= things
+    assert {*requests} <= {*stream.accepted}
+    assert queue.subjects.count() == 0
+
+
+@pytest.mark.parametrize("stream", STEPPED, ids="-".join, indirect=True)
+def test_killed_at_every_step(stream: tuple[Stream, Path, str, Path]) -> None:
+    requests, run, url, keys = stream
+    for step in [*STEPS, crashing.SWITCHED, "published", "saved", "erased"]:
+        requests.submit(4)
+        process = crashing.start(run, url, keys, step)
+        process.join(60)
+        assert process.exitcode == -9, step
+    finished(run, url, keys)
+    check(requests, run, keys)
+
+
+@pytest.mark.parametrize("stream", AT_RANDOM, ids="-".join, indirect=True)
+def test_killed_at_random_instants(stream: tuple[Stream, Path, str, Path]) -> None:
+    requests, run, url, keys = stream
+    chance = random.Random(CRASHES)
+    killed = 0
+    for _ in range(CRASHES):
+        process = crashing.start(run, url, keys)
+        until = time.monotonic() + chance.uniform(0.05, 0.8)
+        while time.monotonic() < until and process.is_alive():
+            requests.submit(1)
+            time.sleep(chance.uniform(0, 0.15))
+        process.kill()
+        process.join(60)
+        killed += process.exitcode == -9
+    assert killed >= CRASHES // 2
+    finished(run, url, keys)
+    check(requests, run, keys)
+
+
+@pytest.mark.parametrize("stream", [ALL[0], ALL[2]], ids="-".join, indirect=True)
+def test_what_was_accepted_survives_whoever_accepted_it(
+    stream: tuple[Stream, Path, str, Path],
+) -> None:
+    requests, _, url, keys = stream
+    queue, accepted = requests.queue, {}
+    nodes = [int(node) for node in requests.graph.train_nodes]
+    for round_ in range(3):
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        mine = nodes[round_ * 500 : (round_ + 1) * 500]
+        process = crashing.start_submitting(url, keys, queue.run, theirs, mine)
+        theirs.close()
+        until = None
+        while until is None or time.monotonic() < until:
+            if ours.poll(0.01):
+                node, name = ours.recv()
+                accepted[node] = name
+                until = until or time.monotonic() + 0.2
+        process.kill()
+        process.join(60)
+        with suppress(EOFError):
+            while ours.poll(0.1):
+                node, name = ours.recv()
+                accepted[node] = name
+    assert len(accepted) > 20
+    for node, name in accepted.items():
+        assert queue.get(name).state is State.RECEIVED
+        again = queue.submit(Asked(nodes=(node,)), key=str(node))
+        assert (again.is_new, again.request.id) == (False, name)

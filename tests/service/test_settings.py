@@ -1,0 +1,102 @@
+"""Settings: arguments before the environment before a file, and nothing is silently ignored."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grapheraser.errors import ParameterError
+from grapheraser.service.settings import Settings, is_time, variables
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_arguments_come_before_the_environment_before_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "service.toml"
+    file.write_text('window = 5\nbatch = 7\nport = 9000\nrefresh = "touched"\n')
+    monkeypatch.setenv("GRAPHERASER_SERVICE_BATCH", "8")
+    monkeypatch.setenv("GRAPHERASER_SERVICE_PORT", "9001")
+    monkeypatch.setenv("GRAPHERASER_SERVICE_WORKER", "0")
+    found = Settings.read(file, port=9002, batch=None)
+    assert (found.window, found.batch, found.port) == (5.0, 8, 9002)
+    assert (found.refresh, found.worker, found.deadline_days) == ("touched", False, 30.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"window": -1},
+        {"batch": 0},
+        {"deadline_days": 0},
+        {"refresh": "some"},
+        {"publish_at": "25:00"},
+        {"publish_at": "2:00"},
+        {"port": 70_000},
+        {"worker": "yes"},
+        {"retry_seconds": 0},
+    ],
+)
+def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        Settings(**wrong)
+
+
+@pytest.mark.parametrize("content", ["windows = 3", "window = ", '[window]\nx = "y"'])
+def test_a_file_that_can_not_be_used_is_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "service.toml"
+    file.write_text(content)
+    with pytest.raises(ParameterError):
+        Settings.read(file)
+
+
+@pytest.mark.parametrize(("name", "text"), [("BATCH", "many"), ("WORKER", "yes"), ("WINDOW", "")])
+def test_a_variable_that_can_not_be_used_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    monkeypatch.setenv(f"GRAPHERASER_SERVICE_{name}", text)
+    with pytest.raises(ParameterError, match=name):
+        Settings.read()
+
+
+def test_every_setting_is_in_the_guide() -> None:
+    page = (ROOT / "docs" / "service.md").read_text()
+    rows = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
+    assert {field.name for field in fields(Settings)} <= rows
+    assert len(variables()) == len(fields(Settings))
+
+
+def test_a_request_rests_twice_as_long_after_each_failure() -> None:
+    settings = Settings(retry_seconds=1.0, retry_most_seconds=10.0)
+    assert [settings.rest(n).total_seconds() for n in range(1, 7)] == [1, 2, 4, 8, 10, 10]
+    assert settings.rest(10_000) == timedelta(seconds=10)
+
+
+@pytest.mark.parametrize(
+    ("last", "now", "due"),
+    [
+        ((15, 1, 0), (15, 1, 59), False),
+        ((15, 1, 0), (15, 2, 0), True),
+        ((15, 2, 0), (15, 2, 1), False),
+        ((15, 23, 0), (16, 1, 0), False),
+        ((15, 23, 0), (16, 2, 30), True),
+        ((15, 3, 0), (16, 3, 0), True),
+        ((15, 3, 0), (15, 1, 0), False),
+    ],
+)
+def test_batches_are_carried_out_at_the_times_of_day(
+    last: tuple[int, int, int], now: tuple[int, int, int], due: bool
+) -> None:
+    times = Settings(publish_at="02:00").times
+    assert times == (time(2, 0),)
+    assert is_time(times, _at(*last), _at(*now)) is due
+    assert is_time((), _at(*last), _at(*now))
+
+
+def _at(day: int, hour: int, minute: int) -> datetime:
+    return datetime(2030, 6, day, hour, minute, tzinfo=UTC)
