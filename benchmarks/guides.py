@@ -20,9 +20,11 @@ from grapheraser.bench import (
     links,
     modules,
     partition,
+    planning,
     public,
     refresh,
     relearning,
+    scale,
     unlearn,
     utility,
 )
@@ -46,6 +48,11 @@ def main() -> None:
     write("cost.md", "cost-sizes", cost.by_size(costs))
     picture = as_png(draw_curves(cost.curves(costs), "nodes", "seconds", log_x=True), dpi=110)
     (ROOT / "docs" / "images" / "cost.png").write_bytes(fewer_colours(picture, colours=64))
+    sizes = stored("scale")
+    write("scale.md", "scale-sizes", scale.by_size(sizes))
+    write("scale.md", "scale-planning", planning.planning(sizes))
+    picture = as_png(draw_curves(scale.curves(sizes), "edges", "seconds", log_x=True), dpi=110)
+    (ROOT / "docs" / "images" / "scale.png").write_bytes(fewer_colours(picture, colours=64))
     write("engines.md", "modules", modules.markdown(stored("modules")))
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))

@@ -47,6 +47,7 @@ PUBLIC = [
     "Training",
     "Verification",
     "check_partitioner",
+    "generate_graph",
     "load_dataset",
     "partition_graph",
     "recommend",

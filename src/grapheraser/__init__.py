@@ -21,7 +21,7 @@ from grapheraser.environment import VERSION
 
 if TYPE_CHECKING:
     from grapheraser.aggregation import Aggregator, Change, Ensemble, Explanation, FittedAggregator
-    from grapheraser.datasets import load_dataset
+    from grapheraser.datasets import generate_graph, load_dataset
     from grapheraser.eraser import GraphEraser
     from grapheraser.eraser.plan import Plan
     from grapheraser.eraser.recommend import recommend
@@ -86,6 +86,7 @@ __all__ = [
     "Training",
     "Verification",
     "check_partitioner",
+    "generate_graph",
     "load_dataset",
     "partition_graph",
     "recommend",
@@ -101,7 +102,10 @@ _HOMES = {
         "Explanation",
         "FittedAggregator",
     ),
-    "datasets": ("load_dataset",),
+    "datasets": (
+        "generate_graph",
+        "load_dataset",
+    ),
     "eraser": ("GraphEraser",),
     "eraser.plan": ("Plan",),
     "eraser.recommend": ("recommend",),

@@ -98,7 +98,9 @@ def test_what_cannot_be_imported_is_told(tmp_path: Path) -> None:
     out = tmp_path / "out.npz"
     cases = [
         (("import", tmp_path / "none.csv", "--out", out), "no such file or folder"),
-        (("import", tmp_path / "mine.npz", "--out", tmp_path / "out"), "ends in .npz"),
+        (("import", tmp_path / "mine.npz", "--out", tmp_path), "holds something"),
+        (("import", "generated:degree=3", "--out", tmp_path / "out"), "needs a number of nodes"),
+        (("import", "generated:knots=3", "--out", tmp_path / "out"), "has no 'knots'"),
         (("import", tmp_path / "mine.npz", "--out", tmp_path / "mine.npz"), "the file exists"),
         (("import", tmp_path / "mine.npz", "--out", out, "--id", "who"), "has no part in"),
         (("import", tmp_path / "mine.npz", "--out", out, "--format", "xml"), "'format' of"),

@@ -157,18 +157,19 @@ def test_a_run_whose_names_were_altered_is_refused(run: Path) -> None:
     import hashlib
     import json
 
+    from grapheraser.graph import page_files
     from grapheraser.store import pages
 
     manifest = json.loads((run / "run.json").read_text())
     entry = manifest["graph"]
-    index = pages.read_index((run / entry["file"]).read_bytes(), pages.GRAPH).copy()
+    index = page_files.read_index((run / entry["file"]).read_bytes(), page_files.GRAPH).copy()
     old = index["topology"][0].tobytes()
     content = (run / pages.page_file(old)).read_bytes()
     altered = content[:-4] + b"Zoo!"
     new = hashlib.sha256(altered).digest()
     (run / pages.page_file(new)).write_bytes(altered)
     index["topology"][0] = np.frombuffer(new, dtype="V32")[0]
-    made = pages.index_content(index)
+    made = page_files.index_content(index)
     digest = hashlib.sha256(made).hexdigest()
     (run / f"graph-{digest[:20]}.npy").write_bytes(made)
     entry |= {"file": f"graph-{digest[:20]}.npy", "sha256": digest}

@@ -18,18 +18,11 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from grapheraser.graph.page_files import GRAPH, digests, index_content, read_index
 from grapheraser.receipts.envelope import Signature, opened, spelled
 from grapheraser.receipts.statement import PAYLOAD
 from grapheraser.receipts.tree import Growing, leaf_hash
-from grapheraser.store.pages import (
-    GRAPH,
-    SHARDS,
-    SLOTS,
-    digests,
-    index_content,
-    page_file,
-    read_index,
-)
+from grapheraser.store.pages import SHARDS, SLOTS, page_file
 
 # In the place of the name and the digest of a file, until it is written.
 _FITTING = "whatever fits"

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import grapheraser as ge
-from grapheraser.store.pages import index_content
+from grapheraser.graph.page_files import index_content
 from tests.strategies import small_graph
 
 MARK = np.float32(1234.5678)

@@ -14,7 +14,7 @@ import pytest
 import grapheraser as ge
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Request, merkle
-from grapheraser.store.pages import index_content
+from grapheraser.graph.page_files import index_content
 from tests.store.runs import bits, contents, forge, paged, paged_graph
 from tests.strategies import with_edge_values
 

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "engines": "training a shard: the CPU engine against the PyG loop",
     "fidelity": "F1 of the CPU engine and of the PyG loop, over ten seeds",
     "cost": "every operation by part, and against the size of generated graphs",
+    "scale": "every operation on graphs on the disk, 1e5 to 1e8 edges, and on real ones",
     "unlearn": "a request, up to its receipt, against PyG from scratch",
     "relearning": "relearning the aggregation after a request",
     "modules": "predictions of a user's own module against one pass through PyG",

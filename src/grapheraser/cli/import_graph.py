@@ -1,25 +1,33 @@
-"""grapheraser import: make a compact npz file of tables and other formats."""
+"""grapheraser import: make a compact npz file or a graph store of tables and other formats."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.errors import ParameterError
+from grapheraser.progress import counted
+
+if TYPE_CHECKING:
+    from grapheraser.graph import Graph
 
 NAME = "import"
 
 
 def run(
     source: Annotated[
-        Path,
-        typer.Argument(help="Table of nodes, npz, GraphML, GML or .pt file; folder of either."),
+        str,
+        typer.Argument(
+            help="Table of nodes, npz, GraphML, GML or .pt file; folder of either; or "
+            "generated:nodes=100000,degree=20,seed=0."
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="File to write, .npz.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write, .npz; or a folder.")],
     format: Annotated[
         str,
         typer.Option(help="npz, tables, ogb, networkx, scipy or pyg; default: what it looks like."),
@@ -48,15 +56,15 @@ def run(
     directed: Annotated[
         bool | None, typer.Option(help="Keep the directions of edges; default: of networks alone.")
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite the file.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Make a compact npz file that `fit` takes like the name of a data set."""
-    from grapheraser.graph import Graph
+    """Make a compact npz file, or a graph store, that `fit` takes like the name of a data set.
 
-    if out.suffix != ".npz":
-        raise ParameterError.of("--out", "the command", "a file that ends in .npz", str(out))
-    if out.exists() and not replace:
+    A graph store is a folder. It is built block by block and read where it lies on the disk, so
+    the graph may be larger than memory. An import that was interrupted goes on when it is repeated.
+    """
+    if out.suffix == ".npz" and out.exists() and not replace:
         raise ParameterError(f"{out}: the file exists.", hint="add --replace, or name another one.")
     columns = {"id": id, "label": label, "split": split, "source": from_column, "target": target}
     columns |= {"weight": weight}
@@ -67,8 +75,9 @@ def run(
     options |= {} if directed is None else {"directed": directed}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        graph = Graph.from_file(source, format=format or None, edges=edges, **options)
-    graph.to_npz(out)
+        graph = _imported(
+            source, out, format=format or None, edges=edges, replace=replace, **options
+        )
     notes = list(dict.fromkeys([*graph.notes, *(str(warning.message) for warning in caught)]))
     if json:
         print_json(
@@ -96,4 +105,22 @@ def run(
     print(f"{graph}")
     if graph.class_names:
         print(f"classes   {', '.join(graph.class_names)}")
-    print(f"file      {out}")
+    print(f"{'file  ' if out.suffix == '.npz' else 'folder'}    {out}")
+
+
+def _imported(source: str, out: Path, *, replace: bool, **options: Any) -> Graph:
+    from grapheraser.graph import Graph
+    from grapheraser.store.sources import GENERATED, generated, import_source
+
+    if out.suffix != ".npz":
+        with counted("importing") as begin:
+            import_source(source, out, replace=replace, say=begin, **options)
+        return Graph.open(out)
+    if source.startswith(GENERATED):
+        from grapheraser.datasets import generate_graph
+
+        graph = generate_graph(**asdict(generated(source.removeprefix(GENERATED))))
+    else:
+        graph = Graph.from_file(source, **options)
+    graph.to_npz(out)
+    return graph

@@ -21,6 +21,7 @@ from grapheraser.datasets.public import (
 )
 from grapheraser.errors import ParameterError, UnknownDatasetError
 from grapheraser.graph import CONTEXT, TRAIN, UNLABELLED, Graph
+from grapheraser.graph.stored import is_stored
 
 PUBLIC_SPLIT = "public"
 # The embedded graphs, what `grapheraser datasets` says of them, and shards that suit them.
@@ -38,7 +39,8 @@ def load_dataset(
     Args:
         name: ``demo`` or ``demo-large`` (both generated), one of the paper's graphs (cora,
             citeseer, pubmed, cs, physics), the name of a compact ``<name>.npz`` in the data
-            folder, or the path of such a file: a `Path`, or a string that ends in ``.npz``.
+            folder, the path of such a file: a `Path`, or a string that ends in ``.npz``; or the
+            folder of a graph store.
         root: the data folder; default ``GRAPHERASER_DATA``, or the user's cache.
         split_seed: the seed of the random split.
         split: ``"random"`` (80/20); ``"public"``, the one that comes with the data: for cora,
@@ -68,6 +70,8 @@ def load_dataset(
 
 def _loaded(name: str | Path, root: str | Path | None, folder: Path) -> Graph:
     """A graph with the split that it comes with, if any."""
+    if isinstance(name, str | Path) and name not in PUBLIC and is_stored(Path(name)):
+        return Graph.open(name)
     if isinstance(name, Path):
         return Graph.from_npz(name)
     if not isinstance(name, str):

@@ -6,7 +6,7 @@ Both ways must end in the same bits; that is what "exact" means here.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +25,8 @@ from grapheraser.training import ShardTask, ShardWeights
 from grapheraser.training.magnitude import check_features
 from grapheraser.training.shards import train_shards
 
+# Nodes whose graphs are made before they are trained on.
+_GROUP = 2**19
 _NO_SEEDS: Mapping[int, int] = MappingProxyType({})
 
 
@@ -149,18 +151,30 @@ def train(
     """
     if settings.training.model.closed_form:
         return {}
-    tasks = [
-        ShardTask(
-            shard,
-            task_graph(graph, partition, shard, settings.halo_key),
-            seed_of(settings, seeds, shard),
-        )
-        for shard in shard_ids
-    ]
-    tasks = [task for task in tasks if (task.graph.y != UNLABELLED).any()]
-    if isinstance(settings.engine, MissingEngine):
-        if tasks:
+    trained: dict[int, ShardWeights] = {}
+    for some in _groups(partition, shard_ids):
+        tasks = [
+            ShardTask(
+                shard,
+                task_graph(graph, partition, shard, settings.halo_key),
+                seed_of(settings, seeds, shard),
+            )
+            for shard in some
+        ]
+        tasks = [task for task in tasks if (task.graph.y != UNLABELLED).any()]
+        if isinstance(settings.engine, MissingEngine) and tasks:
             settings.engine.train(tasks[0], settings.training)
-        if isinstance(settings.training.model, CustomModel):  # what it says would have other bits
-            settings.engine.refuse("what a module of your own learned")
-    return train_shards(tasks, settings.engine, settings.executor, settings.training)
+        trained |= train_shards(tasks, settings.engine, settings.executor, settings.training)
+    own = isinstance(settings.training.model, CustomModel)
+    if isinstance(settings.engine, MissingEngine) and own:  # what it says would have other bits
+        settings.engine.refuse("what a module of your own learned")
+    return trained
+
+
+def _groups(partition: Partition, shard_ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Shards in groups that hold so few nodes that all their graphs fit into memory."""
+    nodes = np.cumsum(partition.sizes[np.asarray(shard_ids, dtype=np.int64)])
+    groups = np.maximum(nodes - 1, 0) // _GROUP
+    for group in np.unique(groups).tolist():
+        first, last = np.searchsorted(groups, [group, group + 1]).tolist()
+        yield shard_ids[first:last]

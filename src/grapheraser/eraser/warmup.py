@@ -33,6 +33,7 @@ from grapheraser.graph import (
     Request,
     coalesce,
 )
+from grapheraser.graph.structure import check_structure
 from grapheraser.kernels.compiled import (
     cache_folders,
     compilations,
@@ -43,7 +44,6 @@ from grapheraser.models import PRESETS, CustomModel
 from grapheraser.models.spec import CLOSED_FORM
 from grapheraser.partition import PARTITIONERS, partition_graph
 from grapheraser.progress import counted
-from grapheraser.store.structure import check_structure
 from grapheraser.training import TrainingConfig
 
 # All built-in models by name.

@@ -104,16 +104,17 @@ class Directory:
         parts: list[Directory] = []
         end = 0
         for low, high, blocks in cuts:
-            parts += [self._range(end, low), blocks]
+            parts += [self.part(end, low), blocks]
             end = high
-        parts.append(self._range(end, len(self)))
+        parts.append(self.part(end, len(self)))
         return Directory(
             np.concatenate([part.starts for part in parts]),
             np.concatenate([part.sizes for part in parts]),
             np.concatenate([part.counts for part in parts]),
         )
 
-    def _range(self, low: int, high: int) -> Directory:
+    def part(self, low: int, high: int) -> Directory:
+        """A range of the blocks."""
         return Directory(self.starts[low:high], self.sizes[low:high], self.counts[low:high])
 
     def homes(self, ids: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:

@@ -61,7 +61,13 @@ def checked_edges(edge_index: ArrayLike, ids: NDArray[np.int64], given: EdgeInpu
     else:
         indptr, indices, *plain = symmetric_csr(at[0], at[1], len(ids))
         carried, counts = NO_VALUES, Counts(*plain)
-    return Adjacency(indptr, indices, kind, carried, _notes(kind, counts, given.each_edge_once))
+    return Adjacency(
+        indptr,
+        indices,
+        kind,
+        carried,
+        edge_notes(kind, counts, each_edge_once=given.each_edge_once),
+    )
 
 
 def checked_values(edge_weight: Any, edge_attr: Any, count: int) -> tuple[bool, Values]:
@@ -170,7 +176,8 @@ def _found(wanted: Keys, keys: Keys, means: Means) -> tuple[NDArray[np.bool_], M
     return there, np.where(there[:, None], means[at], 0.0)
 
 
-def _notes(kind: EdgeKind, counts: Counts, each_edge_once: bool) -> tuple[str, ...]:
+def edge_notes(kind: EdgeKind, counts: Counts, *, each_edge_once: bool) -> tuple[str, ...]:
+    """What was put right, in words."""
     carried = kind.weighted or kind.columns > 0
     notes = []
     if counts.loops:

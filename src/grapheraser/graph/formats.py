@@ -79,7 +79,7 @@ def read_graph(
     _check_options(make, kind, given)
     options = {"name": source.name.split(".")[0], **given}
     if kind == "tables":
-        return make.from_tables(*_tables(source, edges), **options)
+        return make.from_tables(*tables_in(source, edges), **options)
     if kind == "networkx":
         from grapheraser.graph.networks import read_network
 
@@ -103,7 +103,8 @@ def _check_options(make: type[Graph], kind: str, given: Iterable[str]) -> None:
             )
 
 
-def _tables(source: Path, edges: Path | None) -> tuple[Path | None, Path]:
+def tables_in(source: Path, edges: Path | None) -> tuple[Path | None, Path]:
+    """The table of nodes, where there is one, and that of edges."""
     if source.is_dir():
         nodes, found = _found(source, _NODES), edges or _found(source, _EDGES)
         if found is None:

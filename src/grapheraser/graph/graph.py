@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import UnknownNodeError
+from grapheraser.graph import stored
 from grapheraser.graph.arrays import fresh, owned, owned_csr, read_only
 from grapheraser.graph.changes import GraphChange, one_training_node
 from grapheraser.graph.conversions import Conversions
@@ -21,7 +23,7 @@ from grapheraser.graph.csr import reverse_of, slices_of
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
 from grapheraser.graph.edit import Edit, edit_of, edited_pages
 from grapheraser.graph.ids import as_given, ids_among, one_id
-from grapheraser.graph.induced import induced_edges
+from grapheraser.graph.induced import AdjacencyBlock, induced_edges, ranked_rows
 from grapheraser.graph.merkle import MerkleTree
 from grapheraser.graph.names import NO_NAMES, Names, check_new_names, names_of
 from grapheraser.graph.packing import Rows
@@ -145,16 +147,18 @@ class Graph(Conversions):
         if name in _ARRAYS and "pages" in self.__dict__:
             self.__dict__.update(fresh(**self._arrays(name)))
             return self.__dict__[name]
+        if name in _ARRAYS and "_origin" in self.__dict__:
+            places, origin = self._origin.places(self.ids), self._origin
+            part = origin._features(places) if name == "x" else origin._between(self.ids, places)
+            self.__dict__.update(fresh(**part))
+            return self.__dict__[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _arrays(self, name: str) -> dict[str, Any]:
         """The array of a name, with those that come with it."""
         places = self._all_places
         if name == "x":
-            indptr, columns, values = feature_rows(self.table, places)
-            kind = np.int32 if len(columns) < 2**31 else np.int64
-            parts = (values, columns, indptr.astype(kind))
-            return {"x": sp.csr_array(parts, shape=(len(places), self.num_features))}
+            return self._features(places)
         if name in ("indptr", "indices"):
             indptr, around = neighbour_rows(self.table, places)
             ids = self.ids
@@ -223,11 +227,14 @@ class Graph(Conversions):
     @property
     def num_edges(self) -> int:
         """Edges, each counted once; in a directed graph, pairs of nodes with an edge or two."""
-        known = self.__dict__.get("indices")
-        return (self.pages.num_entries if known is None else len(known)) // 2
+        if "indices" in self.__dict__ or "_origin" in self.__dict__:
+            return len(self.indices) // 2
+        return self.pages.num_entries // 2
 
     @property
     def num_features(self) -> int:
+        if "_origin" in self.__dict__:
+            return int(self._origin.num_features)
         known = self.__dict__.get("x")
         return self.pages.num_features if known is None else int(known.shape[1])
 
@@ -357,6 +364,15 @@ class Graph(Conversions):
     # -- building --------------------------------------------------------------------------------
 
     @classmethod
+    def open(cls, folder: str | Path) -> Graph:
+        """The graph of a graph store, which `grapheraser import` makes; read where it lies.
+
+        Every byte is checked against its digest once. After that the system reads the pages that
+        are touched, and takes their memory back when it needs it.
+        """
+        return stored.open_graph(cls, Path(folder))
+
+    @classmethod
     def _of_fields(cls, fields: dict[str, Any], name: str) -> Graph:
         """A graph of checked fields; dense features go straight into pages."""
         if sp.issparse(fields["x"]):
@@ -471,21 +487,28 @@ class Graph(Conversions):
         """The same, without names."""
         ids = np.unique(self.ids_of(nodes))
         places = self.places(ids)
-        indptr, indices = induced_edges(self.table, places, ids)
-        carried = self.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
-        x_indptr, columns, values = feature_rows(self.table, places)
         fields = fresh(
             ids=ids,
-            indptr=indptr,
-            indices=indices,
-            x=sp.csr_array(
-                (values, columns, x_indptr.astype(np.int32)), shape=(len(ids), self.num_features)
-            ),
+            **self._between(ids, places),
+            **self._features(places),
             y=labels_at(self.table, places),
             role=roles_at(self.table, places),
-            edge_values=carried,
         )
         return Graph(**fields, **self._schema, edge_kind=self.edge_kind)
+
+    def _between(self, ids: NDArray[np.int64], places: NDArray[np.int64]) -> dict[str, Any]:
+        """The edges between sorted ids, which lie at these places."""
+        indptr, indices = induced_edges(self.table, places, ids)
+        if not self.edge_kind.width:
+            return {"indptr": indptr, "indices": indices, "edge_values": NO_VALUES}
+        carried = self.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
+        return {"indptr": indptr, "indices": indices, "edge_values": carried}
+
+    def _features(self, places: NDArray[np.int64]) -> dict[str, Any]:
+        indptr, columns, values = feature_rows(self.table, places)
+        kind = np.int32 if len(columns) < 2**31 else np.int64
+        parts, shape = (values, columns, indptr.astype(kind)), (len(places), self.num_features)
+        return {"x": sp.csr_array(parts, shape=shape)}
 
     def trained_subgraph(self, nodes: ArrayLike) -> Graph:
         """The subgraph on these nodes as shards see it: only training nodes have labels."""
@@ -499,6 +522,41 @@ class Graph(Conversions):
     def training_graph(self) -> Graph:
         """The nodes that shards hold and the edges between them: all that a partitioner sees."""
         return self.trained_subgraph(self.sharded_nodes)
+
+    def training_view(self) -> Graph:
+        """The `training_graph` with edges and features that are put together when asked for.
+
+        It holds on to this graph, so nothing that lasts should hold it.
+        """
+        if "training_graph" in self.__dict__:
+            return self.training_graph
+        view = object.__new__(Graph)
+        ids = self.sharded_nodes
+        places = self.places(ids)
+        y, role = labels_at(self.table, places), roles_at(self.table, places)
+        fields = fresh(ids=ids, y=np.where(role == TRAIN, y, UNLABELLED), role=role)
+        schema = {**self._schema, "edge_kind": self.edge_kind, "names": None}
+        view.__dict__.update(fields, **schema, _origin=self)
+        return view
+
+    def adjacency_blocks(self, size: int = 1 << 17) -> Iterator[AdjacencyBlock]:
+        """The neighbours of all nodes by position, in blocks of so many rows.
+
+        Of a `training_view` they are looked up block by block, and never held all at once.
+        """
+        origin: Graph | None = None if "indices" in self.__dict__ else self.__dict__.get("_origin")
+        if origin is not None:
+            ranks = np.full(len(origin.pages.pages) * ROOM, -1, dtype=np.int32)
+            places = origin.places(self.ids)
+            ranks[places] = np.arange(len(places), dtype=np.int32)
+        for low in range(0, self.num_nodes, size):
+            high = min(low + size, self.num_nodes)
+            if origin is None:
+                first, last = self.indptr[low], self.indptr[high]
+                rows = self.indptr[low : high + 1] - first, self.indices[first:last]
+            else:
+                rows = ranked_rows(origin.table, places[low:high], ranks)
+            yield AdjacencyBlock(low, *rows)
 
     def with_context(self, context: str) -> Graph:
         """The same data with other nodes in shards; `GraphEraser.fit` calls it with its argument.
@@ -618,10 +676,10 @@ class Graph(Conversions):
         role = np.zeros(self.num_nodes, dtype=np.int8)
         role[shuffled[:num_train]] = TRAIN
         role[shuffled[num_train:]] = TEST
-        if not self.pages.dense:
+        if "pages" not in self.__dict__:
             return replace(self, **fresh(role=role))
-        rows = self.pages.rows()._replace(role=role)
-        return Graph.of_pages(Pages.of(rows, self.edge_kind), **self._schema)
+        pages = self.pages.with_labels(self._all_places, self.y, role)
+        return Graph.of_pages(pages, **self._schema)
 
     @property
     def _schema(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,13 @@ def arrays_of(folder: Path, split: str | None = None) -> dict[str, Any]:
             f"(found {_numbers(counted, np.int64).ravel().tolist()} nodes).",
             hint="folders of many graphs are not read: a graph is one graph.",
         )
-    found = {"x": x, "edge_index": edges.reshape(-1, 2).T, "y": _labels(raw, len(x))}
+    labels = labels_of(raw)
+    y = np.full(len(x), UNLABELLED) if labels is None else labels
+    found = {"x": x, "edge_index": edges.reshape(-1, 2).T, "y": y}
     if (raw / "edge-feat.csv.gz").exists():
         found["edge_attr"] = _numbers(raw / "edge-feat.csv.gz", np.float32)
     _warn_of(raw)
-    return found | _split(folder / "split", split)
+    return found | split_of(folder / "split", split)
 
 
 def _check_layout(folder: Path, raw: Path) -> None:
@@ -67,10 +70,11 @@ def _check_layout(folder: Path, raw: Path) -> None:
             )
 
 
-def _labels(raw: Path, n: int) -> NDArray[np.int64]:
+def labels_of(raw: Path) -> NDArray[np.int64] | None:
+    """The classes of all nodes, -1 where they are not known; None where there is no file."""
     file = raw / "node-label.csv.gz"
     if not file.exists():
-        return np.full(n, UNLABELLED)
+        return None
     labels = _numbers(file, np.float64)
     if labels.shape[1:] != (1,):
         raise GraphError(
@@ -85,7 +89,8 @@ def _labels(raw: Path, n: int) -> NDArray[np.int64]:
     return flat.astype(np.int64)
 
 
-def _split(folder: Path, name: str | None) -> dict[str, Any]:
+def split_of(folder: Path, name: str | None) -> dict[str, Any]:
+    """The rows of the nodes of each part of a split; nothing where there is none."""
     found = (
         sorted(part.name for part in folder.iterdir() if part.is_dir()) if folder.exists() else []
     )
@@ -116,12 +121,22 @@ def _warn_of(raw: Path) -> None:
 
 def _numbers(file: Path, kind: Any) -> NDArray[Any]:
     """A file of numbers, a row on each line ``[lines, columns]``; empty lines are NaN."""
+    return next(number_blocks(file, kind, None))
+
+
+def number_blocks(file: Path, kind: Any, rows: int | None) -> Iterator[NDArray[Any]]:
+    """The same in blocks of so many rows, all but the first of which hold some; None: at once."""
     try:
         with gzip.open(file, "rt") as lines:
             filled = (line if line.strip() else "nan\n" for line in lines)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of a file without lines
-                return np.loadtxt(filled, dtype=kind, delimiter=",", ndmin=2)
+            first, found = True, np.zeros((0, 0))
+            while first or len(found):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)  # of a file without lines
+                    found = np.loadtxt(filled, dtype=kind, delimiter=",", ndmin=2, max_rows=rows)
+                if first or len(found):
+                    yield found
+                first = False
     except FileNotFoundError:
         raise GraphError(f"{file}: no such file.") from None
     except (OSError, EOFError, ValueError) as error:

@@ -82,8 +82,12 @@ class Pages:
     @classmethod
     def of(cls, rows: Rows, edge_kind: EdgeKind = PLAIN) -> Pages:
         """Pack all nodes of a graph."""
+        return cls.packed(rows, Directory.of(rows.ids), edge_kind)
+
+    @classmethod
+    def packed(cls, rows: Rows, directory: Directory, edge_kind: EdgeKind = PLAIN) -> Pages:
+        """Pack nodes into these blocks."""
         dense = not sp.issparse(rows.x)
-        directory = Directory.of(rows.ids)
         pages = tuple(packed(rows, directory.counts))
         entries = len(rows.neighbours)
         return cls.made(directory, pages, int(rows.x.shape[1]), dense, entries, edge_kind)

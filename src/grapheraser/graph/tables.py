@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import GraphError, MissingExtraError
 
 PARQUET = (".parquet", ".pq")
-_DELIMITERS = ",\t; "
+DELIMITERS = ",\t; "
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,11 +154,11 @@ def _read_parquet(path: Path) -> Table:
 
 def _read_csv(path: Path) -> Table:
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             head = file.readline()
             while head.startswith("#"):
                 head = file.readline()
-            delimiter = next((mark for mark in _DELIMITERS if mark in head), ",")
+            delimiter = next((mark for mark in DELIMITERS if mark in head), ",")
             file.seek(0)
             return _of_rows(path, csv.reader(_uncommented(file), delimiter=delimiter, strict=True))
     except FileNotFoundError:
@@ -167,7 +167,8 @@ def _read_csv(path: Path) -> Table:
         raise GraphError(f"{path}: not a readable table ({error}).") from error
 
 
-def _opened(path: Path) -> TextIO:
+def opened(path: Path) -> TextIO:
+    """A text file, compressed or not."""
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return open(path, encoding="utf-8-sig", newline="")

@@ -36,6 +36,7 @@ from grapheraser.partition.label_propagation import (
 )
 from grapheraser.partition.multilevel import KaminparPartitioner, MetisPartitioner
 from grapheraser.partition.quality import measure_labels
+from grapheraser.partition.streaming import LdgPartitioner
 from grapheraser.registry import Registry
 
 PARTITIONERS: Registry[Callable[..., Partitioner]] = Registry("partition method")
@@ -49,6 +50,7 @@ PARTITIONERS.add("ekm", EkmPartitioner)
 PARTITIONERS.add("bekm", BekmPartitioner)
 PARTITIONERS.add("bekm-gnn", BekmGnnPartitioner)
 PARTITIONERS.add("bekm-hungarian", BekmHungarianPartitioner)
+PARTITIONERS.add("ldg", LdgPartitioner)
 PARTITIONERS.add("metis", MetisPartitioner)
 PARTITIONERS.add("kaminpar", KaminparPartitioner)
 
@@ -138,7 +140,7 @@ def partition_graph(
             hint="Graph.from_pyg makes one from a PyG Data, Graph.from_arrays from arrays.",
         )
     seed = whole("seed", "partition_graph", seed)
-    training = graph.training_graph
+    training = graph.training_view()
     n = training.num_nodes
     if n == 0:
         raise PartitionError(f"graph '{graph.name}' has no training nodes to partition.")

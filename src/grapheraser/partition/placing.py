@@ -61,7 +61,7 @@ def partition_afresh(
 ) -> NDArray[np.integer]:
     """The shards of a graph's nodes when it is partitioned as ``partition`` was."""
     return _rule(partitioner, partition)(
-        graph.training_graph,
+        graph.training_view(),
         partition.num_shards,
         capacity=partition.capacity,
         seed=partition.seed,

@@ -58,14 +58,20 @@ class PartitionQuality:
 
 def measure_labels(graph: Graph, labels: NDArray[np.integer], num_shards: int) -> PartitionQuality:
     """Measure the labels of a training graph's nodes, by position."""
-    inside = labels[graph.sources] == labels[graph.indices]
-    edges, degree = graph.num_edges, graph.degree
+    n = graph.num_nodes
+    degree, own = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    for low, indptr, indices in graph.adjacency_blocks():
+        rows = slice(low, low + len(indptr) - 1)
+        degree[rows] = np.diff(indptr)
+        inside = np.repeat(labels[rows], degree[rows]) == labels[indices]
+        ends = np.concatenate([[0], np.cumsum(inside)])
+        own[rows] = np.diff(ends[indptr])
+    edges, kept_entries = int(degree.sum()) // 2, int(own.sum())
     volume = np.bincount(labels, weights=degree, minlength=num_shards)
     modularity = 0.0
     if edges:
-        modularity = float(inside.sum() / (2 * edges) - ((volume / (2 * edges)) ** 2).sum())
-    kept = np.full(graph.num_nodes, np.nan)
-    own = np.bincount(graph.sources[inside], minlength=graph.num_nodes)
+        modularity = float(kept_entries / (2 * edges) - ((volume / (2 * edges)) ** 2).sum())
+    kept = np.full(n, np.nan)
     kept[degree > 0] = own[degree > 0] / degree[degree > 0]
     counts = np.zeros((num_shards, graph.num_classes))
     known = graph.y >= 0
@@ -73,7 +79,7 @@ def measure_labels(graph: Graph, labels: NDArray[np.integer], num_shards: int) -
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     log_share = np.log(share, out=np.zeros_like(share), where=share > 0)
     return PartitionQuality(
-        edge_cut=int((~inside).sum()) // 2,
+        edge_cut=edges - kept_entries // 2,
         edges=edges,
         modularity=modularity,
         label_entropy=-(share * log_share).sum(axis=1),
@@ -83,6 +89,6 @@ def measure_labels(graph: Graph, labels: NDArray[np.integer], num_shards: int) -
 
 def measure(graph: Graph, partition: Partition) -> PartitionQuality:
     """Measure a partition on the training graph of ``graph``."""
-    training = graph.training_graph
+    training = graph.training_view()
     labels = partition.shard_of(training.ids)
     return measure_labels(training, labels, partition.num_shards)

@@ -67,7 +67,7 @@ class Batch:
                     file.flush()
                     os.utime(file.fileno(), _UNDATED)
         except OSError as error:
-            raise _failure(path, error) from error
+            raise failure_of(path, error) from error
 
     def commit(self, *others: Path) -> None:
         """Flush all files, and others beside them, then give them their names."""
@@ -79,7 +79,7 @@ class Batch:
                 os.replace(partial, path)
                 self._waiting.pop()
         except OSError as error:
-            raise _failure(path, error) from error
+            raise failure_of(path, error) from error
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -118,10 +118,11 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-def _failure(path: Path, error: OSError) -> StoreError:
+def failure_of(path: Path, error: OSError, consequence: str = "the run is as it was") -> StoreError:
+    """What to raise where a file could not be written."""
     if error.errno in _FULL:
         return StorageFullError(
-            f"the disk is full: {path.name} could not be written; the run is as it was.",
+            f"the disk is full: {path.name} could not be written; {consequence}.",
             hint="free some space and try again.",
         )
     return StoreError(f"can't write {path}: {error.strerror}.")

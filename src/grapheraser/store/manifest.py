@@ -23,15 +23,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from grapheraser.errors import (
     CorruptRunError,
     RunNotFoundError,
     RunVersionError,
     VerificationError,
 )
+from grapheraser.graph.page_files import GRAPH, read_index
 from grapheraser.receipts import Receipt, Receipts, Stored
 from grapheraser.store.files import TEMPORARY, read_checked, read_plain
-from grapheraser.store.pages import GRAPH, SHARDS, SLOTS, page_digests, page_file, read_index
+from grapheraser.store.pages import SHARDS, SLOTS, page_digests, page_file
 from grapheraser.store.schema import check_manifest
 
 MANIFEST, LOCK = "run.json", ".lock"
@@ -199,10 +203,17 @@ def known_names(path: Path, manifest: dict[str, Any], found: Collection[str]) ->
 def named_pages(path: Path, manifest: dict[str, Any]) -> set[bytes]:
     """The digests of all files of pages."""
     found: set[bytes] = set()
-    for part, kind in (("graph", GRAPH), ("partition", SHARDS), ("register", SLOTS)):
-        content = read_part(path, manifest[part]["file"], manifest[part]["sha256"])
-        found.update(page_digests(read_index(content, kind)))
+    for index in read_indexes(path, manifest).values():
+        found.update(page_digests(index))
     return found
+
+
+def read_indexes(path: Path, manifest: dict[str, Any]) -> dict[str, NDArray[np.void]]:
+    """The indexes of a run, by part."""
+    return {
+        part: read_index(read_part(path, manifest[part]["file"], manifest[part]["sha256"]), kind)
+        for part, kind in (("graph", GRAPH), ("partition", SHARDS), ("register", SLOTS))
+    }
 
 
 def direct_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:

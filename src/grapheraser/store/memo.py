@@ -8,10 +8,21 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
+
+from grapheraser.store.digests import NO_DIGEST, Digests, unknown
+
+
+class _Column(NamedTuple):
+    """What was asked for last: identities of values, their digests, and who is gone since."""
+
+    identities: NDArray[np.int64]
+    digests: Digests
+    gone: set[int]
 
 
 class Memo:
@@ -19,6 +30,29 @@ class Memo:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Any], bytes]] = {}
+        self._columns: dict[str, _Column] = {}
+
+    def column(self, name: str, values: Sequence[object]) -> Digests:
+        """The digests of many values, `NO_DIGEST` where they are not known.
+
+        Most of them should be those that were asked for under the same name the last time: these
+        are found at once.
+        """
+        identities = np.fromiter(map(id, values), dtype=np.int64, count=len(values))
+        last = self._columns.get(name)
+        if last is None or len(last.identities) != len(values):
+            found, rows = np.zeros(len(values), dtype=NO_DIGEST.dtype), np.arange(len(values))
+        else:
+            found = last.digests.copy()
+            moved = (identities != last.identities) | unknown(found)
+            if last.gone:
+                moved |= np.isin(identities, list(last.gone))
+            rows = np.flatnonzero(moved)
+        for row in rows.tolist():
+            (digest,) = self.get((values[row],))
+            found[row] = NO_DIGEST if digest is None else np.frombuffer(digest, found.dtype)[0]
+        self._columns[name] = _Column(identities, found.copy(), set())
+        return found
 
     def get(self, values: Iterable[object]) -> list[bytes | None]:
         """The digest of each value's file, where it is known."""
@@ -35,6 +69,8 @@ class Memo:
         def forget(gone: weakref.ref[Any]) -> None:
             if self._known.get(key, (None,))[0] is gone:
                 del self._known[key]
+            for column in tuple(self._columns.values()):
+                column.gone.add(key)
 
         self._known[key] = (weakref.ref(value, forget), digest)
         return digest

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,25 +18,24 @@ from grapheraser.graph.arrays import read_only
 from grapheraser.graph.edge_values import EdgeKind
 from grapheraser.graph.merkle import KeptLeaves, MerkleTree
 from grapheraser.graph.packing import Page
-from grapheraser.graph.pages import Pages
-from grapheraser.graph.register import ENTRY, Register, RegisterPage
-from grapheraser.partition import Partition
-from grapheraser.store.manifest import read_part
-from grapheraser.store.pages import (
+from grapheraser.graph.page_files import (
     GRAPH,
     HEADER,
-    SHARDS,
-    SLOTS,
+    Content,
     digests,
     directory_of,
-    page_file,
     read_features,
     read_index,
-    read_shards_of,
-    read_slots,
     read_topology,
 )
-from grapheraser.store.structure import check_nodes, check_register, check_structure
+from grapheraser.graph.pages import Pages
+from grapheraser.graph.register import ENTRY, Register, RegisterPage
+from grapheraser.graph.structure import check_nodes, check_structure
+from grapheraser.partition import Partition
+from grapheraser.store import spool
+from grapheraser.store.manifest import read_part
+from grapheraser.store.pages import SHARDS, SLOTS, page_file, read_shards_of, read_slots
+from grapheraser.store.structure import check_register
 from grapheraser.store.writing import page_files, shard_files
 from grapheraser.training import ShardWeights
 
@@ -68,6 +68,20 @@ def read_graph(path: Path, entry: Entry) -> Graph:
 def _read_pages(
     path: Path, index: NDArray[np.void], shape: tuple[int, bool], edge_width: int
 ) -> tuple[list[Page], list[KeptLeaves]]:
+    large = int(index["topology_bytes"].sum() + index["features_bytes"].sum()) >= spool.LARGE
+    with spool.Spool(path) if large else nullcontext() as place:
+        keep: Callable[[bytes], Content] = bytes if place is None else place.put
+        return _kept_pages(path, index, shape, edge_width, keep)
+
+
+def _kept_pages(
+    path: Path,
+    index: NDArray[np.void],
+    shape: tuple[int, bool],
+    edge_width: int,
+    keep: Callable[[bytes], Content],
+) -> tuple[list[Page], list[KeptLeaves]]:
+    """Pages and leaves; ``keep`` puts what was read where it is to stay."""
     pages, leaves = [], []
     columns = (
         digests(index, "topology"),
@@ -78,8 +92,8 @@ def _read_pages(
         index["count"].tolist(),
     )
     for one, two, root, size, other, count in zip(*columns, strict=True):
-        topology = read_topology(read_part(path, page_file(one), one.hex(), size))
-        block, *rest = read_features(read_part(path, page_file(two), two.hex(), other))
+        topology = read_topology(keep(read_part(path, page_file(one), one.hex(), size)))
+        block, *rest = read_features(keep(read_part(path, page_file(two), two.hex(), other)))
         fits = len(topology.leaves) == count and rest == [count, *shape]
         if not fits or len(topology.values) != 4 * edge_width * topology.num_entries:
             raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")

@@ -45,7 +45,6 @@ from grapheraser.store.manifest import (
     read_manifest,
     stored_receipts,
 )
-from grapheraser.store.pages import page_file
 from grapheraser.store.reading import (
     read_aggregator,
     read_graph,
@@ -145,7 +144,7 @@ def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
             batch.write(path / MANIFEST, content)
             batch.commit(path, *writer.folders)
             flush([path])
-    return {*kept.names - named.keys(), *map(page_file, kept.pages - writer.pages)}
+    return {*kept.names - named.keys(), *writer.gone()}
 
 
 def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:

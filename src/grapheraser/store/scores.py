@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import CorruptRunError, MissingExtraError, ParameterError
 from grapheraser.store.files import (
     TEMPORARY,
-    _failure,
+    failure_of,
     flush,
     make_folder,
     read_checked,
@@ -187,6 +187,6 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         flush([partial])
         os.replace(partial, path)
     except OSError as error:
-        raise _failure(path, error) from error
+        raise failure_of(path, error) from error
     finally:
         partial.unlink(missing_ok=True)

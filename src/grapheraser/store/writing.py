@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,34 +13,38 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
+from grapheraser.graph.directory import Directory
 from grapheraser.graph.edge_values import PLAIN
+from grapheraser.graph.page_files import (
+    GRAPH,
+    HEADER,
+    features_content,
+    index_content,
+    topology_content,
+    topology_size,
+)
 from grapheraser.graph.register import Register
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt, Receipts
+from grapheraser.store.digests import NO_DIGEST, Digests, among, as_bytes, differing, unknown
 from grapheraser.store.files import Batch, read_checked
 from grapheraser.store.folder import continues
 from grapheraser.store.manifest import (
     MANIFEST,
     chain_ends,
     direct_files,
-    named_pages,
+    read_indexes,
     read_manifest,
     receipt_file,
 )
 from grapheraser.store.memo import Memo, MemoOfArrays
 from grapheraser.store.pages import (
-    GRAPH,
-    HEADER,
+    FILES,
     SHARDS,
-    features_content,
-    index_content,
-    index_of,
-    index_of_register,
+    SLOTS,
     page_file,
     register_content,
     shards_content,
-    topology_content,
-    topology_size,
 )
 from grapheraser.store.tensors import file_content, file_digest
 from grapheraser.training import ShardWeights
@@ -58,13 +62,13 @@ class Kept:
     Attributes:
         manifest: its bytes.
         names: files that the manifest names itself.
-        pages: digests of the files of pages.
+        indexes: of its pages, by part.
         receipts: numbers of receipts; those are the first of the run to be saved.
     """
 
     manifest: bytes = b""
     names: Set[str] = frozenset()
-    pages: Set[bytes] = frozenset()
+    indexes: Mapping[str, NDArray[np.void]] = field(default_factory=dict)
     receipts: Collection[int] = range(0)
 
     @classmethod
@@ -78,11 +82,18 @@ class Kept:
             return cls(
                 (path / MANIFEST).read_bytes(),
                 frozenset(direct_files(path, manifest)),
-                named_pages(path, manifest),
+                read_indexes(path, manifest),
                 range(1, count + 1),
             )
         except StoreError:
             return cls()
+
+    def column(self, name: str) -> Digests:
+        """The digests of all files of one kind."""
+        for index in self.indexes.values():
+            if name in (index.dtype.names or ()):
+                return index[name]
+        return np.zeros(0, dtype=NO_DIGEST.dtype)
 
     def intact(self, path: Path, named: Mapping[str, str], receipts: Sequence[Receipt]) -> Kept:
         """What of it can be read, and is what its digest says."""
@@ -90,7 +101,7 @@ class Kept:
         return Kept(
             self.manifest,
             {name for name in self.names if _is_intact(path / name, named[name])},
-            {page for page in self.pages if _is_intact(path / page_file(page), page.hex())},
+            {part: _intact_rows(path, index) for part, index in self.indexes.items()},
             {
                 number
                 for number in self.receipts
@@ -117,6 +128,16 @@ def _contiguous(tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
 
+def _intact_rows(path: Path, index: NDArray[np.void]) -> NDArray[np.void]:
+    """An index without the digests of files that are not what these say."""
+    left = index.copy()
+    for name in (name for name in FILES if name in (index.dtype.names or ())):
+        for row, digest in enumerate(as_bytes(index[name])):
+            if not _is_intact(path / page_file(digest), digest.hex()):
+                left[name][row] = NO_DIGEST
+    return left
+
+
 def _is_intact(file: Path, sha256: str) -> bool:
     try:
         read_checked(file, sha256)
@@ -130,32 +151,32 @@ class Writer:
 
     Attributes:
         folders: those that got a new file.
-        pages: digests of all files of pages, new or not.
+        columns: digests of all files of pages, new or not, by kind.
     """
 
     def __init__(self, path: Path, batch: Batch, kept: Kept) -> None:
         self._path, self._batch, self._kept = path, batch, kept
         self.folders: set[Path] = set()
-        self.pages: set[bytes] = set()
+        self.columns: dict[str, Digests] = {}
 
     def graph(self, graph: Graph) -> dict[str, Any]:
         """Write a graph: its pages that are new, and the index."""
-        pages, leaves = graph.pages, [page.leaves for page in graph.tree.leaves]
-        counts = pages.directory.counts.tolist()
-        blocks = [page.features for page in pages.pages]
-        shape = (pages.num_features, pages.dense)
-        index = index_of(
-            pages.directory,
-            GRAPH,
-            topology=self._pages(leaves, lambda at: topology_content(pages.pages[at], leaves[at])),
-            features=self._pages(
-                blocks, lambda at: features_content(blocks[at], counts[at], *shape)
+        pages, tree = graph.pages, graph.tree.leaves
+        leaves, blocks = [page.leaves for page in tree], [page.features for page in pages.pages]
+        counts, shape = pages.directory.counts, (pages.num_features, pages.dense)
+        found = {
+            "topology": self._pages(
+                "topology", leaves, lambda at: topology_content(pages.pages[at], leaves[at])
             ),
-            root=[page.root for page in graph.tree.leaves],
-        )
-        sizes = zip(pages.pages, counts, strict=True)
-        index["topology_bytes"] = [topology_size(page, count) for page, count in sizes]
-        index["features_bytes"] = [HEADER + block.nbytes for block in blocks]
+            "features": self._pages(
+                "features", blocks, lambda at: features_content(blocks[at], int(counts[at]), *shape)
+            ),
+        }
+        index, rows = self._index("graph", GRAPH, pages.directory, found)
+        for at in rows.tolist():
+            index["topology_bytes"][at] = topology_size(pages.pages[at], int(counts[at]))
+            index["features_bytes"][at] = HEADER + blocks[at].nbytes
+            index["root"][at] = np.frombuffer(tree[at].root, dtype="V32")[0]
         return {
             **self.put("graph-{}.npy", index_content(index)),
             "num_features": pages.num_features,
@@ -171,13 +192,14 @@ class Writer:
     def partition(self, partition: Partition) -> dict[str, Any]:
         """Write a partition: its pages that are new, and the index."""
         directory = partition.pages.directory
-        counts = directory.counts.tolist()
+        counts = directory.counts
         blocks = [page.nodes for page in partition.pages.pages]
-        shards = self._pages(blocks, lambda at: shards_content(blocks[at], counts[at]))
+        found = self._pages(
+            "shards", blocks, lambda at: shards_content(blocks[at], int(counts[at]))
+        )
+        index, _ = self._index("partition", SHARDS, directory, {"shards": found})
         return {
-            **self.put(
-                "partition-{}.npy", index_content(index_of(directory, SHARDS, shards=shards))
-            ),
+            **self.put("partition-{}.npy", index_content(index)),
             "num_shards": partition.num_shards,
             "method": partition.method,
             "capacity": partition.capacity,
@@ -187,11 +209,14 @@ class Writer:
 
     def register(self, register: Register) -> dict[str, Any]:
         """Write a register: its pages that are new, and the index."""
-        there = [page for page in register.pages if len(page.entries)]
-        entries = self._pages(
-            [page.entries for page in there], lambda at: register_content(there[at])
-        )
-        content = index_content(index_of_register(register, entries))
+        pages = register.pages
+        entries = [page.entries for page in pages]
+        found = self._pages("entries", entries, lambda at: register_content(pages[at]))
+        index, rows = self._aligned("register", SLOTS, {"entries": found})
+        for at in rows.tolist():
+            index["count"][at], top = len(entries[at]), pages[at].top
+            index["top"][at] = NO_DIGEST if top is None else np.frombuffer(top, dtype="V32")[0]
+        content = index_content(index)
         return {**self.put("register-{}.npy", content), "key": register.key.hex()}
 
     def shard(self, weights: ShardWeights) -> dict[str, str]:
@@ -225,28 +250,69 @@ class Writer:
             self._write(name, content)
         return {"file": name, "sha256": digest}
 
+    def _index(
+        self,
+        part: str,
+        kind: np.dtype[np.void],
+        directory: Directory,
+        columns: Mapping[str, Digests],
+    ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+        """An index with the blocks of a directory; see `_aligned`."""
+        index, rows = self._aligned(part, kind, columns)
+        index["start"], index["size"] = directory.starts, directory.sizes
+        index["count"] = directory.counts
+        return index, rows
+
+    def _aligned(
+        self, part: str, kind: np.dtype[np.void], columns: Mapping[str, Digests]
+    ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+        """An index with these digests, and the rows whose other fields are not those kept."""
+        length = len(next(iter(columns.values())))
+        kept = self._kept.indexes.get(part)
+        same = kept is not None and len(kept) == length
+        index = kept.copy() if kept is not None and same else np.zeros(length, dtype=kind)
+        moved = np.full(length, not same)
+        for name, digests in columns.items():
+            moved |= differing(digests, index[name])
+            index[name] = digests
+        return index, np.flatnonzero(moved)
+
     def _pages(
-        self, arrays: Sequence[NDArray[np.uint8]], content: Callable[[int], bytes]
-    ) -> list[bytes]:
+        self, name: str, arrays: Sequence[NDArray[Any]], content: Callable[[int], bytes]
+    ) -> Digests:
         """Write the file of each array, but those that are known to be in the folder.
 
         Args:
-            arrays: one for each file, which nothing but the same content can hold.
+            name: of the column of the index.
+            arrays: one for each file, which nothing but the same content can hold; one that is
+                empty has no file.
             content: of the file of an array, by its place among them.
 
         Returns:
             The digests of the files.
         """
-        known = page_files.get(arrays)
-        found = [digest or b"" for digest in known]
-        if missing := set(found) - self._kept.pages:
-            for at in (at for at, digest in enumerate(found) if digest in missing):
-                written = content(at)
-                found[at] = page_files.put(arrays[at], hashlib.sha256(written).digest())
-                if found[at] not in self._kept.pages:
-                    self._write(page_file(found[at]), written)
-        self.pages.update(found)
+        found, there = page_files.column(name, arrays), self._kept.column(name)
+        rows = np.flatnonzero(differing(found, there) | unknown(found))
+        held = among(found[rows], there) & ~unknown(found[rows])
+        for at in rows[~held].tolist():
+            if not len(arrays[at]):
+                continue
+            written = content(at)
+            digest = page_files.put(arrays[at], hashlib.sha256(written).digest())
+            found[at] = np.frombuffer(digest, dtype=found.dtype)[0]
+            if not among(found[at : at + 1], there)[0]:
+                self._write(page_file(digest), written)
+        self.columns[name] = found
         return found
+
+    def gone(self) -> Iterator[str]:
+        """The files of pages that the folder holds and the run no longer names."""
+        for name, digests in self.columns.items():
+            before = self._kept.column(name)
+            old = before[differing(before, digests)]
+            old = old[~unknown(old)]
+            for digest in as_bytes(old[~among(old, digests)]):
+                yield page_file(digest)
 
     def _write(self, name: str, content: bytes) -> None:
         file = self._path / name
