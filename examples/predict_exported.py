@@ -6,30 +6,32 @@ python examples/predict_exported.py FOLDER    # prints the id and the class of e
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from safetensors.numpy import load_file
 from safetensors.torch import load_file as load_tensors
+from torch import Tensor
 from torch_geometric.nn import GCNConv
 
 
 class GCN(torch.nn.Module):
     """Two layers, as `export.json` describes them."""
 
-    def __init__(self, about):
+    def __init__(self, about: dict[str, Any]) -> None:
         super().__init__()
         model, sizes = about["model"], (about["num_features"], about["num_classes"])
         options = {"add_self_loops": model["self_loops"], "bias": model["bias"]}
         self.conv1 = GCNConv(sizes[0], model["hidden"], **options)
         self.conv2 = GCNConv(model["hidden"], sizes[1], **options)
 
-    def forward(self, x, edge_index, edge_weight):
-        return self.conv2(self.conv1(x, edge_index, edge_weight).relu(), edge_index, edge_weight)
+    def forward(self, x: Tensor, edge_index: Tensor, weight: Tensor | None) -> Tensor:
+        return self.conv2(self.conv1(x, edge_index, weight).relu(), edge_index, weight)
 
 
-def predict(folder):
+def predict(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """The ids of all nodes, and their classes."""
     about = json.loads((folder / "export.json").read_text())
     graph, parts = (load_file(folder / f"{name}.safetensors") for name in ("graph", "ensemble"))
