@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,23 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         del os.environ["GRAPHERASER_KEYS"]
     else:
         os.environ["GRAPHERASER_KEYS"] = before
+
+
+@pytest.fixture(scope="session")
+def ray_settings() -> Iterator[None]:
+    """Ray, quiet, local, and with a token of its own instead of one in the home folder.
+
+    For the whole session: Ray reads the token once in a process.
+    """
+    pytest.importorskip("ray", reason="needs the extra 'ray'")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "")  # so that what Ray sets it to goes with the fixture
+        patch.delenv("RAY_AUTH_MODE")
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")  # or a busy machine leaves them no time
+        patch.delenv("RAY_ADDRESS", raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")

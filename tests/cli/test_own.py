@@ -76,8 +76,8 @@ def refused(*arguments: object) -> Any:
 
 
 # Verbs that read a run without what it was fitted with; all others that name one take --trust.
-READERS = {"info", "receipts"}
-OF_LINKS = {"rank"}
+READERS = {"access", "info", "receipts"}
+OF_LINKS, OF_SERVICE = {"rank"}, {"serve", "restore"}
 
 
 def options_of_verbs() -> dict[str, set[str]]:
@@ -118,9 +118,12 @@ def test_every_verb_works_on_a_run_of_ones_own_module(folder: Path, model: str) 
         ("update", "run", "--file", "changes.jsonl"),
         ("verify", "run", "--deep"),
         ("export", "run", "--out", "exported"),
+        ("backup", "run", "saved"),
         ("audit", "run", "--minutes", 0.01),
     ]
-    assert {str(verb[0]) for verb in verbs} == options_of_verbs().keys() - READERS - OF_LINKS
+    assert {str(verb[0]) for verb in verbs} == (
+        options_of_verbs().keys() - READERS - OF_LINKS - OF_SERVICE
+    )
     for verb in verbs:
         forgotten()
         error = refused(*verb)
@@ -133,6 +136,10 @@ def test_every_verb_works_on_a_run_of_ones_own_module(folder: Path, model: str) 
         assert "error" not in json.loads(done.stdout)
         assert Path("imported").exists()
     assert len(ge.GraphEraser.load("run", model=sys.modules["mine"].Net).receipts_) == 3
+    for verb in (("serve", "run"), ("restore", "saved", "again")):
+        forgotten()
+        assert "fitted with a model of its own, 'mine:Net'" in refused(*verb)["message"]
+        assert not Path("imported").exists()
 
 
 def test_nothing_is_imported_because_a_run_says_so(folder: Path) -> None:

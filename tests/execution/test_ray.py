@@ -113,20 +113,6 @@ def slow_module(folder: Path, in_channels: int, out_channels: int) -> TwoHops:
     return TwoHops(in_channels, out_channels)
 
 
-@pytest.fixture(scope="module")
-def ray_settings() -> Iterator[None]:
-    """Quiet, local, and with a token of its own instead of one in the home folder."""
-    pytest.importorskip("ray", reason="needs the extra 'ray'")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_MODE", "")  # so that what Ray sets it to goes with the fixture
-        patch.delenv("RAY_AUTH_MODE")
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_worker_niceness", "0")  # or a busy machine leaves them no time
-        patch.delenv("RAY_ADDRESS", raising=False)
-        yield
-
-
 @pytest.mark.slow
 def test_a_ray_that_it_started_ends_with_the_block(ray_settings: None) -> None:
     import ray

@@ -153,7 +153,9 @@ def check(stream: Stream, run: Path, keys: Path) -> None:
         counts = Counter(event.request for event in events if event.state is state)
         assert set(counts.values()) <= {1}
     assert {e.request for e in events if e.state is State.COMPLETED} == {*stream.accepted}
-    _check_run(stream, run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHERASER_KEYS", str(keys))  # those that the worker signed with
+        _check_run(stream, run)
     _check_receipts(stream, run, keys)
     _check_database(stream)
 

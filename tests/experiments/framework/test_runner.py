@@ -197,14 +197,8 @@ def test_a_dying_worker_costs_only_the_cell_that_killed_it(
 
 @pytest.mark.slow
 def test_a_cluster_computes_what_processes_do_and_tells_what_fails(
-    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: Options, tmp_path: Path, ray_settings: None
 ) -> None:
-    pytest.importorskip("ray", reason="needs the extra 'ray'")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setenv("RAY_AUTH_MODE", "")  # so that what Ray sets it to goes with the test
-    monkeypatch.delenv("RAY_AUTH_MODE")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
-    monkeypatch.setenv("RAY_worker_niceness", "0")  # or a busy machine leaves them no time
     well, badly = (
         utility_cell(options, options.datasets[0], "gcn", 0, f"tests.experiments.own_parts:{own}")
         for own in ("in_turn", "nowhere")

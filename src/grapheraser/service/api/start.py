@@ -70,11 +70,21 @@ def started(service: Service) -> Iterator[FastAPI]:
 
 def serve(service: Service) -> None:
     """Listen until somebody stops the process; then let the worker finish its batch."""
+    stopped = threading.Event()
+    servers: list[uvicorn.Server] = []
+
+    def stop(*_: object) -> None:
+        stopped.set()
+        for server in servers:
+            server.should_exit = True
+
     for name in (signal.SIGINT, signal.SIGTERM):
-        # The server stops at these, and then raises them again.
-        signal.signal(name, lambda *_: None)
+        # From now on; once the server listens it stops at these itself, and raises them again.
+        signal.signal(name, stop)
     with started(service) as app:
-        _server(app, service.settings).run()
+        servers.append(_server(app, service.settings))
+        if not stopped.is_set():
+            servers[0].run()
 
 
 @contextmanager

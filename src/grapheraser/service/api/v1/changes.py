@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 
+from grapheraser.graph.changes import with_classes
 from grapheraser.graph.lines import changes_of
 from grapheraser.service.api.access import Operator
 from grapheraser.service.api.forms import InsertionForm, RequestView, UpdateForm
@@ -64,7 +65,8 @@ async def insert(
 
 
 def _check(asked: Asked, parts: Parts) -> None:
-    """Refuse what is no change at all; whether it fits the graph is found when it is its turn."""
-    columns = parts.served.now.model.graph_.num_features
+    """Refuse what is no change of such a graph; whether it fits is found when it is its turn."""
+    graph = parts.served.now.model.graph_
     for line in asked.changes:
-        changes_of(line, columns)
+        for change in changes_of(line, graph.num_features):
+            with_classes(change, graph.class_names)
