@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from grapheraser.aggregation import Change, Ensemble, FittedAggregator
 from grapheraser.eraser.missing import MissingEngine
 from grapheraser.eraser.settings import Settings
+from grapheraser.execution import held
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
@@ -152,19 +154,21 @@ def train(
     if settings.training.model.closed_form:
         return {}
     trained: dict[int, ShardWeights] = {}
-    for some in _groups(partition, shard_ids):
-        tasks = [
-            ShardTask(
-                shard,
-                task_graph(graph, partition, shard, settings.halo_key),
-                seed_of(settings, seeds, shard),
-            )
-            for shard in some
-        ]
-        tasks = [task for task in tasks if (task.graph.y != UNLABELLED).any()]
-        if isinstance(settings.engine, MissingEngine) and tasks:
-            settings.engine.train(tasks[0], settings.training)
-        trained |= train_shards(tasks, settings.engine, settings.executor, settings.training)
+    groups = list(_groups(partition, shard_ids))
+    with held(settings.executor) if len(groups) > 1 else nullcontext():
+        for some in groups:
+            tasks = [
+                ShardTask(
+                    shard,
+                    task_graph(graph, partition, shard, settings.halo_key),
+                    seed_of(settings, seeds, shard),
+                )
+                for shard in some
+            ]
+            tasks = [task for task in tasks if (task.graph.y != UNLABELLED).any()]
+            if isinstance(settings.engine, MissingEngine) and tasks:
+                settings.engine.train(tasks[0], settings.training)
+            trained |= train_shards(tasks, settings.engine, settings.executor, settings.training)
     own = isinstance(settings.training.model, CustomModel)
     if isinstance(settings.engine, MissingEngine) and own:  # what it says would have other bits
         settings.engine.refuse("what a module of your own learned")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from concurrent.futures import Executor as Pool
@@ -51,9 +52,10 @@ class SlottedExecutor(Protocol):
         """How many; one for an executor without this method."""
 
 
-class StreamingExecutor:
+class StreamingExecutor(ABC):
     """An executor that hands over each result as it is there; `map` gathers them."""
 
+    @abstractmethod
     def stream(
         self, function: Callable[[T], R], tasks: Iterable[T]
     ) -> Iterator[tuple[int, R | BaseException]]:
@@ -62,7 +64,6 @@ class StreamingExecutor:
         A task is taken only when there is room for it, so that tasks may be made, and results
         put away, one by one. Who stops iterating calls off what has not begun.
         """
-        raise NotImplementedError
 
     def map(
         self,

@@ -20,7 +20,7 @@ from typing import Self
 from grapheraser.store.files import failure_of
 
 # Graphs of so many bytes are put there; smaller ones are held as they are read.
-LARGE = 2**28
+LARGE = 2**30
 _CHUNK = 2**26
 
 

@@ -32,10 +32,10 @@ async def update(
     idempotency_key: IdempotencyKey = None,
 ) -> RequestView:
     """Accept additions and corrections; they are carried out in one batch."""
-    asked = Asked(changes=tuple(form.changes))
-    await run_in_threadpool(_check, asked, parts)
-    submission = Submission(asked, idempotency_key, form.deadline, key.id)
-    return accepted(await parts.gathering.submit(submission), response, parts)
+    submission = Submission(
+        Asked(changes=tuple(form.changes)), idempotency_key, form.deadline, key.id
+    )
+    return await _accepted(submission, response, parts)
 
 
 @router.post(
@@ -58,9 +58,14 @@ async def insert(
         "y": [form.label],
         "edges": [[form.id, other] for other in form.neighbours],
     }
-    asked = Asked(changes=({"add_nodes": new},))
-    await run_in_threadpool(_check, asked, parts)
-    submission = Submission(asked, idempotency_key, form.deadline, key.id)
+    submission = Submission(
+        Asked(changes=({"add_nodes": new},)), idempotency_key, form.deadline, key.id
+    )
+    return await _accepted(submission, response, parts)
+
+
+async def _accepted(submission: Submission, response: Response, parts: Parts) -> RequestView:
+    await run_in_threadpool(_check, submission.asked, parts)
     return accepted(await parts.gathering.submit(submission), response, parts)
 
 
