@@ -52,7 +52,7 @@ def navigation(text: str) -> list[Any]:
             else:
                 section.append({heading[2]: group})
         elif row := _ROW.match(line):
-            title, target = row.groups()
+            title, target = row[1].replace("`", ""), row[2]
             group.append({title: str(_on_site(posixpath.normpath(f"docs/{target}")))})
     return [_flat(entry) for entry in nav if next(iter(entry.values()))]
 

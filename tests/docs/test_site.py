@@ -8,6 +8,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_links_are_brought_to_the_form_of_the_site() -> None:
             self.meta: dict[str, object] = {}
 
     def seen(text: str, place: str) -> str:
-        return on_page_markdown(text, page=Page(place))  # type: ignore[arg-type]
+        return on_page_markdown(text, page=cast(Any, Page(place)))
 
     assert seen("[a](tutorials/b.ipynb)", "start.md") == "[a](tutorials/b.md)"
     assert seen("[a](../SECURITY.md#x)", "start.md") == "[a](project/SECURITY.md#x)"

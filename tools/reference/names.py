@@ -157,7 +157,7 @@ def _parameters(value: Any) -> dict[str, str]:
 
 def _attributes(value: Any, own: dict[str, str], about: Docstring) -> dict[str, str]:
     """Fields and properties that are no parameters, with their types."""
-    found = {}
+    found: dict[str, str] = {}
     if is_dataclass(value):
         found |= {field.name: _type(field.type) for field in fields(value) if field.repr}
     found |= dict.fromkeys(about.entries, "")
