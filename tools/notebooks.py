@@ -39,7 +39,8 @@ def executed(path: Path, folder: Path) -> dict[str, Any]:
     import nbformat
     from nbclient import NotebookClient
 
-    notebook = nbformat.read(path, as_version=4)
+    untyped: Any = nbformat
+    notebook = untyped.read(path, as_version=4)
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(
         notebook,

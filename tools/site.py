@@ -88,8 +88,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def schemes(tokens: str) -> str:
     """The colours of all pages, by the reader's choice on this site."""
     light, dark = _BLOCK.findall(tokens)
+    # Drawings in pages follow this, not the system.
     return (
-        f'[data-md-color-scheme="default"] {{{light}\n}}\n'
+        f'[data-md-color-scheme="default"] {{{light}\n  color-scheme: light;\n}}\n'
         f'[data-md-color-scheme="slate"] {{{light}\n{dark}\n  color-scheme: dark;\n}}\n'
     )
 

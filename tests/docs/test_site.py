@@ -126,4 +126,6 @@ def test_the_colours_are_those_of_all_pages() -> None:
     light, dark = text.split('[data-md-color-scheme="slate"]')
     assert "--paper: #fff" in light
     assert "--paper: #14171c" in dark
+    assert light.rpartition("color-scheme: ")[2].startswith("light;")
+    assert dark.rpartition("color-scheme: ")[2].startswith("dark;")
     assert text.count("{") == text.count("}") == 2
