@@ -12,12 +12,15 @@ import os
 import secrets
 import stat
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from grapheraser.errors import ParameterError, StoreError
 from grapheraser.receipts.keys import PublicKey, SigningKey, is_available, needs_cryptography
 
 FOLDER_VARIABLE, PASSPHRASE_VARIABLE = "GRAPHERASER_KEYS", "GRAPHERASER_KEY_PASSPHRASE"
+# What else says where the folder is.
+_FOLDERS = "XDG_CONFIG_HOME", "HOME", "USERPROFILE"
 _CURRENT = "current"
 _SECRET_SIZE = 32
 
@@ -33,7 +36,15 @@ def current_signer() -> SigningKey | None:
     """
     if not is_available() or os.environ.get(FOLDER_VARIABLE) == "":
         return None
-    return KeyFolder().signing_key()
+    chosen = (os.environ.get(name) for name in (FOLDER_VARIABLE, *_FOLDERS, PASSPHRASE_VARIABLE))
+    return _folder(*chosen).signing_key()
+
+
+@lru_cache(maxsize=8)
+def _folder(*chosen: str | None) -> KeyFolder:
+    """The folder that these variables of the environment choose."""
+    del chosen
+    return KeyFolder()
 
 
 def known_keys() -> list[PublicKey]:
@@ -76,7 +87,8 @@ class KeyFolder:
         """The key that signs; made on first use."""
         needs_cryptography()
         try:
-            name = (self.path / _CURRENT).read_text().strip()
+            with open(f"{self.path}/{_CURRENT}", "rb") as file:
+                name = file.read().decode().strip()
         except FileNotFoundError:
             return self._made()
         if (self.path, name) not in _opened:
