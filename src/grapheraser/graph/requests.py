@@ -256,9 +256,10 @@ def _there(graph: Graph, parts: _Parts) -> _Parts:
     nodes, edges, features, labels = parts
     there = graph.contains(nodes)
     gone = nodes[there]
-    known, full, labelled = (np.zeros(len(part), dtype=np.bool_) for part in parts[1:])
+    none: list[NDArray[np.bool_]] = [np.zeros(len(part), dtype=np.bool_) for part in parts[1:]]
+    known, full, labelled = none
     if len(edges):
-        known = graph.contains(edges.ravel()).reshape(-1, 2).all(axis=1)
+        known = np.all(graph.contains(edges.ravel()).reshape(-1, 2), axis=1)
         known[known] = graph.has_edges(edges[known])
     if len(features):
         full = graph.contains(features)
