@@ -16,12 +16,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import boxing, cgutils, compiler, types
+from numba.core import compiler, types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.pythonapi import _boxers
-from numba.np.numpy_support import as_dtype
 
 
 def link_callees(kernel: Any, callee: Any) -> None:
@@ -129,33 +125,12 @@ def _compile(own: Any, kind: type[JITCodeLibrary], args: Any, return_type: Any) 
 @contextmanager
 def _linked(codegen: Any) -> Iterator[None]:
     """While inside, whatever numba compiles is for callers; it holds its compiler's lock."""
-    boxers = _boxers.functions
-    before = codegen._library_class, boxers.get(types.Array, boxing.box_array)
-    codegen._library_class, boxers[types.Array] = LinkedLibrary, _box_array
+    before = codegen._library_class
+    codegen._library_class = LinkedLibrary
     try:
         yield
     finally:
-        codegen._library_class, boxers[types.Array] = before
-
-
-def _box_array(kind: Any, value: Any, c: Any) -> Any:
-    """Hand an array to Python, as numba does.
-
-    numba calls a function of Python's for each array, which looks up what type it is to have; here
-    it is one of the kernel's constants.
-    """
-    known = (np.ndarray, as_dtype(kind.dtype))
-    made, dtype = (c.env_manager.read_const(c.env_manager.add_const(each)) for each in known)
-    api, whole = c.pyapi, ir.IntType(32)
-    arguments = [api.voidptr, api.pyobj, whole, whole, api.pyobj]
-    adapt = api._get_function(
-        ir.FunctionType(api.pyobj, arguments), name="NRT_adapt_ndarray_to_python_acqref"
-    )
-    where = c.builder.bitcast(cgutils.alloca_once_value(c.builder, value), api.voidptr)
-    sizes = whole(kind.ndim), whole(int(kind.mutable))
-    array = c.builder.call(adapt, [where, made, *sizes, dtype])
-    c.context.nrt.decref(c.builder, kind, value)
-    return array
+        codegen._library_class = before
 
 
 @contextmanager
