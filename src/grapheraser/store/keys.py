@@ -12,15 +12,12 @@ import os
 import secrets
 import stat
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from grapheraser.errors import ParameterError, StoreError
 from grapheraser.receipts.keys import PublicKey, SigningKey, is_available, needs_cryptography
 
 FOLDER_VARIABLE, PASSPHRASE_VARIABLE = "GRAPHERASER_KEYS", "GRAPHERASER_KEY_PASSPHRASE"
-# What else says where the folder is.
-_FOLDERS = "XDG_CONFIG_HOME", "HOME", "USERPROFILE"
 _CURRENT = "current"
 _SECRET_SIZE = 32
 
@@ -36,15 +33,7 @@ def current_signer() -> SigningKey | None:
     """
     if not is_available() or os.environ.get(FOLDER_VARIABLE) == "":
         return None
-    chosen = (os.environ.get(name) for name in (FOLDER_VARIABLE, *_FOLDERS, PASSPHRASE_VARIABLE))
-    return _folder(*chosen).signing_key()
-
-
-@lru_cache(maxsize=8)
-def _folder(*chosen: str | None) -> KeyFolder:
-    """The folder that these variables of the environment choose."""
-    del chosen
-    return KeyFolder()
+    return KeyFolder().signing_key()
 
 
 def known_keys() -> list[PublicKey]:
@@ -87,8 +76,7 @@ class KeyFolder:
         """The key that signs; made on first use."""
         needs_cryptography()
         try:
-            with open(f"{self.path}/{_CURRENT}", "rb") as file:
-                name = file.read().decode().strip()
+            name = (self.path / _CURRENT).read_text().strip()
         except FileNotFoundError:
             return self._made()
         if (self.path, name) not in _opened:
@@ -233,7 +221,14 @@ def default_folder() -> Path:
     if FOLDER_VARIABLE in os.environ:
         return Path(os.environ[FOLDER_VARIABLE])
     home = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(home) if home else Path.home() / ".config") / "grapheraser" / "keys"
+    try:
+        return (Path(home) if home else Path.home() / ".config") / "grapheraser" / "keys"
+    except RuntimeError:
+        raise StoreError(
+            "there is no place for the signing key: the user has no home folder.",
+            hint=f"set {FOLDER_VARIABLE} to a folder that can be written, or to nothing to leave "
+            "receipts unsigned.",
+        ) from None
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
