@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grapheraser.bench.scale import CLOSED_FORM, is_generated
+from grapheraser.bench.stages import CLOSED_FORM, is_generated
 from grapheraser.reports.tables import markdown_table
 from grapheraser.reports.wording import duration
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.store.digests import NO_DIGEST, Digests, unknown
+from grapheraser.training import ShardWeights
 
 
 class _Column(NamedTuple):
@@ -76,24 +77,30 @@ class Memo:
         return digest
 
 
-class MemoOfArrays:
-    """The same for a value that is made of arrays; another array makes it another value."""
+class MemoOfWeights:
+    """The same for shard models, whose tensors can be replaced: that makes another file."""
 
     def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Any, tuple[list[NDArray[Any]], str]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._known: weakref.WeakKeyDictionary[
+            ShardWeights, tuple[tuple[NDArray[Any], ...], bytes]
+        ] = weakref.WeakKeyDictionary()
 
-    def get(self, value: object, arrays: Iterable[NDArray[Any]]) -> str | None:
-        """The digest of the value's file, where it is known and its arrays are still the same."""
-        found = self._known.get(value)
+    def column(self, models: Sequence[ShardWeights]) -> Digests:
+        """The digests of many, `NO_DIGEST` where they are not known."""
+        none = bytes(NO_DIGEST.itemsize)
+        found = bytearray().join([self.get(weights) or none for weights in models])
+        return np.frombuffer(found, dtype=NO_DIGEST.dtype)
+
+    def get(self, weights: ShardWeights) -> bytes | None:
+        """The digest of its file, where it is known and the arrays are still the same."""
+        found = self._known.get(weights)
         if found is None:
             return None
-        now = list(arrays)
+        now = (weights.columns, *weights.tensors.values())
         same = len(now) == len(found[0]) and all(map(operator.is_, now, found[0]))
         return found[1] if same else None
 
-    def put(self, value: object, arrays: Iterable[NDArray[Any]], digest: str) -> str:
-        """Remember the digest of a value's file."""
-        self._known[value] = (list(arrays), digest)
+    def put(self, weights: ShardWeights, digest: bytes) -> bytes:
+        """Remember the digest of its file."""
+        self._known[weights] = (weights.columns, *weights.tensors.values()), digest
         return digest

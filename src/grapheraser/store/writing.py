@@ -29,17 +29,20 @@ from grapheraser.receipts import Receipt, Receipts
 from grapheraser.store.digests import NO_DIGEST, Digests, among, as_bytes, differing, unknown
 from grapheraser.store.files import Batch, read_checked
 from grapheraser.store.folder import continues
+from grapheraser.store.indexes import Index, divided
 from grapheraser.store.manifest import (
     MANIFEST,
     chain_ends,
     direct_files,
-    read_indexes,
+    last_indexes,
     read_manifest,
     receipt_file,
 )
-from grapheraser.store.memo import Memo, MemoOfArrays
+from grapheraser.store.memo import Memo, MemoOfWeights
 from grapheraser.store.pages import (
     FILES,
+    MODELS,
+    NO_SEED,
     SHARDS,
     SLOTS,
     page_file,
@@ -52,7 +55,7 @@ from grapheraser.training import ShardWeights
 # Of a page: topology files by the leaves in them, features files and those of partitions by their
 # block.
 page_files = Memo()
-shard_files = MemoOfArrays()
+shard_files = MemoOfWeights()
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +65,13 @@ class Kept:
     Attributes:
         manifest: its bytes.
         names: files that the manifest names itself.
-        indexes: of its pages, by part.
+        indexes: of its pages and shard models, by part.
         receipts: numbers of receipts; those are the first of the run to be saved.
     """
 
     manifest: bytes = b""
     names: Set[str] = frozenset()
-    indexes: Mapping[str, NDArray[np.void]] = field(default_factory=dict)
+    indexes: Mapping[str, Index] = field(default_factory=dict)
     receipts: Collection[int] = range(0)
 
     @classmethod
@@ -81,8 +84,8 @@ class Kept:
             count, _ = chain_ends(path, manifest)
             return cls(
                 (path / MANIFEST).read_bytes(),
-                frozenset(direct_files(path, manifest)),
-                read_indexes(path, manifest),
+                frozenset(direct_files(manifest)),
+                last_indexes(path, manifest),
                 range(1, count + 1),
             )
         except StoreError:
@@ -91,8 +94,8 @@ class Kept:
     def column(self, name: str) -> Digests:
         """The digests of all files of one kind."""
         for index in self.indexes.values():
-            if name in (index.dtype.names or ()):
-                return index[name]
+            if name in (index.entries.dtype.names or ()):
+                return index.entries[name]
         return np.zeros(0, dtype=NO_DIGEST.dtype)
 
     def intact(self, path: Path, named: Mapping[str, str], receipts: Sequence[Receipt]) -> Kept:
@@ -101,7 +104,7 @@ class Kept:
         return Kept(
             self.manifest,
             {name for name in self.names if _is_intact(path / name, named[name])},
-            {part: _intact_rows(path, index) for part, index in self.indexes.items()},
+            {part: _intact_index(path, index) for part, index in self.indexes.items()},
             {
                 number
                 for number in self.receipts
@@ -112,11 +115,10 @@ class Kept:
 
 def shard_digest(weights: ShardWeights) -> str:
     """SHA-256 of the file that holds a shard model."""
-    known = shard_files.get(weights, weights.arrays.values())
+    known = shard_files.get(weights)
     if known is not None:
-        return known
-    digest = file_digest(weights.arrays)
-    return shard_files.put(weights, weights.arrays.values(), digest)
+        return known.hex()
+    return shard_files.put(weights, bytes.fromhex(file_digest(weights.arrays))).hex()
 
 
 def aggregator_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
@@ -128,13 +130,22 @@ def _contiguous(tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
 
-def _intact_rows(path: Path, index: NDArray[np.void]) -> NDArray[np.void]:
+def _intact_index(path: Path, index: Index) -> Index:
     """An index without the digests of files that are not what these say."""
-    left = index.copy()
-    for name in (name for name in FILES if name in (index.dtype.names or ())):
-        for row, digest in enumerate(as_bytes(index[name])):
-            if not _is_intact(path / page_file(digest), digest.hex()):
-                left[name][row] = NO_DIGEST
+    entries = index.entries
+    for name in (name for name in FILES if name in (entries.dtype.names or ())):
+        entries = _intact_column(path, entries, name, FILES[name])
+    links = tuple(_intact_column(path, level, "part", page_file) for level in index.links)
+    return Index(entries, links)
+
+
+def _intact_column(
+    path: Path, entries: NDArray[np.void], name: str, file_of: Callable[[bytes], str]
+) -> NDArray[np.void]:
+    left = entries.copy()
+    for row, digest in enumerate(as_bytes(entries[name])):
+        if not _is_intact(path / file_of(digest), digest.hex()):
+            left[name][row] = NO_DIGEST
     return left
 
 
@@ -151,13 +162,15 @@ class Writer:
 
     Attributes:
         folders: those that got a new file.
-        columns: digests of all files of pages, new or not, by kind.
+        columns: digests of all files that indexes name, new or not, by kind.
+        indexes: of the run, by part.
     """
 
     def __init__(self, path: Path, batch: Batch, kept: Kept) -> None:
         self._path, self._batch, self._kept = path, batch, kept
         self.folders: set[Path] = set()
         self.columns: dict[str, Digests] = {}
+        self.indexes: dict[str, Index] = {}
 
     def graph(self, graph: Graph) -> dict[str, Any]:
         """Write a graph: its pages that are new, and the index."""
@@ -178,7 +191,7 @@ class Writer:
             index["features_bytes"][at] = HEADER + blocks[at].nbytes
             index["root"][at] = np.frombuffer(tree[at].root, dtype="V32")[0]
         return {
-            **self.put("graph-{}.npy", index_content(index)),
+            **self._put_index("graph", index),
             "num_features": pages.num_features,
             "dense": pages.dense,
             "num_classes": graph.num_classes,
@@ -199,7 +212,7 @@ class Writer:
         )
         index, _ = self._index("partition", SHARDS, directory, {"shards": found})
         return {
-            **self.put("partition-{}.npy", index_content(index)),
+            **self._put_index("partition", index),
             "num_shards": partition.num_shards,
             "method": partition.method,
             "capacity": partition.capacity,
@@ -213,21 +226,29 @@ class Writer:
         entries = [page.entries for page in pages]
         found = self._pages("entries", entries, lambda at: register_content(pages[at]))
         index, rows = self._aligned("register", SLOTS, {"entries": found})
+        index["start"] = np.arange(len(index))
         for at in rows.tolist():
             index["count"][at], top = len(entries[at]), pages[at].top
             index["top"][at] = NO_DIGEST if top is None else np.frombuffer(top, dtype="V32")[0]
-        content = index_content(index)
-        return {**self.put("register-{}.npy", content), "key": register.key.hex()}
+        return {**self._put_index("register", index), "key": register.key.hex()}
 
-    def shard(self, weights: ShardWeights) -> dict[str, str]:
-        """Write a shard model, unless it is known to be in the folder."""
-        digest = shard_files.get(weights, weights.arrays.values())
-        pattern = "shards/{}.safetensors"
-        if digest is not None and (name := pattern.format(digest[:20])) in self._kept.names:
-            return {"file": name, "sha256": digest}
-        entry = self.put(pattern, file_content(weights.arrays))
-        shard_files.put(weights, weights.arrays.values(), entry["sha256"])
-        return entry
+    def shards(
+        self, shards: Mapping[int, ShardWeights], seeds: Mapping[int, int]
+    ) -> dict[str, str]:
+        """Write shard models: those that are new, and the index."""
+        numbers = sorted(shards)
+        models = [shards[number] for number in numbers]
+        found = self._files(
+            "weights",
+            shard_files.column(models),
+            lambda at: file_content(models[at].arrays),
+            lambda at, digest: shard_files.put(models[at], digest),
+        )
+        index = np.zeros(len(numbers), dtype=MODELS)
+        index["start"], index["seed"], index["weights"] = numbers, NO_SEED, found
+        own = np.searchsorted(index["start"], sorted(seeds))
+        index["seed"][own] = [seeds[number] for number in sorted(seeds)]
+        return self._put_index("shards", index)
 
     def aggregator(self, tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """Write what an aggregator holds."""
@@ -250,6 +271,14 @@ class Writer:
             self._write(name, content)
         return {"file": name, "sha256": digest}
 
+    def _put_index(self, part: str, entries: NDArray[np.void]) -> dict[str, str]:
+        """Write the parts of an index that are new, and its top."""
+        index, fresh = divided(entries, self._kept.indexes.get(part))
+        for digest, content in fresh.items():
+            self._write(page_file(digest), content)
+        self.indexes[part] = index
+        return self.put(f"{part}-{{}}.npy", index_content(index.top))
+
     def _index(
         self,
         part: str,
@@ -269,8 +298,8 @@ class Writer:
         """An index with these digests, and the rows whose other fields are not those kept."""
         length = len(next(iter(columns.values())))
         kept = self._kept.indexes.get(part)
-        same = kept is not None and len(kept) == length
-        index = kept.copy() if kept is not None and same else np.zeros(length, dtype=kind)
+        same = kept is not None and len(kept.entries) == length
+        index = kept.entries.copy() if kept is not None and same else np.zeros(length, dtype=kind)
         moved = np.full(length, not same)
         for name, digests in columns.items():
             moved |= differing(digests, index[name])
@@ -291,28 +320,47 @@ class Writer:
         Returns:
             The digests of the files.
         """
-        found, there = page_files.column(name, arrays), self._kept.column(name)
+        return self._files(
+            name,
+            page_files.column(name, arrays),
+            lambda at: content(at) if len(arrays[at]) else None,
+            lambda at, digest: page_files.put(arrays[at], digest),
+        )
+
+    def _files(
+        self,
+        name: str,
+        found: Digests,
+        content: Callable[[int], bytes | None],
+        put: Callable[[int, bytes], object],
+    ) -> Digests:
+        """Write the files of a column whose digests, as far as they are known, the folder lacks."""
+        there = self._kept.column(name)
         rows = np.flatnonzero(differing(found, there) | unknown(found))
         held = among(found[rows], there) & ~unknown(found[rows])
         for at in rows[~held].tolist():
-            if not len(arrays[at]):
-                continue
             written = content(at)
-            digest = page_files.put(arrays[at], hashlib.sha256(written).digest())
+            if written is None:
+                continue
+            digest = hashlib.sha256(written).digest()
+            put(at, digest)
             found[at] = np.frombuffer(digest, dtype=found.dtype)[0]
             if not among(found[at : at + 1], there)[0]:
-                self._write(page_file(digest), written)
+                self._write(FILES[name](digest), written)
         self.columns[name] = found
         return found
 
     def gone(self) -> Iterator[str]:
-        """The files of pages that the folder holds and the run no longer names."""
+        """The files that the indexes in the folder name and those of the run no longer."""
         for name, digests in self.columns.items():
             before = self._kept.column(name)
             old = before[differing(before, digests)]
             old = old[~unknown(old)]
             for digest in as_bytes(old[~among(old, digests)]):
-                yield page_file(digest)
+                yield FILES[name](digest)
+        parts = {digest for index in self.indexes.values() for digest in index.parts}
+        for index in self._kept.indexes.values():
+            yield from map(page_file, index.parts - parts)
 
     def _write(self, name: str, content: bytes) -> None:
         file = self._path / name
