@@ -37,7 +37,7 @@ def test_every_operation_is_timed_and_its_result_checked(tmp_path: Path) -> None
     assert planning.planning(report).count("10,000,000,000") == 2
     (ldg,) = report["partitions"]
     assert ldg["method"] == "ldg"
-    assert 0 < ldg["cut"] < 1
+    assert (ldg["shards"], ldg["cut"]) == (1, 0.0)
     _resumes(tmp_path / "kept", lambda: scale.run(datasets, models, **asked), report)
     with pytest.raises(ParameterError, match="holds results of"):
         scale.run(datasets, models, **{**asked, "requests": 4})

@@ -42,10 +42,12 @@ class Index:
     Attributes:
         entries: one for each page or shard.
         links: one array for each level above them, from below.
+        token: stands for the pages that it was written for; see `graph.lineage`.
     """
 
     entries: Entries
     links: tuple[Entries, ...] = ()
+    token: object | None = None
 
     @property
     def top(self) -> Entries:

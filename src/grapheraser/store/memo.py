@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from grapheraser.store.digests import NO_DIGEST, Digests, unknown
 from grapheraser.training import ShardWeights
 
+_MOST_GONE = 4096
+
 
 class _Column(NamedTuple):
     """What was asked for last: identities of values, their digests, and who is gone since."""
@@ -70,8 +72,10 @@ class Memo:
         def forget(gone: weakref.ref[Any]) -> None:
             if self._known.get(key, (None,))[0] is gone:
                 del self._known[key]
-            for column in tuple(self._columns.values()):
+            for name, column in tuple(self._columns.items()):
                 column.gone.add(key)
+                if len(column.gone) > _MOST_GONE:
+                    self._columns.pop(name, None)
 
         self._known[key] = (weakref.ref(value, forget), digest)
         return digest

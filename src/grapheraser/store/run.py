@@ -34,6 +34,7 @@ from grapheraser.store.folder import (
     sweep,
     unmark,
 )
+from grapheraser.store.kept import Kept
 from grapheraser.store.manifest import (
     FOLDERS,
     FORMAT,
@@ -54,7 +55,7 @@ from grapheraser.store.reading import (
     read_shards,
 )
 from grapheraser.store.structure import check_coverage
-from grapheraser.store.writing import Kept, Writer
+from grapheraser.store.writing import Writer
 from grapheraser.training import ShardWeights
 
 _TRIES = 10
