@@ -18,6 +18,7 @@ from grapheraser.store.digests import NO_DIGEST, Digests, unknown
 from grapheraser.training import ShardWeights
 
 _MOST_GONE = 4096
+_FILE = "_file"
 
 
 class _Column(NamedTuple):
@@ -82,12 +83,7 @@ class Memo:
 
 
 class MemoOfWeights:
-    """The same for shard models, whose tensors can be replaced: that makes another file."""
-
-    def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[
-            ShardWeights, tuple[tuple[NDArray[Any], ...], bytes]
-        ] = weakref.WeakKeyDictionary()
+    """The same for shard models, which keep it themselves; another tensor makes another file."""
 
     def column(self, models: Sequence[ShardWeights]) -> Digests:
         """The digests of many, `NO_DIGEST` where they are not known."""
@@ -97,14 +93,16 @@ class MemoOfWeights:
 
     def get(self, weights: ShardWeights) -> bytes | None:
         """The digest of its file, where it is known and the arrays are still the same."""
-        found = self._known.get(weights)
-        if found is None:
+        known = weights.__dict__.get(_FILE)
+        if known is None:
             return None
-        now = (weights.columns, *weights.tensors.values())
-        same = len(now) == len(found[0]) and all(map(operator.is_, now, found[0]))
-        return found[1] if same else None
+        columns, tensors, digest = known
+        now = weights.tensors.values()
+        if columns is not weights.columns or len(tensors) != len(now):
+            return None
+        return digest if all(map(operator.is_, tensors, now)) else None
 
     def put(self, weights: ShardWeights, digest: bytes) -> bytes:
         """Remember the digest of its file."""
-        self._known[weights] = (weights.columns, *weights.tensors.values()), digest
+        weights.__dict__[_FILE] = weights.columns, tuple(weights.tensors.values()), digest
         return digest
