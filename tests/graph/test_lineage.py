@@ -13,9 +13,9 @@ from grapheraser.graph.register import Register
 from tests.store.runs import paged_graph
 
 
-def differing(old: Pages, new: Pages) -> set[int]:
+def differing(old: Pages, new: Pages) -> frozenset[int]:
     pairs = zip(old.pages, new.pages, strict=True)
-    return {number for number, (one, other) in enumerate(pairs) if one is not other}
+    return frozenset(number for number, (one, other) in enumerate(pairs) if one is not other)
 
 
 def test_every_version_knows_what_differs_from_those_before() -> None:
@@ -49,7 +49,7 @@ def test_the_pages_of_a_register_have_one_too() -> None:
     gone = np.array([17, 18])
     after = register.changed(gone, np.array([9_000]))
     pairs = zip(register.pages, after.pages, strict=True)
-    changed = {number for number, (one, other) in enumerate(pairs) if one is not other}
+    changed = frozenset(number for number, (one, other) in enumerate(pairs) if one is not other)
     assert after.lineage.since(register.lineage.token) == changed
     assert 1 <= len(changed) <= 3
 

@@ -152,10 +152,18 @@ def tensor_edits(sample: Folder) -> Iterator[tuple[str, Edit]]:
         )
         yield "shard gone", lambda f: f.shards.pop(first)
         for number in (99, -1, HUGE, -HUGE):
-            yield f"shard {number}", lambda f, n=number: f.shards.update({n: f.shards[first]})
+            yield f"shard {number}", _another_shard(first, number)
         for seed in (-2, 0, HUGE, -HUGE):
-            yield f"seed {seed}", lambda f, value=seed: f.seeds.update({first: value})
+            yield f"seed {seed}", _seeded(first, seed)
     yield "aggregator tensor more", lambda f: f.aggregator.update(more=np.zeros(3))
+
+
+def _another_shard(shard: int, number: int) -> Edit:
+    return lambda folder: folder.shards.update({number: folder.shards[shard]})
+
+
+def _seeded(shard: int, seed: int) -> Edit:
+    return lambda folder: folder.seeds.update({shard: seed})
 
 
 def index_edits() -> Iterator[tuple[str, Edit]]:
