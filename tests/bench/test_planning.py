@@ -30,7 +30,7 @@ def test_a_law_is_found_again_in_what_it_says() -> None:
 def test_a_law_has_no_negative_part() -> None:
     assert Law.of([1e5, 1e6, 1e7], [0.01, 1.0, 20.0]).fixed == 0
     assert Law.of([1e5, 1e6, 1e7], [1.2, 1.1, 1.0]).per_edge == 0
-    assert Law.of([1e6], [2.0])(2e6) in (2.0, 4.0)
+    assert Law.of([1e6], [2.0])(2e6) == 4.0
 
 
 def test_plans_are_made_by_the_laws() -> None:
@@ -44,7 +44,7 @@ def test_plans_are_made_by_the_laws() -> None:
     assert first[:6] == ["1,000,000", "gcn", "1.0 GB", "1.0 GB", "1.00 s", "64.5 s"]
     assert first[6:] == ["1.50 s", "$0.00", "1.00 s", "1.00 s"]
     last = [cell.strip() for cell in lines[-2].split("|")[1:-1]]
-    assert last[:4] == ["10,000,000,000", "gcn", "10,000.0 GB", "1.0 GB"]
+    assert last[:4] == ["10,000,000,000", "gcn", "10,000.0 GB", ""]
     assert last[-1] == "1.00 s"
     assert max(worst({"rows": rows}).values()) == pytest.approx(1.0)
 

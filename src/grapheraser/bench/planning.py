@@ -18,8 +18,8 @@ from grapheraser.reports.wording import duration
 
 PLANNED = (10**6, 10**7, 10**8, 10**9, 10**10)
 CLUSTER, PRICE = 64, 0.05  # cores, and dollars for an hour of one
-# Of a row: seconds of the processor, and gigabytes.
-SECONDS = ("import", "open", "fit", "first_save", "request", "request_and_save", "load")
+# What is planned, of a row: seconds of the processor, and gigabytes.
+SECONDS = ("import", "fit", "request_and_save", "load")
 GIGABYTES = ("store_gb", "run_gb", "peak_gb")
 
 
@@ -32,13 +32,14 @@ class Law:
 
     @classmethod
     def of(cls, edges: Sequence[float], values: Sequence[float]) -> Law:
-        """The law with the least squares of relative errors."""
+        """The law with the least squares of relative errors; one value alone is in proportion."""
+        if len(set(edges)) == 1:
+            return cls(0.0, float(np.mean(values)) / edges[0])
         wanted = np.ones(len(edges))
         columns = np.array([[1.0, x] for x in edges]) / np.array(values)[:, None]
-        if len(set(edges)) > 1:
-            fixed, per_edge = np.linalg.lstsq(columns, wanted, rcond=None)[0].tolist()
-            if fixed >= 0 and per_edge >= 0:
-                return cls(fixed, per_edge)
+        fixed, per_edge = np.linalg.lstsq(columns, wanted, rcond=None)[0].tolist()
+        if fixed >= 0 and per_edge >= 0:
+            return cls(fixed, per_edge)
         alone = [float(column @ wanted / (column @ column)) for column in columns.T]
         errors = [((column * a - 1) ** 2).sum() for a, column in zip(alone, columns.T, strict=True)]
         return cls(alone[0], 0.0) if errors[0] < errors[1] else cls(0.0, alone[1])
@@ -83,6 +84,7 @@ def planning(report: Mapping[str, Any]) -> str:
     cores of a cluster.
     """
     found = laws(report)
+    largest = max(row["edges"] for row in report["rows"] if is_generated(row["dataset"]))
     one = ("edges", "model", "disk", "memory", "import", "fit, one core")
     header = (*one, f"{CLUSTER} cores", "import and fit", "load", "forget and save")
     lines: list[tuple[str, ...]] = []
@@ -96,7 +98,8 @@ def planning(report: Mapping[str, Any]) -> str:
                 (
                     *(f"{edges:,}", model),
                     f"{of['store_gb'](edges) + of['run_gb'](edges):,.1f} GB",
-                    f"{of['peak_gb'](edges):,.1f} GB",
+                    # It fills blocks of a fixed size first: small graphs tell little of large ones.
+                    f"{of['peak_gb'](edges):,.1f} GB" if edges < 2 * largest else "",
                     *(duration(imported), duration(fit), duration(spread), f"${dollars:,.2f}"),
                     *(duration(of["load"](edges)), duration(of["request_and_save"](edges))),
                 )
