@@ -149,7 +149,7 @@ def real(report: dict[str, Any]) -> str:
 
 def partitioned(report: dict[str, Any]) -> str:
     """One row per generated graph and partitioner; seconds of the processor."""
-    header = ("edges", "partition", "shards", "time", "edges cut", "memory")
+    header = ("edges", "partition", "shards", "time", "edge cut", "memory")
     rows = [
         (
             *(f"{row['edges']:,}", row["method"], f"{row['shards']:,}"),
