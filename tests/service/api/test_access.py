@@ -48,6 +48,8 @@ def operations(api: Api) -> list[tuple[str, str]]:
 def filled(path: str) -> str:
     if path.startswith("/api/v1/keys/"):
         return path.replace("{name}", KEY)
+    if path.startswith("/api/v1/verifications/"):
+        return path.replace("{name}", "0" * 16)
     if path.startswith("/opendsr"):
         return path.replace("{name}", "a7551968-d5d6-44b2-9831-815ac9017798")
     for name, value in PLACES.items():
@@ -104,6 +106,12 @@ ALLOWED = {
     ("GET", "/api/v1/log/checkpoint"): set(Role),
     ("GET", "/api/v1/model"): set(Role),
     ("GET", "/api/v1/shards"): {Role.OPERATOR, Role.AUDITOR},
+    ("GET", "/api/v1/shards/scores"): {Role.OPERATOR, Role.AUDITOR},
+    ("POST", "/api/v1/verifications"): {Role.OPERATOR, Role.AUDITOR},
+    ("GET", "/api/v1/verifications"): {Role.OPERATOR, Role.AUDITOR},
+    ("GET", "/api/v1/verifications/0000000000000000"): {Role.OPERATOR, Role.AUDITOR},
+    ("POST", "/api/v1/receipts/verify"): set(Role),
+    ("GET", "/api/v1/audit"): {Role.OPERATOR, Role.AUDITOR},
     ("GET", "/api/v1/versions"): {Role.OPERATOR, Role.AUDITOR},
     ("GET", "/api/v1/keys"): {Role.OPERATOR},
     ("POST", "/api/v1/keys"): {Role.OPERATOR},

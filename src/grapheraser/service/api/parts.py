@@ -20,7 +20,9 @@ from grapheraser.service.api.signatures import Processor
 from grapheraser.service.queue import Queue
 from grapheraser.service.serving import Served
 from grapheraser.service.settings import Settings
+from grapheraser.service.shards import MeasuredShards
 from grapheraser.service.subjects import Subjects
+from grapheraser.service.verifying import Verifications
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,8 @@ class Parts:
         served: the published version.
         keys: who may ask.
         log: the receipts of the run.
+        shards: what is measured of the shards.
+        verifications: jobs that verify what is served.
         metrics: what is counted.
         processor: what OpenDSR answers are signed with; None: OpenDSR is off.
         callbacks: of OpenDSR; None where it is off.
@@ -50,6 +54,8 @@ class Parts:
     served: Served
     keys: Keys
     log: Log
+    shards: MeasuredShards
+    verifications: Verifications
     metrics: Metrics
     processor: Processor | None = None
     callbacks: Callbacks | None = None

@@ -26,6 +26,8 @@ from grapheraser.service.api.signatures import Processor
 from grapheraser.service.requests import OPEN
 from grapheraser.service.running import Service
 from grapheraser.service.settings import Settings
+from grapheraser.service.shards import MeasuredShards
+from grapheraser.service.verifying import Verifications
 
 _SHUTDOWN = 5  # seconds that open connections have to come to an end
 
@@ -43,6 +45,8 @@ def parts_of(service: Service) -> Parts:
         served=service.served,
         keys=Keys(service.database),
         log=Log(service.served.path),
+        shards=MeasuredShards(service.served),
+        verifications=Verifications(service.served),
         metrics=metrics,
         processor=_processor(settings),
         worker_works=(lambda: service.worker.is_alive) if settings.worker else None,

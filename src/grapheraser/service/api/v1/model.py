@@ -1,4 +1,4 @@
-"""What is served: the version, its shards, and the versions before it."""
+"""What is served: the version, and the versions before it."""
 
 from __future__ import annotations
 
@@ -27,22 +27,6 @@ class ModelView(BaseModel):
     classes: list[str] | None = Field(default=None, description="In the order of posteriors.")
     shards: int
     engine: str
-
-
-class ShardView(BaseModel):
-    """One shard of the served version."""
-
-    shard: int
-    nodes: int
-    trained: bool = Field(description="Whether it has a model; one without labels has none.")
-    digest: str | None = Field(default=None, description="Of its weights.")
-
-
-class ShardList(BaseModel):
-    """The shards of one version."""
-
-    version: int
-    shards: list[ShardView]
 
 
 class VersionView(BaseModel):
@@ -76,24 +60,6 @@ def model(key: Anyone, parts: Given) -> ModelView:
         shards=len(eraser.shards_),
         engine=eraser.engine_,
     )
-
-
-@router.get("/shards", summary="The shards", responses=responses(401, 403, 429, 503))
-def shards(key: Auditor, parts: Given) -> ShardList:
-    """The shards of the served version, with the digests of their weights."""
-    del key
-    eraser, version, _ = parts.served.now
-    weights = eraser.shards_
-    found = [
-        ShardView(
-            shard=shard,
-            nodes=int(size),
-            trained=shard in weights,
-            digest=weights[shard].digest if shard in weights else None,
-        )
-        for shard, size in enumerate(eraser.partition_.sizes)
-    ]
-    return ShardList(version=version, shards=found)
 
 
 @router.get("/versions", summary="The versions", responses=responses(401, 403, 429, 503))
