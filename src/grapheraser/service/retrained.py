@@ -6,13 +6,19 @@ nothing of it is kept: it is known from when the service was started, and in mem
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
+from grapheraser.service.database.tables import EVENTS
+from grapheraser.service.requests import State
+
 if TYPE_CHECKING:
-    from grapheraser.receipts import Receipt
+    from grapheraser.service.queue import Queue
+    from grapheraser.service.serving import Published, Served
 
 
 @dataclass(frozen=True)
@@ -20,39 +26,68 @@ class Retraining:
     """One retraining of a shard.
 
     Attributes:
-        version: that it led to.
+        version: with which its new weights were served first.
         at: when that version was complete.
-        seconds: that training took, of all shards of the change together.
-        shards: how many these were.
+        shards: how many shards had new weights then.
     """
 
     version: int
     at: datetime
-    seconds: float
     shards: int
 
 
-@dataclass(frozen=True)
 class Retrained:
-    """What is known of all shards.
+    """What was seen of all shards; a shard that is not in ``last`` has the weights of ``since``.
+
+    Args:
+        served: what to watch.
 
     Attributes:
-        since: the version from which on it is known; a shard that is not in ``last`` was last
-            trained for that version or an earlier one.
-        last: by shard.
+        since: the version from which on it was watched.
+        last: the last retraining, by shard.
     """
 
-    since: int
-    last: Mapping[int, Retraining]
+    def __init__(self, served: Served) -> None:
+        self.since = served.now.version
+        self.last: Mapping[int, Retraining] = {}
+        served.watch(self._switched)
 
-    def then(self, receipt: Receipt) -> Retrained:
-        """The same after a change; ``receipt`` is the one that the change returned."""
-        if receipt.sequence <= self.since:
-            return self
-        made = Retraining(
-            receipt.sequence,
-            datetime.fromisoformat(receipt.completed_at),
-            receipt.timings["training"],
-            len(receipt.retrained),
+    def _switched(self, old: Published, new: Published) -> None:
+        """Compare the weights of two versions; neither is kept."""
+        before, after = old.model.shards_, new.model.shards_
+        changed = [
+            shard
+            for shard, weights in after.items()
+            if shard not in before or before[shard].digest != weights.digest
+        ]
+        receipts = new.model.receipts_
+        if changed and len(receipts):
+            at = datetime.fromisoformat(receipts[-1].completed_at)
+            made = Retraining(new.version, at, len(changed))
+            self.last = {**self.last, **dict.fromkeys(changed, made)}
+
+
+def seconds_of(queue: Queue, versions: Iterable[int]) -> dict[int, float]:
+    """How long the changes took that led to these versions, where the queue has them.
+
+    From the beginning of retraining until the version was served: retraining, combining, the
+    receipt and writing the run.
+    """
+    begun = EVENTS.alias()
+    when_begun = (
+        sa.select(sa.func.max(begun.c.at))
+        .where(
+            begun.c.request == EVENTS.c.request,
+            begun.c.state == State.RETRAINING.value,
+            begun.c.number < EVENTS.c.number,
         )
-        return Retrained(self.since, {**self.last, **dict.fromkeys(receipt.retrained, made)})
+        .scalar_subquery()
+    )
+    query = sa.select(EVENTS.c.version, sa.func.min(EVENTS.c.at - when_begun)).where(
+        EVENTS.c.run == queue.run,
+        EVENTS.c.state == State.PUBLISHED.value,
+        EVENTS.c.version.in_(set(versions)),
+    )
+    with queue.database.reading() as connection:
+        rows = connection.execute(query.group_by(EVENTS.c.version)).all()
+    return {version: seconds for version, seconds in rows if seconds is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -45,7 +45,17 @@ class Served:
 
     def __init__(self, path: Path, own: Mapping[str, Any] | None = None, answered: int = 0) -> None:
         self.path, self.own, self._answered = path, dict(own or {}), answered
+        self._watchers: list[Callable[[Published, Published], None]] = []
         self._now = self._loaded()
+
+    def watch(self, watcher: Callable[[Published, Published], None]) -> None:
+        """Tell somebody of every switch, after it: the version before, and the new one."""
+        self._watchers.append(watcher)
+
+    def _take(self, published: Published) -> None:
+        old, self._now = self._now, published
+        for watcher in self._watchers:
+            watcher(old, published)
 
     @property
     def now(self) -> Published:
@@ -64,13 +74,13 @@ class Served:
     def publish(self, model: Model) -> None:
         """Serve another state from now on; answers that were begun keep theirs."""
         if not _is_same(model, self._now):
-            self._now = self._published(model)
+            self._take(self._published(model))
 
     def refresh(self) -> bool:
         """Serve what is in the folder, where another process has changed it; says whether so."""
         if self.size_on_disk() == self._now.version:
             return False
-        self._now = self._loaded()
+        self._take(self._loaded())
         return True
 
     def size_on_disk(self) -> int:

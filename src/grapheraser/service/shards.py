@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from grapheraser.eraser import GraphEraser
 from grapheraser.partition.quality import PartitionQuality, measure
+from grapheraser.service.retrained import Retrained
 from grapheraser.service.serving import Published, Served
 
 # Test nodes that every shard is asked about; more would say the same, more slowly.
@@ -50,14 +51,14 @@ class _PerVersion(Generic[Measured]):
 
 
 class MeasuredShards:
-    """Measures the served version.
+    """Measures the served version, and watches which shards are retrained.
 
     Args:
         served: what is served.
     """
 
     def __init__(self, served: Served) -> None:
-        self.served = served
+        self.retrained = Retrained(served)
         self._quality = _PerVersion(lambda now: measure(now.model.graph_, now.model.partition_))
         self._scores = _PerVersion(_scored)
 

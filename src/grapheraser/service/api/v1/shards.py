@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from fastapi import APIRouter
@@ -10,7 +11,7 @@ from pydantic import BaseModel, Field
 from grapheraser.service.api.access import Auditor
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import responses
-from grapheraser.service.retrained import Retraining
+from grapheraser.service.retrained import Retraining, seconds_of
 from grapheraser.service.serving import Published
 
 router = APIRouter(tags=["model"])
@@ -19,10 +20,13 @@ router = APIRouter(tags=["model"])
 class RetrainingView(BaseModel):
     """The last time that a shard was retrained."""
 
-    version: int = Field(description="That the change led to.")
+    version: int = Field(description="With which its new weights were served first.")
     at: datetime
-    seconds: float = Field(description="Of training, for all shards of the change together.")
-    shards: int = Field(description="How many shards these were.")
+    seconds: float | None = Field(
+        description="From the beginning of retraining until the version was served, for all that "
+        "the change took; null where another process made it."
+    )
+    shards: int = Field(description="How many shards were retrained for it.")
 
 
 class ShardView(BaseModel):
@@ -110,7 +114,8 @@ def scores(key: Auditor, parts: Given) -> ScoreList:
 
 def shard_list(parts: Parts) -> ShardList:
     """What is known of the shards without asking them."""
-    retrained, now = parts.served.retrained, parts.served.now
+    retrained, now = parts.shards.retrained, parts.served.now
+    seconds = seconds_of(parts.queue, (one.version for one in retrained.last.values()))
     weights, sizes = now.model.shards_, now.model.partition_.sizes
     inside = parts.shards.quality(now).inside.tolist()
     found = [
@@ -120,7 +125,7 @@ def shard_list(parts: Parts) -> ShardList:
             edges=inside[shard],
             trained=shard in weights,
             digest=weights[shard].digest if shard in weights else None,
-            retrained=_retraining(retrained.last.get(shard)),
+            retrained=_retraining(retrained.last.get(shard), seconds),
         )
         for shard, size in enumerate(sizes)
     ]
@@ -132,8 +137,10 @@ def shard_list(parts: Parts) -> ShardList:
     )
 
 
-def _retraining(found: Retraining | None) -> RetrainingView | None:
-    return None if found is None else RetrainingView(**found.__dict__)
+def _retraining(found: Retraining | None, seconds: Mapping[int, float]) -> RetrainingView | None:
+    if found is None:
+        return None
+    return RetrainingView(**found.__dict__, seconds=seconds.get(found.version))
 
 
 def _partition(parts: Parts, now: Published) -> PartitionView:
