@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from grapheraser.eraser import GraphEraser
 from grapheraser.partition.quality import PartitionQuality, measure
+from grapheraser.service.importance import shard_importance
 from grapheraser.service.retrained import Retrained
 from grapheraser.service.serving import Published, Served
 
@@ -22,17 +23,19 @@ Measured = TypeVar("Measured")
 
 @dataclass(frozen=True)
 class Scores:
-    """How often each shard is right when it is asked alone.
+    """How often each shard is right when it is asked alone, and how much it decides.
 
     Attributes:
         tested: how many labelled test nodes were asked about, spread evenly over their ids.
-        whole: micro F1 of all shards together, on the same nodes.
-        shards: micro F1 of each shard's own model, by shard.
+        whole: micro F1 of all shards together, on the same nodes; None where there are none.
+        f1: micro F1 of each shard's own model, by shard.
+        importance: mean share of each shard in decisions, by shard; see `shard_importance`.
     """
 
     tested: int
-    whole: float
-    shards: Mapping[int, float]
+    whole: float | None
+    f1: Mapping[int, float]
+    importance: Mapping[int, float]
 
 
 class _PerVersion(Generic[Measured]):
@@ -48,6 +51,10 @@ class _PerVersion(Generic[Measured]):
             if self._known is None or self._known[0].model is not published.model:
                 self._known = (published, self._work(published))
             return self._known[1]
+
+    def has(self, published: Published) -> bool:
+        known = self._known
+        return known is not None and known[0].model is published.model
 
 
 class MeasuredShards:
@@ -66,25 +73,28 @@ class MeasuredShards:
         """Edge cut, edges inside, modularity of the partition as it is now."""
         return self._quality.of(published)
 
-    def scores(self, published: Published) -> Scores | None:
-        """How good each shard is alone; None where there is nothing to tell it by."""
+    def scores(self, published: Published) -> Scores:
+        """How good each shard is alone, and how much it decides."""
         return self._scores.of(published)
 
+    def is_scored(self, published: Published) -> bool:
+        """Whether `scores` answers at once."""
+        return self._scores.has(published)
 
-def _scored(published: Published) -> Scores | None:
+
+def _scored(published: Published) -> Scores:
     model = published.model
+    importance = shard_importance(model)
     if not isinstance(model, GraphEraser) or not len(model.graph_.labelled_test_nodes):
-        return None
+        return Scores(0, None, {}, importance)
     nodes = _spread(model.graph_.labelled_test_nodes)
-    labels = model.graph_.labels(nodes)
-    ensemble = model.aggregator_.ensemble
-    said = ensemble.posteriors(model.graph_.positions(nodes)).argmax(axis=2)
-    right = (said == labels).mean(axis=1) if len(said) else ()
-    return Scores(
-        tested=len(nodes),
-        whole=model.score(nodes),
-        shards={shard: float(f1) for shard, f1 in zip(ensemble.shard_ids, right, strict=True)},
-    )
+    ensemble, labels = model.aggregator_.ensemble, model.graph_.labels(nodes)
+    shards = ensemble.shard_ids
+    said = ensemble.posteriors(model.graph_.positions(nodes)).argmax(axis=2) if shards else ()
+    f1 = {
+        shard: float((guess == labels).mean()) for shard, guess in zip(shards, said, strict=True)
+    }
+    return Scores(len(nodes), model.score(nodes), f1, importance)
 
 
 def _spread(nodes: NDArray[np.int64]) -> NDArray[np.int64]:

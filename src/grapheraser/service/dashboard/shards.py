@@ -1,19 +1,110 @@
-"""The page of the shards."""
+"""The page of the shards: how large, how good, how cut, and when they were last retrained."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends
 from fastapi.responses import HTMLResponse
 
+from grapheraser.service.api.parts import Parts
+from grapheraser.service.api.v1.shards import ScoreList, ShardList, ShardView, score_list, shard_list
 from grapheraser.service.dashboard.navigation import HOME
 from grapheraser.service.dashboard.pages import PAGE, Visit, Visiting, page_router
 
 router = page_router()
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a shard, with a bar beside it.
+
+    Attributes:
+        value: to sort by; None: not known.
+        text: what is read.
+        share: of the bar's whole length.
+    """
+
+    value: float | None
+    text: str
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A shard as the table shows it."""
+
+    shard: int
+    nodes: Cell
+    edges: Cell
+    f1: Cell
+    importance: Cell
+    version: int | None
+    at: datetime | None
+    seconds: float | None
+    together: int
+    is_last: bool
+
+
 @router.get(f"{HOME}/shards", summary="The shards", **PAGE)
 def shards(visit: Annotated[Visit, Depends(Visiting("shards"))]) -> HTMLResponse:
-    """The page."""
-    return visit.page("shards")
+    """The page. Scores that take a while are left to its script, which asks for them."""
+    found = shard_list(visit.parts)
+    scores = _known_scores(visit.parts)
+    rows = list(_rows(found, scores))
+    return visit.page(
+        "shards",
+        found=found,
+        scores=scores,
+        rows=rows,
+        largest=max((one.nodes for one in found.shards), default=0),
+        hit=[row.shard for row in rows if row.is_last],
+    )
+
+
+def _known_scores(parts: Parts) -> ScoreList | None:
+    """The scores of the served version, where they were worked out already."""
+    now = parts.served.now
+    return score_list(parts, now) if parts.shards.is_scored(now) else None
+
+
+def _rows(found: ShardList, scores: ScoreList | None) -> Sequence[Row]:
+    sizes = max((one.nodes for one in found.shards), default=0) or 1
+    edges = max((one.edges for one in found.shards), default=0) or 1
+    scored = {} if scores is None else {one.shard: one for one in scores.shards}
+    weights = [one.importance for one in scored.values() if one.importance is not None]
+    most = max(weights, default=0.0) or 1.0
+    rows = []
+    for one in found.shards:
+        score = scored.get(one.shard)
+        f1 = None if score is None else score.f1
+        importance = None if score is None else score.importance
+        rows.append(
+            Row(
+                shard=one.shard,
+                nodes=Cell(one.nodes, f"{one.nodes:,}", one.nodes / sizes),
+                edges=Cell(one.edges, f"{one.edges:,}", one.edges / edges),
+                f1=_known(f1, "{:.3f}", 1.0),
+                importance=_known(importance, "{:.2%}", most),
+                **_retrained(one, found.version),
+            )
+        )
+    return rows
+
+
+def _known(value: float | None, form: str, most: float) -> Cell:
+    return Cell(None, "") if value is None else Cell(value, form.format(value), value / most)
+
+
+def _retrained(one: ShardView, version: int) -> Mapping[str, object]:
+    last = one.retrained
+    return {
+        "version": None if last is None else last.version,
+        "at": None if last is None else last.at,
+        "seconds": None if last is None else last.seconds,
+        "together": 0 if last is None else last.shards,
+        "is_last": last is not None and last.version == version,
+    }

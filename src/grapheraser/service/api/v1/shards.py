@@ -74,6 +74,10 @@ class ShardScore(BaseModel):
     f1: float | None = Field(
         description="Micro F1 of its own model, asked alone about the test nodes."
     )
+    importance: float | None = Field(
+        description="Mean share that it has of the decisions about nodes; members that are no "
+        "shards have the rest."
+    )
 
 
 class ScoreList(BaseModel):
@@ -98,15 +102,18 @@ def shards(key: Auditor, parts: Given) -> ShardList:
 def scores(key: Auditor, parts: Given) -> ScoreList:
     """Each shard asked alone about labelled test nodes; worked out once for each version."""
     del key
-    now = parts.served.now
+    return score_list(parts, parts.served.now)
+
+
+def score_list(parts: Parts, now: Published) -> ScoreList:
+    """What asking the shards of a version has shown."""
     found = parts.shards.scores(now)
-    known = {} if found is None else found.shards
-    return ScoreList(
+        return ScoreList(
         version=now.version,
-        tested=0 if found is None else found.tested,
-        whole=None if found is None else found.whole,
+        tested=found.tested,
+        whole=found.whole,
         shards=[
-            ShardScore(shard=shard, f1=known.get(shard))
+            ShardScore(shard=shard, f1=found.f1.get(shard), importance=found.importance.get(shard))
             for shard in range(now.model.partition_.num_shards)
         ],
     )
