@@ -12,7 +12,7 @@ QUICK := $(wildcard tests/test_*.py) \
   $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint unit crash postgresql bench docs pictures package clean
+.PHONY: help setup demo test quick lint unit crash postgresql chromium bench docs pictures package clean
 
 help:
 	@echo "make setup   install the package and its tools into $(VENV)"
@@ -55,7 +55,7 @@ lint: $(READY)
 	$(BIN)/mypy $(wildcard src tests tools benchmarks examples)
 	$(BIN)/lint-imports
 
-unit: $(READY) postgresql
+unit: $(READY) postgresql chromium
 	$(BIN)/pytest -n $(WORKERS)
 
 crash: $(READY) postgresql
@@ -68,6 +68,15 @@ postgresql:
 	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	    { apt-get update && apt-get install -y --no-install-recommends postgresql; } >/dev/null 2>&1; } || \
 	  echo "PostgreSQL is not installed: its tests are skipped."
+
+# The tests of the dashboard look at it with Chromium. Where it is not installed and can't be, they
+# are skipped.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  command -v google-chrome >/dev/null || \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1; } || \
+	  echo "Chromium is not installed: the tests of the dashboard in a browser are skipped."
 
 bench: $(READY)
 	$(BIN)/python benchmarks/measure.py

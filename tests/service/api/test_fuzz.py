@@ -50,7 +50,7 @@ def schema(fuzzed: Api) -> Any:
 
 TAGS = (
     *("requests", "changes", "subjects", "model", "log", "access", "events", "health"),
-    *("inference", "opendsr", "service"),
+    *("inference", "opendsr", "service", "dashboard"),
 )
 fuzzing = settings(
     max_examples=EXAMPLES,

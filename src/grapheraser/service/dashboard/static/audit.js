@@ -1,0 +1,1 @@
+// The page of audit: see templates/audit.html.j2.

@@ -1,0 +1,1 @@
+// The page of graph: see templates/graph.html.j2.

@@ -1,0 +1,1 @@
+// The page of overview: see templates/overview.html.j2.

@@ -1,0 +1,1 @@
+// The page of requests: see templates/requests.html.j2.

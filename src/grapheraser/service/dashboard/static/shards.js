@@ -1,0 +1,1 @@
+// The page of shards: see templates/shards.html.j2.

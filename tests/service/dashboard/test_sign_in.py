@@ -1,0 +1,93 @@
+"""Signing in and out, and what pages promise to every browser."""
+
+from __future__ import annotations
+
+import re
+from http.cookies import SimpleCookie
+
+import pytest
+
+from grapheraser.service.api.access import Role
+from grapheraser.service.api.sessions import COOKIE
+from grapheraser.service.dashboard.navigation import ENTRIES
+from tests.service.dashboard.conftest import LOOKS, CheckAxe, Office
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
+
+
+def test_a_wrong_key_is_told_so_and_the_right_one_lets_in(office: Office) -> None:
+    person = office.visitor()
+    page = person.sign_in("ge_000000000000_" + "A" * 43)
+    expect(page.get_by_role("alert")).to_contain_text("This key is not valid")
+    expect(page).to_have_url(re.compile("/dashboard/sign-in"))
+    person.errors.clear()  # the browser notes the status 401
+    page = person.sign_in(office.api.keys[Role.AUDITOR])
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    assert person.errors == []
+
+
+def test_whoever_has_no_session_is_led_back_after_signing_in(office: Office) -> None:
+    person = office.visitor()
+    page = person.open("/dashboard/shards")
+    expect(page).to_have_url(re.compile("/dashboard/sign-in"))
+    page.get_by_label("API key").fill(office.api.keys[Role.OPERATOR])
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/dashboard/shards$"))
+
+
+@pytest.mark.parametrize("role", Role)
+def test_the_navigation_offers_what_the_role_may_see(office: Office, role: Role) -> None:
+    page = office.sign_in(role).page
+    links = page.get_by_role("navigation").get_by_role("link").all_inner_texts()
+    assert links == [entry.title for entry in ENTRIES if role in entry.roles]
+
+
+def test_signing_out_ends_the_session_in_all_windows(office: Office) -> None:
+    person = office.sign_in()
+    other = office.another_window(person)
+    other.open("/dashboard/shards")
+    cookies = person.page.context.cookies()
+    person.page.get_by_role("button", name="Sign out").click()
+    expect(person.page.get_by_label("API key")).to_be_visible()
+    expect(other.open("/dashboard/shards").get_by_label("API key")).to_be_visible()
+    token = next(cookie["value"] for cookie in cookies if cookie["name"] == COOKIE)
+    stale = office.api.client.get("/api/v1/model", headers={"Cookie": f"{COOKIE}={token}"})
+    assert stale.status_code == 401
+
+
+def test_a_revoked_key_ends_the_session(office: Office) -> None:
+    made, text = office.api.parts.keys.create("temporary", Role.AUDITOR)
+    person = office.visitor()
+    page = person.sign_in(text)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    assert office.api.call("DELETE", f"/api/v1/keys/{made.id}").status_code == 204
+    expect(person.open("/dashboard").get_by_label("API key")).to_be_visible()
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_pages_are_quiet_and_ask_no_other_host(office: Office, entry: object) -> None:
+    person = office.sign_in()
+    person.open(entry.path)  # type: ignore[attr-defined]
+    person.page.wait_for_load_state("load")
+    assert person.errors == []
+    assert person.elsewhere == []
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_axe_finds_nothing_on_the_sign_in_page(
+    office: Office, check_axe: CheckAxe, scheme: str, width: int
+) -> None:
+    person = office.visitor(scheme, width)
+    check_axe(person.open("/dashboard/sign-in"))
+    check_axe(person.sign_in("nonsense"))
+
+
+def test_the_cookie_is_for_this_service_alone(office: Office) -> None:
+    answer = office.api.client.post(
+        "/dashboard/sign-in",
+        data={"key": office.api.keys[Role.READER]},
+        headers={"Origin": office.url},
+    )
+    assert answer.status_code == 303
+    (cookie,) = SimpleCookie(answer.headers["Set-Cookie"]).values()
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "strict", "/")
