@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from grapheraser.service.api.gathering import Gathering
 from grapheraser.service.api.log import Log
 from grapheraser.service.api.metrics import Metrics
 from grapheraser.service.api.signatures import Processor
+from grapheraser.service.drawing import Drawings
 from grapheraser.service.queue import Queue
 from grapheraser.service.serving import Served
 from grapheraser.service.settings import Settings
@@ -60,6 +62,11 @@ class Parts:
     processor: Processor | None = None
     callbacks: Callbacks | None = None
     worker_works: Callable[[], bool] | None = None
+
+    @cached_property
+    def drawings(self) -> Drawings:
+        """Where the nodes of the served version are drawn."""
+        return Drawings(self.served)
 
     @property
     def name(self) -> str:

@@ -9,10 +9,13 @@ from grapheraser.service.api.v1 import (
     audit,
     changes,
     events,
+    graph,
     health,
     keys,
     log,
     model,
+    nodes,
+    plan,
     receipts,
     requests,
     shards,
@@ -22,7 +25,7 @@ from grapheraser.service.api.v1 import (
 
 router = APIRouter(prefix="/api/v1", responses=responses(400))
 for _part in (
-    *(requests, changes, subjects, model, shards, log, verifications, receipts, audit),
-    *(keys, events, health),
+    *(requests, plan, changes, subjects, model, graph, nodes, shards, log),
+    *(verifications, receipts, audit, keys, events, health),
 ):
     router.include_router(_part.router)
