@@ -27,7 +27,7 @@ class Scores:
 
     Attributes:
         tested: how many labelled test nodes were asked about, spread evenly over their ids.
-        whole: micro F1 of all shards together, on the same nodes; None where there are none.
+        whole: micro F1 of the whole model, on the same nodes; None where there are none.
         f1: micro F1 of each shard's own model, by shard.
         importance: mean share of each shard in decisions, by shard; see `shard_importance`.
     """
@@ -91,9 +91,7 @@ def _scored(published: Published) -> Scores:
     ensemble, labels = model.aggregator_.ensemble, model.graph_.labels(nodes)
     shards = ensemble.shard_ids
     said = ensemble.posteriors(model.graph_.positions(nodes)).argmax(axis=2) if shards else ()
-    f1 = {
-        shard: float((guess == labels).mean()) for shard, guess in zip(shards, said, strict=True)
-    }
+    f1 = {shard: float((guess == labels).mean()) for shard, guess in zip(shards, said, strict=True)}
     return Scores(len(nodes), model.score(nodes), f1, importance)
 
 

@@ -11,7 +11,13 @@ from fastapi import Depends
 from fastapi.responses import HTMLResponse
 
 from grapheraser.service.api.parts import Parts
-from grapheraser.service.api.v1.shards import ScoreList, ShardList, ShardView, score_list, shard_list
+from grapheraser.service.api.v1.shards import (
+    ScoreList,
+    ShardList,
+    ShardView,
+    score_list,
+    shard_list,
+)
 from grapheraser.service.dashboard.navigation import HOME
 from grapheraser.service.dashboard.pages import PAGE, Visit, Visiting, page_router
 
@@ -60,7 +66,7 @@ def shards(visit: Annotated[Visit, Depends(Visiting("shards"))]) -> HTMLResponse
         found=found,
         scores=scores,
         rows=rows,
-        largest=max((one.nodes for one in found.shards), default=0),
+        heard=_heard(scores),
         hit=[row.shard for row in rows if row.is_last],
     )
 
@@ -69,6 +75,13 @@ def _known_scores(parts: Parts) -> ScoreList | None:
     """The scores of the served version, where they were worked out already."""
     now = parts.served.now
     return score_list(parts, now) if parts.shards.is_scored(now) else None
+
+
+def _heard(scores: ScoreList | None) -> float | None:
+    """The share of decisions that all shards have together."""
+    known = [] if scores is None else [one.importance for one in scores.shards]
+    shares = [share for share in known if share is not None]
+    return sum(shares) if shares else None
 
 
 def _rows(found: ShardList, scores: ScoreList | None) -> Sequence[Row]:

@@ -85,7 +85,7 @@ class ScoreList(BaseModel):
 
     version: int
     tested: int = Field(description="Labelled test nodes that were asked about.")
-    whole: float | None = Field(description="Micro F1 of all shards together on them.")
+    whole: float | None = Field(description="Micro F1 of the whole model on them.")
     shards: list[ShardScore]
 
 
@@ -108,7 +108,7 @@ def scores(key: Auditor, parts: Given) -> ScoreList:
 def score_list(parts: Parts, now: Published) -> ScoreList:
     """What asking the shards of a version has shown."""
     found = parts.shards.scores(now)
-        return ScoreList(
+    return ScoreList(
         version=now.version,
         tested=found.tested,
         whole=found.whole,

@@ -16,7 +16,7 @@ export function signIn() {
 }
 
 /**
- * Call a route; a problem is thrown.
+ * Call a route; a problem is thrown. A body is sent as JSON, a file as it is.
  * @param {string} path such as `/api/v1/model`
  * @param {{method?: string, body?: unknown, headers?: Record<string, string>, signal?: AbortSignal}} [options]
  * @returns {Promise<Response>}
@@ -26,13 +26,14 @@ export async function call(path, { method = "GET", body, headers = {}, signal } 
   const sent = { Accept: "application/json", ...headers };
   if (method !== "GET") sent["X-CSRF-Token"] = token;
   if (body !== undefined) sent["Content-Type"] = "application/json";
+  const content = body === undefined || body instanceof Blob ? body : JSON.stringify(body);
   /** @type {Response} */
   let answer;
   try {
     answer = await fetch(path, {
       method,
       headers: sent,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: content,
       credentials: "same-origin",
       signal,
     });
