@@ -45,8 +45,6 @@ def run(
 
     Verifying needs the standard library and the package cryptography alone.
     """
-    from grapheraser.receipts.checking import about_words
-
     part = _read(file)
     if action is Action.PAGE:
         if key or checkpoint or run:
@@ -63,7 +61,7 @@ def run(
         print_json({"file": str(file), "valid": True, **found.to_dict()})
         return
     receipt = part.receipt
-    print(f"about       {about_words(part)}")
+    print(f"about       {part.in_words}")
     print(f"statement   {receipt.statement}")
     print(f"            {receipt.exactness['reason']}")
     print(f"receipt     {receipt.sequence} of {receipt.run}, {receipt.completed_at}")
@@ -93,13 +91,12 @@ def _verified(part: Part, key: Path, checkpoint: Path | None, published: Path | 
 
 
 def _write_page(part: Part, out: Path | None, *, as_json: bool) -> None:
-    from grapheraser.receipts.checking import about_words
     from grapheraser.reports.pages.receipt import receipt_page
     from grapheraser.store import write_text
 
     if out is None:
         raise ParameterError("'receipt page' needs --out.", hint="name the HTML file to write.")
-    write_text(out, receipt_page(part, about_words(part)))
+    write_text(out, receipt_page(part))
     if as_json:
         print_json({"page": str(out)})
     else:

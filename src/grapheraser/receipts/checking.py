@@ -73,13 +73,6 @@ def check_part(
     return Checked(part, key.id, tuple(lines))
 
 
-def about_words(part: Part) -> str:
-    """What a receipt is about, e.g. ``forget node 12``."""
-    verb, noun = next(iter(part.about.items()))
-    ends = part.about.get("names") or part.about.get("ids", ())
-    return f"{verb} {noun} {'-'.join(ends)}".strip()
-
-
 def _fitting(part: Part, keys: Sequence[PublicKey], checkpoint: str | None) -> PublicKey:
     """The key that a receipt is signed with, once all is checked."""
     known = {signature.key for signature in part.receipt.signatures}

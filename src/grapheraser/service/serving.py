@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -11,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.eraser import GraphEraser
-from grapheraser.errors import RunKindError
+from grapheraser.errors import GraphEraserError, RunKindError
 from grapheraser.links import LinkEraser
 from grapheraser.links.loading import load_eraser
 from grapheraser.store import load_receipts
 
 Model: TypeAlias = GraphEraser | LinkEraser
+_LOG = logging.getLogger(__name__)
 
 
 class Published(NamedTuple):
@@ -45,17 +47,12 @@ class Served:
 
     def __init__(self, path: Path, own: Mapping[str, Any] | None = None, answered: int = 0) -> None:
         self.path, self.own, self._answered = path, dict(own or {}), answered
-        self._watchers: list[Callable[[Published, Published], None]] = []
+        self._watching: list[Callable[[Published, Published], None]] = []
         self._now = self._loaded()
 
-    def watch(self, watcher: Callable[[Published, Published], None]) -> None:
-        """Tell somebody of every switch, after it: the version before, and the new one."""
-        self._watchers.append(watcher)
-
-    def _take(self, published: Published) -> None:
-        old, self._now = self._now, published
-        for watcher in self._watchers:
-            watcher(old, published)
+    def watch(self, told: Callable[[Published, Published], None]) -> None:
+        """Be told the old and the new version after each switch."""
+        self._watching.append(told)
 
     @property
     def now(self) -> Published:
@@ -102,6 +99,14 @@ class Served:
         if not isinstance(model, LinkEraser):
             raise RunKindError("this run predicts the classes of nodes, not links.")
         return model.predict_proba(pairs), version
+
+    def _take(self, new: Published) -> None:
+        old, self._now = self._now, new
+        for told in self._watching:
+            try:
+                told(old, new)
+            except GraphEraserError as error:
+                _LOG.warning("a version can't be noted: %s", type(error).__name__)
 
     def _loaded(self) -> Published:
         return self._published(load_eraser(self.path, **self.own))

@@ -20,6 +20,7 @@ from grapheraser.service.api.metrics import Metrics
 from grapheraser.service.api.signatures import Processor
 from grapheraser.service.drawing import Drawings
 from grapheraser.service.queue import Queue
+from grapheraser.service.scores import Scores
 from grapheraser.service.serving import Served
 from grapheraser.service.settings import Settings
 from grapheraser.service.shards import MeasuredShards
@@ -43,6 +44,7 @@ class Parts:
         shards: what is measured of the shards.
         verifications: jobs that verify what is served.
         metrics: what is counted.
+        scores: how good the versions were.
         processor: what OpenDSR answers are signed with; None: OpenDSR is off.
         callbacks: of OpenDSR; None where it is off.
         worker_works: says whether requests are carried out here; None: they are elsewhere.
@@ -59,6 +61,7 @@ class Parts:
     shards: MeasuredShards
     verifications: Verifications
     metrics: Metrics
+    scores: Scores
     processor: Processor | None = None
     callbacks: Callbacks | None = None
     worker_works: Callable[[], bool] | None = None

@@ -25,6 +25,7 @@ from grapheraser.service.api.parts import Parts
 from grapheraser.service.api.signatures import Processor
 from grapheraser.service.requests import OPEN
 from grapheraser.service.running import Service
+from grapheraser.service.scores import Scores
 from grapheraser.service.settings import Settings
 from grapheraser.service.shards import MeasuredShards
 from grapheraser.service.verifying import Verifications
@@ -48,6 +49,7 @@ def parts_of(service: Service) -> Parts:
         shards=MeasuredShards(service.served),
         verifications=Verifications(service.served),
         metrics=metrics,
+        scores=_scores(service),
         processor=_processor(settings),
         worker_works=(lambda: service.worker.is_alive) if settings.worker else None,
     )
@@ -181,6 +183,14 @@ def gauges(service: Service) -> Gauges:
         ),
         "model_version": ("Version that is served.", "", {"": float(service.served.now.version)}),
     }
+
+
+def _scores(service: Service) -> Scores:
+    """The scores of the versions, with the one that is served and all that follow."""
+    scores = Scores(service.queue)
+    scores.record(service.served.now)
+    service.served.watch(lambda old, new: scores.record(new))
+    return scores
 
 
 def _processor(settings: Settings) -> Processor | None:

@@ -20,12 +20,13 @@ from grapheraser.service.api.v1 import (
     requests,
     shards,
     subjects,
+    summary,
     verifications,
 )
 
 router = APIRouter(prefix="/api/v1", responses=responses(400))
 for _part in (
-    *(requests, plan, changes, subjects, model, graph, nodes, shards, log),
+    *(requests, summary, plan, changes, subjects, model, graph, nodes, shards, log),
     *(verifications, receipts, audit, keys, events, health),
 ):
     router.include_router(_part.router)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from grapheraser.errors import VerificationError
 from grapheraser.receipts import Part
-from grapheraser.receipts.checking import about_words, check_part
+from grapheraser.receipts.checking import check_part
 from grapheraser.service.api.access import Anyone
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import responses
@@ -66,7 +66,7 @@ def _checked(content: bytes, parts: Parts) -> CheckedReceipt:
     except VerificationError as error:
         return CheckedReceipt(valid=False, wrong=error.message, hint=error.hint)
     lines = [*found.lines, "the log as it is now holds it at its place"]
-    facts = found.to_dict() | {"about": about_words(part), "checked": lines}
+    facts = found.to_dict() | {"about": part.in_words, "checked": lines}
     return CheckedReceipt.model_validate({"valid": True, **facts})
 
 
