@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +17,7 @@ from grapheraser.service.api.callbacks import Callbacks, Rules
 from grapheraser.service.api.gathering import Gathering
 from grapheraser.service.api.log import Log
 from grapheraser.service.api.metrics import Metrics
+from grapheraser.service.api.once import Once
 from grapheraser.service.api.signatures import Processor
 from grapheraser.service.drawing import Drawings
 from grapheraser.service.queue import Queue
@@ -47,6 +48,8 @@ class Parts:
         scores: how good the versions were.
         processor: what OpenDSR answers are signed with; None: OpenDSR is off.
         callbacks: of OpenDSR; None where it is off.
+        once: links that sign somebody in once.
+        first_step: a node that the overview offers to forget; None: nothing is offered.
         worker_works: says whether requests are carried out here; None: they are elsewhere.
     """
 
@@ -65,6 +68,8 @@ class Parts:
     processor: Processor | None = None
     callbacks: Callbacks | None = None
     worker_works: Callable[[], bool] | None = None
+    once: Once = field(default_factory=Once)
+    first_step: int | str | None = None
 
     @cached_property
     def drawings(self) -> Drawings:

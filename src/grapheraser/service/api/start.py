@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import uvicorn
@@ -60,9 +61,14 @@ def parts_of(service: Service) -> Parts:
 
 
 @contextmanager
-def started(service: Service) -> Iterator[FastAPI]:
-    """The application of a service, whose worker and callbacks run while it is used."""
-    parts = parts_of(service)
+def started(service: Service, first_step: int | str | None = None) -> Iterator[FastAPI]:
+    """The application of a service, whose worker and callbacks run while it is used.
+
+    Args:
+        service: all its parts.
+        first_step: a node that the dashboard offers to forget, to try it out.
+    """
+    parts = replace(parts_of(service), first_step=first_step)
     service.start()
     if parts.callbacks is not None:
         parts.callbacks.start()

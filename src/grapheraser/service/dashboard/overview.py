@@ -13,6 +13,7 @@ from grapheraser.service.api.access import Role
 from grapheraser.service.api.v1.model import model, versions
 from grapheraser.service.api.v1.requests import owner_of
 from grapheraser.service.dashboard.charts import over_versions
+from grapheraser.service.dashboard.first_step import first_step
 from grapheraser.service.dashboard.navigation import HOME
 from grapheraser.service.dashboard.pages import HEADERS, PAGE, Visit, Visiting, page_router
 from grapheraser.service.requests import OPEN
@@ -45,6 +46,7 @@ def overview(visit: Annotated[Visit, Depends(Visiting("overview"))]) -> HTMLResp
     may_audit = visit.may(Role.OPERATOR, Role.AUDITOR)
     return visit.page(
         "overview",
+        first=first_step(parts),
         served=model(key, parts),
         scores=scores,
         charts=_charts(scores),

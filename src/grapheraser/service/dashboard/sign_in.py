@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from grapheraser.service.api.access import Anyone, Gate
-from grapheraser.service.api.parts import Given
+from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import Problem, responses
 from grapheraser.service.api.sessions import COOKIE
 from grapheraser.service.dashboard.navigation import HOME
@@ -27,7 +27,11 @@ from grapheraser.service.dashboard.pages import (
 router = page_router()
 # Where to go after signing in: a page of the dashboard, and nothing else.
 _OWN_PAGE = re.compile(r"/dashboard(/[\w-]+)*")
-_FIELDS = {"key": "An API key.", "next": "The page to go to."}
+_FIELDS = {
+    "key": "An API key.",
+    "next": "The page to go to.",
+    "once": "In place of a key: the token of a link that signs in once.",
+}
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -39,7 +43,6 @@ _BODY: dict[str, Any] = {
                         name: {"type": "string", "description": text}
                         for name, text in _FIELDS.items()
                     },
-                    "required": ["key"],
                 }
             }
         },
@@ -79,10 +82,10 @@ async def form(
 async def sign_in(request: Request, parts: Given) -> Response:
     """Begin a session: its cookie is for this service alone, and no script can read it."""
     fields = parse_qs((await request.body()).decode(errors="replace"))
-    given, there = (fields.get(name, [""])[0] for name in _FIELDS)
+    given, there, once = (fields.get(name, [""])[0] for name in _FIELDS)
     gate: Gate = request.app.state.gate
     try:
-        token = await gate.sign_in(request, given.strip())
+        token = await gate.sign_in(request, _key_of(given, once, parts))
     except Problem as problem:
         if not reads_pages(request):
             raise
@@ -117,6 +120,17 @@ async def sign_out(request: Request, key: Anyone) -> Response:
     answer = RedirectResponse(SIGN_IN, 303, headers=HEADERS)
     answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return answer
+
+
+def _key_of(given: str, once: str, parts: Parts) -> str:
+    """The text of the key that somebody gave, or that their link stands for."""
+    if not once:
+        return given.strip()
+    key = parts.once.take(once)
+    if key is None:
+        hint = "sign in with an API key, or start the service again for a new link."
+        raise Problem(401, "link-used", "this link was used already, or is too old.", hint=hint)
+    return key
 
 
 def _own(there: str) -> str:

@@ -82,8 +82,17 @@ function next(work) {
 }
 
 next(score);
+/** The worker may be a step ahead of the pages. @param {number} version */
+async function reach(version) {
+  for (let tries = 0; tries < 20; tries += 1) {
+    await renew();
+    if (Number(whole().dataset.version) >= version) return;
+    await new Promise((done) => setTimeout(done, 250));
+  }
+}
+
 follow((step) => {
   if (step.state !== "published") return;
-  next(renew);
+  next(() => reach(step.version ?? 0));
   next(score);
 });
