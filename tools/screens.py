@@ -70,9 +70,13 @@ class Api:
     def ask(self, **body: Any) -> str:
         """Submit a request, wait until it has ended, and give its id."""
         name: str = self._client.post("/requests", json=body).raise_for_status().json()["id"]
+        self.wait(name)
+        return name
+
+    def wait(self, name: str) -> None:
+        """Wait until a request has ended."""
         while self.get(f"/requests/{name}")["state"] not in _DONE:
             time.sleep(0.05)
-        return name
 
     def receipt(self, name: str) -> str:
         """The file of a receipt."""
@@ -114,7 +118,7 @@ def settle(page: Page, path: str) -> None:
     if path.endswith("/audit"):
         page.locator("#verdict[data-state=good]").wait_for()
     if path.endswith("/shards"):
-        page.locator("#shards[data-scored=yes]").wait_for()
+        page.locator("#shards[data-scored=yes]").wait_for(timeout=60_000)
     page.wait_for_timeout(2500 if "/graph" in path else 700)
 
 
@@ -134,8 +138,8 @@ def story(browser: Browser, url: str, key: str, api: Api, folder: Path) -> None:
     page.goto("/dashboard")
     button.click()
     page.wait_for_url("**/dashboard/requests/*")
-    page.get_by_text("completed").first.wait_for()
     name = page.url.rpartition("/")[2]
+    api.wait(name)
     receipt = folder / "receipt.json"
     receipt.write_text(api.receipt(name))
     more(api, node)
