@@ -95,10 +95,15 @@ class Visit:
 
 
 class Visiting:
-    """A dependency of a page: lets those in who see its entry of the navigation."""
+    """A dependency of a page: lets those in who see its entry of the navigation.
 
-    def __init__(self, name: str) -> None:
-        self._only = Only(*entry_named(name).roles)
+    Args:
+        name: of the entry.
+        roles: where not all of them may see this page.
+    """
+
+    def __init__(self, name: str, *roles: Role) -> None:
+        self._only = Only(*(roles or entry_named(name).roles))
 
     async def __call__(self, request: Request, given: Bearer, parts: Given) -> Visit:
         """The visit."""

@@ -58,6 +58,11 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
+def spoken(reason: str | None) -> str:
+    """A reason without the kind of error that it ends with."""
+    return (reason or "it failed").partition(" (")[0]
+
+
 def named(counts: Mapping[str, int]) -> str:
     """How much a request or a receipt names.
 
@@ -84,4 +89,5 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "moment": moment,
     "named": named,
     "sentence": sentence,
+    "spoken": spoken,
 }
