@@ -60,7 +60,7 @@ def run(
         print_json({"file": str(file), "valid": True, **found})
         return
     receipt = part.receipt
-    print(f"about       {_words(part)}")
+    print(f"about       {part.in_words}")
     print(f"statement   {receipt.statement}")
     print(f"            {receipt.exactness['reason']}")
     print(f"receipt     {receipt.sequence} of {receipt.run}, {receipt.completed_at}")
@@ -113,19 +113,13 @@ def _verified(
     }
 
 
-def _words(part: Part) -> str:
-    verb, noun = next(iter(part.about.items()))
-    ends = part.about.get("names") or part.about.get("ids", ())
-    return f"{verb} {noun} {'-'.join(ends)}".strip()
-
-
 def _write_page(part: Part, out: Path | None, *, as_json: bool) -> None:
     from grapheraser.reports.pages.receipt import receipt_page
     from grapheraser.store import write_text
 
     if out is None:
         raise ParameterError("'receipt page' needs --out.", hint="name the HTML file to write.")
-    write_text(out, receipt_page(part, _words(part)))
+    write_text(out, receipt_page(part))
     if as_json:
         print_json({"page": str(out)})
     else:

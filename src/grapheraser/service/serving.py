@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.eraser import GraphEraser
-from grapheraser.errors import RunKindError
+from grapheraser.errors import GraphEraserError, RunKindError
 from grapheraser.links import LinkEraser
 from grapheraser.links.loading import load_eraser
 from grapheraser.store import load_receipts
 
 Model: TypeAlias = GraphEraser | LinkEraser
+_LOG = logging.getLogger(__name__)
 
 
 class Published(NamedTuple):
@@ -45,7 +47,12 @@ class Served:
 
     def __init__(self, path: Path, own: Mapping[str, Any] | None = None, answered: int = 0) -> None:
         self.path, self.own, self._answered = path, dict(own or {}), answered
+        self._watching: list[Callable[[Published, Published], None]] = []
         self._now = self._loaded()
+
+    def watch(self, told: Callable[[Published, Published], None]) -> None:
+        """Be told the old and the new version after each switch."""
+        self._watching.append(told)
 
     @property
     def now(self) -> Published:
@@ -64,13 +71,13 @@ class Served:
     def publish(self, model: Model) -> None:
         """Serve another state from now on; answers that were begun keep theirs."""
         if not _is_same(model, self._now):
-            self._now = self._published(model)
+            self._take(self._published(model))
 
     def refresh(self) -> bool:
         """Serve what is in the folder, where another process has changed it; says whether so."""
         if self.size_on_disk() == self._now.version:
             return False
-        self._now = self._loaded()
+        self._take(self._loaded())
         return True
 
     def size_on_disk(self) -> int:
@@ -92,6 +99,14 @@ class Served:
         if not isinstance(model, LinkEraser):
             raise RunKindError("this run predicts the classes of nodes, not links.")
         return model.predict_proba(pairs), version
+
+    def _take(self, new: Published) -> None:
+        old, self._now = self._now, new
+        for told in self._watching:
+            try:
+                told(old, new)
+            except GraphEraserError as error:
+                _LOG.warning("a version can't be noted: %s", type(error).__name__)
 
     def _loaded(self) -> Published:
         return self._published(load_eraser(self.path, **self.own))

@@ -90,8 +90,10 @@ class Gate:
         _check_origin(request)
         return await run_in_threadpool(self.sessions.begin, key)
 
-    async def is_in(self, request: Request) -> bool:
-        """Whether a request carries a session that goes on."""
+    async def holds(self, request: Request, text: str | None = None) -> bool:
+        """Whether the API key of a request, or without one its session, is valid still."""
+        if text is not None:
+            return await run_in_threadpool(self.keys.find, text) is not None
         return await self._found(request) is not None
 
     async def _by_key(self, request: Request, text: str) -> Key | None:

@@ -20,6 +20,7 @@ from grapheraser.service.api.metrics import Metrics
 from grapheraser.service.api.signatures import Processor
 from grapheraser.service.drawing import Drawings
 from grapheraser.service.queue import Queue
+from grapheraser.service.scores import Scores
 from grapheraser.service.serving import Served
 from grapheraser.service.settings import Settings
 from grapheraser.service.subjects import Subjects
@@ -39,6 +40,7 @@ class Parts:
         keys: who may ask.
         log: the receipts of the run.
         metrics: what is counted.
+        scores: how good the versions were.
         processor: what OpenDSR answers are signed with; None: OpenDSR is off.
         callbacks: of OpenDSR; None where it is off.
         worker_works: says whether requests are carried out here; None: they are elsewhere.
@@ -53,6 +55,7 @@ class Parts:
     keys: Keys
     log: Log
     metrics: Metrics
+    scores: Scores
     processor: Processor | None = None
     callbacks: Callbacks | None = None
     worker_works: Callable[[], bool] | None = None

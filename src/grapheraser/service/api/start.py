@@ -25,6 +25,7 @@ from grapheraser.service.api.parts import Parts
 from grapheraser.service.api.signatures import Processor
 from grapheraser.service.requests import OPEN
 from grapheraser.service.running import Service
+from grapheraser.service.scores import Scores
 from grapheraser.service.settings import Settings
 
 _SHUTDOWN = 5  # seconds that open connections have to come to an end
@@ -44,6 +45,7 @@ def parts_of(service: Service) -> Parts:
         keys=Keys(service.database),
         log=Log(service.served.path),
         metrics=metrics,
+        scores=_scores(service),
         processor=_processor(settings),
         worker_works=(lambda: service.worker.is_alive) if settings.worker else None,
     )
@@ -177,6 +179,14 @@ def gauges(service: Service) -> Gauges:
         ),
         "model_version": ("Version that is served.", "", {"": float(service.served.now.version)}),
     }
+
+
+def _scores(service: Service) -> Scores:
+    """The scores of the versions, with the one that is served and all that follow."""
+    scores = Scores(service.queue)
+    scores.record(service.served.now)
+    service.served.watch(lambda old, new: scores.record(new))
+    return scores
 
 
 def _processor(settings: Settings) -> Processor | None:

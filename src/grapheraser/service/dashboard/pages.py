@@ -30,7 +30,7 @@ from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import Problem, problem_of, responses
 from grapheraser.service.api.sessions import COOKIE, csrf_of
 from grapheraser.service.dashboard.navigation import HOME, entries_for, entry_named
-from grapheraser.service.dashboard.words import FILTERS, GLOBALS
+from grapheraser.service.dashboard.words import FILTERS
 
 SIGN_IN = f"{HOME}/sign-in"
 # Everything comes from the service itself, nothing is written into a page, and nobody frames it.
@@ -138,7 +138,6 @@ def templates() -> Environment:
     """The dashboard's templates, on top of those of the reports."""
     made = environment("grapheraser.service.dashboard")
     made.filters |= FILTERS
-    made.globals |= GLOBALS
     return made
 
 

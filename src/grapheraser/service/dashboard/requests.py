@@ -2,18 +2,144 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+from urllib.parse import urlencode
 
-from fastapi import Depends
+from fastapi import Depends, Query
 from fastapi.responses import HTMLResponse
 
+from grapheraser.receipts import Part
+from grapheraser.reports.pages.receipt import receipt_values
+from grapheraser.service.api.access import Role
+from grapheraser.service.api.problems import responses
+from grapheraser.service.api.v1.requests import Name, collected, owner_of
 from grapheraser.service.dashboard.navigation import HOME
 from grapheraser.service.dashboard.pages import PAGE, Visit, Visiting, page_router
+from grapheraser.service.requests import OUT_OF_SCOPE, PENDING, Event, Request, State
+from grapheraser.service.summary import STAGES, summarize
 
 router = page_router()
+Visited = Annotated[Visit, Depends(Visiting("requests"))]
+Stage = Literal["all", "waiting", "running", "failed", "completed", "cancelled"]
+Kind = Literal["all", "erase", "update"]
+_LISTED = 50
+# The way of a request, in order, and what has happened in each step.
+WAY = {
+    State.RECEIVED: "It is on the disk, and will be carried out.",
+    State.PLANNED: "A batch has taken it.",
+    State.RETRAINING: "It is known what of it is there. The shards are retrained without it.",
+    State.PUBLISHED: "The new version is saved, and answers.",
+    State.ERASED: "Old files are gone, and what the request named is destroyed.",
+    State.COMPLETED: "Nothing is left in the database's files either. The receipt is ready.",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step on the way of a request, as it is shown.
+
+    Attributes:
+        state: what it leads to.
+        about: what happens in it.
+        at: when it was reached; None: not yet, or again.
+        seconds: since the step before.
+        is_next: whether it is what happens now.
+    """
+
+    state: State
+    about: str
+    at: datetime | None
+    seconds: float | None
+    is_next: bool
 
 
 @router.get(f"{HOME}/requests", summary="The requests", **PAGE)
-def requests(visit: Annotated[Visit, Depends(Visiting("requests"))]) -> HTMLResponse:
-    """The page."""
-    return visit.page("requests")
+def requests(
+    visit: Visited,
+    stage: Annotated[Stage, Query(description="How far they have come.")] = "all",
+    kind: Annotated[Kind, Query(description="Erasures or updates.")] = "all",
+    late: Annotated[bool, Query(description="Only open ones past their deadline.")] = False,
+    cursor: Annotated[int | None, Query(ge=0, lt=2**63, description="Of the page before.")] = None,
+) -> HTMLResponse:
+    """Queue and history, newest first, with filters. A requester sees their own."""
+    parts, owner = visit.parts, owner_of(visit.key)
+    found = parts.queue.list(
+        states=None if stage == "all" else STAGES[stage],
+        kind=None if kind == "all" else kind,
+        owner=owner,
+        late=late,
+        cursor=cursor,
+        limit=_LISTED,
+    )
+    chosen = {"stage": stage, "kind": kind} | ({"late": "true"} if late else {})
+    older = None if found.cursor is None else urlencode({**chosen, "cursor": found.cursor})
+    return visit.page(
+        "requests",
+        found=found.requests,
+        chosen=chosen,
+        cursor=cursor,
+        older=older,
+        summary=summarize(parts.queue, owner),
+        may_ask=visit.may(Role.OPERATOR, Role.REQUESTER),
+        named=parts.served.now.model.graph_.named,
+        links=parts.served.is_for_links,
+        now=parts.queue.clock(),
+    )
+
+
+@router.get(f"{HOME}/requests/{{name}}", summary="One request", **PAGE)
+def request(visit: Visited, name: Name) -> HTMLResponse:
+    """One request: every step as it happens, errors and what to do, its receipt."""
+    queue, owner = visit.parts.queue, owner_of(visit.key)
+    found = queue.get(name, owner)
+    history = queue.history(name)
+    may_ask = visit.may(Role.OPERATOR, Role.REQUESTER)
+    return visit.page(
+        "request",
+        found=found,
+        steps=steps_of(found, list(history)),
+        failures=[event for event in history if event.state is State.FAILED],
+        may_cancel=may_ask and found.state in PENDING,
+        may_retry=visit.may(Role.OPERATOR) and found.state is State.FAILED,
+        may_collect=may_ask and found.receipts > 0,
+        out_of_scope=OUT_OF_SCOPE,
+        now=queue.clock(),
+    )
+
+
+@router.get(
+    f"{HOME}/requests/{{name}}/receipt",
+    summary="A receipt to print",
+    **{**PAGE, "responses": {**PAGE["responses"], **responses(409)}},
+)
+def receipt(visit: Visited, name: Name) -> HTMLResponse:
+    """The receipt of a completed request, a sheet for each of its parts."""
+    sheets = [Part.from_json(text) for text in collected(name, visit.key, visit.parts)]
+    return visit.page("receipt_print", name=name, sheets=[receipt_values(part) for part in sheets])
+
+
+def steps_of(request: Request, history: list[Event]) -> list[Step]:
+    """The way of a request since it was last begun, and what is left of it."""
+    begun = max(
+        (at for at, event in enumerate(history) if event.state is State.RECEIVED), default=0
+    )
+    reached = {event.state: event.at for event in history[begun:]}
+    if request.state in (State.FAILED, State.CANCELLED):
+        reached = {State.RECEIVED: reached[State.RECEIVED]} if State.RECEIVED in reached else {}
+    goes_on = request.is_open and request.state is not State.FAILED
+    found: list[Step] = []
+    before: datetime | None = None
+    waits = goes_on
+    for state, about in WAY.items():
+        at = reached.get(state)
+        # Where nothing was there to forget, a request is erased without a new version.
+        skipped = at is None and request.state in (State.ERASED, State.COMPLETED)
+        if skipped and state in (State.RETRAINING, State.PUBLISHED):
+            continue
+        seconds = (at - before).total_seconds() if at is not None and before is not None else None
+        found.append(Step(state, about, at, seconds, is_next=at is None and waits))
+        waits = waits and at is not None
+        before = at or before
+    return found

@@ -63,7 +63,7 @@ async def form(
 ) -> Response:
     """Asks for an API key; whoever has a session goes on."""
     gate: Gate = request.app.state.gate
-    if await gate.is_in(request):
+    if await gate.holds(request):
         return RedirectResponse(_own(there), 303, headers=HEADERS)
     return page(request, None, parts, "sign_in", there=_own(there), problem=None)
 

@@ -1,4 +1,4 @@
-"""Times, states and counts as pages say them."""
+"""Times, counts and reasons as pages say them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,30 @@ from datetime import UTC, datetime
 from typing import Any
 
 from markupsafe import Markup
+
+from grapheraser.reports.wording import listed, plural
+from grapheraser.service.requests import Request, State
+
+_NOUNS = {
+    "subjects": "subject",
+    "nodes": "node",
+    "edges": "edge",
+    "features": "feature row",
+    "labels": "label",
+    "changes": "change",
+}
+# What to do about a failure, by the kind of error that its reason ends with.
+_ADVICE = {
+    "EmptyEnsembleError": "Nothing would be left to learn from. Cancel it, and delete the run if "
+    "all of it is to be forgotten.",
+    "StorageFullError": "Make room on the disk. It is then carried out by itself.",
+    "DatabaseError": "See that the database is reachable, writable and not full.",
+    "MissingExtraError": "Install the package where the service runs, and restart it.",
+    "MemoryError": "Give the service more memory, or let it train fewer shards at once.",
+    "TrainingError": "The log of the service says which shard failed, and why.",
+}
+_BY_ITSELF = "It is tried again by itself; the log of the service says more."
+_BY_HAND = "As it is, it can't succeed. Cancel it, and submit one that fits the run."
 
 
 def moment(at: datetime | None) -> Markup:
@@ -20,10 +44,44 @@ def moment(at: datetime | None) -> Markup:
     )
 
 
+def exact(at: datetime) -> Markup:
+    """A time to the second, which stays as it is."""
+    utc = at.astimezone(UTC)
+    stamp = utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Markup('<time class="exact" datetime="{}">{} UTC</time>').format(
+        stamp, f"{utc:%Y-%m-%d %H:%M:%S}"
+    )
+
+
 def sentence(text: str) -> str:
     """Text with a capital letter in front and a full stop behind."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-FILTERS: Mapping[str, Callable[..., Any]] = {"moment": moment, "sentence": sentence}
-GLOBALS: Mapping[str, Any] = {}
+def named(counts: Mapping[str, int]) -> str:
+    """How much a request or a receipt names.
+
+    >>> named({"subjects": 1, "edges": 2})
+    '1 subject and 2 edges'
+    """
+    found = [plural(counts[key], noun) for key, noun in _NOUNS.items() if counts.get(key)]
+    return listed(found) if found else "nothing"
+
+
+def advice(request: Request) -> str:
+    """What to do about a request that failed; nothing for others."""
+    if request.state is not State.FAILED:
+        return ""
+    kind = (request.reason or "").rpartition("(")[2].rstrip(")")
+    if kind in _ADVICE:
+        return _ADVICE[kind]
+    return _BY_HAND if request.retry_at is None else _BY_ITSELF
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "advice": advice,
+    "exact": exact,
+    "moment": moment,
+    "named": named,
+    "sentence": sentence,
+}

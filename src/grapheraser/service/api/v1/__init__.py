@@ -17,8 +17,11 @@ from grapheraser.service.api.v1 import (
     plan,
     requests,
     subjects,
+    summary,
 )
 
 router = APIRouter(prefix="/api/v1", responses=responses(400))
-for _part in (requests, plan, changes, subjects, model, graph, nodes, log, keys, events, health):
+for _part in (requests, plan, summary, changes, subjects):
+    router.include_router(_part.router)
+for _part in (model, graph, nodes, log, keys, events, health):
     router.include_router(_part.router)
