@@ -23,7 +23,7 @@ def found_nodes(graph: Graph, text: str, most: int) -> NDArray[np.int64]:
 
 def _by_name(graph: Graph, text: str, most: int) -> list[int]:
     wanted = text.casefold()
-    names = [str(name).casefold() for name in graph.names or ()]
+    names = [str(name).casefold() for name in graph.names_of(graph.ids)]
     ids = graph.ids.tolist()
     exact = [ids[at] for at, name in enumerate(names) if name == wanted]
     begin = [ids[at] for at, name in enumerate(names) if name.startswith(wanted)]
