@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "images" / "dashboard"
-WIDE, NARROW, COLOURS, LARGEST = 1400, 390, 96, 150_000
+WIDE, NARROW, COLOURS, LARGEST = 1400, 390, 256, 150_000
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 _DONE = ("completed", "failed", "cancelled")
 
@@ -91,7 +91,8 @@ def take(page: Page, name: str, *, whole: bool = False) -> None:
     while True:
         out = io.BytesIO()
         # Without dithering: dots of other colours would be larger, and uglier.
-        picture.quantize(colours, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+        few = picture.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(out, "PNG", optimize=True)
         if out.tell() <= LARGEST or colours <= 16:
             break
         colours //= 2

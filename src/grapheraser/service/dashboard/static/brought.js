@@ -2,6 +2,7 @@
 
 import { call } from "./api.js";
 import { at, make, moment, sentence } from "./make.js";
+import { canonical } from "./merkle.js";
 import { tellTimes } from "./shell.js";
 
 const MOST = 10_000_000;
@@ -19,23 +20,37 @@ function show(state, ...parts) {
   tellTimes(result);
 }
 
-/** @param {any} found @param {string} name */
-function valid(found, name) {
+/** @param {any} found */
+function valid(found) {
   const lines = found.checked.map((/** @type {string} */ line) => make("li", {}, sentence(line)));
-  show(
-    "good",
-    make("h3", {}, "✓ The receipt is valid"),
-    make("p", {}, make("b", {}, sentence(found.about)), ` ${found.statement}: ${sentence(found.reason)}`),
+  const words = `Receipt ${found.sequence}: ${found.statement}. ${found.reason}`;
+  return [
+    make("p", {}, make("b", {}, `✓ ${sentence(found.about)}`), " ", sentence(words)),
     make("ul", { class: "ticks" }, ...lines),
-    make("p", { class: "quiet" }, `${name}: receipt ${found.sequence}, completed `, moment(found.completed_at)),
-  );
+    make("p", { class: "quiet" }, "Completed ", moment(found.completed_at)),
+  ];
 }
 
-/** @param {any} found @param {string} name */
-function forged(found, name) {
-  const parts = [make("h3", {}, "✗ The receipt is not valid"), make("p", {}, sentence(found.wrong))];
+/** @param {any} found */
+function forged(found) {
+  const parts = [make("p", {}, make("b", {}, `✗ ${sentence(found.wrong)}`))];
   if (found.hint) parts.push(make("p", { class: "quiet" }, sentence(found.hint)));
-  show("bad", ...parts, make("p", { class: "quiet" }, name));
+  return parts;
+}
+
+/**
+ * The parts of a file: one as it was handed out, or all of a request's as they are downloaded.
+ * @param {File} file
+ * @returns {Promise<Blob[]>}
+ */
+async function partsOf(file) {
+  try {
+    const { parts } = JSON.parse(await file.text());
+    if (Array.isArray(parts) && parts.length) return parts.map((part) => new Blob([canonical(part)]));
+  } catch {
+    // The service says what is wrong with it.
+  }
+  return [file];
 }
 
 /** @param {File} file */
@@ -43,9 +58,18 @@ async function verify(file) {
   show("working", `Checking ${file.name}…`);
   try {
     if (file.size > MOST) throw new Error("the file is too large for a receipt.");
-    const answer = await call("/api/v1/receipts/verify", { method: "POST", body: file });
-    const found = await answer.json();
-    (found.valid ? valid : forged)(found, file.name);
+    const found = [];
+    for (const body of await partsOf(file)) {
+      const answer = await call("/api/v1/receipts/verify", { method: "POST", body });
+      found.push(await answer.json());
+    }
+    const good = found.every((one) => one.valid);
+    show(
+      good ? "good" : "bad",
+      make("h3", {}, good ? "✓ The receipt is valid" : "✗ The receipt is not valid"),
+      ...found.flatMap((one) => (one.valid ? valid(one) : forged(one))),
+      make("p", { class: "quiet" }, file.name),
+    );
   } catch (error) {
     show("bad", make("p", {}, sentence(String(error instanceof Error ? error.message : error))));
   }

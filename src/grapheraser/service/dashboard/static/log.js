@@ -374,8 +374,10 @@ body.addEventListener("click", (event) => {
 at("again").addEventListener("click", () => next(() => check(true)));
 at("export").addEventListener("click", () => next(download));
 at("kept").addEventListener("change", (event) => {
-  const [file] = /** @type {HTMLInputElement} */ (event.target).files ?? [];
+  const input = /** @type {HTMLInputElement} */ (event.target);
+  const [file] = input.files ?? [];
   if (file) next(() => compare(file));
+  input.value = ""; // so that the same file can be chosen again
 });
 next(() => check(true));
 follow((step) => {
