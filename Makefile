@@ -23,7 +23,7 @@ help:
 	@echo "make crash   kill the service some hundred times, on both databases"
 	@echo "make bench   run the benchmarks that need no GPU"
 	@echo "make docs    write the generated parts of the documentation again"
-	@echo "make pictures  run the demonstration, and put its picture and output into the README"
+	@echo "make pictures  run the demonstration, and put its pictures and output into README and docs"
 	@echo "make package build the package, check it, and try it out in a clean venv"
 	@echo "make clean   remove $(VENV) and all caches"
 
@@ -88,6 +88,7 @@ docs: $(READY)
 
 pictures: $(READY)
 	@$(BIN)/python -m tools.pictures
+	@$(BIN)/python -m tools.screens
 
 # The sdist, the wheel made from it, and the wheel tried out in a venv of its own, without pins; with
 # another build of torch by `make package BESIDE=torch==2.13.0+cpu`.

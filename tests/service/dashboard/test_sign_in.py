@@ -91,3 +91,13 @@ def test_the_cookie_is_for_this_service_alone(office: Office) -> None:
     assert answer.status_code == 303
     (cookie,) = SimpleCookie(answer.headers["Set-Cookie"]).values()
     assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "strict", "/")
+
+
+def test_a_link_signs_in_once_and_leaves_no_token_behind(office: Office) -> None:
+    token = office.api.parts.once.issue(office.api.keys[Role.OPERATOR])
+    page = office.visitor().open(f"/dashboard/sign-in#once={token}")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    assert token not in page.url
+    late = office.visitor().open(f"/dashboard/sign-in#once={token}")
+    expect(late.get_by_role("alert")).to_contain_text("This link was used already")
+    expect(late.get_by_label("API key")).to_be_visible()

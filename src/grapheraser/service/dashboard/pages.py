@@ -25,7 +25,7 @@ from jinja2 import Environment
 
 from grapheraser.errors import GraphEraserError
 from grapheraser.reports.pages.render import environment
-from grapheraser.service.api.access import Bearer, Key, Only, Role
+from grapheraser.service.api.access import Bearer, Gate, Key, Only, Role
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import Problem, problem_of, responses
 from grapheraser.service.api.sessions import COOKIE, csrf_of
@@ -159,7 +159,7 @@ class PageRoute(APIRoute):
             except (Problem, GraphEraserError, RequestValidationError) as error:
                 if not reads_pages(request):
                     raise
-                return _failed(request, error)
+                return await _failed(request, error)
 
         return answer
 
@@ -174,7 +174,7 @@ def reads_pages(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def _failed(request: Request, error: Exception) -> Response:
+async def _failed(request: Request, error: Exception) -> Response:
     if isinstance(error, Problem):
         problem = error
     elif isinstance(error, GraphEraserError):
@@ -185,4 +185,6 @@ def _failed(request: Request, error: Exception) -> Response:
         there = quote(request.url.path)
         return RedirectResponse(f"{SIGN_IN}?next={there}", 303, headers=HEADERS)
     parts: Parts = request.app.state.parts
-    return page(request, None, parts, "problem", problem.status, problem=problem)
+    gate: Gate = request.app.state.gate
+    key = None if problem.status == 503 else await gate.visitor(request)
+    return page(request, key, parts, "problem", problem.status, problem=problem)

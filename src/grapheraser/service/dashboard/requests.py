@@ -33,7 +33,7 @@ WAY = {
     State.RETRAINING: "It is known what of it is there. The shards are retrained without it.",
     State.PUBLISHED: "The new version is saved, and answers.",
     State.ERASED: "Old files are gone, and what the request named is destroyed.",
-    State.COMPLETED: "Nothing is left in the database's files either. The receipt is ready.",
+    State.COMPLETED: "Nothing is left in the files of the database either.",
 }
 
 

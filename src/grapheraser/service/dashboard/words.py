@@ -38,19 +38,29 @@ def moment(at: datetime | None) -> Markup:
     if at is None:
         return Markup("-")
     utc = at.astimezone(UTC)
-    stamp = utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        stamp, f"{utc:%Y-%m-%d %H:%M:%S} UTC", f"{utc:%Y-%m-%d %H:%M} UTC"
+        _stamp(at), f"{utc:%Y-%m-%d %H:%M:%S} UTC", f"{utc:%Y-%m-%d %H:%M} UTC"
     )
 
 
 def exact(at: datetime) -> Markup:
     """A time to the second, which stays as it is."""
     utc = at.astimezone(UTC)
-    stamp = utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Markup('<time class="exact" datetime="{}">{} UTC</time>').format(
-        stamp, f"{utc:%Y-%m-%d %H:%M:%S}"
+        _stamp(at), f"{utc:%Y-%m-%d %H:%M:%S}"
     )
+
+
+def clock(at: datetime, since: datetime) -> Markup:
+    """A time of the same day by its hour; of another day as `exact` has it."""
+    utc = at.astimezone(UTC)
+    if utc.date() != since.astimezone(UTC).date():
+        return exact(at)
+    return Markup('<time class="exact" datetime="{}">{:%H:%M:%S}</time>').format(_stamp(at), utc)
+
+
+def _stamp(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def sentence(text: str) -> str:
@@ -85,6 +95,7 @@ def advice(request: Request) -> str:
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "advice": advice,
+    "clock": clock,
     "exact": exact,
     "moment": moment,
     "named": named,
