@@ -66,7 +66,7 @@ def test_weights_that_were_changed_are_found(api: Api) -> None:
     weights = model.shards_[0]
     name = next(name for name, tensor in weights.tensors.items() if tensor.dtype.kind == "f")
     weights.tensors[name].flags.writeable = True
-    weights.tensors[name].flat[0] += 1
+    weights.tensors[name][...] = 1
     result = verified(api)["result"]
     assert not result["identical"]
     assert any(line.startswith("shard 0/") for line in result["differences"])
@@ -192,6 +192,11 @@ def test_the_last_report_is_shown_with_the_version_that_it_is_of(api: Api) -> No
     erase(api, 1)
     found = api.call("GET", "/api/v1/audit", Role.AUDITOR).json()
     assert (found["version"], found["served"], found["findings"]) == (1, 2, [finding])
-    for broken in ({**report, "run": {"last_receipt": "0" * 64}}, {**report, "findings": 3}, []):
+    wrong: list[Any] = [
+        {**report, "run": {"last_receipt": "0" * 64}},
+        {**report, "findings": 3},
+        [],
+    ]
+    for broken in wrong:
         file.write_text(json.dumps(broken))
         assert api.call("GET", "/api/v1/audit", Role.AUDITOR).status_code == 404

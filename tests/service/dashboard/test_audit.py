@@ -225,8 +225,8 @@ def test_the_proofs_of_the_browser_agree_with_those_of_python(office: Office) ->
     paths = []
     for size in range(1, 13):
         for n in range(size):
-            proof = [part.hex() for part in inclusion_proof(leaves[:size], n)]
-            paths.append([n, size, leaves[n].hex(), proof, root_of(leaves[:size]).hex()])
+            way = [part.hex() for part in inclusion_proof(leaves[:size], n)]
+            paths.append([n, size, leaves[n].hex(), way, root_of(leaves[:size]).hex()])
     script = """async (cases) => {
       const m = await import('/dashboard/static/merkle.js');
       const wrong = [];

@@ -1,10 +1,9 @@
-"""The page of the shards: how large, how good, how cut, and when they were last retrained."""
+"""The page of the shards: how large, how good, how balanced, and when they were last retrained."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends
@@ -12,9 +11,9 @@ from fastapi.responses import HTMLResponse
 
 from grapheraser.service.api.parts import Parts
 from grapheraser.service.api.v1.shards import (
+    RetrainingView,
     ScoreList,
     ShardList,
-    ShardView,
     score_list,
     shard_list,
 )
@@ -48,10 +47,7 @@ class Row:
     edges: Cell
     f1: Cell
     importance: Cell
-    version: int | None
-    at: datetime | None
-    seconds: float | None
-    together: int
+    retrained: RetrainingView | None
     is_last: bool
 
 
@@ -102,7 +98,8 @@ def _rows(found: ShardList, scores: ScoreList | None) -> Sequence[Row]:
                 edges=Cell(one.edges, f"{one.edges:,}", one.edges / edges),
                 f1=_known(f1, "{:.3f}", 1.0),
                 importance=_known(importance, "{:.2%}", most),
-                **_retrained(one, found.version),
+                retrained=one.retrained,
+                is_last=one.retrained is not None and one.retrained.version == found.version,
             )
         )
     return rows
@@ -110,14 +107,3 @@ def _rows(found: ShardList, scores: ScoreList | None) -> Sequence[Row]:
 
 def _known(value: float | None, form: str, most: float) -> Cell:
     return Cell(None, "") if value is None else Cell(value, form.format(value), value / most)
-
-
-def _retrained(one: ShardView, version: int) -> Mapping[str, object]:
-    last = one.retrained
-    return {
-        "version": None if last is None else last.version,
-        "at": None if last is None else last.at,
-        "seconds": None if last is None else last.seconds,
-        "together": 0 if last is None else last.shards,
-        "is_last": last is not None and last.version == version,
-    }
