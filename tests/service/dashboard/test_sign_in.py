@@ -58,6 +58,16 @@ def test_signing_out_ends_the_session_in_all_windows(
     assert stale.status_code == 401
 
 
+def test_the_first_key_press_leads_past_the_navigation(office: Office) -> None:
+    page = office.sign_in().page
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+
 def test_a_revoked_key_ends_the_session(office: Office) -> None:
     made, text = office.api.parts.keys.create("temporary", Role.AUDITOR)
     person = office.visitor()
