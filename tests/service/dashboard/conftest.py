@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 WIDE, NARROW = 1400, 390
 LOOKS = [(scheme, width) for scheme in ("light", "dark") for width in (WIDE, NARROW)]
+_PATIENCE = 60_000  # milliseconds: kernels may have to be compiled first
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -37,6 +38,7 @@ def browser() -> Iterator[Browser]:
     root = ["--no-sandbox"] if os.getuid() == 0 else []
     # WebGL is drawn by the processor, so that pictures are the same everywhere.
     drawn = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+    sync.expect.set_options(timeout=_PATIENCE)
     with sync.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=[*root, *drawn])
         yield browser
@@ -110,7 +112,7 @@ class Office:
         context = self.browser.new_context(
             viewport={"width": width, "height": height}, accept_downloads=True, **options
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(_PATIENCE)
         self.people.append(context)
         return Person(context.new_page(), self.url)
 

@@ -94,7 +94,7 @@ class Gate:
         """Whether the API key of a request, or without one its session, is valid still."""
         if text is not None:
             return await run_in_threadpool(self.keys.find, text) is not None
-        return await self._found(request) is not None
+        return await self.visitor(request) is not None
 
     async def _by_key(self, request: Request, text: str) -> Key | None:
         known = self.keys.remembered.get(digest_of(text))
@@ -104,12 +104,13 @@ class Gate:
         return key
 
     async def _by_session(self, request: Request) -> Key | None:
-        key = await self._found(request)
+        key = await self.visitor(request)
         if key is not None and request.method not in _SAFE:
             await _check_intent(request)
         return key
 
-    async def _found(self, request: Request) -> Key | None:
+    async def visitor(self, request: Request) -> Key | None:
+        """The key of whoever has a session, for pages that change nothing."""
         token = request.cookies.get(COOKIE)
         if token is None:
             return None

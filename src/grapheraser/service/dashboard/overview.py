@@ -27,7 +27,7 @@ _LATEST, _VERSIONS = 6, 8
 @router.get(
     "/",
     summary="To the dashboard",
-    response_class=HTMLResponse,
+    response_class=RedirectResponse,
     status_code=303,
     responses={303: {"description": "To the dashboard."}},
 )

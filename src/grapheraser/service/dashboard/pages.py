@@ -25,7 +25,7 @@ from jinja2 import Environment
 
 from grapheraser.errors import GraphEraserError
 from grapheraser.reports.pages.render import environment
-from grapheraser.service.api.access import Bearer, Key, Only, Role
+from grapheraser.service.api.access import Bearer, Gate, Key, Only, Role
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import Problem, problem_of, responses
 from grapheraser.service.api.sessions import COOKIE, csrf_of
@@ -95,10 +95,15 @@ class Visit:
 
 
 class Visiting:
-    """A dependency of a page: lets those in who see its entry of the navigation."""
+    """A dependency of a page: lets those in who see its entry of the navigation.
 
-    def __init__(self, name: str) -> None:
-        self._only = Only(*entry_named(name).roles)
+    Args:
+        name: of the entry.
+        roles: where not all of them may see this page.
+    """
+
+    def __init__(self, name: str, *roles: Role) -> None:
+        self._only = Only(*(roles or entry_named(name).roles))
 
     async def __call__(self, request: Request, given: Bearer, parts: Given) -> Visit:
         """The visit."""
@@ -154,7 +159,7 @@ class PageRoute(APIRoute):
             except (Problem, GraphEraserError, RequestValidationError) as error:
                 if not reads_pages(request):
                     raise
-                return _failed(request, error)
+                return await _failed(request, error)
 
         return answer
 
@@ -169,7 +174,7 @@ def reads_pages(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def _failed(request: Request, error: Exception) -> Response:
+async def _failed(request: Request, error: Exception) -> Response:
     if isinstance(error, Problem):
         problem = error
     elif isinstance(error, GraphEraserError):
@@ -180,4 +185,6 @@ def _failed(request: Request, error: Exception) -> Response:
         there = quote(request.url.path)
         return RedirectResponse(f"{SIGN_IN}?next={there}", 303, headers=HEADERS)
     parts: Parts = request.app.state.parts
-    return page(request, None, parts, "problem", problem.status, problem=problem)
+    gate: Gate = request.app.state.gate
+    key = None if problem.status == 503 else await gate.visitor(request)
+    return page(request, key, parts, "problem", problem.status, problem=problem)

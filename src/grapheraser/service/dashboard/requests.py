@@ -22,6 +22,7 @@ from grapheraser.service.summary import STAGES, summarize
 
 router = page_router()
 Visited = Annotated[Visit, Depends(Visiting("requests"))]
+Collecting = Annotated[Visit, Depends(Visiting("requests", Role.OPERATOR, Role.REQUESTER))]
 Stage = Literal["all", "waiting", "running", "failed", "completed", "cancelled"]
 Kind = Literal["all", "erase", "update"]
 _LISTED = 50
@@ -32,7 +33,7 @@ WAY = {
     State.RETRAINING: "It is known what of it is there. The shards are retrained without it.",
     State.PUBLISHED: "The new version is saved, and answers.",
     State.ERASED: "Old files are gone, and what the request named is destroyed.",
-    State.COMPLETED: "Nothing is left in the database's files either. The receipt is ready.",
+    State.COMPLETED: "Nothing is left in the files of the database either.",
 }
 
 
@@ -114,7 +115,7 @@ def request(visit: Visited, name: Name) -> HTMLResponse:
     summary="A receipt to print",
     **{**PAGE, "responses": {**PAGE["responses"], **responses(409)}},
 )
-def receipt(visit: Visited, name: Name) -> HTMLResponse:
+def receipt(visit: Collecting, name: Name) -> HTMLResponse:
     """The receipt of a completed request, a sheet for each of its parts."""
     sheets = [Part.from_json(text) for text in collected(name, visit.key, visit.parts)]
     return visit.page("receipt_print", name=name, sheets=[receipt_values(part) for part in sheets])

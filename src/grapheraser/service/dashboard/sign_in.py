@@ -71,7 +71,7 @@ async def form(
 @router.post(
     SIGN_IN,
     summary="Sign in",
-    response_class=HTMLResponse,
+    response_class=RedirectResponse,
     responses={**_THERE, **responses(401, 403, 413, 429, 503)},
     status_code=303,
     openapi_extra=_BODY,
@@ -103,7 +103,7 @@ async def sign_in(request: Request, parts: Given) -> Response:
 @router.post(
     f"{HOME}/sign-out",
     summary="Sign out",
-    response_class=HTMLResponse,
+    response_class=RedirectResponse,
     responses={**_THERE, **responses(401, 403, 429, 503)},
     status_code=303,
 )

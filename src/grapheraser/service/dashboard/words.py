@@ -38,24 +38,39 @@ def moment(at: datetime | None) -> Markup:
     if at is None:
         return Markup("-")
     utc = at.astimezone(UTC)
-    stamp = utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        stamp, f"{utc:%Y-%m-%d %H:%M:%S} UTC", f"{utc:%Y-%m-%d %H:%M} UTC"
+        _stamp(at), f"{utc:%Y-%m-%d %H:%M:%S} UTC", f"{utc:%Y-%m-%d %H:%M} UTC"
     )
 
 
 def exact(at: datetime) -> Markup:
     """A time to the second, which stays as it is."""
     utc = at.astimezone(UTC)
-    stamp = utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Markup('<time class="exact" datetime="{}">{} UTC</time>').format(
-        stamp, f"{utc:%Y-%m-%d %H:%M:%S}"
+        _stamp(at), f"{utc:%Y-%m-%d %H:%M:%S}"
     )
+
+
+def clock(at: datetime, since: datetime) -> Markup:
+    """A time of the same day by its hour; of another day as `exact` has it."""
+    utc = at.astimezone(UTC)
+    if utc.date() != since.astimezone(UTC).date():
+        return exact(at)
+    return Markup('<time class="exact" datetime="{}">{:%H:%M:%S}</time>').format(_stamp(at), utc)
+
+
+def _stamp(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def sentence(text: str) -> str:
     """Text with a capital letter in front and a full stop behind."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def spoken(reason: str | None) -> str:
+    """A reason without the kind of error that it ends with."""
+    return (reason or "it failed").partition(" (")[0]
 
 
 def named(counts: Mapping[str, int]) -> str:
@@ -80,8 +95,10 @@ def advice(request: Request) -> str:
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "advice": advice,
+    "clock": clock,
     "exact": exact,
     "moment": moment,
     "named": named,
     "sentence": sentence,
+    "spoken": spoken,
 }

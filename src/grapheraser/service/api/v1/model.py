@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
+from grapheraser.links import LinkEraser
 from grapheraser.service.api.access import Anyone, Auditor
 from grapheraser.service.api.parts import Given
 from grapheraser.service.api.problems import responses
@@ -27,6 +28,9 @@ class ModelView(BaseModel):
     classes: list[str] | None = Field(default=None, description="In the order of posteriors.")
     shards: int
     engine: str
+    kind: str | None = Field(description="What its shards are; null where it has no GNN.")
+    partition: str = Field(description="How nodes were divided among the shards.")
+    aggregation: str | None = Field(description="How their posteriors become one.")
 
 
 class ShardView(BaseModel):
@@ -75,7 +79,17 @@ def model(key: Anyone, parts: Given) -> ModelView:
         classes=None if is_links else [str(name) for name in names],
         shards=len(eraser.shards_),
         engine=eraser.engine_,
+        kind=_name(eraser.model),
+        partition=eraser.partition_.method,
+        aggregation=None if isinstance(eraser, LinkEraser) else _name(eraser.aggregation),
     )
+
+
+def _name(part: object) -> str | None:
+    """What a part of an eraser is called, built in or somebody's own."""
+    if part is None or isinstance(part, str):
+        return part
+    return str(getattr(part, "name", type(part).__name__))
 
 
 @router.get("/shards", summary="The shards", responses=responses(401, 403, 429, 503))

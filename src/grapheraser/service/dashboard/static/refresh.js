@@ -5,7 +5,8 @@ import { call } from "./api.js";
 import { follow } from "./live.js";
 import { tellTimes } from "./shell.js";
 
-const GAP = 400;
+const GAP = 400; // milliseconds between two fetches
+const SETTLED = 1500; // after the last step: by then every process serves the new version
 let busy = false;
 let again = false;
 
@@ -51,7 +52,11 @@ function replace(page) {
  * @param {(step: import("./live.js").Step) => boolean} [concerns] whether the page shows it
  */
 export function stayInStep(concerns = () => true) {
+  let settled = 0;
   follow((step) => {
-    if (concerns(step)) refresh();
+    if (!concerns(step)) return;
+    refresh();
+    clearTimeout(settled);
+    settled = setTimeout(refresh, SETTLED);
   });
 }

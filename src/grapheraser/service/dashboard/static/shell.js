@@ -5,7 +5,7 @@ const UNITS = [
   ["hour", 3_600],
   ["minute", 60],
 ];
-const words = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+const words = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "long" });
 
 /**
  * Write times in relation to now; the exact one stays in the title.
