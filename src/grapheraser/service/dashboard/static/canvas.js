@@ -70,7 +70,7 @@ export class Canvas {
     this.last = { at: -1e9, edges: false };
     this.pace = FAST; // what a frame with edges takes
     this.spared = -1e9; // until when edges are left out while the view moves
-    const options = { antialias: false, alpha: false, desynchronized: true };
+    const options = { antialias: false, alpha: false, depth: false, desynchronized: true };
     const gl = /** @type {WebGL2RenderingContext | null} */ (place.getContext("webgl2", options));
     if (gl === null) throw new Error("WebGL");
     this.gl = gl;
