@@ -86,6 +86,31 @@ def test_a_refused_request_shows_why(office: Office) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
+def test_an_edge_is_forgotten_and_its_ends_stay(office: Office) -> None:
+    graph = office.api.service.served.now.model.graph_
+    node = int(graph.train_nodes[-2])
+    other = int(graph.neighbours(node)[0])
+    page = office.sign_in(Role.REQUESTER).open("/dashboard/requests#new")
+    page.get_by_label("What").select_option("edges")
+    page.get_by_label("Which").fill(f"{node} - {other}")
+    page.keyboard.press("Enter")
+    expect(page.locator("#request .state").first).to_contain_text("completed")
+    expect(page.locator("#request")).to_contain_text("Forget 1 edge")
+    now = office.api.service.served.now.model.graph_
+    assert other not in now.neighbours(node).tolist()
+    assert now.contains([node, other]).all()
+
+
+def test_an_id_that_a_script_would_round_is_not_sent(office: Office) -> None:
+    person = office.sign_in(Role.REQUESTER)
+    page = person.open("/dashboard/requests#new")
+    before = len(office.api.parts.queue.list().requests)
+    page.get_by_label("Which").fill(str(2**53 + 1))
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("too large")
+    assert len(office.api.parts.queue.list().requests) == before
+
+
 def test_a_failed_request_says_why_and_what_to_do_and_is_cancelled(office: Office) -> None:
     person, name = office.sign_in(), failed(office)
     page = person.open(f"/dashboard/requests/{name}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from http.cookies import SimpleCookie
 
 import pytest
 
 from grapheraser.service.api.access import Role
 from grapheraser.service.api.sessions import COOKIE
-from grapheraser.service.dashboard.navigation import ENTRIES
+from grapheraser.service.api.v1 import events
+from grapheraser.service.dashboard.navigation import ENTRIES, Entry
 from tests.service.dashboard.conftest import LOOKS, CheckAxe, Office
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
@@ -42,17 +42,30 @@ def test_the_navigation_offers_what_the_role_may_see(office: Office, role: Role)
     assert links == [entry.title for entry in ENTRIES if role in entry.roles]
 
 
-def test_signing_out_ends_the_session_in_all_windows(office: Office) -> None:
+def test_signing_out_ends_the_session_in_all_windows(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "REMEMBERED", 0.1)
     person = office.sign_in()
     other = office.another_window(person)
-    other.open("/dashboard/shards")
+    expect(other.open("/dashboard").locator("#live")).to_have_text("Live")
     cookies = person.page.context.cookies()
     person.page.get_by_role("button", name="Sign out").click()
     expect(person.page.get_by_label("API key")).to_be_visible()
-    expect(other.open("/dashboard/shards").get_by_label("API key")).to_be_visible()
+    expect(other.page.get_by_label("API key")).to_be_visible()  # by itself
     token = next(cookie["value"] for cookie in cookies if cookie["name"] == COOKIE)
     stale = office.api.client.get("/api/v1/model", headers={"Cookie": f"{COOKIE}={token}"})
     assert stale.status_code == 401
+
+
+def test_the_first_key_press_leads_past_the_navigation(office: Office) -> None:
+    page = office.sign_in().page
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
 
 
 def test_a_revoked_key_ends_the_session(office: Office) -> None:
@@ -65,9 +78,9 @@ def test_a_revoked_key_ends_the_session(office: Office) -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_pages_are_quiet_and_ask_no_other_host(office: Office, entry: object) -> None:
+def test_pages_are_quiet_and_ask_no_other_host(office: Office, entry: Entry) -> None:
     person = office.sign_in()
-    person.open(entry.path)  # type: ignore[attr-defined]
+    person.open(entry.path)
     person.page.wait_for_load_state("load")
     assert person.errors == []
     assert person.elsewhere == []
@@ -80,14 +93,3 @@ def test_axe_finds_nothing_on_the_sign_in_page(
     person = office.visitor(scheme, width)
     check_axe(person.open("/dashboard/sign-in"))
     check_axe(person.sign_in("nonsense"))
-
-
-def test_the_cookie_is_for_this_service_alone(office: Office) -> None:
-    answer = office.api.client.post(
-        "/dashboard/sign-in",
-        data={"key": office.api.keys[Role.READER]},
-        headers={"Origin": office.url},
-    )
-    assert answer.status_code == 303
-    (cookie,) = SimpleCookie(answer.headers["Set-Cookie"]).values()
-    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "strict", "/")

@@ -54,6 +54,7 @@ def overview(visit: Annotated[Visit, Depends(Visiting("overview"))]) -> HTMLResp
         if watches
         else (),
         versions=versions(key, parts, _VERSIONS) if may_audit else [],
+        at_rest=may_audit and parts.worker_works is not None and not parts.worker_works(),
         now=parts.queue.clock(),
     )
 

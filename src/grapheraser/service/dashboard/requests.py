@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
@@ -35,6 +36,7 @@ WAY = {
     State.ERASED: "Old files are gone, and what the request named is destroyed.",
     State.COMPLETED: "Nothing is left in the files of the database either.",
 }
+_OF_A_VERSION = (State.RETRAINING, State.PUBLISHED)
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def request(visit: Visited, name: Name) -> HTMLResponse:
     return visit.page(
         "request",
         found=found,
-        steps=steps_of(found, list(history)),
+        steps=steps_of(found, history),
         failures=[event for event in history if event.state is State.FAILED],
         may_cancel=may_ask and found.state in PENDING,
         may_retry=visit.may(Role.OPERATOR) and found.state is State.FAILED,
@@ -121,26 +123,30 @@ def receipt(visit: Collecting, name: Name) -> HTMLResponse:
     return visit.page("receipt_print", name=name, sheets=[receipt_values(part) for part in sheets])
 
 
-def steps_of(request: Request, history: list[Event]) -> list[Step]:
+def steps_of(request: Request, history: Sequence[Event]) -> list[Step]:
     """The way of a request since it was last begun, and what is left of it."""
-    begun = max(
-        (at for at, event in enumerate(history) if event.state is State.RECEIVED), default=0
-    )
-    reached = {event.state: event.at for event in history[begun:]}
-    if request.state in (State.FAILED, State.CANCELLED):
-        reached = {State.RECEIVED: reached[State.RECEIVED]} if State.RECEIVED in reached else {}
-    goes_on = request.is_open and request.state is not State.FAILED
+    reached = _reached(history)
+    # Where nothing was there to forget, a request is erased without a new version.
+    ended = request.state in (State.ERASED, State.COMPLETED)
+    way = [state for state in WAY if state in reached or not (ended and state in _OF_A_VERSION)]
+    left = [state for state in way if state not in reached]
+    waits = request.is_open and request.state is not State.FAILED
     found: list[Step] = []
-    before: datetime | None = None
-    waits = goes_on
-    for state, about in WAY.items():
-        at = reached.get(state)
-        # Where nothing was there to forget, a request is erased without a new version.
-        skipped = at is None and request.state in (State.ERASED, State.COMPLETED)
-        if skipped and state in (State.RETRAINING, State.PUBLISHED):
-            continue
-        seconds = (at - before).total_seconds() if at is not None and before is not None else None
-        found.append(Step(state, about, at, seconds, is_next=at is None and waits))
-        waits = waits and at is not None
-        before = at or before
+    for state in way:
+        at, before = reached.get(state), found[-1].at if found else None
+        seconds = (at - before).total_seconds() if at and before else None
+        found.append(Step(state, WAY[state], at, seconds, waits and left[:1] == [state]))
     return found
+
+
+def _reached(history: Sequence[Event]) -> dict[State, datetime]:
+    """When each step was reached: one that is taken again undoes those that follow it."""
+    reached: dict[State, datetime] = {}
+    order = list(WAY)
+    for event in history:
+        begun = State.RECEIVED if event.state not in WAY else event.state
+        past = order[: order.index(begun) + 1]
+        reached = {state: at for state, at in reached.items() if state in past}
+        if event.state in WAY:
+            reached[event.state] = event.at
+    return reached

@@ -27,6 +27,7 @@ from grapheraser.service.dashboard.pages import (
 router = page_router()
 # Where to go after signing in: a page of the dashboard, and nothing else.
 _OWN_PAGE = re.compile(r"/dashboard(/[\w-]+)*")
+_MOST_BYTES = 10_000  # of a form that are read
 _FIELDS = {"key": "An API key.", "next": "The page to go to."}
 _BODY: dict[str, Any] = {
     "requestBody": {
@@ -78,7 +79,7 @@ async def form(
 )
 async def sign_in(request: Request, parts: Given) -> Response:
     """Begin a session: its cookie is for this service alone, and no script can read it."""
-    fields = parse_qs((await request.body()).decode(errors="replace"))
+    fields = parse_qs((await request.body())[:_MOST_BYTES].decode(errors="replace"))
     given, there = (fields.get(name, [""])[0] for name in _FIELDS)
     gate: Gate = request.app.state.gate
     try:

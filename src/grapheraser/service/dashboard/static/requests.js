@@ -1,6 +1,6 @@
 // The list of requests stays in step; and the form that asks to forget.
 
-import { json } from "./api.js";
+import { Problem, json } from "./api.js";
 import { stayInStep } from "./refresh.js";
 import { tell } from "./actions.js";
 
@@ -10,18 +10,31 @@ const dialog = /** @type {HTMLDialogElement | null} */ (document.getElementById(
 const what = /** @type {HTMLSelectElement} */ (document.getElementById("what"));
 const which = /** @type {HTMLInputElement} */ (document.getElementById("which"));
 
-/** @param {string} text */
-const listed = (text) => text.split(/[,;\s]+/).filter((part) => part !== "");
+const named = dialog?.dataset.named === "true";
+
+/** Names may hold blanks and hyphens, so commas alone divide them. @param {string} text */
+const listed = (text) =>
+  (named ? text.split(",") : text.replace(/\s*-\s*/g, "-").split(/[,;\s]+/))
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
 
 /** Ids are sent as numbers, names as texts. @param {string} text */
-const node = (text) => (/^\d+$/.test(text) ? Number(text) : text);
+function node(text) {
+  if (named || !/^\d+$/.test(text)) return text;
+  if (Number.isSafeInteger(Number(text))) return Number(text);
+  // A script would round it, and another node would be forgotten.
+  throw new Problem({
+    detail: `The id ${text} is too large for this form.`,
+    hint: "use `grapheraser requests submit`.",
+  });
+}
 
 /** What the form asks for, as the API takes it. */
 function asked() {
   const text = which.value.trim();
   if (what.value === "subject") return { subject: text };
   if (what.value !== "edges") return { [what.value]: listed(text).map(node) };
-  return { edges: listed(text).map((pair) => pair.split("-").map(node)) };
+  return { edges: listed(text).map((pair) => pair.split(named ? " - " : "-").map(node)) };
 }
 
 function explain() {
