@@ -1,4 +1,5 @@
-// Points and edges in the plane: WebGL below, what is pointed at or selected above it.
+// Points and edges in the plane, drawn by WebGL. One canvas, opaque, with nothing of its size above
+// it: where the processor draws, the layers of a page cost more than the points.
 
 const POINTS = `#version 300 es
 in vec2 place; in vec4 colour;
@@ -10,36 +11,47 @@ void main() {
   shade = colour;
 }`;
 const DISC = `#version 300 es
-precision mediump float;
-in vec4 shade; uniform float size; out vec4 seen;
+precision highp float;
+in vec4 shade; uniform float size, hollow; out vec4 seen;
 void main() {
   float far = length(gl_PointCoord - 0.5) * size;
-  float cover = clamp(size * 0.5 - far, 0.0, 1.0);
+  float cover = clamp(size * 0.5 - far, 0.0, 1.0) * clamp(far - hollow + 0.5, 0.0, 1.0);
   seen = vec4(shade.rgb * shade.a, shade.a) * cover;
 }`;
 const LINES = `#version 300 es
 in vec2 place; uniform vec2 centre, zoom;
 void main() { gl_Position = vec4((place - centre) * zoom, 0.0, 1.0); }`;
 const FLAT = `#version 300 es
-precision mediump float;
+precision highp float;
 uniform vec4 shade; out vec4 seen;
 void main() { seen = shade; }`;
 
-// Frames that take longer on average, in milliseconds, leave the edges out while the view moves.
+// Frames with edges that take longer, in milliseconds, leave the edges out while the view moves; for
+// how long, until it is tried again.
 const SLOW = 28;
+const FAST = 8;
+const RETRY = 15_000;
+const REST = 180;
 const CLOSEST = 400;
+
+/**
+ * What is drawn above all nodes, in this order.
+ * @typedef {object} Mark
+ * @property {number[]} rows of nodes; of lines: both ends, one line after the other
+ * @property {number[]} colour red, green, blue and opacity, from 0 to 1
+ * @property {"disc" | "ring" | "line"} kind
+ * @property {number} [wider] than a node, in pixels; of a line: its width
+ */
 
 /** The view onto a drawing, and what draws it. */
 export class Canvas {
   /**
-   * @param {HTMLCanvasElement} below for WebGL
-   * @param {HTMLCanvasElement} above for what is pointed at or selected
-   * @param {(pen: CanvasRenderingContext2D, canvas: Canvas) => void} over draws that
+   * @param {HTMLCanvasElement} place
+   * @param {(canvas: Canvas) => void} after each frame
    */
-  constructor(below, above, over) {
-    this.below = below;
-    this.above = above;
-    this.over = over;
+  constructor(place, after) {
+    this.place = place;
+    this.after = after;
     /** @type {[number, number]} */
     this.centre = [0, 0];
     this.scale = 1;
@@ -47,20 +59,28 @@ export class Canvas {
     this.places = new Float32Array();
     this.showsEdges = true;
     this.edgeColour = [0, 0, 0, 0.1];
+    this.paper = [1, 1, 1];
+    /** @type {Mark[]} */
+    this.marks = [];
     this.numLines = 0;
     this.waiting = false;
-    this.frame = 8;
-    this.last = 0;
-    this.moved = -1e9;
-    const gl = below.getContext("webgl2", { antialias: false, premultipliedAlpha: true });
+    /** @type {number | undefined} */
+    this.rest = undefined;
+    this.moves = false; // whether the view has moved since the last frame
+    this.last = { at: -1e9, edges: false };
+    this.pace = FAST; // what a frame with edges takes
+    this.spared = -1e9; // until when edges are left out while the view moves
+    const options = { antialias: false, alpha: false, depth: false, desynchronized: true };
+    const gl = /** @type {WebGL2RenderingContext | null} */ (place.getContext("webgl2", options));
     if (gl === null) throw new Error("WebGL");
     this.gl = gl;
-    this.points = program(gl, POINTS, DISC, ["centre", "zoom", "size"]);
+    this.points = program(gl, POINTS, DISC, ["centre", "zoom", "size", "hollow"]);
     this.lines = program(gl, LINES, FLAT, ["centre", "zoom", "shade"]);
-    this.buffers = { places: gl.createBuffer(), colours: gl.createBuffer(), edges: gl.createBuffer() };
-    new ResizeObserver(() => this.resize()).observe(below);
-    below.addEventListener("webglcontextlost", (event) => event.preventDefault());
-    below.addEventListener("webglcontextrestored", () => location.reload());
+    const kinds = ["places", "colours", "edges", "marked", "tied"];
+    this.buffers = Object.fromEntries(kinds.map((kind) => [kind, gl.createBuffer()]));
+    new ResizeObserver(() => this.resize()).observe(place);
+    place.addEventListener("webglcontextlost", (event) => event.preventDefault());
+    place.addEventListener("webglcontextrestored", () => location.reload());
     this.resize();
   }
 
@@ -87,14 +107,12 @@ export class Canvas {
   }
 
   resize() {
-    const box = this.below.getBoundingClientRect();
+    const box = this.place.getBoundingClientRect();
     this.ratio = Math.min(2, devicePixelRatio || 1);
     this.width = Math.max(1, box.width);
     this.height = Math.max(1, box.height);
-    for (const canvas of [this.below, this.above]) {
-      canvas.width = Math.round(this.width * this.ratio);
-      canvas.height = Math.round(this.height * this.ratio);
-    }
+    this.place.width = Math.round(this.width * this.ratio);
+    this.place.height = Math.round(this.height * this.ratio);
     this.redraw();
   }
 
@@ -198,7 +216,8 @@ export class Canvas {
   }
 
   moving() {
-    this.moved = performance.now();
+    this.moves = true;
+    clearTimeout(this.rest);
     this.redraw();
   }
 
@@ -210,36 +229,43 @@ export class Canvas {
 
   /** @param {number} now */
   draw(now) {
-    this.waiting = false;
-    if (now - this.last < 250) this.frame += ((now - this.last) - this.frame) * 0.15;
-    this.last = now;
-    const moves = performance.now() - this.moved < 160;
-    const { gl } = this;
-    gl.viewport(0, 0, this.below.width, this.below.height);
-    gl.clearColor(0, 0, 0, 0);
+    const { gl, moves } = this;
+    this.waiting = this.moves = false;
+    gl.viewport(0, 0, this.place.width, this.place.height);
+    gl.clearColor(this.paper[0], this.paper[1], this.paper[2], 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    if (this.showsEdges && this.numLines && !(moves && this.frame > SLOW)) this.drawLines();
+    const edges = this.showsEdges && this.numLines > 0 && !(moves && this.isSpared(now));
+    if (edges) this.drawLines(this.buffers.edges, this.numLines, this.edgeColour);
     if (this.count) this.drawPoints();
-    const pen = /** @type {CanvasRenderingContext2D} */ (this.above.getContext("2d"));
-    pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    pen.clearRect(0, 0, this.width, this.height);
-    this.over(pen, this);
-    this.below.dispatchEvent(new Event("drawn"));
-    if (moves && this.frame > SLOW) setTimeout(() => this.redraw(), 200);
+    for (const mark of this.marks) this.drawMark(mark);
+    this.after(this);
+    this.place.dispatchEvent(new Event("drawn"));
+    this.last = { at: now, edges };
+    // Once the view rests, its edges are drawn again.
+    if (moves && !edges) this.rest = setTimeout(() => this.redraw(), REST);
   }
 
-  drawLines() {
+  /** Whether edges are left out while the view moves: frames with them are slow. @param {number} now */
+  isSpared(now) {
+    const took = now - this.last.at;
+    // Frames come in pairs where they are slow: a mean over some tells how slow.
+    if (this.last.edges && took < 1000) this.pace += (took - this.pace) * 0.3;
+    if (this.pace > SLOW) [this.spared, this.pace] = [now + RETRY, FAST];
+    return now < this.spared;
+  }
+
+  /** @param {WebGLBuffer} buffer @param {number} count @param {number[]} colour @param {number} [aside] in pixels */
+  drawLines(buffer, count, [r, g, b, a], aside = 0) {
     const { gl } = this;
-    const [r, g, b, a] = this.edgeColour;
     gl.useProgram(this.lines.program);
-    this.aim(this.lines);
+    this.aim(this.lines, aside);
     gl.uniform4f(this.lines.shade, r * a, g * a, b * a, a);
     this.attach(this.buffers.places, 0, 2, gl.FLOAT, false);
     gl.disableVertexAttribArray(1);
-    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.buffers.edges);
-    gl.drawElements(gl.LINES, this.numLines, gl.UNSIGNED_INT, 0);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffer);
+    gl.drawElements(gl.LINES, count, gl.UNSIGNED_INT, 0);
   }
 
   drawPoints() {
@@ -247,14 +273,44 @@ export class Canvas {
     gl.useProgram(this.points.program);
     this.aim(this.points);
     gl.uniform1f(this.points.size, 2 * this.radius * this.ratio + 1);
+    gl.uniform1f(this.points.hollow, -1);
     this.attach(this.buffers.places, 0, 2, gl.FLOAT, false);
     this.attach(this.buffers.colours, 1, 4, gl.UNSIGNED_BYTE, true);
     gl.drawArrays(gl.POINTS, 0, this.count);
   }
 
-  /** @param {any} used */
-  aim(used) {
-    this.gl.uniform2f(used.centre, this.centre[0], this.centre[1]);
+  /** @param {Mark} mark */
+  drawMark({ rows, colour, kind, wider = 0 }) {
+    const { gl } = this;
+    if (!rows.length) return;
+    if (kind === "line") {
+      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.buffers.tied);
+      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(rows), gl.STREAM_DRAW);
+      // A line has the width of a pixel; a wider one is several beside each other.
+      for (let aside = 0; aside < Math.max(1, wider); aside += 0.7) {
+        this.drawLines(this.buffers.tied, rows.length, colour, aside - (wider - 1) / 2);
+      }
+      return;
+    }
+    const places = new Float32Array(2 * rows.length);
+    rows.forEach((row, i) => places.set(this.places.subarray(2 * row, 2 * row + 2), 2 * i));
+    gl.useProgram(this.points.program);
+    this.aim(this.points);
+    const size = 2 * (this.radius + wider) * this.ratio + 1;
+    gl.uniform1f(this.points.size, size);
+    gl.uniform1f(this.points.hollow, kind === "ring" ? size / 2 - 2 * this.ratio : -1);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers.marked);
+    gl.bufferData(gl.ARRAY_BUFFER, places, gl.STREAM_DRAW);
+    this.attach(this.buffers.marked, 0, 2, gl.FLOAT, false);
+    gl.disableVertexAttribArray(1);
+    gl.vertexAttrib4f(1, colour[0], colour[1], colour[2], colour[3]);
+    gl.drawArrays(gl.POINTS, 0, rows.length);
+  }
+
+  /** @param {any} used @param {number} [aside] in pixels, to the right and down */
+  aim(used, aside = 0) {
+    const off = aside / this.scale;
+    this.gl.uniform2f(used.centre, this.centre[0] - off, this.centre[1] + off);
     this.gl.uniform2f(used.zoom, (2 * this.scale) / this.width, (2 * this.scale) / this.height);
   }
 

@@ -44,7 +44,18 @@ export const asText = (rgb) => `rgb(${rgb.map(Math.round).join(" ")})`;
  * @param {string} name of a custom property, such as `--lit`
  * @returns {string}
  */
-export const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+
+/**
+ * A custom property that is a colour such as `#1f2430`, as numbers from 0 to 1.
+ * @param {string} name
+ * @returns {number[]}
+ */
+export function tokenColour(name) {
+  const digits = token(name).trim().slice(1);
+  const wide = digits.length === 3 ? [...digits].map((digit) => digit + digit).join("") : digits;
+  return [0, 2, 4].map((at) => parseInt(wide.slice(at, at + 2), 16) / 255);
+}
 
 /**
  * From OKLCH, where equal steps look equal, to sRGB.

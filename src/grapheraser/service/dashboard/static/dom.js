@@ -36,3 +36,14 @@ export const percent = (share) => {
   const value = share * 100;
   return value > 0 && value < 1 ? "< 1 %" : `${Math.round(value)} %`;
 };
+
+/** What a class is called; one that only has a number is a class of that number. @param {string} name */
+export const classWord = (name) => (/^\d+$/.test(name) ? `class ${name}` : name);
+
+/** A shard in words. @param {number | null} shard */
+export const shardWord = (shard) => (shard === null || shard < 0 ? "no shard" : `shard ${shard}`);
+
+/** Class and shard of a node in a list. @param {any} line */
+export const aboutNode = (line) =>
+  [line.predicted === null ? "" : classWord(line.predicted), shardWord(line.shard)]
+    .filter(Boolean).join(", ");
