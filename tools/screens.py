@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "images" / "dashboard"
 WIDE, NARROW, COLOURS, LARGEST = 1400, 390, 256, 150_000
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+_DRAWN = "performance.getEntriesByName('graph drawn').length > 0"
 _DONE = ("completed", "failed", "cancelled")
 
 
@@ -119,8 +120,11 @@ def settle(page: Page, path: str) -> None:
     if path.endswith("/audit"):
         page.locator("#verdict[data-state=good]").wait_for()
     if path.endswith("/shards"):
-        page.locator("#shards[data-scored=yes]").wait_for(timeout=60_000)
-    page.wait_for_timeout(2500 if "/graph" in path else 700)
+        page.locator("#shards > [data-scored=yes]").wait_for(timeout=60_000)
+    if "/graph" in path:
+        while not page.evaluate(_DRAWN):  # waiting by a function would need `unsafe-eval`
+            page.wait_for_timeout(100)
+    page.wait_for_timeout(1000)
 
 
 def story(browser: Browser, url: str, key: str, api: Api, folder: Path) -> None:
@@ -135,6 +139,9 @@ def story(browser: Browser, url: str, key: str, api: Api, folder: Path) -> None:
     button = page.locator("button[data-forget]")
     node = int(button.get_attribute("data-forget") or 0)
     settle(page, f"/dashboard/graph#node={node}")
+    page.get_by_role("heading", name=f"Node {node}", exact=True).wait_for()
+    page.get_by_role("button", name="Select to forget").click()
+    page.locator("#ask:enabled").wait_for()
     take(page, "graph")
     page.goto("/dashboard")
     button.click()

@@ -1,13 +1,14 @@
 // A receipt that is brought: dropped or chosen, and checked by the service.
 
 import { call } from "./api.js";
-import { at, make, moment, sentence } from "./make.js";
+import { byId, make } from "./dom.js";
 import { canonical } from "./merkle.js";
+import { moment, sentence } from "./pieces.js";
 import { tellTimes } from "./shell.js";
 
 const MOST = 10_000_000;
-const zone = at("drop");
-const result = at("checked");
+const zone = byId("drop");
+const result = byId("checked");
 
 /**
  * @param {string} state
@@ -88,7 +89,7 @@ zone.addEventListener("drop", (event) => {
   const [file] = event.dataTransfer?.files ?? [];
   if (file) verify(file);
 });
-at("receipt").addEventListener("change", (event) => {
+byId("receipt").addEventListener("change", (event) => {
   const input = /** @type {HTMLInputElement} */ (event.target);
   const [file] = input.files ?? [];
   if (file) verify(file);

@@ -1,12 +1,13 @@
 // The log, checked by the browser: entries, chain, signatures, root, checkpoint, growth.
 
 import { call, json } from "./api.js";
+import { byId, make, plural } from "./dom.js";
 import { follow } from "./live.js";
-import { at, make, moment, plural } from "./make.js";
 import {
   Growing, bytesOf, fromHex, hex, isConsistent, isIncluded, isSignedEnvelope, isSignedNote, keyId,
   leafHash, predicateOf, readCheckpoint, readKeys, same, sha256,
 } from "./merkle.js";
+import { moment } from "./pieces.js";
 import { tellTimes } from "./shell.js";
 import { Tree } from "./tree.js";
 
@@ -39,9 +40,9 @@ class Checking {
   }
 }
 
-const section = at("log");
+const section = byId("log");
 const body = /** @type {HTMLElement} */ (section.querySelector("tbody"));
-const tree = new Tree(at("tree"));
+const tree = new Tree(byId("tree"));
 let now = new Checking();
 
 /**
@@ -58,7 +59,7 @@ function tell(check, state, words) {
 
 /** @param {"working" | "good" | "bad"} state @param {string} words */
 function conclude(state, words) {
-  const place = at("verdict");
+  const place = byId("verdict");
   place.dataset.state = state;
   place.textContent = words;
 }
@@ -136,7 +137,7 @@ function show(number, said, digest, wrong) {
     ? make("span", { class: "mark-bad" }, `✗ ${wrong.join("; ")}`)
     : make("span", { class: "mark-good" }, "✓ hash, chain, signature");
   const prove = make("button", { type: "button", class: "plain small", "data-prove": `${number}` });
-  prove.append("Prove", make("span", { class: "visually-hidden" }, ` that receipt ${number} is in the log`));
+  prove.append("Prove", make("span", { class: "hidden" }, ` that receipt ${number} is in the log`));
   const row = make(
     "tr",
     wrong.length ? { class: "broken" } : {},
@@ -150,10 +151,10 @@ function show(number, said, digest, wrong) {
   body.prepend(row);
   tellTimes(row);
   while (body.rows.length > SHOWN) body.lastElementChild?.remove();
-  at("entries").hidden = false;
+  byId("entries").hidden = false;
   const hidden = now.entries.length - body.rows.length;
-  at("earlier").hidden = hidden <= 0;
-  at("earlier").textContent = `${plural(hidden, "earlier receipt")} checked as well.`;
+  byId("earlier").hidden = hidden <= 0;
+  byId("earlier").textContent = `${plural(hidden, "earlier receipt")} checked as well.`;
 }
 
 /** Fetch and check what the log has beyond what is known. */
@@ -266,7 +267,7 @@ async function judgeGrowth(root) {
       const lost = size > now.grown.size ? `it had ${size} receipts and now has ${now.grown.size}` : "it does not begin as it did";
       tell("grown", "bad", `the log was rewritten: ${lost}`);
     } else {
-      tell("grown", "good", `from ${size} to ${now.grown.size}, proved with ${plural(hashes, "hash").replace("hashs", "hashes")} (${since})`);
+      tell("grown", "good", `from ${size} to ${now.grown.size}, proved with ${hashes} ${hashes === 1 ? "hash" : "hashes"} (${since})`);
     }
   }
   if (now.broken) return;
@@ -323,7 +324,7 @@ async function prove(button) {
 
 /** @param {File} file */
 async function compare(file) {
-  const said = at("compared");
+  const said = byId("compared");
   /** @param {string} state @param {string} words */
   const say = (state, words) => {
     said.hidden = false;
@@ -371,9 +372,9 @@ body.addEventListener("click", (event) => {
   const button = /** @type {Element} */ (event.target).closest("button[data-prove]");
   if (button instanceof HTMLElement) next(() => prove(button));
 });
-at("again").addEventListener("click", () => next(() => check(true)));
-at("export").addEventListener("click", () => next(download));
-at("kept").addEventListener("change", (event) => {
+byId("again").addEventListener("click", () => next(() => check(true)));
+byId("export").addEventListener("click", () => next(download));
+byId("kept").addEventListener("change", (event) => {
   const input = /** @type {HTMLInputElement} */ (event.target);
   const [file] = input.files ?? [];
   if (file) next(() => compare(file));

@@ -1,8 +1,7 @@
 // The page of the shards: sorted as one likes, and made anew when a version is published.
 
 import { json } from "./api.js";
-import { follow } from "./live.js";
-import { tellTimes } from "./shell.js";
+import { refresh, stayInStep } from "./refresh.js";
 
 const COLUMNS = ["shard", "nodes", "edges", "f1", "importance", "version", "seconds"];
 /** How the table is sorted: a column, and whether the largest comes first. */
@@ -51,48 +50,16 @@ document.addEventListener("click", (event) => {
   if (status) status.textContent = `Sorted by ${button.textContent}, ${words}.`;
 });
 
-/** Take the page anew from the service, and keep what the reader has chosen. */
-async function renew() {
-  const answer = await fetch(location.pathname, { headers: { Accept: "text/html" } });
-  if (!answer.ok || answer.redirected) return;
-  const made = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const fresh = made.getElementById("shards");
-  if (fresh === null) return;
-  const held = document.activeElement?.closest("button.sort");
-  const column = held instanceof HTMLElement ? held.dataset.column : undefined;
-  whole().replaceWith(fresh);
-  sort();
-  tellTimes(fresh);
-  if (column) /** @type {HTMLElement} */ (
-    fresh.querySelector(`button[data-column="${column}"]`)
-  )?.focus();
-}
-
 /** Scores take a moment: ask for them, then show the page with them. */
 async function score() {
-  if (whole().dataset.scored === "yes") return;
+  if (whole().querySelector("[data-scored=no]") === null) return;
   await json("/api/v1/shards/scores");
-  await renew();
+  await refresh();
 }
 
-let busy = Promise.resolve();
-/** One thing after the other. @param {() => Promise<void>} work */
-function next(work) {
-  busy = busy.then(work).catch(() => {});
-}
-
-next(score);
-/** The worker may be a step ahead of the pages. @param {number} version */
-async function reach(version) {
-  for (let tries = 0; tries < 20; tries += 1) {
-    await renew();
-    if (Number(whole().dataset.version) >= version) return;
-    await new Promise((done) => setTimeout(done, 250));
-  }
-}
-
-follow((step) => {
-  if (step.state !== "published") return;
-  next(() => reach(step.version ?? 0));
-  next(score);
+document.addEventListener("refreshed", () => {
+  sort();
+  score().catch(() => {});
 });
+score().catch(() => {});
+stayInStep((step) => step.state === "published");

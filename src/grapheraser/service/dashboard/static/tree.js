@@ -1,6 +1,6 @@
 // A drawing of the log's Merkle tree, as it is worked out.
 
-import { draw } from "./make.js";
+import { draw } from "./pieces.js";
 
 const MOST = 48;
 

@@ -1,12 +1,13 @@
 // Verification as a job: begin it, see how far it is, and what it found.
 
 import { Problem, json } from "./api.js";
+import { byId, make, plural } from "./dom.js";
 import { follow } from "./live.js";
-import { at, make, moment, plural, sentence } from "./make.js";
+import { moment, sentence } from "./pieces.js";
 import { tellTimes } from "./shell.js";
 
-const section = at("verify");
-const result = at("job");
+const section = byId("verify");
+const result = byId("job");
 const buttons = [...section.querySelectorAll("button")];
 const LOOK = 300; // milliseconds between two looks
 
@@ -98,5 +99,5 @@ for (const button of buttons) {
 const known = section.dataset.job;
 if (known) watch(JSON.parse(known)).catch(() => allow(false));
 follow((step) => {
-  if (step.state === "published" && step.version !== null) at("version").textContent = `${step.version}`;
+  if (step.state === "published" && step.version !== null) byId("version").textContent = `${step.version}`;
 });
