@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from PIL import Image
+from PIL import Image, ImageChops, ImageStat
 from playwright.sync_api import sync_playwright
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "images" / "dashboard"
-WIDE, NARROW, COLOURS, LARGEST = 1400, 390, 256, 150_000
+WIDE, NARROW = 1400, 390
+COLOURS, LARGEST = (256, 128, 64, 32), 160_000
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 _DRAWN = "performance.getEntriesByName('graph drawn').length > 0"
 _DONE = ("completed", "failed", "cancelled")
@@ -88,18 +89,28 @@ def take(page: Page, name: str, *, whole: bool = False) -> None:
     """Write what a page looks like, with few colours, so that it is small."""
     content = page.screenshot(full_page=whole, animations="disabled", caret="hide")
     picture = Image.open(io.BytesIO(content)).convert("RGB")
-    colours = COLOURS
-    while True:
-        out = io.BytesIO()
-        # Without dithering: dots of other colours would be larger, and uglier.
-        few = picture.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        few.save(out, "PNG", optimize=True)
-        if out.tell() <= LARGEST or colours <= 16:
-            break
-        colours //= 2
+    small, colours = next(
+        (found, colours)
+        for colours in COLOURS
+        if len(found := _reduced(picture, colours)) <= LARGEST or colours == COLOURS[-1]
+    )
     FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"{name}.png").write_bytes(out.getvalue())
-    print(f"{name:<22} {out.tell() / 1000:6.0f} kB, {colours} colours")
+    (FOLDER / f"{name}.png").write_bytes(small)
+    print(f"{name:<22} {len(small) / 1000:6.0f} kB, {colours} colours")
+
+
+def _reduced(picture: Image.Image, colours: int) -> bytes:
+    """The picture with so many colours, chosen in the way that changes it least."""
+
+    def distance(one: Image.Image) -> float:
+        return sum(ImageStat.Stat(ImageChops.difference(picture, one.convert("RGB"))).sum2)
+
+    # Without dithering: dots of other colours would be larger, and uglier.
+    ways = (Image.Quantize.MEDIANCUT, Image.Quantize.MAXCOVERAGE)
+    made = [picture.quantize(colours, way, kmeans=1, dither=Image.Dither.NONE) for way in ways]
+    out = io.BytesIO()
+    min(made, key=distance).save(out, "PNG", optimize=True)
+    return out.getvalue()
 
 
 def opened(browser: Browser, url: str, key: str, *, width: int, scheme: str) -> Page:
@@ -142,6 +153,8 @@ def story(browser: Browser, url: str, key: str, api: Api, folder: Path) -> None:
     page.get_by_role("heading", name=f"Node {node}", exact=True).wait_for()
     page.get_by_role("button", name="Select to forget").click()
     page.locator("#ask:enabled").wait_for()
+    page.get_by_role("button", name="Fit").click()
+    page.wait_for_timeout(700)
     take(page, "graph")
     page.goto("/dashboard")
     button.click()
