@@ -33,7 +33,7 @@ def wait_for(check: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def pairs(made: Drawing) -> set[tuple[int, int]]:
+def pairs(made: Drawing) -> set[tuple[int, ...]]:
     return {tuple(sorted(map(int, pair))) for pair in made.ids[made.edges].reshape(-1, 2)}
 
 

@@ -14,7 +14,7 @@ from safetensors.numpy import load
 
 import grapheraser as ge
 from grapheraser.service.api.access import Role
-from grapheraser.service.requests import OUT_OF_SCOPE, Asked
+from grapheraser.service.requests import OUT_OF_SCOPE, Asked, State
 from tests.service.api.conftest import Api, opened
 from tests.strategies import small_graph
 
@@ -153,7 +153,7 @@ def test_a_plan_says_what_the_request_then_does(api: Api) -> None:
     assert (found["counts"], found["missing"]) == ({"nodes": 2}, 0)
     assert found["statement"] == "exact"
     assert found["out_of_scope"] == list(OUT_OF_SCOPE)
-    assert api.service.queue.counts()["received"] == 0
+    assert api.service.queue.counts()[State.RECEIVED] == 0
     before = {s: w.digest for s, w in model.shards_.items()}
     api.submit(nodes=nodes)
     api.work()
@@ -175,11 +175,9 @@ def test_a_plan_counts_what_is_not_there_and_refuses_nothing_at_all(shared: Api)
 def test_a_plan_for_an_edge_between_shards_retrains_nothing(shared: Api) -> None:
     model = shared.service.served.now.model
     edges = model.graph_.edges.reshape(-1, 2)
-    inside = model.partition_.contains(edges.ravel()).reshape(-1, 2).all(axis=1)
-    shards = np.where(
-        inside[:, None], model.partition_.shard_or_none(edges.ravel()).reshape(-1, 2), -1
-    )
-    cut = edges[inside & (shards[:, 0] != shards[:, 1])][0].tolist()
+    shards = model.partition_.shard_or_none(edges.ravel()).reshape(-1, 2)
+    crossing = (shards >= 0).all(axis=1) & (shards[:, 0] != shards[:, 1])
+    cut = edges[np.flatnonzero(crossing)[0]].tolist()
     found = plan(shared, edges=[cut]).json()
     assert (found["shards"], found["cost"]["shards"], found["untrained"]) == ([], 0, 1)
     assert found["touched"] == 2

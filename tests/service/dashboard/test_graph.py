@@ -226,7 +226,7 @@ def test_the_drawing_is_moved_and_nodes_in_it_are_clicked(office: Office) -> Non
     first = pixels(page)
     box = place.bounding_box()
     assert box is not None
-    centre = {"x": box["width"] / 2, "y": box["height"] / 2}
+    centre: Any = {"x": box["width"] / 2, "y": box["height"] / 2}
     page.keyboard.press("Escape")
     place.click(position=centre)
     expect(page.get_by_role("heading", name=f"Node {node}", exact=True)).to_be_visible()

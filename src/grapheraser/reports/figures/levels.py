@@ -48,8 +48,9 @@ def levels(
         order: in which nodes look for somebody to join.
         smallest: a graph of so many nodes is not made coarser.
     """
-    weights, masses = np.ones(len(indices)), np.ones(len(indptr) - 1)
-    degrees = np.diff(indptr).astype(np.float64)
+    weights: NDArray[np.float64] = np.ones(len(indices))
+    masses: NDArray[np.float64] = np.ones(len(indptr) - 1)
+    degrees: NDArray[np.float64] = np.diff(indptr).astype(np.float64)
     found = []
     while True:
         n = len(masses)
@@ -60,14 +61,20 @@ def levels(
         if last:
             return found
         indptr, indices, weights = _contracted(indptr, indices, weights, parents, count)
-        masses = np.bincount(parents, weights=masses, minlength=count)
-        degrees = np.bincount(parents, weights=degrees, minlength=count)
+        masses, degrees = (_added(sums, parents, count) for sums in (masses, degrees))
         order = np.argsort(masses, kind="stable")
+
+
+def _added(sums: NDArray[np.float64], groups: NDArray[np.int32], count: int) -> NDArray[np.float64]:
+    """What the nodes of each group have together."""
+    total = np.zeros(count)
+    np.add.at(total, groups, sums)
+    return total
 
 
 @compiled
 def _joined(indptr, indices, weights, masses, order):  # type: ignore[no-untyped-def]
-    """The group of every node: that of the neighbour it is tied to most for its size."""
+    """The group of every node: that of the neighbour with most edges to it for its size."""
     n = len(masses)
     groups = np.full(n, -1, dtype=np.int32)
     sizes, total = np.zeros(n, dtype=np.int32), np.zeros(n)

@@ -86,15 +86,15 @@ def _relax(indptr, indices, weights, masses, places, depth, steps, farthest, coo
     for _ in range(steps):
         repel(places, masses, depth, forces)
         for u in range(n):
-            tied = 0.0
+            held = 0.0
             for e in range(indptr[u], indptr[u + 1]):
                 v = indices[e]
                 forces[u, 0] += weights[e] * (places[v, 0] - places[u, 0])
                 forces[u, 1] += weights[e] * (places[v, 1] - places[u, 1])
-                tied += weights[e]
-            # A node that is tied by many springs must not swing beyond where it belongs.
-            forces[u, 0] /= masses[u] + tied
-            forces[u, 1] /= masses[u] + tied
+                held += weights[e]
+            # A node that is held by many springs must not swing beyond where it belongs.
+            forces[u, 0] /= masses[u] + held
+            forces[u, 1] /= masses[u] + held
         for u in range(n):
             length = np.sqrt(forces[u, 0] ** 2 + forces[u, 1] ** 2)
             step = 1.0 if length <= farthest else farthest / length
