@@ -49,6 +49,7 @@ def schema(fuzzed: Api) -> Any:
 
 
 TAGS = (
+    "graph",
     *("requests", "changes", "subjects", "model", "log", "access", "events", "health"),
     *("inference", "opendsr", "service", "dashboard", "audit"),
 )
