@@ -12,7 +12,7 @@ QUICK := $(wildcard tests/test_*.py) \
   $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint unit crash postgresql bench docs notebooks site pictures package clean
+.PHONY: help setup demo test quick lint unit crash postgresql chromium bench docs notebooks site pictures package clean
 
 help:
 	@echo "make setup   install the package and its tools into $(VENV)"
@@ -25,7 +25,7 @@ help:
 	@echo "make docs    write the generated parts of the documentation again"
 	@echo "make notebooks  execute the tutorials again, and store what they print"
 	@echo "make site    build the documentation as pages for offline reading, in site/"
-	@echo "make pictures  run the demonstration, and put its picture and output into the README"
+	@echo "make pictures  run the demonstration, and put its pictures and output into README and docs"
 	@echo "make package build the package, check it, and try it out in a clean venv"
 	@echo "make clean   remove $(VENV) and all caches"
 
@@ -57,7 +57,7 @@ lint: $(READY)
 	$(BIN)/mypy $(wildcard src tests tools benchmarks examples)
 	$(BIN)/lint-imports
 
-unit: $(READY) postgresql
+unit: $(READY) postgresql chromium
 	$(BIN)/pytest -n $(WORKERS)
 
 crash: $(READY) postgresql
@@ -70,6 +70,15 @@ postgresql:
 	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	    { apt-get update && apt-get install -y --no-install-recommends postgresql; } >/dev/null 2>&1; } || \
 	  echo "PostgreSQL is not installed: its tests are skipped."
+
+# The tests of the dashboard look at it with Chromium. Where it is not installed and can't be, they
+# are skipped.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  command -v google-chrome >/dev/null || \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1; } || \
+	  echo "Chromium is not installed: the tests of the dashboard in a browser are skipped."
 
 bench: $(READY)
 	$(BIN)/python benchmarks/measure.py
@@ -89,6 +98,7 @@ site: $(READY)
 
 pictures: $(READY)
 	@$(BIN)/python -m tools.pictures
+	@$(BIN)/python -m tools.screens
 
 # The sdist, the wheel made from it, and the wheel tried out in a venv of its own, without pins; with
 # another build of torch by `make package BESIDE=torch==2.13.0+cpu`.

@@ -37,6 +37,7 @@ ALLOWED = {
     "bench/cost.py": "a folder to save a run in while it is timed; asks for the peak of memory",
     "bench/scale.py": "a folder for all that is made while it is timed",
     "bench/stages.py": "folders of graphs and runs while they are timed; asks for memory",
+    "cli/trying.py": "a folder for the run of a demonstration, where nobody named one",
     "cli/import_graph.py": "opens the graph store that it has made",
     "bench/service.py": "a folder for the run that is served while it is under load",
     "cli/arguments.py": "reads requests and receipts that the caller names",

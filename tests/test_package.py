@@ -42,7 +42,7 @@ def test_links_of_the_readme_lead_to_files_of_the_project(shown: dict[str, Any])
             kind, _, file = target.removeprefix(f"{HOME}/").split("/", 2)
             assert kind == ("raw" if picture else "blob")
             assert (ROOT / file.partition("#")[0]).exists(), file
-    assert [words for words, _ in links].count("!") == 1
+    assert [words for words, _ in links].count("!") == 3
 
 
 def test_urls_lead_to_files_of_the_project(shown: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from grapheraser.progress import counted, progress
+from grapheraser.progress import counted, progress, stage, told
 
 
 class _Terminal(io.StringIO):
@@ -81,3 +81,21 @@ def test_steps_are_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str])
     with counted("compiling") as begin:
         begin("a kernel")
     assert capsys.readouterr() == ("", "")
+
+
+def test_whoever_is_told_hears_of_every_step_and_sees_no_bar(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    heard: list[tuple[str, int, int]] = []
+    stage("nobody listens")
+    with told(lambda *step: heard.append(step)):
+        stage("reading")
+        with progress("training", 2) as step:
+            step()
+            step()
+    assert heard == [("reading", 0, 0), ("training", 0, 2), ("training", 1, 2), ("training", 2, 2)]
+    assert terminal.getvalue() == ""
+    stage("nobody listens any more")
+    assert len(heard) == 4

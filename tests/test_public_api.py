@@ -92,7 +92,7 @@ def test_importing_the_package_loads_neither_torch_nor_numpy() -> None:
 
 
 def test_the_core_needs_no_extra() -> None:
-    extras = ("matplotlib", "igraph", "kaminpar", "sklearn", "networkx", "ray")
+    extras = ("matplotlib", "kaminpar", "sklearn", "networkx", "ray")
     block = "; ".join(f"sys.modules['{name}'] = None" for name in extras)
     loaded_by(f"import sys; {block}; from grapheraser import *")
 

@@ -1,4 +1,4 @@
-"""Progress bars on stderr, for terminals only, and never one inside another."""
+"""Progress: bars on stderr, for terminals only, never one inside another; or a function is told."""
 
 from __future__ import annotations
 
@@ -8,12 +8,34 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+# Is told what is being done, how many steps of it are done, and of how many; 0 of 0: not counted.
+Tell = Callable[[str, int, int], None]
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
+_told: ContextVar[Tell | None] = ContextVar("told", default=None)
+
+
+@contextmanager
+def told(tell: Tell) -> Iterator[None]:
+    """Tell a function of the steps inside, in the place of bars."""
+    before = _told.set(tell)
+    try:
+        yield
+    finally:
+        _told.reset(before)
+
+
+def stage(description: str) -> None:
+    """Say what is being done next, to whoever is told; no bar is shown."""
+    if (tell := _told.get()) is not None:
+        tell(description, 0, 0)
 
 
 @contextmanager
 def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
     """Yield a function to call after each of ``total`` steps; silent unless on a terminal."""
+    if (tell := _told.get()) is not None:
+        yield _counting(tell, description, total)
+        return
     if total < 2 or not _is_free():
         yield lambda: None
         return
@@ -29,6 +51,18 @@ def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
     with _outermost(), _bar(*columns) as bar:
         task = bar.add_task(description, total=total)
         yield lambda: bar.advance(task)
+
+
+def _counting(tell: Tell, description: str, total: int) -> Callable[[], None]:
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        tell(description, done, total)
+
+    tell(description, 0, total)
+    return step
 
 
 @contextmanager

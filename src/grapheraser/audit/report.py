@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,10 @@ from grapheraser.links.loading import load_eraser
 from grapheraser.partition import PARTITIONERS
 from grapheraser.reports.wording import plural
 from grapheraser.seeding import derive
+from grapheraser.store.results import read_result
 
 FORMAT = "grapheraser-audit-2"
+DATA = "audit.json"  # in the folder of a report
 _REQUESTS = 80
 _QUICK = ("logistic regression", "decision tree")
 Say = Callable[[str], None]
@@ -63,6 +66,7 @@ class AuditReport:
         findings: the same in words.
         seconds: how long it took.
         minutes: how long it was allowed to take.
+        made_at: when it was done, UTC, ISO 8601.
     """
 
     run: dict[str, Any]
@@ -70,6 +74,7 @@ class AuditReport:
     findings: tuple[Finding, ...]
     seconds: float
     minutes: float
+    made_at: str
 
     @property
     def passed(self) -> bool:
@@ -96,7 +101,20 @@ class AuditReport:
             "sections": self.sections,
             "seconds": self.seconds,
             "minutes": self.minutes,
+            "made_at": self.made_at,
         }
+
+
+def report_folder(run: Path) -> Path:
+    """Where the report on a run lies unless another folder is asked for."""
+    return run.with_name(f"{run.name}-audit")
+
+
+def latest_report(run: Path) -> dict[str, Any] | None:
+    """The last report on a run, as plain values; None where there is none in its folder."""
+    found = read_result(report_folder(run) / DATA)
+    is_one = isinstance(found, dict) and found.get("format") == FORMAT
+    return found if is_one else None
 
 
 def audit_run(
@@ -142,6 +160,7 @@ def audit_run(
         findings=findings(sections),
         seconds=budget.spent,
         minutes=minutes,
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 

@@ -33,12 +33,12 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Verify, search and attack a run, and write a report."""
-    from grapheraser.audit.report import audit_run
+    from grapheraser.audit.report import DATA, audit_run, report_folder
     from grapheraser.audit.residues.forgotten import Forgotten
     from grapheraser.reports.pages.audit import audit_page
     from grapheraser.store import write_text
 
-    folder = path.with_name(path.name + "-audit") if out is None else out
+    folder = report_folder(path) if out is None else out
     if folder.resolve().is_relative_to(path.resolve()):
         raise ParameterError(
             f"{folder} is inside the run, where a report would be a stray file.",
@@ -49,7 +49,7 @@ def run(
         path, minutes=minutes, forgotten=sought, seed=seed, say=say, own=own_parts(path, trust)
     )
     content = report.to_dict()
-    page, data = folder / "index.html", folder / "audit.json"
+    page, data = folder / "index.html", folder / DATA
     write_text(page, audit_page(content))
     write_text(data, jsonlib.dumps(content, indent=1) + "\n")
     if json:

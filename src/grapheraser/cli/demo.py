@@ -9,18 +9,26 @@ import typer
 
 from grapheraser.cli import completion
 from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration
 
 if TYPE_CHECKING:
     from grapheraser.demo.story import DemoResult
+    from grapheraser.eraser import GraphEraser
+    from grapheraser.graph import Graph
 
 NAME = "demo"
 
 
 def run(
     out: Annotated[
-        Path, typer.Option("--out", help="Folder for the run, the page and a receipt; overwritten.")
-    ] = Path("demo-report"),
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder for the run, the page and a receipt, overwritten; default demo-report. "
+            "With --serve: for the run, which is served again; default: removed at the end.",
+        ),
+    ] = None,
     dataset: Annotated[
         str, typer.Option(help="A data set, or a path.", autocompletion=completion.datasets)
     ] = "demo-large",
@@ -38,17 +46,34 @@ def run(
         int | None, typer.Option(help="Number of shards; default: what suits the data set.")
     ] = None,
     requests: Annotated[
-        int, typer.Option(help="Number of node requests, and of edge requests.")
-    ] = 10,
+        int | None, typer.Option(help="Number of node requests, and of edge requests; default 10.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve the graph and its dashboard, to be tried out.")
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option(help="With --serve: port to listen on; default: any free one.")
+    ] = None,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="With --serve: print the link, open no browser.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Fit, unlearn and verify on the embedded graph. Writes a page with pictures."""
+    """Fit, unlearn and verify on the embedded graph. Writes a page with pictures.
+
+    With --serve it is up to you: the service and its dashboard, on this machine alone.
+    """
+    if serve and requests is not None:
+        raise ParameterError("--requests is not of --serve: there you choose what to forget.")
+    if not serve and (port is not None or no_open):
+        raise ParameterError("--port and --no-open need --serve.", hint="add --serve.")
+    if serve:
+        from grapheraser.service import needs_extra
+
+        needs_extra()
     from grapheraser.datasets import default_shards, load_dataset
-    from grapheraser.demo.page import demo_page
-    from grapheraser.demo.story import run_demo
     from grapheraser.eraser import GraphEraser
-    from grapheraser.store import write_text
 
     graph = load_dataset(dataset)
     say(f"{graph}")
@@ -59,6 +84,29 @@ def run(
         aggregation=aggregation,
         seed=seed,
     )
+    if serve:
+        from grapheraser.cli.trying import try_out
+
+        try_out(graph, eraser, out, port=port or 0, is_opened=not no_open, as_json=json)
+        return
+    _show(
+        graph,
+        eraser,
+        out or Path("demo-report"),
+        10 if requests is None else requests,
+        seed,
+        as_json=json,
+    )
+
+
+def _show(
+    graph: Graph, eraser: GraphEraser, out: Path, requests: int, seed: int, *, as_json: bool
+) -> None:
+    """Run the demonstration, write its files, and tell what was measured."""
+    from grapheraser.demo.page import demo_page
+    from grapheraser.demo.story import run_demo
+    from grapheraser.store import write_text
+
     result = run_demo(graph, eraser, requests=requests, seed=seed, say=say)
     eraser.save(out / "run", replace=True)
     receipt, key, page = out / "receipt.json", out / "operator.pub", out / "index.html"
@@ -68,7 +116,7 @@ def run(
         write_text(key, result.proof.key.to_pem())
         command = f"grapheraser receipt verify {receipt} --key {key}"
     write_text(page, demo_page(result, command))
-    if json:
+    if as_json:
         print_json(
             {
                 **result.to_dict(),

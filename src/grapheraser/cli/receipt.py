@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from grapheraser.cli.output import JsonOption, print_json
 from grapheraser.errors import ParameterError, VerificationError
 
 if TYPE_CHECKING:
+    from grapheraser.receipts.checking import Checked
     from grapheraser.receipts.part import Part
 
 NAME = "receipt"
@@ -57,14 +58,14 @@ def run(
         )
     found = _verified(part, key, checkpoint, run)
     if json:
-        print_json({"file": str(file), "valid": True, **found})
+        print_json({"file": str(file), "valid": True, **found.to_dict()})
         return
     receipt = part.receipt
-    print(f"about       {_words(part)}")
+    print(f"about       {part.in_words}")
     print(f"statement   {receipt.statement}")
     print(f"            {receipt.exactness['reason']}")
     print(f"receipt     {receipt.sequence} of {receipt.run}, {receipt.completed_at}")
-    for line in found["checked"]:
+    for line in found.lines:
         print(f"checked     {line}")
     print("receipt: valid")
 
@@ -78,45 +79,15 @@ def _read(file: Path) -> Part:
         raise VerificationError("not a readable receipt, or a truncated one.") from None
 
 
-def _verified(
-    part: Part, key: Path, checkpoint: Path | None, published: Path | None
-) -> dict[str, Any]:
-    """Check all that can be checked; says what that was."""
+def _verified(part: Part, key: Path, checkpoint: Path | None, published: Path | None) -> Checked:
+    """Check all that can be checked."""
+    from grapheraser.receipts.checking import check_part
     from grapheraser.receipts.keys import PublicKey
-    from grapheraser.receipts.published import check_published
 
     verifier = PublicKey.read(read_file(key).decode(errors="replace"))
     note = None if checkpoint is None else read_file(checkpoint).decode(errors="replace")
-    part.check(verifier, note)
-    checked = [
-        f"signed by {verifier.id}",
-        f"entry {part.log.index + 1} of {part.log.size} in the log",
-        "answers this request" + (" alone" if part.place.size == 1 else ""),
-    ]
-    if part.opening is not None:
-        checked.append("the node was in the run before and is not after")
-    if note is not None:
-        checked.append("the log is that of the checkpoint")
-    if published is not None:
-        files = check_published(part.receipt, lambda name: read_file(published / name))
-        checked.append(f"the published run is in that state ({files} files of weights)")
-    receipt = part.receipt
-    return {
-        "about": dict(part.about),
-        "statement": receipt.statement,
-        "reason": receipt.exactness["reason"],
-        "run": receipt.run,
-        "sequence": receipt.sequence,
-        "completed_at": receipt.completed_at,
-        "key": verifier.id,
-        "checked": checked,
-    }
-
-
-def _words(part: Part) -> str:
-    verb, noun = next(iter(part.about.items()))
-    ends = part.about.get("names") or part.about.get("ids", ())
-    return f"{verb} {noun} {'-'.join(ends)}".strip()
+    read = None if published is None else lambda name: read_file(published / name)
+    return check_part(part, [verifier], note, read)
 
 
 def _write_page(part: Part, out: Path | None, *, as_json: bool) -> None:
@@ -125,7 +96,7 @@ def _write_page(part: Part, out: Path | None, *, as_json: bool) -> None:
 
     if out is None:
         raise ParameterError("'receipt page' needs --out.", hint="name the HTML file to write.")
-    write_text(out, receipt_page(part, _words(part)))
+    write_text(out, receipt_page(part))
     if as_json:
         print_json({"page": str(out)})
     else:

@@ -23,6 +23,7 @@ from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
+from grapheraser.progress import stage
 from grapheraser.training import ShardTask, ShardWeights
 from grapheraser.training.magnitude import check_features
 from grapheraser.training.shards import train_groups
@@ -78,6 +79,7 @@ def fit_state(
     """S(G, P, seed): train every shard and fit the aggregation; ``seeds`` are those of `State`."""
     shard_ids = [int(shard) for shard in partition.shard_ids]
     shards = train(settings, graph, partition, shard_ids, seeds)
+    stage("fitting what combines the shards")
     model, seed, device = settings.training.model, settings.seed, settings.device
     ensemble = Ensemble(graph, partition, shards, model, seed, device)
     return State(ensemble, settings.aggregator.fit(ensemble), _only(seeds, shards))

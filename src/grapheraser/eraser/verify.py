@@ -17,6 +17,7 @@ from grapheraser.eraser.state import fit_state
 from grapheraser.errors import CorruptRunError, VerificationError
 from grapheraser.graph.register import Register, RegisterPage
 from grapheraser.partition.placing import partition_afresh
+from grapheraser.progress import stage
 from grapheraser.receipts import Receipt, check_chain, digest_of
 from grapheraser.receipts.claim import exactness
 from grapheraser.receipts.envelope import check_signed
@@ -69,12 +70,15 @@ def verify(snapshot: Snapshot) -> Verification:
     """S(G, P, recorded seeds) afresh beside the state at hand; see `GraphEraser.verify`."""
     started = time.perf_counter()
     settings, state, receipts = snapshot.settings, snapshot.state, snapshot.receipts
+    stage("checking the receipts")
     differences = [*wrong_parts(snapshot), *_wrong_receipts(snapshot)]
     if state.partition.data_free:
+        stage("partitioning afresh")
         labels = partition_afresh(settings.partitioner, state.graph, state.partition)
         if not np.array_equal(labels, state.partition.labels):
             differences.append("partition: a fresh one gives other shards")
     fresh = fit_state(settings, state.graph, state.partition, state.seeds)
+    stage("comparing bit for bit")
     found = state.tensors()
     differences += _compare(found, fresh.tensors())
     return Verification(

@@ -24,6 +24,7 @@ class PartitionQuality:
         modularity: Newman's modularity of the shards.
         label_entropy: float ``[num_shards]``, entropy in nats of the labels in each shard.
         kept: float ``[n]``, share of each node's neighbours in its own shard; NaN where isolated.
+        inside: int64 ``[num_shards]``, edges between nodes of each shard.
     """
 
     edge_cut: int
@@ -31,6 +32,7 @@ class PartitionQuality:
     modularity: float
     label_entropy: NDArray[np.float64]
     kept: NDArray[np.float64]
+    inside: NDArray[np.int64]
 
     @property
     def edges_kept(self) -> float:
@@ -53,6 +55,7 @@ class PartitionQuality:
             "label_entropy": self.label_entropy.tolist(),
             "neighbours_kept": self.neighbours_kept,
             "isolated": int(np.isnan(self.kept).sum()),
+            "inside": self.inside.tolist(),
         }
 
 
@@ -84,6 +87,7 @@ def measure_labels(graph: Graph, labels: NDArray[np.integer], num_shards: int) -
         modularity=modularity,
         label_entropy=-(share * log_share).sum(axis=1),
         kept=kept,
+        inside=np.bincount(labels, weights=own, minlength=num_shards).astype(np.int64) // 2,
     )
 
 

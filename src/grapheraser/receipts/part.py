@@ -128,6 +128,13 @@ class Part:
             raise VerificationError("the part opens the slot of another node.")
         self.opening.check(receipt.register_before, receipt.register_after)
 
+    @property
+    def in_words(self) -> str:
+        """What was asked, e.g. ``forget node 12``."""
+        verb, noun = next(iter(self.about.items()))
+        ends = self.about.get("names") or self.about.get("ids", ())
+        return f"{verb} {noun} {'-'.join(ends)}".strip()
+
     def _names_a_node(self) -> bool:
         return self.about.get("forget") == "node"
 

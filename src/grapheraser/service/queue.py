@@ -236,9 +236,20 @@ class Queue:
         with self.database.reading() as connection:
             return [_request(row) for row in connection.execute(query)]
 
-    def events_after(self, number: int = 0, limit: int = 1000) -> Sequence[Event]:
-        """Transitions of this run's requests that follow the one with this number, in order."""
+    def events_after(
+        self, number: int = 0, limit: int = 1000, owner: str | None = None
+    ) -> Sequence[Event]:
+        """Transitions of this run's requests that follow the one with this number, in order.
+
+        Args:
+            number: of the last that is known.
+            limit: how many at the most.
+            owner: only of requests that they submitted; None: anybody's.
+        """
         chosen = (EVENTS.c.run == self.run) & (EVENTS.c.number > number)
+        if owner is not None:
+            theirs = sa.select(REQUESTS.c.id).where(REQUESTS.c.owner == owner)
+            chosen &= EVENTS.c.request.in_(theirs)
         return self._events(chosen, limit)
 
     def history(self, name: str) -> Sequence[Event]:

@@ -48,6 +48,7 @@ class Settings:
         answered: how many nodes a graph may have for all posteriors to be worked out before a
             version is served, so that predictions are looked up; 0: none.
         predict_most: nodes or pairs in one prediction at the most.
+        session_hours: hours after which whoever signed in to the dashboard has to do so again.
         opendsr_domain: domain under which this processor answers OpenDSR requests; empty: none.
         opendsr_certificate: PEM file with the certificate that OpenDSR answers are signed under.
         opendsr_key: PEM file with its private key.
@@ -79,6 +80,7 @@ class Settings:
     name: str = ""
     answered: int = 100_000
     predict_most: int = 10_000
+    session_hours: float = 12.0
     opendsr_domain: str = ""
     opendsr_certificate: str = ""
     opendsr_key: str = ""
@@ -90,7 +92,8 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("window", "alert_days", "rate"):
             real(name, _OWNER, getattr(self, name), 0)
-        for name in ("deadline_days", "receipt_days", "collected_hours", "backup_days"):
+        lasting = ("deadline_days", "receipt_days", "collected_hours", "backup_days")
+        for name in (*lasting, "session_hours"):
             real(name, _OWNER, getattr(self, name), above=0, most=36_500)
         for name in ("retry_seconds", "retry_most_seconds", "poll_seconds", "callback_seconds"):
             real(name, _OWNER, getattr(self, name), above=0)
@@ -121,6 +124,10 @@ class Settings:
     @property
     def grace(self) -> timedelta:
         return timedelta(hours=self.collected_hours)
+
+    @property
+    def session(self) -> timedelta:
+        return timedelta(hours=self.session_hours)
 
     @property
     def backups_kept(self) -> timedelta:

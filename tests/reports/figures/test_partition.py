@@ -11,7 +11,6 @@ from grapheraser.graph import Graph
 from grapheraser.partition import partition_graph
 from grapheraser.reports.figures.partition import draw_partition, shard_colours
 
-pytest.importorskip("igraph")
 pytest.importorskip("matplotlib")
 
 

@@ -49,8 +49,9 @@ def schema(fuzzed: Api) -> Any:
 
 
 TAGS = (
+    "graph",
     *("requests", "changes", "subjects", "model", "log", "access", "events", "health"),
-    *("inference", "opendsr", "service"),
+    *("inference", "opendsr", "service", "dashboard", "audit"),
 )
 fuzzing = settings(
     max_examples=EXAMPLES,

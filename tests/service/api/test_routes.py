@@ -16,6 +16,7 @@ from grapheraser.receipts.keys import PublicKey
 from grapheraser.receipts.notes import Checkpoint
 from grapheraser.receipts.tree import check_consistency, check_inclusion, root_of
 from grapheraser.service.api.access import Role
+from grapheraser.service.api.v1 import events as stream
 from grapheraser.service.requests import OUT_OF_SCOPE, Asked
 from tests.service.api.conftest import Api
 
@@ -172,8 +173,54 @@ def test_events_tell_every_step_and_go_on_where_one_left_off(api: Api) -> None:
     ]
     assert events(api, "") == []  # from now on
     assert len(events(api, f"after=0&request={name}", Role.REQUESTER)) == 6
-    refused = api.call("GET", "/api/v1/events?seconds=0", Role.REQUESTER)
-    assert refused.status_code == 403
+
+
+def test_a_requester_follows_their_own_requests_alone(api: Api) -> None:
+    (mine,) = erase(api, 1)
+    node = int(api.service.served.now.model.graph_.train_nodes[0])
+    theirs = api.submit(Role.OPERATOR, nodes=[node]).json()["id"]
+    assert {json.loads(e["data"])["request"] for e in events(api, "after=0")} == {mine, theirs}
+    own = events(api, "after=0", Role.REQUESTER)
+    assert {json.loads(event["data"])["request"] for event in own} == {mine}
+    path = f"/api/v1/events?seconds=0&request={theirs}"
+    assert api.call("GET", path, Role.REQUESTER).status_code == 404
+
+
+def test_a_stream_ends_when_its_key_is_revoked(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "REMEMBERED", 0.05)
+    made, text = api.parts.keys.create("temporary", Role.AUDITOR)
+    headers = {"Authorization": f"Bearer {text}"}
+    with api.client.stream("GET", "/api/v1/events?seconds=60", headers=headers) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "retry: 2000"
+        assert api.parts.keys.revoke(made.id)
+        assert list(filter(None, lines)) == []  # and it comes to its end
+
+
+def test_requests_are_summed_up_for_those_who_may_see_them(api: Api) -> None:
+    erase(api, 2)
+    node = int(api.service.served.now.model.graph_.train_nodes[0])
+    api.submit(Role.OPERATOR, nodes=[node])
+    found = api.call("GET", "/api/v1/summary", Role.AUDITOR).json()
+    assert (found["stages"]["completed"], found["stages"]["waiting"]) == (2, 1)
+    assert found["median_seconds"] > 0
+    assert found["next_deadline"] is not None
+    mine = api.call("GET", "/api/v1/summary", Role.REQUESTER).json()
+    assert (mine["stages"]["completed"], mine["stages"]["waiting"]) == (2, 0)
+    assert mine["next_deadline"] is None
+
+
+def test_every_version_is_scored_when_it_is_published(api: Api) -> None:
+    before = api.service.served.now.model
+    erase(api, 2)
+    after = api.service.served.now.model
+    found = api.call("GET", "/api/v1/scores", Role.READER).json()
+    assert [score["version"] for score in found] == [0, 1, 2]
+    for score, model in ((found[0], before), (found[-1], after)):
+        assert isinstance(model, ge.GraphEraser)
+        assert score["nodes"] == model.graph_.num_nodes
+        assert score["f1"] == pytest.approx(model.score(model.graph_.test_nodes))
+    assert len(api.call("GET", "/api/v1/scores?limit=1", Role.READER).json()) == 1
 
 
 def test_an_event_arrives_while_somebody_listens(api: Api) -> None:

@@ -44,7 +44,8 @@ def measure_partition(config: Mapping[str, Any]) -> dict[str, Any]:
         "embedding_seconds": embedding_seconds,
     }
     quality = report.pop("quality")
-    quality.pop("label_entropy", None)
+    for name in ("label_entropy", "inside"):
+        quality.pop(name, None)
     return {**report, **quality}
 
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from grapheraser.errors import MissingExtraError
 from grapheraser.graph import Graph
-from grapheraser.seeding import derive, generator
-
-_UMAP_BUDGET = 4e7  # an epoch of igraph's UMAP looks at about n^1.5 pairs
+from grapheraser.reports.figures.springs import settle
+from grapheraser.seeding import derive
 
 
 def layout(graph: Graph, seed: int = 0) -> NDArray[np.float64]:
@@ -26,62 +20,71 @@ def layout(graph: Graph, seed: int = 0) -> NDArray[np.float64]:
     form the rim instead of squeezing the rest together. A function of the graph and the seed.
     """
     n = graph.num_nodes
-    if n == 0:
-        return np.zeros((0, 2))
-    components, sizes = _components(graph)
-    order = np.argsort(-sizes, kind="stable")
-    centres = _rings(np.sqrt(sizes[order].astype(np.float64)))
     places = np.zeros((n, 2))
-    by_component = np.argsort(components, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    for rank, component in enumerate(order.tolist()):
-        nodes = by_component[starts[component] : starts[component + 1]]
-        inner = _component_layout(graph, nodes, derive(seed, "layout", rank))
-        places[nodes] = centres[rank] + inner * np.sqrt(len(nodes))
+    if n == 0:
+        return places
+    components, sizes = _components(graph)
+    largest_first = np.argsort(-sizes, kind="stable")
+    ranks = np.empty_like(largest_first)
+    ranks[largest_first] = np.arange(len(sizes))
+    order = np.argsort(ranks[components], kind="stable")
+    indptr, indices = _reordered(graph, order)
+    start = 0
+    for centre, size in zip(
+        _rings(np.sqrt(sizes[largest_first])), sizes[largest_first].tolist(), strict=True
+    ):
+        end = start + size
+        rows = indptr[start : end + 1] - indptr[start]
+        columns = indices[indptr[start] : indptr[end]] - start
+        nodes = order[start:end]
+        inner = _component_layout(rows, columns.astype(np.int32), graph.ids[nodes], seed)
+        places[nodes] = centre + inner * np.sqrt(size)
+        start = end
     radius = np.hypot(*places.T).max()
     return places / radius if radius else places
 
 
 def _components(graph: Graph) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
-    from scipy.sparse import csr_array
-
-    shape = (graph.num_nodes, graph.num_nodes)
-    ones = np.ones(len(graph.indices), dtype=np.int8)
-    adjacency = csr_array((ones, graph.indices, graph.indptr), shape=shape)
-    count, labels = connected_components(adjacency, directed=False)
+    count, labels = connected_components(_adjacency(graph), directed=False)
     return labels, np.bincount(labels, minlength=count)
 
 
-def _component_layout(graph: Graph, nodes: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
+def _adjacency(graph: Graph) -> csr_array:
+    ones = np.ones(len(graph.indices), dtype=np.int8)
+    return csr_array((ones, graph.indices, graph.indptr), shape=(graph.num_nodes,) * 2)
+
+
+def _reordered(
+    graph: Graph, order: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of the graph with its nodes in another order, without edges to themselves."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    ends = np.stack([place[graph.sources], place[graph.indices]])
+    ends = ends[:, ends[0] != ends[1]]
+    ends = ends[:, np.lexsort((ends[1], ends[0]))]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(ends[0], minlength=len(order)))])
+    return indptr, ends[1]
+
+
+def _component_layout(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], ids: NDArray[np.int64], seed: int
+) -> NDArray[np.float64]:
     """One connected component in the unit disc, communities pulled apart."""
-    if len(nodes) == 1:
+    if len(ids) == 1:
         return np.zeros((1, 2))
-    if len(nodes) == 2:
+    if len(ids) == 2:
         return np.array([[-0.5, 0.0], [0.5, 0.0]])
-    local = np.full(graph.num_nodes, -1, dtype=np.int64)
-    local[nodes] = np.arange(len(nodes))
-    inside = (local[graph.sources] >= 0) & (graph.sources < graph.indices)
-    edges = np.stack([local[graph.sources[inside]], local[graph.indices[inside]]], axis=1)
-    # One node per unit square to start with: a denser start costs the springs n^2 instead of n.
-    start = generator(seed).uniform(-0.5, 0.5, size=(len(nodes), 2)) * np.sqrt(len(nodes))
-    with _igraph_seeded(seed) as igraph:
-        drawn = igraph.Graph(n=len(nodes), edges=edges)
-        places = drawn.layout_fruchterman_reingold(niter=300, seed=start)
-        if len(nodes) > 100:
-            # The springs find the large form; UMAP's attraction then separates the communities.
-            epochs = int(np.clip(_UMAP_BUDGET / len(nodes) ** 1.5, 60, 300))
-            places = drawn.layout_umap(min_dist=0.5, epochs=epochs, seed=places)
-    return _into_disc(np.array(places.coords))
+    return _into_disc(settle(indptr, indices, ids, derive(seed, "layout")))
 
 
 def _into_disc(places: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centre and scale to the unit disc; far outliers are drawn in, directions are kept."""
     places = places - np.median(places, axis=0)
     radius = np.hypot(*places.T)
-    typical = np.quantile(radius, 0.95) or 1.0
-    shrunk = np.where(
-        radius > typical, typical * (1 + 0.25 * np.tanh(radius / typical - 1)), radius
-    )
+    typical = np.quantile(radius, 0.97) or 1.0
+    beyond = np.maximum(radius / typical, 1.0)
+    shrunk = np.where(beyond > 1, typical * (1 + np.log(beyond)), radius)
     places = places * (shrunk / np.where(radius > 0, radius, 1.0))[:, None]
     largest = np.hypot(*places.T).max()
     return places / largest if largest > 0 else places
@@ -109,16 +112,3 @@ def _rings(radii: NDArray[np.float64]) -> NDArray[np.float64]:
         outer = ring + radii[at]
         at += len(angles)
     return centres
-
-
-@contextmanager
-def _igraph_seeded(seed: int) -> Iterator[Any]:
-    try:
-        import igraph
-    except ImportError:
-        raise MissingExtraError.of("igraph", "plots", "a 2-D layout") from None
-    igraph.set_random_number_generator(random.Random(seed))
-    try:
-        yield igraph
-    finally:
-        igraph.set_random_number_generator(random)

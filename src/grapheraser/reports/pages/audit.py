@@ -11,7 +11,7 @@ from grapheraser.reports.tables import Table
 from grapheraser.reports.wording import contents, plural
 
 # The colour and the word of each level of a finding.
-_LEVELS = {
+LEVELS = {
     "passed": ("good", "passed"),
     "failed": ("bad", "failed"),
     "leak": ("fair", "can be seen"),
@@ -43,7 +43,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
         done=_done(run),
         picture=drawn(draw_attacks(marks)) if marks else None,
         findings=report["findings"],
-        levels=_LEVELS,
+        levels=LEVELS,
         mitigations=_mitigations(sections.get("mitigations", {"skipped": "no time was left"})),
         tables=list(_tables(sections)),
         minutes=report["minutes"],

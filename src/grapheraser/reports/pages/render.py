@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from grapheraser.errors import MissingExtraError
 from grapheraser.reports.figures.canvas import as_png
@@ -55,36 +55,38 @@ def drawn(drawing: Drawing, caption: str = "") -> Picture:
 
 def standalone(drawing: Drawing, margin: int = 16) -> str:
     """A drawing as an SVG file that is light or dark as the reader likes."""
-    template = _environment().get_template("drawing.svg.j2")
+    template = environment().get_template("drawing.svg.j2")
     width, height = (round(size + 2 * margin) for size in (drawing.width, drawing.height))
     return template.render(drawing=drawing, width=width, height=height, margin=margin)
 
 
 def stylesheet() -> str:
     """What every page holds."""
-    return _environment().get_template("pages.css.j2").render()
+    return environment().get_template("pages.css.j2").render()
 
 
 def render(template: str, **values: Any) -> str:
     """Fill a template, e.g. ``audit`` for ``audit.html.j2``; a value that it lacks is an error."""
-    return _environment().get_template(f"{template}.html.j2").render(**values)
+    return environment().get_template(f"{template}.html.j2").render(**values)
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("grapheraser.reports"),
+def environment(*packages: str) -> Environment:
+    """Templates of these packages, then those of the reports; everything is escaped."""
+    loaders = [PackageLoader(package) for package in (*packages, "grapheraser.reports")]
+    made = Environment(
+        loader=ChoiceLoader(loaders),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "base64": lambda content: base64.b64encode(content).decode(),
         "duration": duration,
         "contents": contents,
         "entry": as_entry,
     }
-    environment.globals |= {"plural": plural, "marks": MARKS}
-    return environment
+    made.globals |= {"plural": plural, "marks": MARKS}
+    return made

@@ -14,11 +14,15 @@ from grapheraser.service.api.limits import BodyLimit, Rate
 from grapheraser.service.api.metrics import MEDIA_TYPE, Measured, Templates
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import ProblemDetails, answer_with_problems, responses
+from grapheraser.service.api.sessions import COOKIE, Sessions
+from grapheraser.service.dashboard import router as dashboard
 
 _DESCRIPTION = """
 Accepts requests to erase people from a graph model, carries them out exactly, proves it, and serves
 predictions meanwhile. Errors are problem details (RFC 9457). All routes but those of health, the
-schema and OpenDSR's discovery need an API key: `Authorization: Bearer KEY`.
+schema, OpenDSR's discovery and signing in need an API key: `Authorization: Bearer KEY`. Pages of
+the dashboard use the cookie of a session; whatever changes something then needs the header
+`X-CSRF-Token` and comes from a page of the service itself.
 """
 _service = APIRouter(tags=["service"])
 
@@ -40,13 +44,15 @@ def create_app(parts: Parts) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
     app.state.parts = parts
-    app.state.gate = Gate(parts.keys, _rate(parts.settings.rate))
+    sessions = Sessions(parts.keys, parts.settings.session)
+    app.state.gate = Gate(parts.keys, sessions, _rate(parts.settings.rate))
     answer_with_problems(app)
     app.include_router(v1.router)
     app.include_router(inference.router, responses=responses(400))
     app.include_router(opendsr.router, prefix="/opendsr")
     app.include_router(opendsr.router, prefix="/opendsr/v2")
     app.include_router(_service)
+    app.include_router(dashboard, responses=responses(400))
     app.add_middleware(BodyLimit, most=parts.settings.body_bytes)
     app.openapi = lambda: _schema(app)  # type: ignore[method-assign]
     app.add_middleware(Measured, metrics=parts.metrics, templates=Templates(app.openapi()["paths"]))
@@ -91,7 +97,10 @@ def _schema(app: FastAPI) -> dict[str, Any]:
         for operations in schema["paths"].values():
             for operation in operations.values():
                 operation["responses"].pop("422", None)
-        known = schema["components"]["schemas"]
+                if "security" in operation:
+                    operation["security"].append({"Session": []})
+        schemes, known = (schema["components"][name] for name in ("securitySchemes", "schemas"))
+        schemes["Session"] = {"type": "apiKey", "in": "cookie", "name": COOKIE}
         for name in ("HTTPValidationError", "ValidationError"):
             known.pop(name, None)
         bodies = (ProblemDetails, inference.InferenceRequest, inference.InferenceResponse)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -16,11 +17,16 @@ from grapheraser.service.api.callbacks import Callbacks, Rules
 from grapheraser.service.api.gathering import Gathering
 from grapheraser.service.api.log import Log
 from grapheraser.service.api.metrics import Metrics
+from grapheraser.service.api.once import Once
 from grapheraser.service.api.signatures import Processor
+from grapheraser.service.drawing import Drawings
 from grapheraser.service.queue import Queue
+from grapheraser.service.scores import Scores
 from grapheraser.service.serving import Served
 from grapheraser.service.settings import Settings
+from grapheraser.service.shards import MeasuredShards
 from grapheraser.service.subjects import Subjects
+from grapheraser.service.verifying import Verifications
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +42,14 @@ class Parts:
         served: the published version.
         keys: who may ask.
         log: the receipts of the run.
+        shards: what is measured of the shards.
+        verifications: jobs that verify what is served.
         metrics: what is counted.
+        scores: how good the versions were.
         processor: what OpenDSR answers are signed with; None: OpenDSR is off.
         callbacks: of OpenDSR; None where it is off.
+        once: links that sign somebody in once.
+        first_step: a node that the overview offers to forget; None: nothing is offered.
         worker_works: says whether requests are carried out here; None: they are elsewhere.
     """
 
@@ -50,10 +61,20 @@ class Parts:
     served: Served
     keys: Keys
     log: Log
+    shards: MeasuredShards
+    verifications: Verifications
     metrics: Metrics
+    scores: Scores
     processor: Processor | None = None
     callbacks: Callbacks | None = None
     worker_works: Callable[[], bool] | None = None
+    once: Once = field(default_factory=Once)
+    first_step: int | str | None = None
+
+    @cached_property
+    def drawings(self) -> Drawings:
+        """Where the nodes of the served version are drawn."""
+        return Drawings(self.served)
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import uvicorn
@@ -25,7 +26,10 @@ from grapheraser.service.api.parts import Parts
 from grapheraser.service.api.signatures import Processor
 from grapheraser.service.requests import OPEN
 from grapheraser.service.running import Service
+from grapheraser.service.scores import Scores
 from grapheraser.service.settings import Settings
+from grapheraser.service.shards import MeasuredShards
+from grapheraser.service.verifying import Verifications
 
 _SHUTDOWN = 5  # seconds that open connections have to come to an end
 
@@ -43,7 +47,10 @@ def parts_of(service: Service) -> Parts:
         served=service.served,
         keys=Keys(service.database),
         log=Log(service.served.path),
+        shards=MeasuredShards(service.served),
+        verifications=Verifications(service.served),
         metrics=metrics,
+        scores=_scores(service),
         processor=_processor(settings),
         worker_works=(lambda: service.worker.is_alive) if settings.worker else None,
     )
@@ -54,9 +61,14 @@ def parts_of(service: Service) -> Parts:
 
 
 @contextmanager
-def started(service: Service) -> Iterator[FastAPI]:
-    """The application of a service, whose worker and callbacks run while it is used."""
-    parts = parts_of(service)
+def started(service: Service, first_step: int | str | None = None) -> Iterator[FastAPI]:
+    """The application of a service, whose worker and callbacks run while it is used.
+
+    Args:
+        service: all its parts.
+        first_step: a node that the dashboard offers to forget, to try it out.
+    """
+    parts = replace(parts_of(service), first_step=first_step)
     service.start()
     if parts.callbacks is not None:
         parts.callbacks.start()
@@ -177,6 +189,14 @@ def gauges(service: Service) -> Gauges:
         ),
         "model_version": ("Version that is served.", "", {"": float(service.served.now.version)}),
     }
+
+
+def _scores(service: Service) -> Scores:
+    """The scores of the versions, with the one that is served and all that follow."""
+    scores = Scores(service.queue)
+    scores.record(service.served.now)
+    service.served.watch(lambda old, new: scores.record(new))
+    return scores
 
 
 def _processor(settings: Settings) -> Processor | None:

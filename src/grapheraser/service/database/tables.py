@@ -146,3 +146,22 @@ API_KEYS = Table(
     Column("made", Float, nullable=False),
     Column("revoked", Float),
 )
+
+SESSIONS = Table(
+    "sessions",
+    METADATA,
+    Column("digest", String(64), primary_key=True),  # of the token in the cookie
+    Column("key", String(64), ForeignKey("api_keys.id"), nullable=False, index=True),
+    Column("until", Float, nullable=False),
+)
+
+SCORES = Table(
+    "scores",
+    METADATA,
+    Column("run", String(200), primary_key=True),
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", Float, nullable=False),
+    Column("nodes", BigInteger, nullable=False),
+    Column("edges", BigInteger, nullable=False),
+    Column("f1", Float),  # of the test nodes; none where there are none
+)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from grapheraser.service.api.access import Role, Watcher
-from grapheraser.service.api.parts import Given, Parts
-from grapheraser.service.api.problems import Problem, responses
+from grapheraser.service.api.access import REMEMBERED, Bearer, Gate, Watcher
+from grapheraser.service.api.parts import Given
+from grapheraser.service.api.problems import responses
+from grapheraser.service.api.v1.requests import owner_of
 from grapheraser.service.requests import Event
 
 router = APIRouter(tags=["events"])
@@ -34,6 +35,8 @@ _Number = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, lt=2**63)]
 )
 async def follow(
     key: Watcher,
+    given: Bearer,
+    http: Request,
     parts: Given,
     request: Annotated[
         str | None, Query(pattern="^[0-9a-f]{32}$", description="Only the steps of this request.")
@@ -44,27 +47,40 @@ async def follow(
     seconds: Annotated[float, Query(ge=0, le=86_400, description="For how long.")] = 86_400,
     last_event_id: _Number = None,
 ) -> StreamingResponse:
-    """Every step as an event, whose id is its number; reconnect with `Last-Event-ID`."""
-    if key.role is Role.REQUESTER:
-        if request is None:
-            raise Problem(403, "role-not-allowed", "a requester follows one request of their own.")
-        await run_in_threadpool(parts.queue.get, request, key.id)
+    """Every step as an event, whose id is its number; reconnect with `Last-Event-ID`.
+
+    A requester sees the steps of their own requests. The stream ends when the key is revoked.
+    """
+    owner = owner_of(key)
+    if request is not None:
+        await run_in_threadpool(parts.queue.get, request, owner)
     begin = last_event_id if last_event_id is not None else after
     if begin is None:
         begin = await run_in_threadpool(parts.queue.last_event)
-    events = _stream(parts, begin, request, time.monotonic() + seconds)
+    gate: Gate = http.app.state.gate
+    text = given.credentials if given else None
+
+    def look(number: int) -> list[Event]:
+        return list(parts.queue.events_after(number, owner=owner))
+
+    until = time.monotonic() + seconds
+    events = _stream(look, begin, request, until, lambda: gate.holds(http, text))
     return StreamingResponse(
         events, media_type="text/event-stream", headers={"Cache-Control": "no-store"}
     )
 
 
 async def _stream(
-    parts: Parts, number: int, request: str | None, until: float
+    look: Callable[[int], list[Event]],
+    number: int,
+    request: str | None,
+    until: float,
+    holds: Callable[[], Awaitable[bool]],
 ) -> AsyncIterator[str]:
-    quiet = time.monotonic()
+    quiet = asked = time.monotonic()
     yield "retry: 2000\n\n"
     while True:
-        found = await run_in_threadpool(parts.queue.events_after, number)
+        found = await run_in_threadpool(look, number)
         for event in found:
             number = event.number
             if request in (None, event.request):
@@ -72,6 +88,10 @@ async def _stream(
                 quiet = time.monotonic()
         if time.monotonic() >= until:
             return
+        if time.monotonic() - asked > REMEMBERED:
+            if not await holds():
+                return
+            asked = time.monotonic()
         if time.monotonic() - quiet > _QUIET:
             yield ": nothing new\n\n"
             quiet = time.monotonic()

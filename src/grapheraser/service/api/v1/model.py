@@ -1,4 +1,4 @@
-"""What is served: the version, its shards, and the versions before it."""
+"""What is served: the version, and the versions before it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
+from grapheraser.links import LinkEraser
 from grapheraser.service.api.access import Anyone, Auditor
 from grapheraser.service.api.parts import Given
 from grapheraser.service.api.problems import responses
@@ -27,22 +28,9 @@ class ModelView(BaseModel):
     classes: list[str] | None = Field(default=None, description="In the order of posteriors.")
     shards: int
     engine: str
-
-
-class ShardView(BaseModel):
-    """One shard of the served version."""
-
-    shard: int
-    nodes: int
-    trained: bool = Field(description="Whether it has a model; one without labels has none.")
-    digest: str | None = Field(default=None, description="Of its weights.")
-
-
-class ShardList(BaseModel):
-    """The shards of one version."""
-
-    version: int
-    shards: list[ShardView]
+    kind: str | None = Field(description="What its shards are; null where it has no GNN.")
+    partition: str = Field(description="How nodes were divided among the shards.")
+    aggregation: str | None = Field(description="How their posteriors become one.")
 
 
 class VersionView(BaseModel):
@@ -75,25 +63,17 @@ def model(key: Anyone, parts: Given) -> ModelView:
         classes=None if is_links else [str(name) for name in names],
         shards=len(eraser.shards_),
         engine=eraser.engine_,
+        kind=_name(eraser.model),
+        partition=eraser.partition_.method,
+        aggregation=None if isinstance(eraser, LinkEraser) else _name(eraser.aggregation),
     )
 
 
-@router.get("/shards", summary="The shards", responses=responses(401, 403, 429, 503))
-def shards(key: Auditor, parts: Given) -> ShardList:
-    """The shards of the served version, with the digests of their weights."""
-    del key
-    eraser, version, _ = parts.served.now
-    weights = eraser.shards_
-    found = [
-        ShardView(
-            shard=shard,
-            nodes=int(size),
-            trained=shard in weights,
-            digest=weights[shard].digest if shard in weights else None,
-        )
-        for shard, size in enumerate(eraser.partition_.sizes)
-    ]
-    return ShardList(version=version, shards=found)
+def _name(part: object) -> str | None:
+    """What a part of an eraser is called, built in or somebody's own."""
+    if part is None or isinstance(part, str):
+        return part
+    return str(getattr(part, "name", type(part).__name__))
 
 
 @router.get("/versions", summary="The versions", responses=responses(401, 403, 429, 503))

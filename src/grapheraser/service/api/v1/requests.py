@@ -124,7 +124,7 @@ def receipt(name: Name, key: Requester, parts: Given) -> ReceiptView:
 
     It can be collected again for a day; then, or when its time is over, it is destroyed.
     """
-    found = _collected(name, key, parts)
+    found = collected(name, key, parts)
     return ReceiptView(request=name, parts=[json.loads(part) for part in found])
 
 
@@ -140,7 +140,7 @@ def receipt_part(
     parts: Given,
 ) -> Response:
     """One part of a receipt: the file that `grapheraser receipt verify` takes."""
-    found = _collected(name, key, parts)
+    found = collected(name, key, parts)
     if place > len(found):
         raise unknown("part of a receipt")
     return Response(found[place - 1] + "\n", media_type="application/json")
@@ -157,7 +157,8 @@ def destroy_receipt(name: Name, key: Requester, parts: Given) -> None:
     parts.queue.destroy_receipt(name, owner_of(key))
 
 
-def _collected(name: str, key: Key, parts: Parts) -> list[str]:
+def collected(name: str, key: Key, parts: Parts) -> list[str]:
+    """The parts of a receipt, for whoever may have them; or a `Problem`."""
     request = parts.queue.get(name, owner_of(key))
     if request.state is not State.COMPLETED:
         raise Problem(409, "not-completed", f"the request is {request.state}.")

@@ -1,0 +1,114 @@
+// One node: what it is, what is predicted, who decided, and its neighbours.
+
+import { aboutNode, byId, classWord, make, percent, plural } from "./dom.js";
+
+const SHOWN = 12;
+
+/**
+ * @typedef {object} Acts
+ * @property {(node: string) => void} look at another node
+ * @property {((node: string) => void) | null} forget the node; null where that is not offered
+ * @property {((edge: [string, string]) => void) | null} forgetEdge
+ */
+
+/**
+ * @param {any} view what `/api/v1/nodes/show` answers
+ * @param {Acts} acts
+ */
+export function writeNode(view, acts) {
+  const facts = [
+    ["Role", view.role],
+    ["Shard", view.shard === null ? "none" : String(view.shard)],
+    ...(view.label === null ? [] : [["Label", classWord(view.label)]]),
+    ["Neighbours", view.degree.toLocaleString("en")],
+  ];
+  const { forget } = acts;
+  byId("node").replaceChildren(
+    make("div", { class: "node-head" },
+      make("h2", { id: "node-title", tabindex: "-1" }, "Node ", make("span", {}, view.node)),
+      forget === null ? null
+        : make("button", { class: "plain", click: () => forget(view.node) }, "Select to forget")),
+    make("dl", { class: "node-facts" }, ...facts.map(([name, value]) =>
+      make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
+    ...(view.posterior === null ? [] : prediction(view)),
+    ...(view.members.length ? deciders(view) : []),
+    ...neighbours(view, acts),
+  );
+}
+
+/** @param {string} node @param {string} words */
+export function writeGone(node, words) {
+  byId("node").replaceChildren(
+    make("h2", { id: "node-title", tabindex: "-1" }, "Node ", make("span", {}, node)),
+    make("p", { class: "alert note", id: "gone" }, words),
+  );
+}
+
+/** @param {any} view */
+function prediction(view) {
+  const [first] = view.posterior;
+  const likely = view.posterior.filter((/** @type {any} */ share) => share.probability >= 0.01);
+  const shown = likely.slice(0, 5);
+  const left = view.posterior.length - shown.length;
+  const rest = left === 1 ? "1 other class is" : `${left} other classes are`;
+  return [
+    make("h3", {}, "Prediction"),
+    make("p", { id: "prediction" }, make("b", {}, classWord(first.name)),
+      `, ${percent(first.probability)}`,
+      view.label === null ? null
+        : make("span", { class: "quiet" },
+            view.label === first.name ? " – as its label says" : " – its label says otherwise")),
+    make("ul", { class: "bars", "aria-label": "Posterior" }, ...shown.map((/** @type {any} */ share) =>
+      bar(classWord(share.name), share.probability, percent(share.probability)))),
+    ...(left > 0 ? [make("p", { class: "quiet" }, `${rest} less likely.`)] : []),
+  ];
+}
+
+/** @param {any} view */
+function deciders(view) {
+  const shown = view.members.slice(0, 8);
+  const left = view.members.slice(8);
+  const rest = left.reduce((/** @type {number} */ sum, /** @type {any} */ m) => sum + m.weight, 0);
+  return [
+    make("h3", {}, "Who decided"),
+    make("ul", { class: "bars", id: "members", "aria-label": "Members of the ensemble" },
+      ...shown.map((/** @type {any} */ m) =>
+        bar(m.member, m.weight, `${percent(m.weight)}, says ${classWord(m.predicted)}`))),
+    make("p", { class: "quiet" },
+      `${left.length ? `${plural(left.length, "other")} with ${percent(rest)} together. ` : ""}` +
+      `${view.why.charAt(0).toUpperCase()}${view.why.slice(1)}.`),
+  ];
+}
+
+/** @param {string} name @param {number} share @param {string} said */
+function bar(name, share, said) {
+  const drawn = make("span", { class: "bar-fill", "aria-hidden": "true" });
+  drawn.style.width = `${Math.max(1, 100 * share)}%`;
+  return make("li", {}, drawn, make("span", { class: "name" }, name), make("span", {}, said));
+}
+
+/** @param {any} view @param {Acts} acts */
+function neighbours(view, acts) {
+  if (!view.degree) return [make("p", { class: "quiet" }, "It has no neighbours.")];
+  const list = make("ul", { class: "near", id: "near" });
+  /** @param {any[]} lines */
+  const add = (lines) => list.append(...lines.map((line) => make("li", {},
+    make("button", { class: "link", click: () => acts.look(line.node) }, line.node),
+    make("span", { class: "quiet" }, aboutNode(line)),
+    acts.forgetEdge === null ? null : make("button", {
+      class: "plain small", "aria-label": `Select the edge to ${line.node}`,
+      click: () => acts.forgetEdge?.([view.node, line.node]),
+    }, "edge"))));
+  add(view.neighbours.slice(0, SHOWN));
+  const hidden = view.neighbours.slice(SHOWN);
+  const unsent = view.degree - view.neighbours.length;
+  const more = make("button", { class: "plain small", click: () => {
+    add(hidden);
+    more.remove();
+  } }, `Show ${hidden.length} more`);
+  return [
+    make("h3", {}, "Neighbours"), list,
+    ...(hidden.length ? [more] : []),
+    ...(unsent > 0 ? [make("p", { class: "quiet" }, `and ${unsent.toLocaleString("en")} that are not listed`)] : []),
+  ];
+}

@@ -1,0 +1,3 @@
+// The receipt to print.
+
+document.getElementById("print")?.addEventListener("click", () => print());
