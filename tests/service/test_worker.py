@@ -391,7 +391,7 @@ def test_who_does_not_work_follows_what_others_publish(
     opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
     working = opened(nodes_run)
-    following = opened(nodes_run, worker=False, poll_seconds=0.01)
+    following = opened(nodes_run, worker="none", poll_seconds=0.01)
     following.start()
     request = submit(following, nodes=[int(small.train_nodes[0])])
     time.sleep(0.05)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,6 +18,8 @@ from grapheraser.links.loading import load_eraser
 from grapheraser.store import load_receipts
 
 Model: TypeAlias = GraphEraser | LinkEraser
+Watcher: TypeAlias = "Callable[[Published, Published], None]"
+_LOG = logging.getLogger(__name__)
 
 
 class Published(NamedTuple):
@@ -45,6 +48,7 @@ class Served:
 
     def __init__(self, path: Path, own: Mapping[str, Any] | None = None, answered: int = 0) -> None:
         self.path, self.own, self._answered = path, dict(own or {}), answered
+        self._watchers: list[Watcher] = []
         self._now = self._loaded()
 
     @property
@@ -64,14 +68,31 @@ class Served:
     def publish(self, model: Model) -> None:
         """Serve another state from now on; answers that were begun keep theirs."""
         if not _is_same(model, self._now):
-            self._now = self._published(model)
+            self._take(self._published(model))
 
-    def refresh(self) -> bool:
-        """Serve what is in the folder, where another process has changed it; says whether so."""
+    def refresh(self, answers: NDArray[np.float32] | None = None) -> bool:
+        """Serve what is in the folder, where another process has changed it; says whether so.
+
+        Args:
+            answers: posteriors of all nodes by what is there, where that process has them.
+        """
         if self.size_on_disk() == self._now.version:
             return False
-        self._now = self._loaded()
+        self._take(self._loaded(answers))
         return True
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have somebody told of every switch from one version to the next, once it is made."""
+        self._watchers.append(watcher)
+
+    def _take(self, published: Published) -> None:
+        """Switch to a version: the one place where that is done."""
+        before, self._now = self._now, published
+        for watcher in self._watchers:
+            try:
+                watcher(before, published)
+            except Exception as error:
+                _LOG.warning("a version was not noted: %s", type(error).__name__)
 
     def size_on_disk(self) -> int:
         """Size of the log of the run in the folder."""
@@ -93,13 +114,14 @@ class Served:
             raise RunKindError("this run predicts the classes of nodes, not links.")
         return model.predict_proba(pairs), version
 
-    def _loaded(self) -> Published:
-        return self._published(load_eraser(self.path, **self.own))
+    def _loaded(self, answers: NDArray[np.float32] | None = None) -> Published:
+        return self._published(load_eraser(self.path, **self.own), answers)
 
-    def _published(self, model: Model) -> Published:
+    def _published(self, model: Model, answers: NDArray[np.float32] | None = None) -> Published:
         """A state as it is now; what happens to ``model`` from now on does not change it."""
-        frozen, answers = copy.copy(model), None
-        if isinstance(frozen, GraphEraser) and frozen.graph_.num_nodes <= self._answered:
+        frozen = copy.copy(model)
+        wanted = isinstance(frozen, GraphEraser) and frozen.graph_.num_nodes <= self._answered
+        if wanted and answers is None:
             answers = frozen.predict_proba(frozen.graph_.ids)
         return Published(frozen, len(frozen.receipts_), answers)
 
