@@ -27,7 +27,7 @@ def run(
         bool,
         typer.Option(
             "--lost-database",
-            help="Go on with the queue in the backup; what was accepted or erased since is lost.",
+            help="Go on with the queue in the backup; what was accepted since is not known.",
         ),
     ] = False,
     trust: TrustOption = None,
@@ -54,4 +54,7 @@ def run(
     print(f"erased      {done.erased} once more")
     print(f"log         {done.run}")
     if lost_database:
-        say("\nnote: whatever was accepted or erased since the backup is not known any more.")
+        say(
+            "\nnote: whatever was accepted since the backup and not erased is not known any more; "
+            "its senders have to ask again."
+        )

@@ -309,6 +309,16 @@ class Queue:
             name = following.get(name)
         return found
 
+    def predecessors(self, connection: Connection) -> Sequence[str]:
+        """Names of the runs that this one was restored from, oldest first."""
+        rows = connection.execute(sa.select(RUNS.c.name, RUNS.c.succeeds)).all()
+        before, found = dict(map(tuple, rows)), list[str]()
+        name = before.get(self.run)
+        while name is not None:
+            found.insert(0, name)
+            name = before.get(name)
+        return found
+
     # -- shared with the worker's side ----------------------------------------------------------
 
     def record(

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from grapheraser.service.api import outgoing
 from grapheraser.service.api.outgoing import Rules, is_public, looked_up, post
 from tests.service.api.test_opendsr import certified
 
@@ -111,7 +110,7 @@ def test_a_name_that_leads_elsewhere_a_moment_later_gains_nothing(
         connected.append(address)
         raise OSError("unreachable")
 
-    monkeypatch.setattr(outgoing.socket, "create_connection", connect)
+    monkeypatch.setattr(socket, "create_connection", connect)
     names = Names([PUBLIC], ["127.0.0.1"])
     url = f"https://{HOST}:{secure.port}/"
     with pytest.raises(OSError, match="unreachable"):
