@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from grapheraser.errors import GraphEraserError, RunBusyError, ServiceError
 from grapheraser.links.loading import load_eraser
-from grapheraser.service.batches import Batch, Batches
+from grapheraser.service.batches import Batches
 from grapheraser.service.carry_out import STEPS, Carrier
+from grapheraser.service.claims import Batch
 from grapheraser.service.log import Log
 from grapheraser.service.reasons import trouble_of
 from grapheraser.service.requests import State
