@@ -44,18 +44,25 @@ def little_lost(
     return Finding(cases, f"The largest drop: {worst}.")
 
 
-def curve_rows(found: Line, axis: str) -> list[dict[str, Any]]:
-    """Tidy rows."""
-    return tidy_rows(found, ("dataset", "model", "series", axis))
+def curve_rows(found: Line, axis: str, second: str = "model") -> list[dict[str, Any]]:
+    """Tidy rows; ``second`` is what the second part of a key is called."""
+    return tidy_rows(found, ("dataset", second, "series", axis))
 
 
-def curve_runs(found: Line, axis: str, value: str = "f1") -> list[dict[str, Any]]:
+def curve_runs(
+    found: Line, axis: str, value: str = "f1", second: str = "model"
+) -> list[dict[str, Any]]:
     """Tidy rows, one for each run."""
-    return run_rows(found, ("dataset", "model", "series", axis), value)
+    return run_rows(found, ("dataset", second, "series", axis), value)
 
 
 def curve_table(
-    found: Line, title: str, *, tell: Callable[[float], str] = "{:g}".format, note: str = ""
+    found: Line,
+    title: str,
+    *,
+    tell: Callable[[float], str] = "{:g}".format,
+    second: str = "model",
+    note: str = "",
 ) -> Table:
     """A row for each curve, a column for each place."""
     places = sorted({key[3] for key in found})
@@ -65,7 +72,7 @@ def curve_table(
         row: list[Entry | str] = [shown(name) for name in line]
         row += [entry(found.get((*line, x))) for x in places]
         rows.append(tuple(row))
-    header = ("data set", "model", "method", *(tell(x) for x in places))
+    header = ("data set", second, "method", *(tell(x) for x in places))
     return Table(title, header, tuple(rows), note)
 
 
