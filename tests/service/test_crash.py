@@ -254,27 +254,29 @@ def test_server_or_worker_or_both_are_killed(stream: tuple[Stream, Path, str, Pa
     ours, theirs = multiprocessing.Pipe(duplex=False)
     server = crashing.start_serving(run, url, keys, theirs)
     worker, killed = ours.recv(), Counter[str]()
-    while killed.total() < max(3, CRASHES // 4):
-        requests.submit(2)
-        time.sleep(chance.uniform(0, 4))
+    try:
+        while killed.total() < max(3, CRASHES // 4):
+            requests.submit(2)
+            time.sleep(chance.uniform(0, 4))
+            while ours.poll():
+                worker = ours.recv()
+            whom = ("worker", "server", "both")[killed.total() % 3]
+            if whom == "worker":
+                with suppress(ProcessLookupError):  # it is just being started again
+                    os.kill(worker, signal.SIGKILL)
+            else:
+                (os.killpg if whom == "both" else os.kill)(server.pid or 0, signal.SIGKILL)
+                server.join()
+                server = crashing.start_serving(run, url, keys, theirs)
+                worker = ours.recv()
+            killed[whom] += 1
+        wanted = len(requests.accepted)
+        goes_on(requests.queue, lambda: requests.queue.counts()[State.COMPLETED] == wanted)
         while ours.poll():
             worker = ours.recv()
-        whom = ("worker", "server", "both")[killed.total() % 3]
-        if whom == "worker":
-            with suppress(ProcessLookupError):  # it is just being started again
-                os.kill(worker, signal.SIGKILL)
-        else:
-            (os.killpg if whom == "both" else os.kill)(server.pid or 0, signal.SIGKILL)
-            server.join()
-            server = crashing.start_serving(run, url, keys, theirs)
-            worker = ours.recv()
-        killed[whom] += 1
-    wanted = len(requests.accepted)
-    goes_on(requests.queue, lambda: requests.queue.counts()[State.COMPLETED] == wanted)
-    while ours.poll():
-        worker = ours.recv()
-    server.kill()
-    server.join()
+    finally:
+        server.kill()
+        server.join()
     while crashing.alive(worker):
         time.sleep(0.01)
     finished(requests.queue, run, url, keys)

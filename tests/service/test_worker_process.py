@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import grapheraser as ge
+from grapheraser.errors import ParameterError
 from grapheraser.service.api.parts import Parts
 from grapheraser.service.api.start import parts_of
 from grapheraser.service.database.engine import sqlite_url
@@ -119,6 +120,25 @@ def test_a_worker_that_does_not_come_up_is_tried_again_later_and_later(
         assert not is_ready()
         assert "exit status 1" in (service.trouble or "")
         assert b"grapheraser_worker_trouble 1.0" in parts.metrics.page()
+
+
+def test_a_worker_that_can_not_be_started_is_tried_again(
+    nodes_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "nowhere"))
+    with started(nodes_run, tmp_path) as service:
+        until(lambda: service.restarts >= 2)
+        assert "No such file" in (service.trouble or "")
+
+
+def test_parts_that_no_other_process_can_have_are_refused(nodes_run: Path, tmp_path: Path) -> None:
+    settings = Settings(database=sqlite_url(tmp_path / "queue.db"))
+    service = Service.opened(nodes_run, settings, keys=KeyFolder(tmp_path / "keys"))
+    assert service.apart is not None
+    service.apart._opener = lambda channel: service.worker
+    with pytest.raises(ParameterError, match="handed to another process"):
+        service.start()
+    service.stop()
 
 
 def test_what_keeps_it_from_working_is_told(

@@ -18,6 +18,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import pickle
 import queue
 import signal
 import socket
@@ -77,7 +78,7 @@ class WorkerProcess:
         self._opener, self._served, self._woken, self._settings = opener, served, woken, settings
         self.trouble: str | None = None
         self.restarts = 0
-        self._is_up = False
+        self._given, self._is_up = b"", False
         self._stopping = threading.Event()
         self._sending = threading.Lock()
         self._connection: Connection | None = None
@@ -91,6 +92,14 @@ class WorkerProcess:
                 "a worker in a process of its own needs a POSIX system.",
                 hint="set worker to 'thread'.",
             )
+        try:
+            self._given = pickle.dumps(self._opener)
+        except Exception as error:  # pickle raises whatever a part of it does
+            raise ParameterError(
+                "parts of this run can't be handed to another process: "
+                f"{type(error).__name__}: {error}.",
+                hint="set worker to 'thread', or move them into a module.",
+            ) from error
         self._stopping.clear()
         targets = {"worker-process": self._oversee, "worker-wake": self._forward}
         self._threads = [
@@ -125,7 +134,10 @@ class WorkerProcess:
         failures = 0
         while not self._stopping.is_set():
             began = time.monotonic()
-            ended = self._listen(*self._started())
+            try:
+                ended = self._listen(*self._started())
+            except OSError as error:  # there are too many, or too large ones
+                ended = f"not started: {error.strerror}"
             if self._stopping.is_set():
                 return
             steady = time.monotonic() - began >= _STEADY_SECONDS
@@ -139,13 +151,13 @@ class WorkerProcess:
     def _started(self) -> tuple[Connection, subprocess.Popen[bytes]]:
         """A new process, and the connection to it."""
         ours, theirs = socket.socketpair()
-        with theirs:
+        with ours, theirs:
             words = [sys.executable, "-c", _MAIN.format(theirs.fileno())]
             process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-        connection = Connection(ours.detach())
+            connection = Connection(ours.detach())
         with suppress(OSError):  # it ended at once
             connection.send(sys.path)
-            connection.send(self._opener)
+            connection.send_bytes(self._given)
         with self._sending:
             self._connection, self._process = connection, process
         if self._stopping.is_set():  # while it was being started
@@ -256,10 +268,11 @@ class Announced(Served):
 def main(descriptor: int) -> None:
     """What the worker's process does, given the descriptor of its connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, for all: the server says stop
+    os.set_inheritable(descriptor, False)  # the server has to notice when this process ends
     connection = Connection(descriptor)
     try:
         sys.path[:] = connection.recv()
-        opener: Opener = connection.recv()
+        opener: Opener = pickle.loads(connection.recv_bytes())
     except (EOFError, OSError):
         return
     os.nice(_NICENESS)
