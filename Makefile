@@ -12,7 +12,7 @@ QUICK := $(wildcard tests/test_*.py) \
   $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint unit crash postgresql bench docs pictures package clean
+.PHONY: help setup demo test quick lint unit crash postgresql bench docs notebooks site pictures package clean
 
 help:
 	@echo "make setup   install the package and its tools into $(VENV)"
@@ -23,6 +23,8 @@ help:
 	@echo "make crash   kill the service some hundred times, on both databases"
 	@echo "make bench   run the benchmarks that need no GPU"
 	@echo "make docs    write the generated parts of the documentation again"
+	@echo "make notebooks  execute the tutorials again, and store what they print"
+	@echo "make site    build the documentation as pages for offline reading, in site/"
 	@echo "make pictures  run the demonstration, and put its picture and output into the README"
 	@echo "make package build the package, check it, and try it out in a clean venv"
 	@echo "make clean   remove $(VENV) and all caches"
@@ -77,6 +79,14 @@ docs: $(READY)
 	@$(BIN)/python -m tools.reference
 	@$(BIN)/python -m tools.pages
 
+notebooks: $(READY)
+	@$(BIN)/python -m tools.notebooks
+
+# Warnings are errors.
+site: $(READY)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 pictures: $(READY)
 	@$(BIN)/python -m tools.pictures
 
@@ -91,4 +101,4 @@ package: $(READY)
 	$(BIN)/python -m tools.package smoke dist $(BESIDE)
 
 clean:
-	rm -rf dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf dist site $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -69,7 +69,7 @@ def test_the_workflow_runs_the_two_commands_of_the_readme() -> None:
     commands = re.findall(r"^make \w+", section, re.M)
     assert commands == ["make demo", "make test"]
     steps = re.findall(r"- run: (.*)", workflow)
-    assert steps == [*commands, "make package"]
+    assert steps == [*commands, "make package", "make site"]
 
 
 def test_the_workflow_tries_every_python_that_the_package_names() -> None:

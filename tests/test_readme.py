@@ -23,7 +23,6 @@ from grapheraser.training import ENGINES
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
 def blocks(page: Path) -> list[str]:
@@ -87,9 +86,3 @@ def test_what_the_readmes_commands_forget_was_trained_on(data_root: Path) -> Non
 def test_the_readme_has_every_name(names: Iterable[str]) -> None:
     text = (ROOT / "README.md").read_text()
     assert [name for name in names if f"`{name}`" not in text] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
-    for target in LINK.findall(page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -58,7 +58,10 @@ def named(items: Sequence[object], last: str = "and") -> str:
 
 
 class GraphEraserError(Exception):
-    """Base of all errors raised by this package."""
+    """Base of all errors raised by this package.
+
+    What to do: read `hint`; catch this one to catch all.
+    """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -81,11 +84,17 @@ def _rebuild(cls: type[GraphEraserError], message: str, state: dict[str, Any]) -
 
 
 class InputError(GraphEraserError, ValueError):
-    """The input of the caller can't be used."""
+    """The input of the caller can't be used.
+
+    What to do: correct what the message names; nothing was changed.
+    """
 
 
 class ParameterError(InputError):
-    """An argument has the wrong type or is out of range."""
+    """An argument has the wrong type or is out of range.
+
+    What to do: the message names the argument, what it may be and what it was.
+    """
 
     @classmethod
     def of(cls, name: str, owner: str, constraint: str, got: object) -> ParameterError:
@@ -94,11 +103,18 @@ class ParameterError(InputError):
 
 
 class GraphError(InputError):
-    """The data of a graph is malformed."""
+    """The data of a graph is malformed.
+
+    What to do: put the data right where the message points; see docs/limits.md for what graphs
+    can't have.
+    """
 
 
 class UnknownNodeError(InputError):
-    """A node id is not in the graph; ``ids`` holds all that are not."""
+    """A node id is not in the graph; ``ids`` holds all that are not.
+
+    What to do: look the ids up (``graph.contains``), or pass ``missing="skip"`` to `unlearn`.
+    """
 
     ids: tuple[int, ...] = ()
 
@@ -115,7 +131,10 @@ class UnknownNodeError(InputError):
 
 
 class UnknownEdgeError(InputError):
-    """An edge is not in the graph; ``edges`` holds all that are not."""
+    """An edge is not in the graph; ``edges`` holds all that are not.
+
+    What to do: look the pairs up (``graph.has_edges``), or pass ``missing="skip"`` to `unlearn`.
+    """
 
     edges: tuple[tuple[int, int], ...] = ()
 
@@ -132,35 +151,59 @@ class UnknownEdgeError(InputError):
 
 
 class NothingToForgetError(InputError):
-    """The request is empty, or its data is gone already."""
+    """The request is empty, or its data is gone already.
+
+    What to do: nothing; whatever it named is not there.
+    """
 
 
 class PartitionError(InputError):
-    """A partition can't be made, or doesn't fit the graph."""
+    """A partition can't be made, or doesn't fit the graph.
+
+    What to do: ask for fewer shards, a larger ``gamma``, or another method.
+    """
 
 
 class EmptyEnsembleError(GraphEraserError):
-    """The request would leave no trained shard."""
+    """The request would leave no trained shard.
+
+    What to do: keep some labelled nodes, or delete the run instead.
+    """
 
 
 class NotFittedError(GraphEraserError, ValueError, AttributeError):
-    """The eraser has not been fitted yet."""
+    """The eraser has not been fitted yet.
+
+    What to do: call `fit`, or `load` a run.
+    """
 
 
 class DatasetError(GraphEraserError):
-    """A data set can't be loaded."""
+    """A data set can't be loaded.
+
+    What to do: check its files, and `GRAPHERASER_DATA`.
+    """
 
 
 class UnknownDatasetError(DatasetError):
-    """No data set has that name."""
+    """No data set has that name.
+
+    What to do: choose one that ``grapheraser datasets`` lists, or give the path of a file.
+    """
 
 
 class DatasetNotFoundError(DatasetError):
-    """The files of a known data set are missing."""
+    """The files of a known data set are missing.
+
+    What to do: let it be downloaded, or put its files below `GRAPHERASER_DATA`.
+    """
 
 
 class MissingExtraError(GraphEraserError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed.
+
+    What to do: run the ``pip install`` of the hint.
+    """
 
     @classmethod
     def of(cls, package: str, extra: str, purpose: str) -> MissingExtraError:
@@ -172,7 +215,10 @@ class MissingExtraError(GraphEraserError, ImportError):
 
 
 class TrainingError(GraphEraserError):
-    """One or more shards failed to train; ``failures`` maps each shard to its error."""
+    """One or more shards failed to train; ``failures`` maps each shard to its error.
+
+    What to do: read the errors by shard; where the loss diverged, lower the learning rate.
+    """
 
     def __init__(self, failures: dict[int, BaseException], *, hint: str | None = None) -> None:
         lines = [f"  shard {shard}: {type(e).__name__}: {e}" for shard, e in failures.items()]
@@ -181,64 +227,112 @@ class TrainingError(GraphEraserError):
 
 
 class WorkerError(GraphEraserError):
-    """A worker of a cluster was lost, ran out of memory, or would compute other bits."""
+    """A worker of a cluster was lost, ran out of memory, or would compute other bits.
+
+    What to do: give tasks more memory, or all nodes the same versions; see docs/clusters.md.
+    """
 
 
 class StoreError(GraphEraserError):
-    """A run folder can't be read or written."""
+    """A run folder can't be read or written.
+
+    What to do: check the path and its permissions.
+    """
 
 
 class RunNotFoundError(StoreError):
-    """The folder holds no run."""
+    """The folder holds no run.
+
+    What to do: check the path; ``grapheraser fit DATASET --out RUN`` makes a run.
+    """
 
 
 class CorruptRunError(StoreError):
-    """A file of the run is missing, truncated, altered or foreign."""
+    """A file of the run is missing, truncated, altered or foreign.
+
+    What to do: restore the run from a backup, or fit it again with ``--replace``.
+    """
 
 
 class RunVersionError(StoreError):
-    """The run has another version of the format."""
+    """The run has another version of the format.
+
+    What to do: use the release that wrote it, or fit it again with ``--replace``.
+    """
 
 
 class RunKindError(StoreError):
-    """The run predicts something else: links instead of classes, or the other way round."""
+    """The run predicts something else: links instead of classes, or the other way round.
+
+    What to do: load it with the other class, `LinkEraser` or `GraphEraser`.
+    """
 
 
 class RunBusyError(StoreError):
-    """Another process is changing the run."""
+    """Another process is changing the run.
+
+    What to do: wait until that is done; reading needs no lock.
+    """
 
 
 class RunExistsError(StoreError):
-    """A save would overwrite another run."""
+    """A save would overwrite another run.
+
+    What to do: choose another folder, or pass ``replace=True`` (``--replace``).
+    """
 
 
 class ReceiptLossError(StoreError):
-    """A save would lose receipts of the run in that folder."""
+    """A save would lose receipts of the run in that folder.
+
+    What to do: load the run again, and repeat the change on what is there now.
+    """
 
 
 class StorageFullError(StoreError):
-    """The disk is full; the run is unchanged."""
+    """The disk is full; the run is unchanged.
+
+    What to do: free space, and repeat the change.
+    """
 
 
 class ServiceError(GraphEraserError):
-    """The service can't do what it was asked."""
+    """The service can't do what it was asked.
+
+    What to do: read the message; the log of the service has the request's id.
+    """
 
 
 class UnknownRequestError(ServiceError):
-    """No request has that id."""
+    """No request has that id.
+
+    What to do: ``grapheraser requests list`` shows all ids.
+    """
 
 
 class UnknownSubjectError(ServiceError):
-    """The subject map does not have that identity."""
+    """The subject map does not have that identity.
+
+    What to do: load it into the subject map, or name the nodes themselves.
+    """
 
 
 class ConflictError(ServiceError):
-    """The request can't be changed that way, or its idempotency key was used for another."""
+    """The request can't be changed that way, or its idempotency key was used for another.
+
+    What to do: look at its state first; take a new key for a new request.
+    """
 
 
 class DatabaseError(ServiceError):
-    """The database can't be reached, read or written."""
+    """The database can't be reached, read or written.
+
+    What to do: check its URL and that it runs; then submit again with the same idempotency key.
+    """
 
 
 class VerificationError(GraphEraserError):
-    """A receipt, chain or tensor does not match."""
+    """A receipt, chain or tensor does not match.
+
+    What to do: don't rely on it: the message says what differs from what was claimed.
+    """

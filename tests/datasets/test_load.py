@@ -119,3 +119,12 @@ def test_a_file_without_a_split_gets_a_random_one(tmp_path: Path, small: ge.Grap
     assert ge.load_dataset(path, split_seed=2) == plain.with_split(seed=2)
     with pytest.raises(ParameterError, match="has no public split"):
         ge.load_dataset(path, split="public")
+
+
+def test_a_user_without_a_home_has_the_embedded_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("GRAPHERASER_DATA", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    assert ge.load_dataset("demo").num_nodes == 2700

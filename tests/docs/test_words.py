@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.pages import NOTEBOOKS, prose
 from tests.docs.words import in_module, in_page, in_text
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +22,11 @@ ROOMS = sorted(p for p in PACKAGE.iterdir() if p.suffix == ".py" or (p / "__init
 @pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.name)
 def test_guides_keep_to_the_glossary(page: Path) -> None:
     assert in_page(page) == []
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.name)
+def test_tutorials_keep_to_the_glossary(notebook: Path) -> None:
+    assert in_text(prose(notebook)) == []
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,18 @@ def test_where_keys_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert default_folder() == tmp_path / "config" / "grapheraser" / "keys"
 
 
+def test_a_user_without_a_home_is_told_where_to_put_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("GRAPHERASER_KEYS", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(StoreError, match="no home folder") as caught:
+        default_folder()
+    assert "GRAPHERASER_KEYS" in str(caught.value.hint)
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)

@@ -43,6 +43,9 @@ def run(
         ]
         print_json({"folder": str(folder.path), "keys": found})
         return
+    if export is not None:
+        print(f"public key  {export}")
+        return
     print_table(
         "",
         ("key", "signs", "private half", "public half"),

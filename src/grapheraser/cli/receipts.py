@@ -112,4 +112,4 @@ def _list(receipts: Receipts, ends: Ends, *, as_json: bool) -> None:
             for receipt in found
         ],
     )
-    print(f"log         {ends.run}, {ends.receipts} entries")
+    print(f"log         {ends.run}, {ends.receipts} {'entry' if ends.receipts == 1 else 'entries'}")

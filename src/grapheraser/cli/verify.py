@@ -71,7 +71,7 @@ def run(
             say(f"differs: {difference}")
         print(
             f"compared    {result.tensors} tensors, {result.values:,} values, "
-            f"{result.receipts} receipts in {duration(result.seconds)}"
+            f"{result.receipts} receipt{'s' * (result.receipts != 1)} in {duration(result.seconds)}"
         )
         print(f"verified: {'bit-identical' if result.identical else 'NOT identical'}")
         if begins is not None:

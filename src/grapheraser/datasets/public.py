@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,13 +57,20 @@ PUBLIC = {
 
 
 def data_root(root: str | Path | None = None) -> Path:
-    """The folder of data sets: the argument, ``GRAPHERASER_DATA``, or the user's cache."""
+    """The folder of data sets: the argument, ``GRAPHERASER_DATA``, or the user's cache.
+
+    For a user without a home, as in some containers, a folder among the temporary files.
+    """
     if isinstance(root, str | Path):
         return Path(root)
     if root is not None:
         raise ParameterError.of("root", "load_dataset", "the path of a folder", root)
-    default = Path.home() / ".cache" / "grapheraser" / "data"
-    return Path(os.environ.get("GRAPHERASER_DATA") or default)
+    if given := os.environ.get("GRAPHERASER_DATA"):
+        return Path(given)
+    try:
+        return Path.home() / ".cache" / "grapheraser" / "data"
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / f"grapheraser-{os.getuid()}" / "data"
 
 
 def compact_file(name: str, root: Path) -> Path:

@@ -233,7 +233,14 @@ def default_folder() -> Path:
     if FOLDER_VARIABLE in os.environ:
         return Path(os.environ[FOLDER_VARIABLE])
     home = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(home) if home else Path.home() / ".config") / "grapheraser" / "keys"
+    try:
+        return (Path(home) if home else Path.home() / ".config") / "grapheraser" / "keys"
+    except RuntimeError:
+        raise StoreError(
+            "there is no place for the signing key: the user has no home folder.",
+            hint=f"set {FOLDER_VARIABLE} to a folder that can be written, or to nothing to leave "
+            "receipts unsigned.",
+        ) from None
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
