@@ -44,6 +44,11 @@ def torch_processor(device: str) -> str | None:
 
 def versions(device: str = "cpu") -> dict[str, str]:
     """Versions of Python and of the packages that compute; the types of machine and GPU."""
+    return dict(_versions(device))
+
+
+@cache
+def _versions(device: str) -> dict[str, str]:
     found = {
         "python": platform.python_version(),
         "machine": platform.machine(),

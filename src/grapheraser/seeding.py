@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ MIX_A = np.uint64(0xBF58476D1CE4E5B9)
 MIX_B = np.uint64(0x94D049BB133111EB)
 
 
+@lru_cache(maxsize=1024, typed=True)
 def derive(seed: int, *path: str | int) -> int:
     """A 64-bit seed for one place in the computation, e.g. ``derive(0, "train", 7)``."""
     text = json.dumps([int(seed), *path], separators=(",", ":"))

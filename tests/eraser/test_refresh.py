@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +12,8 @@ from hypothesis import strategies as st
 import grapheraser as ge
 from grapheraser.eraser.state import fit_state
 from grapheraser.errors import ParameterError
+from grapheraser.graph.page_files import index_content
+from tests.store.runs import forge
 from tests.strategies import small_graph
 
 
@@ -91,10 +91,10 @@ def test_another_seed_in_the_folder_is_noticed(tmp_path: Path) -> None:
     eraser = ge.GraphEraser(num_shards=3, epochs=2).fit(graph)
     (shard,) = eraser.unlearn(ge.Nodes(graph.train_nodes[:1]), refresh="touched").retrained
     eraser.save(tmp_path / "run")
-    file = tmp_path / "run" / "run.json"
-    manifest: dict[str, Any] = json.loads(file.read_text())
-    manifest["shards"][str(shard)]["seed"] += 1
-    file.write_text(json.dumps(manifest))
+    (file,) = (tmp_path / "run").glob("shards-*.npy")
+    index = np.load(file)
+    index["seed"][index["start"] == shard] += 1
+    forge(tmp_path / "run", file, index_content(index))
     found = ge.GraphEraser.load(tmp_path / "run").verify()
     assert not found.identical
     assert any(difference.startswith("seeds of the shards") for difference in found.differences)

@@ -13,7 +13,7 @@ import torch
 
 import grapheraser as ge
 from grapheraser.errors import ParameterError, UnknownNodeError
-from grapheraser.graph.ids import NamedId, as_ids, name_id
+from grapheraser.graph.ids import NamedId, as_ids, is_plain, name_id
 from tests.strategies import small_graph
 
 IDS = [3, 1, 7]
@@ -169,3 +169,24 @@ def test_unknown_nodes_are_named_as_they_were_given() -> None:
     with pytest.raises(UnknownNodeError, match=r"nodes '\w+' and '\w+' are not .*2 of 2") as caught:
         graph.without([ge.Nodes(["ada"]), ge.Edges([("ada", "bob")])])
     assert {node.name for node in caught.value.ids} == {"ada", "bob"}  # type: ignore[attr-defined]
+
+
+def test_only_arrays_that_kernels_can_read_are_taken_as_they_are() -> None:
+    ids = np.arange(6)
+    fixed = ids.copy()
+    fixed.flags.writeable = False
+    assert is_plain(ids)
+    assert is_plain(ids[2:])
+    assert is_plain(ids[:0])
+    for other in (fixed, ids[::2], ids.astype(np.int32), ids.reshape(2, 3), [1, 2], ids > 2):
+        assert not is_plain(other)
+
+
+def test_places_are_the_same_however_ids_lie_in_memory() -> None:
+    graph = small_graph()
+    ids = graph.ids.copy()
+    apart = np.repeat(ids, 2)[::2]
+    assert graph.places(ids).tolist() == graph.places(graph.ids).tolist()
+    assert graph.places(apart).tolist() == graph.places(ids.tolist()).tolist()
+    with pytest.raises(UnknownNodeError):
+        graph.places(np.append(ids, ids.max() + 1))

@@ -14,6 +14,7 @@ from grapheraser.graph import Edges, Graph, Nodes
 from grapheraser.partition import (
     PARTITIONERS,
     BekmPartitioner,
+    Partition,
     measure,
     partition_graph,
     shard_capacity,
@@ -177,3 +178,23 @@ def test_hash_has_empty_shards_where_nodes_are_few_and_others_refuse_them() -> N
     assert np.array_equal(partition.labels, whole.shard_of(few.ids))
     with pytest.raises(ParameterError, match=r"in \[1, 3\]\. Got 20"):
         partition_graph(few, "random", num_shards=20)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_members_are_the_same_whether_somebody_asked_before_a_change(asked: bool) -> None:
+    graph = small_graph()
+    part = partition_graph(graph, "hash", num_shards=3)
+    held = {shard: part.nodes[part.labels == shard] for shard in range(3)}
+    made = Partition(part.nodes, part.labels, 3, "hash", part.capacity, frozenset())
+    if asked:
+        assert made.members(0).tolist() == held[0].tolist()
+    gone = part.nodes[[0, 3]]
+    rest = made.without(gone)
+    for shard in range(3):
+        left = np.setdiff1d(held[shard], gone).tolist()
+        assert rest.members(shard).tolist() == left
+        assert rest.sizes[shard] == len(left)
+        assert made.members(shard).tolist() == held[shard].tolist()
+    shards = made.shard_of(gone)
+    back = rest.with_nodes(gone, shards, inputs=frozenset())
+    assert [back.members(s).tolist() for s in range(3)] == [held[s].tolist() for s in range(3)]

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,13 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from grapheraser.graph.page_files import GRAPH, digests, index_content, read_index
+from grapheraser.graph.page_files import digests, index_content
 from grapheraser.receipts.envelope import Signature, opened, spelled
 from grapheraser.receipts.statement import PAYLOAD
 from grapheraser.receipts.tree import Growing, leaf_hash
-from grapheraser.store.pages import SHARDS, SLOTS, page_file
+from grapheraser.store.indexes import divided
+from grapheraser.store.manifest import INDEXES, read_levels_of
+from grapheraser.store.pages import MODELS, model_file, page_file
 
 # In the place of the name and the digest of a file, until it is written.
 _FITTING = "whatever fits"
@@ -38,6 +40,8 @@ class Folder:
         graph, partition, register: the indexes.
         pages: content of files of pages, by digest.
         shards, aggregator: tensors.
+        seeds: of each shard, as the index has them.
+        change_top: what becomes of the top of an index, by part.
         receipts: the statements of the receipts, oldest first.
         signatures: of each receipt.
         head, settings: digests of the last receipt and of the settings, as they were read.
@@ -48,12 +52,14 @@ class Folder:
     partition: NDArray[Any]
     register: NDArray[Any]
     pages: dict[bytes, bytes]
-    shards: dict[str, dict[str, NDArray[Any]]]
+    shards: dict[int, dict[str, NDArray[Any]]]
+    seeds: dict[int, int]
     aggregator: dict[str, NDArray[Any]]
     receipts: list[Any]
     signatures: list[tuple[Signature, ...]]
     head: str | None
     settings: str
+    change_top: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Folder:
@@ -62,19 +68,21 @@ class Folder:
         def content(entry: dict[str, str]) -> bytes:
             return (path / entry["file"]).read_bytes()
 
-        graph = read_index(content(manifest["graph"]), GRAPH).copy()
-        partition = read_index(content(manifest["partition"]), SHARDS).copy()
-        register = read_index(content(manifest["register"]), SLOTS).copy()
+        graph, partition, register, models = (
+            read_levels_of(path, manifest[part], kind).entries.copy()
+            for part, kind in INDEXES.items()
+        )
         named = [*digests(graph, "topology"), *digests(graph, "features")]
         named += [*digests(partition, "shards"), *digests(register, "entries")]
         tensors = {
-            shard: safetensors.numpy.load(content(entry))
-            for shard, entry in manifest["shards"].items()
+            shard: safetensors.numpy.load((path / model_file(digest)).read_bytes())
+            for shard, digest in zip(
+                models["start"].tolist(), digests(models, "weights"), strict=True
+            )
         }
         of_aggregator = safetensors.numpy.load(content(manifest["aggregator"]))
-        for part in ("graph", "partition", "register", "aggregator"):
+        for part in (*INDEXES, "aggregator"):
             manifest[part] |= _ENTRY
-        manifest["shards"] = {shard: {**_ENTRY} for shard in tensors}
         return cls(
             manifest,
             graph,
@@ -82,6 +90,7 @@ class Folder:
             register,
             {digest: (path / page_file(digest)).read_bytes() for digest in named},
             {shard: _copies(arrays) for shard, arrays in tensors.items()},
+            dict(zip(models["start"].tolist(), models["seed"].tolist(), strict=True)),
             _copies(of_aggregator),
             *_receipts(path),
             manifest["receipts"]["head"],
@@ -104,15 +113,23 @@ class Folder:
                 if isinstance(part, dict) and part.get(key) == _FITTING:
                     part[key] = value
 
-        put(manifest.get("graph"), "graph-{}.npy", index_content(self.graph))
-        put(manifest.get("partition"), "partition-{}.npy", index_content(self.partition))
-        put(manifest.get("register"), "register-{}.npy", index_content(self.register))
+        models = np.zeros(len(self.shards), dtype=MODELS)
+        for row, (shard, tensors) in zip(models, self.shards.items(), strict=True):
+            content = safetensors.numpy.save(tensors)
+            digest = hashlib.sha256(content).digest()
+            (path / model_file(digest)).write_bytes(content)
+            row["start"], row["seed"] = shard, self.seeds.get(shard, -1)
+            row["weights"] = np.frombuffer(digest, dtype="V32")[0]
+        for part, entries in zip(
+            INDEXES, (self.graph, self.partition, self.register, models), strict=True
+        ):
+            index, files = divided(entries, None)
+            for digest, content in files.items():
+                (path / page_file(digest)).write_bytes(content)
+            top = self.change_top.get(part, np.asarray)(index.top.copy())
+            put(manifest.get(part), f"{part}-{{}}.npy", index_content(top))
         of_aggregator = safetensors.numpy.save(self.aggregator)
         put(manifest.get("aggregator"), "aggregator-{}.safetensors", of_aggregator)
-        entries = manifest.get("shards")
-        for shard, tensors in self.shards.items():
-            entry = entries.setdefault(shard, {**_ENTRY}) if isinstance(entries, dict) else None
-            put(entry, "shards/{}.safetensors", safetensors.numpy.save(tensors))
         self._write_receipts(path)
         self._refresh_configuration()
         (path / "run.json").write_text(json.dumps(manifest))

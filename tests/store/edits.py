@@ -150,10 +150,49 @@ def tensor_edits(sample: Folder) -> Iterator[tuple[str, Edit]]:
             "shard tensor more",
             lambda f: f.shards[first].update(more=np.zeros(3, dtype=np.float32)),
         )
-        yield "shard gone", lambda f: (f.shards.pop(first), f.manifest["shards"].pop(first))
-        yield "shard unknown", lambda f: f.shards.update({"99": f.shards[first]})
-        yield "shard named oddly", lambda f: f.shards.update({"x": f.shards[first]})
+        yield "shard gone", lambda f: f.shards.pop(first)
+        for number in (99, -1, HUGE, -HUGE):
+            yield f"shard {number}", _another_shard(first, number)
+        for seed in (-2, 0, HUGE, -HUGE):
+            yield f"seed {seed}", _seeded(first, seed)
     yield "aggregator tensor more", lambda f: f.aggregator.update(more=np.zeros(3))
+
+
+def _another_shard(shard: int, number: int) -> Edit:
+    return lambda folder: folder.shards.update({number: folder.shards[shard]})
+
+
+def _seeded(shard: int, seed: int) -> Edit:
+    return lambda folder: folder.seeds.update({shard: seed})
+
+
+def index_edits() -> Iterator[tuple[str, Edit]]:
+    """The links of a divided index, out of order, out of range, or to what is no part of it."""
+
+    def topped(change: Callable[[NDArray[Any]], NDArray[Any]]) -> Edit:
+        def edit(folder: Folder) -> None:
+            for part in ("graph", "partition", "shards"):
+                folder.change_top[part] = change
+
+        return edit
+
+    def poked(name: str, value: Any) -> Callable[[NDArray[Any]], NDArray[Any]]:
+        def change(top: NDArray[Any]) -> NDArray[Any]:
+            if len(top) and name in (top.dtype.names or ()):
+                top[name][-1] = value
+            return top
+
+        return change
+
+    for name in ("start", "entries"):
+        for value in (-1, 0, 1, HUGE, -HUGE):
+            yield f"link {name}: {value}", topped(poked(name, value))
+    yield "link to nothing", topped(poked("part", np.void(bytes(32))))
+    yield "links reversed", topped(lambda top: top[::-1].copy())
+    yield "links twice", topped(lambda top: np.concatenate([top, top]))
+    yield "first link many times", topped(lambda top: np.repeat(top[:1], 64))
+    yield "last link gone", topped(lambda top: top[:-1].copy())
+    yield "links gone", topped(lambda top: top[:0].copy())
 
 
 def _array_changes() -> list[tuple[str, Callable[[NDArray[Any]], NDArray[Any] | None]]]:
@@ -274,6 +313,7 @@ def all_edits(sample: Folder) -> list[tuple[str, Edit]]:
         *page_edits(),
         *register_edits(),
         *tensor_edits(sample),
+        *index_edits(),
         *manifest_edits(sample),
         *receipt_edits(sample),
     ]

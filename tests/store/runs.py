@@ -50,14 +50,15 @@ def bits(eraser: ge.GraphEraser) -> dict[str, bytes]:
 def forge(folder: Path, file: Path, content: bytes) -> None:
     """Put other content into a file, and adjust every digest on the way to it."""
     before, after = (hashlib.sha256(it).digest() for it in (file.read_bytes(), content))
-    if file.suffix == ".page":
-        file.rename(file.with_name(f"{after.hex()}.page")).write_bytes(content)
+    if file.parent.name in ("pages", "shards"):
+        name = after.hex() if file.suffix == ".page" else after.hex()[:20]
+        file.rename(file.with_name(f"{name}{file.suffix}")).write_bytes(content)
         for listed in folder.glob("*.npy"):
             index = np.load(listed)
-            for kind in {"topology", "features", "shards"} & set(index.dtype.names):
+            for kind in {"topology", "features", "shards", "weights"} & set(index.dtype.names):
                 named = np.array([digest.tobytes() == before for digest in index[kind]])
                 index[kind][named] = np.frombuffer(after, dtype="V32")
-                if kind != "shards":
+                if f"{kind}_bytes" in index.dtype.names:
                     index[f"{kind}_bytes"][named] = len(content)
             forge(folder, listed, index_content(index))
         return

@@ -97,10 +97,10 @@ def test_a_save_after_a_request_writes_what_the_request_touched(run: Path, again
     assert done.count("receipts/") == 1
     assert done.written[-1] == "run.json"
     others = len(done.written) - done.count("pages/")
-    assert others == 7, "shard, receipt, aggregator, three indexes, manifest"
+    assert others == 8, "shard, receipt, aggregator, four indexes, manifest"
     assert done.serialised == 2
-    indexes = ("graph-", "partition-", "register-")
-    assert len(done.read) == 3
+    indexes = ("graph-", "partition-", "register-", "shards-")
+    assert len(done.read) == 4
     assert all(name.startswith(indexes) for name in done.read)
     assert not stray_files(run)
     assert bits(ge.GraphEraser.load(run)) == bits(eraser)

@@ -15,6 +15,9 @@ from tests.store.crafted import Folder, crafted
 from tests.store.edits import all_edits
 from tests.store.worker import Worker
 
+# Indexes are divided, so that their parts are edited too.
+pytestmark = pytest.mark.usefixtures("divided_indexes")
+
 # Seconds of the short form, per kind of run; and how long one folder may take.
 SHORT, ONE = 8.0, 60.0
 RUNS: dict[str, dict[str, Any]] = {

@@ -48,6 +48,7 @@ NOT_OURS = [
 OURS = [
     f"graph-{HEX}.npz",
     f"graph-{HEX}.npy",
+    f"shards-{HEX}.npy",
     f"pages/{HEX * 3}0123.page",
     f"pages/{HEX * 3}0123.page.0a1b2c3d.partial",
     "saving.partial",
@@ -127,7 +128,11 @@ def test_a_manifest_leads_to_no_file_but_the_runs(saved: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "part", ["graph-*", "pages/*", "partition-*", "aggregator-*", "shards/*", "receipts/*"]
+    "part",
+    [
+        *("graph-*", "pages/*", "partition-*", "register-*", "shards-*"),
+        *("aggregator-*", "shards/*", "receipts/*"),
+    ],
 )
 @pytest.mark.parametrize("damage", [lambda f: f.unlink(), lambda f: f.write_bytes(b"?")])
 def test_saving_heals_a_damaged_file(

@@ -32,6 +32,9 @@ from tests.store.disk import Interrupt, interrupt, power_cut, watched
 from tests.store.runs import MARK, bits, contents, fitted
 from tests.strategies import small_graph
 
+# Parts of indexes are written, and cut short, too.
+pytestmark = pytest.mark.usefixtures("divided_indexes")
+
 
 @dataclass
 class Case:

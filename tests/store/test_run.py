@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -90,8 +91,11 @@ def test_the_folder_holds_json_arrays_pages_and_safetensors_and_no_pickle(saved:
 def test_the_manifest_leads_to_every_file_and_its_digest(saved: Path) -> None:
     found = contents(saved)
     manifest = json.loads(found.pop("run.json"))
-    entries = [manifest[name] for name in ("graph", "partition", "register", "aggregator")]
-    named = {entry["file"]: entry["sha256"] for entry in [*entries, *manifest["shards"].values()]}
+    entries = [manifest[name] for name in ("graph", "partition", "register", "shards")]
+    entries.append(manifest["aggregator"])
+    named = {entry["file"]: entry["sha256"] for entry in entries}
+    for digest in np.load(saved / manifest["shards"]["file"])["weights"]:
+        named[f"shards/{digest.tobytes().hex()[:20]}.safetensors"] = digest.tobytes().hex()
     pages = {"topology": "graph", "features": "graph", "shards": "partition"}
     pages |= {"entries": "register"}
     for kind, part in pages.items():
@@ -116,9 +120,12 @@ def test_what_was_forgotten_leaves_the_disk(eraser: ge.GraphEraser, saved: Path)
     gone = before.keys() - after.keys()
     assert {name for name in before if name.startswith("pages/")} <= gone, "there is one page"
     old = json.loads(before["run.json"])
-    assert {old["graph"]["file"], old["shards"][str(shard)]["file"]} <= gone
-    kept = {entry["file"] for key, entry in old["shards"].items() if key != str(shard)}
-    assert kept <= after.keys()
+    files = {
+        int(entry["start"]): f"shards/{entry['weights'].tobytes().hex()[:20]}.safetensors"
+        for entry in np.load(io.BytesIO(before[old["shards"]["file"]]))
+    }
+    assert {old["graph"]["file"], files.pop(shard)} <= gone
+    assert set(files.values()) <= after.keys()
     assert len(after) == len(before) + 1, "one more receipt, nothing else"
 
 
@@ -142,7 +149,10 @@ def foreign(_: bytes) -> bytes:
     return b"this is no part of any run"
 
 
-PARTS = ["graph-*", "pages/*", "partition-*", "aggregator-*", "shards/*", "receipts/*"]
+PARTS = [
+    *("graph-*", "pages/*", "partition-*", "register-*", "shards-*"),
+    *("aggregator-*", "shards/*", "receipts/*"),
+]
 
 
 @pytest.mark.parametrize("damage", [empty, truncated, altered, foreign])

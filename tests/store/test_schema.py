@@ -27,8 +27,8 @@ def altered(folder: Path, *path: str, value: Any) -> None:
     ("path", "value"),
     [
         (("shards",), []),
-        (("shards",), {"01": {"file": "x", "sha256": "y"}}),
-        (("shards", "0"), "x"),
+        (("shards",), {"file": "x"}),
+        (("shards", "sha256"), 5),
         (("partition", "num_shards"), "4"),
         (("partition", "num_shards"), 2**40),
         (("partition", "inputs"), "nodes"),

@@ -13,7 +13,7 @@ from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor
 from grapheraser.models import PRESETS
 from grapheraser.seeding import derive
 from grapheraser.training import Engine, ShardTask, ShardWeights, TrainingConfig, resolve_engine
-from grapheraser.training.shards import train_shards
+from grapheraser.training.shards import train_groups, train_shards
 
 CONFIG = TrainingConfig(PRESETS["gcn"], epochs=2)
 CPU = resolve_engine("cpu", CONFIG, "cpu")
@@ -124,3 +124,25 @@ def test_every_failure_of_single_shards_is_reported(tasks: list[ShardTask]) -> N
     with pytest.raises(TrainingError) as caught:
         train_shards(tasks, Failing(), LocalExecutor(2), CONFIG)
     assert list(caught.value.failures) == [1, 9]
+
+
+def test_the_failures_of_all_groups_are_reported_together(tasks: list[ShardTask]) -> None:
+    """A group that fails keeps none of those after it from being trained."""
+    trained = []
+
+    class Failing:
+        name = "failing"
+
+        def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
+            trained.append(task.shard)
+            if task.shard in (7, 2):
+                raise GraphError(f"not {task.shard}")
+            return CPU.train(task, config)
+
+    with pytest.raises(TrainingError, match=r"shard 7: .*not 7\n.*shard 2: .*not 2") as caught:
+        train_groups([tasks[:2], tasks[2:4], tasks[4:]], Failing(), LocalExecutor(1), CONFIG)
+    assert list(caught.value.failures) == [7, 2]
+    assert trained == SHARDS
+    found = train_groups([tasks[:2], tasks[2:]], CPU, LocalExecutor(1), CONFIG)
+    expected = train_shards(tasks, CPU, LocalExecutor(1), CONFIG)
+    assert {k: v.digest for k, v in found.items()} == {k: v.digest for k, v in expected.items()}

@@ -1,44 +1,123 @@
-"""What graphs of other sizes will take, from what `bench scale` has measured."""
+"""What graphs of other sizes will take: laws that are fitted to what `bench scale` has measured.
+
+Everything is taken to be a fixed part and a part in proportion to the edges; `worst` says how far
+the laws are from the measurements that they were made of.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from grapheraser.bench.scale import CLOSED_FORM, is_generated
+import numpy as np
+
+from grapheraser.bench.stages import CLOSED_FORM, is_generated
 from grapheraser.reports.tables import markdown_table
 from grapheraser.reports.wording import duration
 
 PLANNED = (10**6, 10**7, 10**8, 10**9, 10**10)
 CLUSTER, PRICE = 64, 0.05  # cores, and dollars for an hour of one
+# What is planned, of a row: seconds of the processor, and gigabytes.
+SECONDS = ("import", "fit", "request_and_save", "load")
+GIGABYTES = ("store_gb", "run_gb", "peak_gb")
 
 
-def planning(report: dict[str, Any]) -> str:
-    """What sizes will take, in proportion to the largest graph that was measured.
+@dataclass(frozen=True)
+class Law:
+    """A fixed part and a part in proportion to the edges, neither of them negative."""
 
-    Import, fit and disk grow with the edges, forgetting stays. Of a fit, what `closed-form` takes
-    runs in one process; the rest, training, is divided among the cores of a cluster.
-    """
+    fixed: float
+    per_edge: float
+
+    @classmethod
+    def of(cls, edges: Sequence[float], values: Sequence[float]) -> Law:
+        """The law with the least squares of relative errors; one value alone is in proportion."""
+        if len(set(edges)) == 1:
+            return cls(0.0, float(np.mean(values)) / edges[0])
+        wanted = np.ones(len(edges))
+        columns = np.array([[1.0, x] for x in edges]) / np.array(values)[:, None]
+        fixed, per_edge = np.linalg.lstsq(columns, wanted, rcond=None)[0].tolist()
+        if fixed >= 0 and per_edge >= 0:
+            return cls(fixed, per_edge)
+        alone = [float(column @ wanted / (column @ column)) for column in columns.T]
+        errors = [((column * a - 1) ** 2).sum() for a, column in zip(alone, columns.T, strict=True)]
+        return cls(alone[0], 0.0) if errors[0] < errors[1] else cls(0.0, alone[1])
+
+    def __call__(self, edges: float) -> float:
+        return self.fixed + self.per_edge * edges
+
+
+def _measured(row: Mapping[str, Any], name: str) -> float:
+    return float(row[name][1] if name in SECONDS else row[name])
+
+
+def laws(report: Mapping[str, Any]) -> dict[str, dict[str, Law]]:
+    """The laws of each model, by what they tell."""
     rows = [row for row in report["rows"] if is_generated(row["dataset"])]
-    largest = {row["model"]: row for row in sorted(rows, key=lambda row: row["edges"])}
-    alone = largest.get(CLOSED_FORM)
-    one = ("edges", "model", "disk", "import", "fit, one core")
-    header = (*one, f"{CLUSTER} cores", "import and fit", "forget and save")
+    found: dict[str, dict[str, Law]] = {}
+    for model in dict.fromkeys(row["model"] for row in rows):
+        own = [row for row in rows if row["model"] == model]
+        found[model] = {
+            name: Law.of([row["edges"] for row in own], [_measured(row, name) for row in own])
+            for name in (*SECONDS, *GIGABYTES)
+        }
+    return found
+
+
+def worst(report: Mapping[str, Any]) -> dict[str, float]:
+    """The largest factor between a law and a measurement, by what they tell."""
+    found = laws(report)
+    factors: dict[str, float] = {}
+    for row in report["rows"]:
+        if is_generated(row["dataset"]):
+            for name, law in found[row["model"]].items():
+                ratio = law(row["edges"]) / _measured(row, name)
+                factors[name] = max(factors.get(name, 1.0), ratio, 1 / ratio)
+    return factors
+
+
+def planning(report: Mapping[str, Any]) -> str:
+    """What sizes will take.
+
+    Of a fit, what `closed-form` takes runs in one process; the rest, training, is divided among the
+    cores of a cluster.
+    """
+    found = laws(report)
+    largest = max(row["edges"] for row in report["rows"] if is_generated(row["dataset"]))
+    one = ("edges", "model", "disk", "memory", "import", "fit, one core")
+    header = (*one, f"{CLUSTER} cores", "import and fit", "load", "forget and save")
     lines: list[tuple[str, ...]] = []
     for edges in PLANNED:
-        for model, row in largest.items():
-            times = edges / row["edges"]
-            fit = row["fit"][1] * times
-            shared = fit if alone is None else min(fit, alone["fit"][1] * edges / alone["edges"])
+        for model, of in found.items():
+            fit, imported = of["fit"](edges), of["import"](edges)
+            shared = min(fit, found.get(CLOSED_FORM, of)["fit"](edges))
             spread = shared + (fit - shared) / CLUSTER
-            dollars = (row["import"][1] * times + fit) / 3600 * PRICE
+            dollars = (imported + fit) / 3600 * PRICE
             lines.append(
                 (
-                    f"{edges:,}",
-                    model,
-                    f"{(row['store_gb'] + row['run_gb']) * times:,.1f} GB",
-                    *(duration(row["import"][1] * times), duration(fit), duration(spread)),
-                    f"${dollars:,.2f}",
-                    duration(row["request_and_save"][1]),
+                    *(f"{edges:,}", model),
+                    f"{of['store_gb'](edges) + of['run_gb'](edges):,.1f} GB",
+                    # It fills blocks of a fixed size first: small graphs tell little of large ones.
+                    f"{of['peak_gb'](edges):,.1f} GB" if edges < 2 * largest else "",
+                    *(duration(imported), duration(fit), duration(spread), f"${dollars:,.2f}"),
+                    *(duration(of["load"](edges)), duration(of["request_and_save"](edges))),
                 )
             )
     return markdown_table(header, lines)
+
+
+def deviations(report: Mapping[str, Any]) -> str:
+    """How far the laws are from the measurements, at most."""
+    names = {
+        "import": "import",
+        "fit": "fit",
+        "load": "load",
+        "request_and_save": "forget and save",
+        "store_gb": "graph store",
+        "run_gb": "run",
+        "peak_gb": "memory",
+    }
+    factors = worst(report)
+    rows = [tuple(f"{factors[name]:.2f}x" for name in names)]
+    return markdown_table(tuple(names.values()), rows)

@@ -46,6 +46,10 @@ def run(
     datasets: Annotated[str, typer.Option(help="Data sets, e.g. cora,physics.")] = "",
     models: Annotated[str, typer.Option(help="Models, e.g. gcn,gat.")] = "",
     device: Annotated[str, typer.Option(help="Torch device, for benchmarks that train.")] = "",
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Folder for what is made and measured on the way; go on from there."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the JSON report.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -58,12 +62,14 @@ def run(
     module = import_module(f"grapheraser.bench.{module_name}")
     function = getattr(module, variant or "run")
     options: dict[str, Any] = {"progress": say}
-    for option, text in (("datasets", datasets), ("models", models), ("device", device)):
-        if not text:
+    lists = {"datasets": datasets, "models": models}
+    asked = {option: text.split(",") for option, text in lists.items() if text}
+    for option, value in {**asked, "device": device, "keep": keep}.items():
+        if not value:
             continue
         if option not in inspect.signature(function).parameters:
             raise ParameterError(f"benchmark '{name}' has no option --{option}.")
-        options[option] = text if option == "device" else text.split(",")
+        options[option] = value
     for model in options.get("models", ()):
         if model not in PRESETS:
             raise ParameterError(f"unknown model '{model}'. Choose from: {', '.join(PRESETS)}.")

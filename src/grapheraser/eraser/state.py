@@ -25,7 +25,7 @@ from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
 from grapheraser.training import ShardTask, ShardWeights
 from grapheraser.training.magnitude import check_features
-from grapheraser.training.shards import train_shards
+from grapheraser.training.shards import train_groups
 
 # Nodes whose graphs are made before they are trained on.
 _GROUP = 2**19
@@ -153,26 +153,36 @@ def train(
     """
     if settings.training.model.closed_form:
         return {}
-    trained: dict[int, ShardWeights] = {}
     groups = list(_groups(partition, shard_ids))
+    tasks = (_tasks(settings, graph, partition, some, seeds) for some in groups)
     with held(settings.executor) if len(groups) > 1 else nullcontext():
-        for some in groups:
-            tasks = [
-                ShardTask(
-                    shard,
-                    task_graph(graph, partition, shard, settings.halo_key),
-                    seed_of(settings, seeds, shard),
-                )
-                for shard in some
-            ]
-            tasks = [task for task in tasks if (task.graph.y != UNLABELLED).any()]
-            if isinstance(settings.engine, MissingEngine) and tasks:
-                settings.engine.train(tasks[0], settings.training)
-            trained |= train_shards(tasks, settings.engine, settings.executor, settings.training)
+        trained = train_groups(tasks, settings.engine, settings.executor, settings.training)
     own = isinstance(settings.training.model, CustomModel)
     if isinstance(settings.engine, MissingEngine) and own:  # what it says would have other bits
         settings.engine.refuse("what a module of your own learned")
     return trained
+
+
+def _tasks(
+    settings: Settings,
+    graph: Graph,
+    partition: Partition,
+    shard_ids: Sequence[int],
+    seeds: Mapping[int, int],
+) -> list[ShardTask]:
+    """What the shards with a label to learn from are trained on."""
+    made = (
+        ShardTask(
+            shard,
+            task_graph(graph, partition, shard, settings.halo_key),
+            seed_of(settings, seeds, shard),
+        )
+        for shard in shard_ids
+    )
+    tasks = [task for task in made if (task.graph.y != UNLABELLED).any()]
+    if isinstance(settings.engine, MissingEngine) and tasks:
+        settings.engine.train(tasks[0], settings.training)
+    return tasks
 
 
 def _groups(partition: Partition, shard_ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -22,7 +22,7 @@ from grapheraser.graph.conversions import Conversions
 from grapheraser.graph.csr import reverse_of, slices_of
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
 from grapheraser.graph.edit import Edit, edit_of, edited_pages
-from grapheraser.graph.ids import as_given, ids_among, one_id
+from grapheraser.graph.ids import as_given, ids_among, is_plain, one_id
 from grapheraser.graph.induced import AdjacencyBlock, induced_edges, ranked_rows
 from grapheraser.graph.merkle import MerkleTree
 from grapheraser.graph.names import NO_NAMES, Names, check_new_names, names_of
@@ -60,6 +60,7 @@ _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-val
 _ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values", "names")
 # By context and role: whether a node is in a shard.
 _IN_SHARDS = {name: np.isin(np.arange(4), roles) for name, roles in SHARDED_ROLES.items()}
+_NO_ROLES: NDArray[np.int8] = np.zeros(0, dtype=np.int8)
 # What is remembered of a graph and follows from its `context`.
 _OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
@@ -400,16 +401,18 @@ class Graph(Conversions):
 
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
         """Whether each id is a node of this graph."""
-        found: NDArray[np.bool_] = located(self.table, self.ids_of(nodes)) != NOWHERE
+        ids = nodes if is_plain(nodes) else self.ids_of(nodes)
+        found: NDArray[np.bool_] = located(self.table, ids) != NOWHERE
         return found
 
     def places(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """Where each id lies in the pages; unknown ids are an error."""
-        ids = self.ids_of(nodes)
+        ids = nodes if is_plain(nodes) else self.ids_of(nodes)
+        if len(ids) == 0:
+            return ids
         places: NDArray[np.int64] = located(self.table, ids)
-        unknown = places == NOWHERE
-        if unknown.any():
-            gone = np.unique(ids[unknown]).tolist()
+        if places[places.argmin()] == NOWHERE:  # all others are larger
+            gone = np.unique(ids[places == NOWHERE]).tolist()
             raise UnknownNodeError.of(as_given(nodes, gone), len(ids))
         return places
 
@@ -435,7 +438,8 @@ class Graph(Conversions):
 
     def roles(self, nodes: ArrayLike) -> NDArray[np.int8]:
         """The role of each id."""
-        roles: NDArray[np.int8] = roles_at(self.table, self.places(nodes))
+        places = self.places(nodes)
+        roles: NDArray[np.int8] = roles_at(self.table, places) if len(places) else _NO_ROLES
         return roles
 
     def has_edges(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:

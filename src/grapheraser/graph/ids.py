@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -120,6 +120,16 @@ def ids_among(nodes: ArrayLike, every: Callable[[], Ids], what: str = "the graph
             f"a mask over {what} must have {len(ids)} entries, one per node. Got {len(found)}."
         )
     return np.array(ids[found])
+
+
+def is_plain(nodes: Any) -> TypeGuard[Ids]:
+    """Whether compiled code can read these ids as they are: most are, deep inside."""
+    return (
+        type(nodes) is np.ndarray
+        and nodes.dtype == np.int64
+        and nodes.ndim == 1
+        and nodes.flags.carray
+    )
 
 
 def named(nodes: ArrayLike) -> NDArray[Any]:

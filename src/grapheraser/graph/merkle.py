@@ -288,10 +288,13 @@ def _block(ids: list[int], page: Leaves, low: int, high: int, level: int) -> byt
     if high - low == 1:
         return _chain(page.tops[low].tobytes(), first, int(page.levels[low]), level)
     key = level, first >> 4 * level << 4 * level
-    if key not in page.blocks:
-        found = _split(ids, page, low, high, level)
-        page.blocks[key] = joined(sum(1 << branch for branch in found), list(found.values()))
-    return page.blocks[key]
+    known = page.blocks.get(key)
+    if known is None:
+        found, mask = _split(ids, page, low, high, level), 0
+        for branch in found:
+            mask |= 1 << branch
+        known = page.blocks[key] = joined(mask, list(found.values()))
+    return known
 
 
 def _split(ids: list[int], page: Leaves, low: int, high: int, level: int) -> dict[int, bytes]:

@@ -127,8 +127,8 @@ def index_content(index: NDArray[np.void]) -> bytes:
     return buffer.getvalue()
 
 
-def read_index(content: bytes, kind: np.dtype[np.void]) -> NDArray[np.void]:
-    """An index of this kind from its file."""
+def read_index(content: bytes, *kinds: np.dtype[np.void]) -> NDArray[np.void]:
+    """An index of one of these kinds from its file."""
     buffer = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(buffer)
@@ -137,9 +137,9 @@ def read_index(content: bytes, kind: np.dtype[np.void]) -> NDArray[np.void]:
         raise CorruptRunError(f"not an index of pages ({error}).") from error
     rest = content[buffer.tell() :]
     flat = version == (1, 0) and len(shape) == 1 and not fortran
-    if not flat or dtype != kind or len(rest) != kind.itemsize * shape[0]:
+    if not flat or dtype not in kinds or len(rest) != dtype.itemsize * shape[0]:
         raise CorruptRunError("not an index of pages.")
-    return np.frombuffer(rest, dtype=kind)
+    return np.frombuffer(rest, dtype=dtype)
 
 
 def digests(index: NDArray[np.void], field: str) -> list[bytes]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from grapheraser.graph.directory import WHOLE, Directory
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values
+from grapheraser.graph.lineage import Lineage
 from grapheraser.graph.names import NO_NAMES, Names, kept_names, names_at, unpacked_names
 from grapheraser.graph.packing import (
     Block,
@@ -69,6 +70,7 @@ class Pages:
         dense: whether features are kept with their zeros.
         num_entries: twice the number of edges.
         edge_kind: what each entry carries.
+        lineage: which pages have changed since earlier versions.
     """
 
     directory: Directory
@@ -78,6 +80,7 @@ class Pages:
     num_entries: int
     edge_kind: EdgeKind
     table: Table = field(repr=False)
+    lineage: Lineage = field(default_factory=Lineage, repr=False)
 
     @classmethod
     def of(cls, rows: Rows, edge_kind: EdgeKind = PLAIN) -> Pages:
@@ -288,7 +291,9 @@ class Pages:
         addresses.append(self._addresses[:, end:])
         directory = self.directory.replaced([(c.low, c.high, c.blocks) for c in cuts])
         table = _table(directory, np.concatenate(addresses, axis=1), *self._kind)
-        return replace(self, directory=directory, pages=tuple(pages), table=table)
+        return replace(
+            self, directory=directory, pages=tuple(pages), table=table, lineage=Lineage()
+        )
 
     def _with_pages(
         self, pages: Mapping[int, Page], *, counts: Ids | None = None, more: int = 0
@@ -310,6 +315,7 @@ class Pages:
             pages=tuple(every),
             num_entries=self.num_entries + more,
             table=_table(directory, addresses, *self._kind),
+            lineage=self.lineage.changed(numbers),
         )
 
     @property

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph.arrays import read_only
+from grapheraser.graph.lineage import Lineage
 from grapheraser.receipts.proof import EMPTY, LEVELS, Step, joined
 from grapheraser.receipts.register import (
     COMMITMENT,
@@ -136,12 +137,14 @@ class Register:
         pages: one for each of the ``16**digits`` beginnings of a slot.
         levels: the digests of the pages, then those of the tree above them, by number.
         size: how many nodes there are.
+        lineage: which pages have changed since earlier versions.
     """
 
     key: bytes = field(repr=False)
     pages: tuple[RegisterPage, ...] = field(repr=False)
     levels: tuple[Mapping[int, bytes], ...] = field(repr=False)
     size: int
+    lineage: Lineage = field(default_factory=Lineage, repr=False)
 
     @classmethod
     def of(cls, nodes: NDArray[np.int64]) -> Register:
@@ -201,7 +204,8 @@ class Register:
         count, wanted = self.size - len(gone) + len(new), len(pages)
         if count > 2 * _MOST * wanted or (wanted > 1 and count < _LEAST * wanted):
             return _paged(self.key, np.concatenate([page.entries for page in pages]))
-        return Register(self.key, tuple(pages), _climbed(self.levels, pages, dirty), count)
+        levels, lineage = _climbed(self.levels, pages, dirty), self.lineage.changed(dirty)
+        return Register(self.key, tuple(pages), levels, count, lineage)
 
     def nonce(self, node: int) -> bytes:
         """The nonce of a node that is in the register."""

@@ -233,11 +233,13 @@ def coalesce(
             "the graph has nothing of what the request names.",
             hint="it never had it, or has forgotten it already.",
         )
+    digest = digest_of(form)
     form = {kind: part.tolist() for kind, part in zip(_NAMES, found, strict=True)}
     # Removing a node removes all that it has: drop what else the request says of it.
-    edges = edges[~_among(edges.ravel(), nodes).reshape(-1, 2).any(axis=1)]
+    if len(edges):
+        edges = edges[~_among(edges.ravel(), nodes).reshape(-1, 2).any(axis=1)]
     features, labels = (part[~_among(part, nodes)] for part in (features, labels))
-    return Removal(nodes, edges, features, request_digest(requests), labels, skipped, form)
+    return Removal(nodes, edges, features, digest, labels, skipped, form)
 
 
 class _Parts(NamedTuple):
@@ -252,18 +254,21 @@ class _Parts(NamedTuple):
 def _there(graph: Graph, parts: _Parts) -> _Parts:
     """Whether the graph has each node, edge, feature row and label; or its node goes anyway."""
     nodes, edges, features, labels = parts
-    known: NDArray[np.bool_] = np.all(graph.contains(edges.ravel()).reshape(-1, 2), axis=1)
-    full, labelled = graph.contains(features), graph.contains(labels)
-    if len(edges):
-        known[known] = graph.has_edges(edges[known])
-    if len(features):
-        full[full] = np.diff(feature_rows(graph.table, graph.places(features[full]))[0]) > 0
-    if len(labels):
-        labelled[labelled] = graph.labels(labels[labelled]) != UNLABELLED
     there = graph.contains(nodes)
     gone = nodes[there]
-    full |= _among(features, gone)
-    labelled |= _among(labels, gone)
+    none: list[NDArray[np.bool_]] = [np.zeros(len(part), dtype=np.bool_) for part in parts[1:]]
+    known, full, labelled = none
+    if len(edges):
+        known = np.all(graph.contains(edges.ravel()).reshape(-1, 2), axis=1)
+        known[known] = graph.has_edges(edges[known])
+    if len(features):
+        full = graph.contains(features)
+        full[full] = np.diff(feature_rows(graph.table, graph.places(features[full]))[0]) > 0
+        full |= _among(features, gone)
+    if len(labels):
+        labelled = graph.contains(labels)
+        labelled[labelled] = graph.labels(labels[labelled]) != UNLABELLED
+        labelled |= _among(labels, gone)
     return _Parts(there, known, full, labelled)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
-from grapheraser.seeding import GOLDEN, MIX_A, MIX_B, derive, keyed_hash
+from grapheraser.seeding import GOLDEN, MIX_A, MIX_B, derive
 
 
 def keyed_uniform(rows: NDArray[np.integer], num_columns: int, key: int) -> NDArray[np.float32]:
@@ -14,9 +14,9 @@ def keyed_uniform(rows: NDArray[np.integer], num_columns: int, key: int) -> NDAr
 
     Returns: float32 ``[len(rows), num_columns]``.
     """
-    row_keys = keyed_hash(rows, key)
-    column_keys = keyed_hash(np.arange(num_columns), derive(key, "columns"))
-    return _uniform(row_keys, column_keys)
+    keys = np.uint64(key), np.uint64(derive(key, "columns"))
+    uniform: NDArray[np.float32] = _uniform(rows.astype(np.int64), num_columns, *keys)
+    return uniform
 
 
 @compiled
@@ -34,10 +34,25 @@ def paired(a: np.uint64, b: np.uint64) -> np.uint64:
 
 
 @compiled
-def _uniform(row_keys: NDArray[np.uint64], column_keys: NDArray[np.uint64]) -> NDArray[np.float32]:
-    out = np.empty((len(row_keys), len(column_keys)), dtype=np.float32)
-    for r in range(len(row_keys)):
-        for c in range(len(column_keys)):
-            z = mixed(row_keys[r] + column_keys[c])
+def _keyed(number: int, key: np.uint64) -> np.uint64:
+    """`seeding.keyed_hash` of one number."""
+    z = np.uint64(number) * GOLDEN + key
+    for _ in range(2):
+        z = mixed(z) + GOLDEN
+    return z
+
+
+@compiled
+def _uniform(
+    rows: NDArray[np.int64], num_columns: int, key: np.uint64, columns_key: np.uint64
+) -> NDArray[np.float32]:
+    out = np.empty((len(rows), num_columns), dtype=np.float32)
+    columns = np.empty(num_columns, dtype=np.uint64)
+    for c in range(num_columns):
+        columns[c] = _keyed(c, columns_key)
+    for r in range(len(rows)):
+        row = _keyed(rows[r], key)
+        for c in range(num_columns):
+            z = mixed(row + columns[c])
             out[r, c] = np.float32(z >> np.uint64(40)) * np.float32(2.0**-24)
     return out

@@ -316,6 +316,19 @@ def prefetch_features(table: Table, place: int) -> None:
 
 
 @compiled(inline=True)
+def prefetch_ahead(table: Table, places: NDArray[np.int64], r: int, ahead: int) -> None:
+    """Ask for the features of the node so many after ``places[r]``.
+
+    And for what says where those of the node twice as far ahead begin.
+    """
+    last = len(places) - 1
+    place = places[min(r + 2 * ahead, last)]
+    if table.width < 0:
+        _ask_for(table.features[place // ROOM] + 8 * (place % ROOM))
+    prefetch_features(table, places[min(r + ahead, last)])
+
+
+@compiled(inline=True)
 def prefetch_neighbours(table: Table, places: NDArray[np.int64], r: int) -> None:
     """Ask for the ids of the neighbours of nodes that come after the one at ``places[r]``."""
     last = len(places) - 1

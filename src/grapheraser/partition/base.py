@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import fresh, owned, read_only
-from grapheraser.graph.ids import as_ids
+from grapheraser.graph.ids import as_ids, is_plain
 from grapheraser.graph.packing import Rows
 from grapheraser.graph.pages import Pages
 from grapheraser.kernels.compiled import compiled
@@ -153,11 +153,11 @@ class Partition:
         return Pages.of(Rows(self.nodes, self.labels.astype(np.int64), role, pointers, none, x))
 
     @cached_property
-    def _members(self) -> tuple[NDArray[np.int64], ...]:
+    def _members(self) -> list[NDArray[np.int64]]:
         """Sorted ids of the nodes of each shard."""
         order = np.argsort(self.labels, kind="stable")
         parts = np.split(self.nodes[order], np.cumsum(self.sizes)[:-1])
-        return tuple(read_only(part.copy()) for part in parts)
+        return [read_only(part.copy()) for part in parts]
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -207,7 +207,7 @@ class Partition:
 
     def shard_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
         """The shard of each of these nodes; one that is in none is an error."""
-        ids = as_ids(nodes)
+        ids = nodes if is_plain(nodes) else as_ids(nodes)
         return labels_at(self.pages.table, self._places(ids)).astype(np.int32)
 
     def shard_or_none(self, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -217,7 +217,8 @@ class Partition:
 
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
         """Whether each node is in a shard."""
-        found: NDArray[np.bool_] = located(self.pages.table, as_ids(nodes)) != NOWHERE
+        ids = nodes if is_plain(nodes) else as_ids(nodes)
+        found: NDArray[np.bool_] = located(self.pages.table, ids) != NOWHERE
         return found
 
     def members(self, shard: int) -> NDArray[np.int64]:
@@ -237,14 +238,14 @@ class Partition:
         Its quality is unknown: the edges of the nodes are gone too.
         """
         ids = np.unique(as_ids(nodes))
-        lost = self.shard_of(ids)
-        members = list(self._members)
-        for shard in np.unique(lost).tolist():
+        places = self._places(ids)
+        lost: NDArray[np.int64] = labels_at(self.pages.table, places)
+        pages = self.pages.without(places, np.zeros((0, 2), dtype=np.int64), as_ids(()))
+        made = self._changed(pages, -np.bincount(lost, minlength=self.num_shards))
+        for shard, members in made._members_of(lost):
             gone = np.searchsorted(members[shard], ids[lost == shard])
             members[shard] = read_only(np.delete(members[shard], gone))
-        none = np.zeros((0, 2), dtype=np.int64)
-        pages = self.pages.without(self._places(ids), none, as_ids(()))
-        return self._changed(pages, members)
+        return made
 
     def with_nodes(
         self, nodes: NDArray[np.int64], shards: NDArray[np.integer], *, inputs: frozenset[str]
@@ -254,32 +255,43 @@ class Partition:
         pointers, x = np.zeros(n + 1, dtype=np.int64), np.zeros((n, 0), dtype=np.float32)
         role, labels = np.zeros(n, dtype=np.int8), shards.astype(np.int64)
         rows = Rows(nodes, labels, role, pointers, as_ids(()), x)
-        members = list(self._members)
-        for shard in np.unique(shards).tolist():
+        pages = self.pages.with_rows(rows, np.zeros((0, 2), dtype=np.int64))
+        more = np.bincount(labels, minlength=self.num_shards)
+        made = self._changed(pages, more, inputs=self.inputs | inputs)
+        for shard, members in made._members_of(labels):
             both = np.concatenate([members[shard], nodes[shards == shard]])
             members[shard] = read_only(np.sort(both))
-        pages = self.pages.with_rows(rows, np.zeros((0, 2), dtype=np.int64))
-        return self._changed(pages, members, inputs=self.inputs | inputs)
+        return made
+
+    def _members_of(
+        self, shards: NDArray[np.int64]
+    ) -> Iterator[tuple[int, list[NDArray[np.int64]]]]:
+        """Each of the shards, and the members of all, where somebody has asked for any.
+
+        Where there are no shards to train, nobody does, and one shard holds all nodes.
+        """
+        members = self.__dict__.get("_members")
+        if members is not None:
+            for shard in np.unique(shards).tolist():
+                yield shard, members
 
     def _places(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         places: NDArray[np.int64] = located(self.pages.table, ids)
-        if (places == NOWHERE).any():
+        if len(places) and places[places.argmin()] == NOWHERE:  # all others are larger
             raise UnknownNodeError(f"node {ids[places == NOWHERE][0]} is in no shard.")
         return places
 
-    def _changed(
-        self, pages: Pages, members: Sequence[NDArray[np.int64]], **fields: Any
-    ) -> Partition:
-        """This partition in other pages."""
-        sizes = np.array([len(part) for part in members], dtype=np.int64)
+    def _changed(self, pages: Pages, more: NDArray[np.int64], **fields: Any) -> Partition:
+        """This partition in other pages, with so many more nodes in each shard."""
         made = object.__new__(Partition)
-        kept = (field.name for field in dataclasses.fields(self))
-        made.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
-        for name in ("nodes", "labels"):
-            made.__dict__.pop(name, None)
-        made.__dict__.update(fields, pages=pages, _members=tuple(members), quality=None)
-        made.__dict__["sizes"] = read_only(sizes)
+        made.__dict__.update({name: self.__dict__[name] for name in _KEPT if name in self.__dict__})
+        made.__dict__.update(fields, pages=pages, quality=None, sizes=read_only(self.sizes + more))
+        if "_members" in self.__dict__:
+            made.__dict__["_members"] = list(self._members)
         return made
+
+
+_KEPT = tuple(f.name for f in dataclasses.fields(Partition) if f.name not in ("nodes", "labels"))
 
 
 @compiled

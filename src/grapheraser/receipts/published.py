@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from grapheraser.canonical import digest_of
@@ -18,6 +19,7 @@ from grapheraser.receipts.receipt import Receipt
 
 MANIFEST = "run.json"
 _FILE = re.compile(r"(aggregator-|shards/)[0-9a-f]{20}\.safetensors")
+_INDEX = re.compile(r"shards-[0-9a-f]{20}\.npy|pages/[0-9a-f]{64}\.page")
 
 
 def check_published(receipt: Receipt, read: Callable[[str], bytes]) -> int:
@@ -33,14 +35,15 @@ def check_published(receipt: Receipt, read: Callable[[str], bytes]) -> int:
     try:
         manifest = json.loads(read(MANIFEST))
         state, aggregator = dict(manifest["state"]), manifest["aggregator"]
-        shards = {name: entry["sha256"] for name, entry in manifest["shards"].items()}
-        files = [aggregator, *manifest["shards"].values()]
-        named = {entry["file"]: entry["sha256"] for entry in files}
+        index = manifest["shards"]
+        shards = dict(_shards(index["file"], index["sha256"], read, set()))
+        named = {f"shards/{sha256[:20]}.safetensors": sha256 for sha256 in shards.values()}
+        named[aggregator["file"]] = aggregator["sha256"]
         fits = {
             "aggregator": state.get("aggregator") == aggregator["sha256"],
             "weights": state.get("shards") == digest_of(shards),
         }
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, struct.error) as error:
         raise VerificationError(f"not the manifest of a run ({error!r}).") from error
     if digest_of(state) != receipt.after:
         raise VerificationError("the run is not in the state that the receipt led to.")
@@ -50,6 +53,25 @@ def check_published(receipt: Receipt, read: Callable[[str], bytes]) -> int:
     for name, sha256 in named.items():
         _check_file(name, sha256, read)
     return len(named)
+
+
+def _shards(
+    name: str, sha256: str, read: Callable[[str], bytes], seen: set[str]
+) -> Iterator[tuple[str, str]]:
+    """The shards that an index names, and the digests of their files; see `store.indexes`."""
+    if not _INDEX.fullmatch(name) or name in seen:
+        raise VerificationError(f"not an index of shards ({name[:80]!r}).")
+    seen.add(name)
+    content = read(name)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise VerificationError(f"the weights were swapped: {name} is not what it was.")
+    (length,) = struct.unpack("<H", content[8:10])  # of the head of an npy file
+    linked = b"'part'" in content[10 : 10 + length]
+    for start, _, digest in struct.iter_unpack("<qq32s", content[10 + length :]):
+        if linked:
+            yield from _shards(f"pages/{digest.hex()}.page", digest.hex(), read, seen)
+        else:
+            yield str(start), digest.hex()
 
 
 def _check_file(name: Any, sha256: Any, read: Callable[[str], bytes]) -> None:

@@ -10,8 +10,9 @@ import secrets
 import stat
 import sys
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -103,8 +104,23 @@ def _each(change: Callable[[Path], None], paths: Collection[Path]) -> None:
         for path in paths:
             change(path)
     else:
-        with ThreadPoolExecutor(min(len(paths), FLUSHERS)) as pool:
-            list(pool.map(change, paths))
+        waiting = [_flushers().submit(change, path) for path in paths]
+        try:
+            wait(waiting)
+        finally:
+            wait(waiting)  # whatever interrupts this, nothing goes on behind the caller's back
+        for done in waiting:
+            done.result()
+
+
+@cache
+def _flushers() -> ThreadPoolExecutor:
+    """Kept from one save to the next: starting threads takes longer than what most of them do."""
+    return ThreadPoolExecutor(FLUSHERS, thread_name_prefix="flusher")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_flushers.cache_clear)  # threads don't come along
 
 
 def _flush(path: Path) -> None:

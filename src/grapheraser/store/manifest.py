@@ -1,16 +1,19 @@
 """The manifest of a run, and the files that belong to the run by it.
 
     run.json                         the manifest
-    pages/<digest>.page              what a page of graph, partition or register holds
-    graph-<digest>.npy               the index of the graph's pages; see `store.pages`
-    partition-<digest>.npy           the index of the partition's pages
-    register-<digest>.npy            the index of the register's pages
+    pages/<digest>.page              what a page of graph, partition or register holds, or a part
+                                     of an index
+    graph-<digest>.npy               the top of the index of the graph's pages; see `store.indexes`
+    partition-<digest>.npy           that of the partition's pages
+    register-<digest>.npy            that of the register's pages
+    shards-<digest>.npy              that of the shard models
     aggregator-<digest>.safetensors  what the aggregator holds
     shards/<digest>.safetensors      one file per shard model
     receipts/000001-<digest>.json    one file per change: its receipt in an envelope
 
-The manifest names files with their digests. It names pages through their index, and receipts by
-their number and the digest of the last, since each receipt names the digest of the one before.
+The manifest names files with their digests. It names pages and shard models through their indexes,
+and receipts by their number and the digest of the last, since each receipt names the digest of the
+one before: however large a run is, its manifest is short.
 """
 
 from __future__ import annotations
@@ -18,13 +21,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grapheraser.errors import (
     CorruptRunError,
@@ -32,10 +34,11 @@ from grapheraser.errors import (
     RunVersionError,
     VerificationError,
 )
-from grapheraser.graph.page_files import GRAPH, read_index
+from grapheraser.graph.page_files import GRAPH
 from grapheraser.receipts import Receipt, Receipts, Stored
 from grapheraser.store.files import TEMPORARY, read_checked, read_plain
-from grapheraser.store.pages import SHARDS, SLOTS, page_digests, page_file
+from grapheraser.store.indexes import Index, Remembered, read_levels
+from grapheraser.store.pages import MODELS, SHARDS, SLOTS, files_of, page_file
 from grapheraser.store.schema import check_manifest
 
 MANIFEST, LOCK = "run.json", ".lock"
@@ -43,13 +46,17 @@ MANIFEST, LOCK = "run.json", ".lock"
 MARKER = f"saving{TEMPORARY}"
 FOLDERS = ("pages", "shards", "receipts")
 # Raise the version when the content changes its meaning, not only its shape.
-FORMAT, VERSION = "grapheraser-run", 8
+FORMAT, VERSION = "grapheraser-run", 9
 OVERWRITE = "overwrite it with `grapheraser fit --replace`, or save(..., replace=True)."
+
+# What is named through an index, and the kind of its entries.
+INDEXES = {"graph": GRAPH, "partition": SHARDS, "register": SLOTS, "shards": MODELS}
+remembered = Remembered()
 
 _HEX = "[0-9a-f]{20}"
 # Earlier versions had graph and partition in one npz file each.
 _PART = re.compile(
-    rf"(graph|partition|register)-{_HEX}\.np[yz]|(aggregator-|shards/){_HEX}\.safetensors"
+    rf"(graph|partition|register|shards)-{_HEX}\.np[yz]|(aggregator-|shards/){_HEX}\.safetensors"
     rf"|pages/[0-9a-f]{{64}}\.page|receipts/\d{{6,}}-{_HEX}\.json"
 )
 _LEFTOVER = re.compile(
@@ -188,35 +195,49 @@ def _receipt_digests(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
 def named_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
     """Every file of the run in a folder, but the manifest, with its digest."""
     return {
-        **direct_files(path, manifest),
-        **{page_file(digest): digest.hex() for digest in named_pages(path, manifest)},
+        **direct_files(manifest),
+        **_indexed_files(path, manifest),
         **_receipt_digests(path, manifest),
     }
 
 
 def known_names(path: Path, manifest: dict[str, Any], found: Collection[str]) -> set[str]:
     """The same without digests, where the folder holds these files."""
-    pages = (page_file(digest) for digest in named_pages(path, manifest))
-    return {*direct_files(path, manifest), *pages, *_receipt_names(path, manifest, found)}
+    indexed = _indexed_files(path, manifest)
+    return {*direct_files(manifest), *indexed, *_receipt_names(path, manifest, found)}
 
 
-def named_pages(path: Path, manifest: dict[str, Any]) -> set[bytes]:
-    """The digests of all files of pages."""
-    found: set[bytes] = set()
-    for index in read_indexes(path, manifest).values():
-        found.update(page_digests(index))
+def _indexed_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
+    """The parts of the indexes, and the files that these name, with their digests."""
+    found: dict[str, str] = {}
+    for part, kind in INDEXES.items():
+        index = read_levels_of(path, manifest[part], kind)
+        found |= {page_file(digest): digest.hex() for digest in index.parts}
+        found.update(files_of(index.entries))
     return found
 
 
-def read_indexes(path: Path, manifest: dict[str, Any]) -> dict[str, NDArray[np.void]]:
-    """The indexes of a run, by part."""
-    return {
-        part: read_index(read_part(path, manifest[part]["file"], manifest[part]["sha256"]), kind)
-        for part, kind in (("graph", GRAPH), ("partition", SHARDS), ("register", SLOTS))
-    }
+def read_levels_of(path: Path, entry: Mapping[str, Any], kind: np.dtype[np.void]) -> Index:
+    """An index that the manifest names, every byte of it checked."""
+    content = read_part(path, entry["file"], entry["sha256"])
+    return read_levels(content, kind, lambda part: read_part(path, page_file(part), part.hex()))
 
 
-def direct_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
+def last_indexes(path: Path, manifest: dict[str, Any]) -> dict[str, Index]:
+    """The indexes of a run, by part; the parts of those that are remembered are not read again."""
+    found = {}
+    for part, kind in INDEXES.items():
+        digest = manifest[part]["sha256"]
+        known = remembered.get(path, part, digest)
+        if known is None:
+            known = read_levels_of(path, manifest[part], kind)
+        else:
+            read_part(path, manifest[part]["file"], digest)
+        found[part] = known
+    return found
+
+
+def direct_files(manifest: Mapping[str, Any]) -> dict[str, str]:
     """The files that a manifest names itself, with their digests."""
-    parts = [manifest[name] for name in ("graph", "partition", "register", "aggregator")]
-    return {part["file"]: part["sha256"] for part in (*parts, *manifest["shards"].values())}
+    parts = [manifest[name] for name in (*INDEXES, "aggregator")]
+    return {part["file"]: part["sha256"] for part in parts}

@@ -15,6 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.store.digests import NO_DIGEST, Digests, unknown
+from grapheraser.training import ShardWeights
+
+_MOST_GONE = 4096
+_FILE = "_file"
 
 
 class _Column(NamedTuple):
@@ -69,31 +73,36 @@ class Memo:
         def forget(gone: weakref.ref[Any]) -> None:
             if self._known.get(key, (None,))[0] is gone:
                 del self._known[key]
-            for column in tuple(self._columns.values()):
+            for name, column in tuple(self._columns.items()):
                 column.gone.add(key)
+                if len(column.gone) > _MOST_GONE:
+                    self._columns.pop(name, None)
 
         self._known[key] = (weakref.ref(value, forget), digest)
         return digest
 
 
-class MemoOfArrays:
-    """The same for a value that is made of arrays; another array makes it another value."""
+class MemoOfWeights:
+    """The same for shard models, which keep it themselves; another tensor makes another file."""
 
-    def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Any, tuple[list[NDArray[Any]], str]] = (
-            weakref.WeakKeyDictionary()
-        )
+    def column(self, models: Sequence[ShardWeights]) -> Digests:
+        """The digests of many, `NO_DIGEST` where they are not known."""
+        none = bytes(NO_DIGEST.itemsize)
+        found = bytearray().join([self.get(weights) or none for weights in models])
+        return np.frombuffer(found, dtype=NO_DIGEST.dtype)
 
-    def get(self, value: object, arrays: Iterable[NDArray[Any]]) -> str | None:
-        """The digest of the value's file, where it is known and its arrays are still the same."""
-        found = self._known.get(value)
-        if found is None:
+    def get(self, weights: ShardWeights) -> bytes | None:
+        """The digest of its file, where it is known and the arrays are still the same."""
+        known = weights.__dict__.get(_FILE)
+        if known is None:
             return None
-        now = list(arrays)
-        same = len(now) == len(found[0]) and all(map(operator.is_, now, found[0]))
-        return found[1] if same else None
+        columns, tensors, digest = known
+        now = weights.tensors.values()
+        if columns is not weights.columns or len(tensors) != len(now):
+            return None
+        return digest if all(map(operator.is_, tensors, now)) else None
 
-    def put(self, value: object, arrays: Iterable[NDArray[Any]], digest: str) -> str:
-        """Remember the digest of a value's file."""
-        self._known[value] = (list(arrays), digest)
+    def put(self, weights: ShardWeights, digest: bytes) -> bytes:
+        """Remember the digest of its file."""
+        weights.__dict__[_FILE] = weights.columns, tuple(weights.tensors.values()), digest
         return digest

@@ -1,4 +1,4 @@
-"""The pages of a graph, a partition and a register as files, and the indexes that name them.
+"""The pages of a graph, a partition and a register as files, and what an index says of them.
 
 A page of a graph is two files (see `graph.page_files`) and any other page is one, each a header of
 four numbers and then its content; all numbers are little-endian.
@@ -7,11 +7,15 @@ four numbers and then its content; all numbers are little-endian.
     register    REGISTER, nodes m, digits, 0         slots, nonces and ids; see `graph.register`
 
 No file holds anything of another page, so a change writes the pages that it touches. An index is an
-array of `GRAPH`, `SHARDS` or `SLOTS`, one entry per page in the order of the ids or slots. A page
-of the register that is empty has no file.
+array of `GRAPH`, `SHARDS` or `SLOTS`, one entry per page in the order of the ids or slots, or of
+`MODELS`, one per shard; `store.indexes` says how it is kept. A page of the register that is empty
+has no file.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,23 +27,37 @@ from grapheraser.graph.page_files import (
     HEADER,
     NAMED,
     Block,
-    digests,
     header_of,
     read_topology,
 )
 from grapheraser.graph.register import ENTRY, Entries, RegisterPage
+from grapheraser.store.digests import as_bytes, unknown
 
 PARTITION = int.from_bytes(b"GE-part1", "little")
 REGISTER = int.from_bytes(b"GE-regi1", "little")
 SHARDS = np.dtype([*BLOCK, ("shards", "V32")])
-# A page of the register: its file, and its digest in the tree.
-SLOTS = np.dtype([("count", "<i8"), ("entries", "V32"), ("top", "V32")])
-FILES = ("topology", "features", "shards", "entries")
+# A page of the register: its number, its file, and its digest in the tree.
+SLOTS = np.dtype([("start", "<i8"), ("count", "<i8"), ("entries", "V32"), ("top", "V32")])
+# A shard: its number, its own seed or `NO_SEED`, and the file of its model.
+MODELS = np.dtype([("start", "<i8"), ("seed", "<i8"), ("weights", "V32")])
+NO_SEED = -1
 
 
 def page_file(digest: bytes) -> str:
     """The name of the file with this digest."""
     return f"pages/{digest.hex()}.page"
+
+
+def model_file(digest: bytes) -> str:
+    """The name of the file of a shard model with this digest."""
+    return f"shards/{digest.hex()[:20]}.safetensors"
+
+
+# What names files in an index: columns of digests.
+FILES: Mapping[str, Callable[[bytes], str]] = MappingProxyType(
+    dict.fromkeys(("topology", "features", "shards", "entries"), page_file)
+    | {"weights": model_file}
+)
 
 
 def shards_content(block: Block, count: int) -> bytes:
@@ -103,7 +121,8 @@ def _magic(kind: int) -> bytes:
     return kind.to_bytes(8, "little")
 
 
-def page_digests(index: NDArray[np.void]) -> list[bytes]:
-    """The digests of all files that an index names."""
-    names, there = index.dtype.names or (), index[index["count"] > 0]
-    return [digest for name in names if name in FILES for digest in digests(there, name)]
+def files_of(index: NDArray[np.void]) -> Iterator[tuple[str, str]]:
+    """The names and digests of all files that the entries of an index name."""
+    for name in filter(FILES.__contains__, index.dtype.names or ()):
+        for digest in as_bytes(index[name][~unknown(index[name])]):
+            yield FILES[name](digest), digest.hex()

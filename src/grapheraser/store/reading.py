@@ -25,7 +25,6 @@ from grapheraser.graph.page_files import (
     digests,
     directory_of,
     read_features,
-    read_index,
     read_topology,
 )
 from grapheraser.graph.pages import Pages
@@ -33,8 +32,17 @@ from grapheraser.graph.register import ENTRY, Register, RegisterPage
 from grapheraser.graph.structure import check_nodes, check_structure
 from grapheraser.partition import Partition
 from grapheraser.store import spool
-from grapheraser.store.manifest import read_part
-from grapheraser.store.pages import SHARDS, SLOTS, page_file, read_shards_of, read_slots
+from grapheraser.store.manifest import read_levels_of, read_part
+from grapheraser.store.pages import (
+    MODELS,
+    NO_SEED,
+    SHARDS,
+    SLOTS,
+    model_file,
+    page_file,
+    read_shards_of,
+    read_slots,
+)
 from grapheraser.store.structure import check_register
 from grapheraser.store.writing import page_files, shard_files
 from grapheraser.training import ShardWeights
@@ -44,7 +52,7 @@ Entry = Mapping[str, Any]
 
 def read_graph(path: Path, entry: Entry) -> Graph:
     """The graph of a run, with its Merkle tree."""
-    index = read_index(_read(path, entry), GRAPH)
+    index = read_levels_of(path, entry, GRAPH).entries
     shape = (int(entry["num_features"]), bool(entry["dense"]))
     kind = EdgeKind(**entry.get("edges", {}))
     pages, leaves = _read_pages(path, index, shape, kind.width)
@@ -106,7 +114,7 @@ def _kept_pages(
 
 def read_partition(path: Path, entry: Entry) -> Partition:
     """The partition of a run."""
-    index = read_index(_read(path, entry), SHARDS)
+    index = read_levels_of(path, entry, SHARDS).entries
     directory = directory_of(index)
     none = np.zeros(0, dtype=np.uint8)
     pages = []
@@ -137,7 +145,9 @@ def _no_edges(count: int) -> NDArray[np.uint8]:
 
 def read_register(path: Path, entry: Entry) -> Register:
     """The register of a run."""
-    index = read_index(_read(path, entry), SLOTS)
+    index = read_levels_of(path, entry, SLOTS).entries
+    if not np.array_equal(index["start"], np.arange(len(index))):
+        raise CorruptRunError(f"{path}: not the index of a register.")
     columns = digests(index, "entries"), digests(index, "top"), index["count"].tolist()
     digits, pages = (len(index).bit_length() - 1) // 4, []
     for digest, top, count in zip(*columns, strict=True):
@@ -154,20 +164,20 @@ def read_register(path: Path, entry: Entry) -> Register:
     return Register.restored(key, pages)
 
 
-def read_shards(path: Path, entries: Mapping[str, Entry]) -> dict[int, ShardWeights]:
-    """The shard models of a run, by id."""
+def read_shards(path: Path, entry: Entry) -> tuple[dict[int, ShardWeights], dict[int, int]]:
+    """The shard models of a run, and the seeds of those that were seeded afresh, by id."""
+    index = read_levels_of(path, entry, MODELS).entries
+    starts, seeds = index["start"], index["seed"]
+    if (starts < 0).any() or (np.diff(starts) <= 0).any() or (seeds < NO_SEED).any():
+        raise CorruptRunError(f"{path}: not the index of the shards of a run.")
     shards = {}
-    for shard, entry in sorted(entries.items(), key=lambda item: int(item[0])):
-        tensors = safetensors.numpy.load(_read(path, entry))
+    for shard, digest in zip(starts.tolist(), digests(index, "weights"), strict=True):
+        tensors = safetensors.numpy.load(read_part(path, model_file(digest), digest.hex()))
         weights = ShardWeights(tensors.pop("columns"), tensors)
-        shard_files.put(weights, weights.arrays.values(), entry["sha256"])
-        shards[int(shard)] = weights
-    return shards
-
-
-def read_seeds(entries: Mapping[str, Entry]) -> dict[int, int]:
-    """The seeds of the shards that were seeded afresh, by id."""
-    return {int(shard): entry["seed"] for shard, entry in entries.items() if "seed" in entry}
+        shard_files.put(weights, digest)
+        shards[shard] = weights
+    seeded = index[seeds != NO_SEED]
+    return shards, dict(zip(seeded["start"].tolist(), seeded["seed"].tolist(), strict=True))
 
 
 def read_aggregator(path: Path, entry: Entry) -> dict[str, NDArray[Any]]:

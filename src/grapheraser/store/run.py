@@ -34,6 +34,7 @@ from grapheraser.store.folder import (
     sweep,
     unmark,
 )
+from grapheraser.store.kept import Kept
 from grapheraser.store.manifest import (
     FOLDERS,
     FORMAT,
@@ -43,6 +44,7 @@ from grapheraser.store.manifest import (
     is_part,
     manifest_content,
     read_manifest,
+    remembered,
     stored_receipts,
 )
 from grapheraser.store.reading import (
@@ -50,11 +52,10 @@ from grapheraser.store.reading import (
     read_graph,
     read_partition,
     read_register,
-    read_seeds,
     read_shards,
 )
 from grapheraser.store.structure import check_coverage
-from grapheraser.store.writing import Kept, Writer
+from grapheraser.store.writing import Writer
 from grapheraser.training import ShardWeights
 
 _TRIES = 10
@@ -131,7 +132,7 @@ def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
     with Batch(dated=False) as batch:
         writer = Writer(path, batch, kept)
         manifest = _put(writer, run)
-        content, named = manifest_content(manifest), direct_files(path, manifest)
+        content, named = manifest_content(manifest), direct_files(manifest)
         if content == kept.manifest:
             writer = Writer(path, batch, kept.intact(path, named, run.receipts))
             _put(writer, run)
@@ -144,16 +145,13 @@ def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
             batch.write(path / MANIFEST, content)
             batch.commit(path, *writer.folders)
             flush([path])
+    for part, index in writer.indexes.items():
+        remembered.put(path, part, manifest[part]["sha256"], index)
     return {*kept.names - named.keys(), *writer.gone()}
 
 
 def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:
     """Put all parts of a run; returns the manifest that names them."""
-    shards: dict[str, dict[str, Any]] = {
-        str(shard): {**writer.shard(weights)} for shard, weights in sorted(run.shards.items())
-    }
-    for shard, seed in run.seeds.items():
-        shards[str(shard)]["seed"] = seed
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -164,7 +162,7 @@ def _put(writer: Writer, run: StoredRun) -> dict[str, Any]:
         "aggregator": writer.aggregator(run.aggregator),
         "state": dict(run.state),
         "receipts": writer.receipts(run.receipts),
-        "shards": shards,
+        "shards": writer.shards(run.shards, run.seeds),
     }
 
 
@@ -200,14 +198,15 @@ def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
     graph = read_graph(path, manifest["graph"])
     partition = read_partition(path, manifest["partition"])
     check_coverage(graph.pages, partition.pages, graph.context)
+    shards, seeds = read_shards(path, manifest["shards"])
     return StoredRun(
         configuration=manifest["configuration"],
         graph=graph,
         partition=partition,
-        shards=read_shards(path, manifest["shards"]),
+        shards=shards,
         aggregator=read_aggregator(path, manifest["aggregator"]),
         receipts=stored_receipts(path, manifest),
         register=read_register(path, manifest["register"]),
         state=manifest["state"],
-        seeds=read_seeds(manifest["shards"]),
+        seeds=seeds,
     )

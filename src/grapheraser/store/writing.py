@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
 from grapheraser.graph.directory import Directory
 from grapheraser.graph.edge_values import PLAIN
+from grapheraser.graph.lineage import Lineage
 from grapheraser.graph.page_files import (
     GRAPH,
     HEADER,
@@ -27,19 +27,15 @@ from grapheraser.graph.register import Register
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt, Receipts
 from grapheraser.store.digests import NO_DIGEST, Digests, among, as_bytes, differing, unknown
-from grapheraser.store.files import Batch, read_checked
-from grapheraser.store.folder import continues
-from grapheraser.store.manifest import (
-    MANIFEST,
-    chain_ends,
-    direct_files,
-    read_indexes,
-    read_manifest,
-    receipt_file,
-)
-from grapheraser.store.memo import Memo, MemoOfArrays
+from grapheraser.store.files import Batch
+from grapheraser.store.indexes import Index, divided
+from grapheraser.store.kept import Kept
+from grapheraser.store.manifest import receipt_file
+from grapheraser.store.memo import Memo, MemoOfWeights
 from grapheraser.store.pages import (
     FILES,
+    MODELS,
+    NO_SEED,
     SHARDS,
     SLOTS,
     page_file,
@@ -49,74 +45,20 @@ from grapheraser.store.pages import (
 from grapheraser.store.tensors import file_content, file_digest
 from grapheraser.training import ShardWeights
 
+Rows: TypeAlias = NDArray[np.int64]
+
 # Of a page: topology files by the leaves in them, features files and those of partitions by their
 # block.
 page_files = Memo()
-shard_files = MemoOfArrays()
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """What a folder holds of a run, and need not be written again.
-
-    Attributes:
-        manifest: its bytes.
-        names: files that the manifest names itself.
-        indexes: of its pages, by part.
-        receipts: numbers of receipts; those are the first of the run to be saved.
-    """
-
-    manifest: bytes = b""
-    names: Set[str] = frozenset()
-    indexes: Mapping[str, NDArray[np.void]] = field(default_factory=dict)
-    receipts: Collection[int] = range(0)
-
-    @classmethod
-    def by_manifest(cls, path: Path, receipts: Sequence[Receipt]) -> Kept:
-        """What the manifest of a folder names; nothing where it is of a run with other receipts."""
-        try:
-            manifest = read_manifest(path)
-            if not continues(path, manifest, receipts):
-                return cls()
-            count, _ = chain_ends(path, manifest)
-            return cls(
-                (path / MANIFEST).read_bytes(),
-                frozenset(direct_files(path, manifest)),
-                read_indexes(path, manifest),
-                range(1, count + 1),
-            )
-        except StoreError:
-            return cls()
-
-    def column(self, name: str) -> Digests:
-        """The digests of all files of one kind."""
-        for index in self.indexes.values():
-            if name in (index.dtype.names or ()):
-                return index[name]
-        return np.zeros(0, dtype=NO_DIGEST.dtype)
-
-    def intact(self, path: Path, named: Mapping[str, str], receipts: Sequence[Receipt]) -> Kept:
-        """What of it can be read, and is what its digest says."""
-        ours = Receipts.of(receipts)
-        return Kept(
-            self.manifest,
-            {name for name in self.names if _is_intact(path / name, named[name])},
-            {part: _intact_rows(path, index) for part, index in self.indexes.items()},
-            {
-                number
-                for number in self.receipts
-                if _is_intact(path / receipt_file(number, ours.digest(number)), ours.digest(number))
-            },
-        )
+shard_files = MemoOfWeights()
 
 
 def shard_digest(weights: ShardWeights) -> str:
     """SHA-256 of the file that holds a shard model."""
-    known = shard_files.get(weights, weights.arrays.values())
+    known = shard_files.get(weights)
     if known is not None:
-        return known
-    digest = file_digest(weights.arrays)
-    return shard_files.put(weights, weights.arrays.values(), digest)
+        return known.hex()
+    return shard_files.put(weights, bytes.fromhex(file_digest(weights.arrays))).hex()
 
 
 def aggregator_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
@@ -128,22 +70,19 @@ def _contiguous(tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
 
-def _intact_rows(path: Path, index: NDArray[np.void]) -> NDArray[np.void]:
-    """An index without the digests of files that are not what these say."""
-    left = index.copy()
-    for name in (name for name in FILES if name in (index.dtype.names or ())):
-        for row, digest in enumerate(as_bytes(index[name])):
-            if not _is_intact(path / page_file(digest), digest.hex()):
-                left[name][row] = NO_DIGEST
-    return left
+@dataclass(frozen=True)
+class _Arrays:
+    """One array of each of many pages."""
 
+    pages: Sequence[Any]
+    name: str
 
-def _is_intact(file: Path, sha256: str) -> bool:
-    try:
-        read_checked(file, sha256)
-    except StoreError:
-        return False
-    return True
+    def __getitem__(self, at: int) -> NDArray[Any]:
+        array: NDArray[Any] = getattr(self.pages[at], self.name)
+        return array
+
+    def all(self) -> list[NDArray[Any]]:
+        return [getattr(page, self.name) for page in self.pages]
 
 
 class Writer:
@@ -151,34 +90,43 @@ class Writer:
 
     Attributes:
         folders: those that got a new file.
-        columns: digests of all files of pages, new or not, by kind.
+        columns: digests of all files that indexes name, new or not, by kind.
+        indexes: of the run, by part.
     """
 
     def __init__(self, path: Path, batch: Batch, kept: Kept) -> None:
         self._path, self._batch, self._kept = path, batch, kept
         self.folders: set[Path] = set()
         self.columns: dict[str, Digests] = {}
+        self.indexes: dict[str, Index] = {}
+        self._touched: dict[str, Rows | None] = {}
 
     def graph(self, graph: Graph) -> dict[str, Any]:
         """Write a graph: its pages that are new, and the index."""
         pages, tree = graph.pages, graph.tree.leaves
-        leaves, blocks = [page.leaves for page in tree], [page.features for page in pages.pages]
         counts, shape = pages.directory.counts, (pages.num_features, pages.dense)
+        touched = self._since("graph", pages.lineage)
         found = {
             "topology": self._pages(
-                "topology", leaves, lambda at: topology_content(pages.pages[at], leaves[at])
+                "topology",
+                _Arrays(tree, "leaves"),
+                lambda at: topology_content(pages.pages[at], tree[at].leaves),
+                touched,
             ),
             "features": self._pages(
-                "features", blocks, lambda at: features_content(blocks[at], int(counts[at]), *shape)
+                "features",
+                _Arrays(pages.pages, "features"),
+                lambda at: features_content(pages.pages[at].features, int(counts[at]), *shape),
+                touched,
             ),
         }
-        index, rows = self._index("graph", GRAPH, pages.directory, found)
+        index, rows = self._index("graph", GRAPH, pages.directory, found, touched)
         for at in rows.tolist():
             index["topology_bytes"][at] = topology_size(pages.pages[at], int(counts[at]))
-            index["features_bytes"][at] = HEADER + blocks[at].nbytes
+            index["features_bytes"][at] = HEADER + pages.pages[at].features.nbytes
             index["root"][at] = np.frombuffer(tree[at].root, dtype="V32")[0]
         return {
-            **self.put("graph-{}.npy", index_content(index)),
+            **self._put_index("graph", index, pages.lineage),
             "num_features": pages.num_features,
             "dense": pages.dense,
             "num_classes": graph.num_classes,
@@ -191,15 +139,18 @@ class Writer:
 
     def partition(self, partition: Partition) -> dict[str, Any]:
         """Write a partition: its pages that are new, and the index."""
-        directory = partition.pages.directory
-        counts = directory.counts
-        blocks = [page.nodes for page in partition.pages.pages]
+        pages = partition.pages
+        counts = pages.directory.counts
+        touched = self._since("partition", pages.lineage)
         found = self._pages(
-            "shards", blocks, lambda at: shards_content(blocks[at], int(counts[at]))
+            "shards",
+            _Arrays(pages.pages, "nodes"),
+            lambda at: shards_content(pages.pages[at].nodes, int(counts[at])),
+            touched,
         )
-        index, _ = self._index("partition", SHARDS, directory, {"shards": found})
+        index, _ = self._index("partition", SHARDS, pages.directory, {"shards": found}, touched)
         return {
-            **self.put("partition-{}.npy", index_content(index)),
+            **self._put_index("partition", index, pages.lineage),
             "num_shards": partition.num_shards,
             "method": partition.method,
             "capacity": partition.capacity,
@@ -210,24 +161,38 @@ class Writer:
     def register(self, register: Register) -> dict[str, Any]:
         """Write a register: its pages that are new, and the index."""
         pages = register.pages
-        entries = [page.entries for page in pages]
-        found = self._pages("entries", entries, lambda at: register_content(pages[at]))
-        index, rows = self._aligned("register", SLOTS, {"entries": found})
+        touched = self._since("register", register.lineage)
+        found = self._pages(
+            "entries",
+            _Arrays(pages, "entries"),
+            lambda at: register_content(pages[at]) if len(pages[at].entries) else None,
+            touched,
+        )
+        index, rows = self._aligned("register", SLOTS, {"entries": found}, touched)
+        index["start"] = np.arange(len(index))
         for at in rows.tolist():
-            index["count"][at], top = len(entries[at]), pages[at].top
+            index["count"][at], top = len(pages[at].entries), pages[at].top
             index["top"][at] = NO_DIGEST if top is None else np.frombuffer(top, dtype="V32")[0]
-        content = index_content(index)
-        return {**self.put("register-{}.npy", content), "key": register.key.hex()}
+        entry = self._put_index("register", index, register.lineage)
+        return {**entry, "key": register.key.hex()}
 
-    def shard(self, weights: ShardWeights) -> dict[str, str]:
-        """Write a shard model, unless it is known to be in the folder."""
-        digest = shard_files.get(weights, weights.arrays.values())
-        pattern = "shards/{}.safetensors"
-        if digest is not None and (name := pattern.format(digest[:20])) in self._kept.names:
-            return {"file": name, "sha256": digest}
-        entry = self.put(pattern, file_content(weights.arrays))
-        shard_files.put(weights, weights.arrays.values(), entry["sha256"])
-        return entry
+    def shards(
+        self, shards: Mapping[int, ShardWeights], seeds: Mapping[int, int]
+    ) -> dict[str, str]:
+        """Write shard models: those that are new, and the index."""
+        numbers = sorted(shards)
+        models = [shards[number] for number in numbers]
+        found = self._files(
+            "weights",
+            shard_files.column(models),
+            lambda at: file_content(models[at].arrays),
+            lambda at, digest: shard_files.put(models[at], digest),
+        )
+        index = np.zeros(len(numbers), dtype=MODELS)
+        index["start"], index["seed"], index["weights"] = numbers, NO_SEED, found
+        own = np.searchsorted(index["start"], sorted(seeds))
+        index["seed"][own] = [seeds[number] for number in sorted(seeds)]
+        return self._put_index("shards", index)
 
     def aggregator(self, tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """Write what an aggregator holds."""
@@ -250,27 +215,53 @@ class Writer:
             self._write(name, content)
         return {"file": name, "sha256": digest}
 
+    def _since(self, part: str, lineage: Lineage) -> Rows | None:
+        """The pages that may be others than those in the folder; None for all of them."""
+        kept = self._kept.indexes.get(part)
+        numbers = None if kept is None or kept.token is None else lineage.since(kept.token)
+        return None if numbers is None else np.array(sorted(numbers), dtype=np.int64)
+
+    def _put_index(
+        self, part: str, entries: NDArray[np.void], lineage: Lineage | None = None
+    ) -> dict[str, str]:
+        """Write the parts of an index that are new, and its top."""
+        index, fresh = divided(entries, self._kept.indexes.get(part))
+        index = replace(index, token=lineage.token if lineage else None)
+        for digest, content in fresh.items():
+            self._write(page_file(digest), content)
+        self.indexes[part] = index
+        return self.put(f"{part}-{{}}.npy", index_content(index.top))
+
     def _index(
         self,
         part: str,
         kind: np.dtype[np.void],
         directory: Directory,
         columns: Mapping[str, Digests],
-    ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+        touched: Rows | None,
+    ) -> tuple[NDArray[np.void], Rows]:
         """An index with the blocks of a directory; see `_aligned`."""
-        index, rows = self._aligned(part, kind, columns)
+        index, rows = self._aligned(part, kind, columns, touched)
         index["start"], index["size"] = directory.starts, directory.sizes
         index["count"] = directory.counts
         return index, rows
 
     def _aligned(
-        self, part: str, kind: np.dtype[np.void], columns: Mapping[str, Digests]
-    ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+        self,
+        part: str,
+        kind: np.dtype[np.void],
+        columns: Mapping[str, Digests],
+        touched: Rows | None,
+    ) -> tuple[NDArray[np.void], Rows]:
         """An index with these digests, and the rows whose other fields are not those kept."""
         length = len(next(iter(columns.values())))
         kept = self._kept.indexes.get(part)
-        same = kept is not None and len(kept) == length
-        index = kept.copy() if kept is not None and same else np.zeros(length, dtype=kind)
+        same = kept is not None and len(kept.entries) == length
+        index = kept.entries.copy() if kept is not None and same else np.zeros(length, dtype=kind)
+        if touched is not None:
+            for name, digests in columns.items():
+                index[name][touched] = digests[touched]
+            return index, touched
         moved = np.full(length, not same)
         for name, digests in columns.items():
             moved |= differing(digests, index[name])
@@ -278,41 +269,73 @@ class Writer:
         return index, np.flatnonzero(moved)
 
     def _pages(
-        self, name: str, arrays: Sequence[NDArray[Any]], content: Callable[[int], bytes]
+        self,
+        name: str,
+        arrays: _Arrays,
+        content: Callable[[int], bytes | None],
+        touched: Rows | None,
     ) -> Digests:
         """Write the file of each array, but those that are known to be in the folder.
 
         Args:
             name: of the column of the index.
-            arrays: one for each file, which nothing but the same content can hold; one that is
-                empty has no file.
-            content: of the file of an array, by its place among them.
+            arrays: one for each file, which nothing but the same content can hold.
+            content: of the file of an array, by its place among them; None where there is none.
+            touched: places of all arrays that may be others than those in the folder; None for all.
 
         Returns:
             The digests of the files.
         """
-        found, there = page_files.column(name, arrays), self._kept.column(name)
-        rows = np.flatnonzero(differing(found, there) | unknown(found))
+        if touched is None:
+            found = page_files.column(name, arrays.all())
+        else:
+            found = self._kept.column(name).copy()
+            known = page_files.get(arrays[at] for at in touched.tolist())
+            for at, digest in zip(touched.tolist(), known, strict=True):
+                found[at] = NO_DIGEST if digest is None else np.frombuffer(digest, found.dtype)[0]
+        self._touched[name] = touched
+        return self._files(
+            name, found, content, lambda at, digest: page_files.put(arrays[at], digest)
+        )
+
+    def _files(
+        self,
+        name: str,
+        found: Digests,
+        content: Callable[[int], bytes | None],
+        put: Callable[[int, bytes], object],
+    ) -> Digests:
+        """Write the files of a column whose digests, as far as they are known, the folder lacks."""
+        there, rows = self._kept.column(name), self._touched.get(name)
+        if rows is None:
+            rows = np.flatnonzero(differing(found, there) | unknown(found))
+        else:
+            rows = rows[differing(found[rows], there[rows]) | unknown(found[rows])]
         held = among(found[rows], there) & ~unknown(found[rows])
         for at in rows[~held].tolist():
-            if not len(arrays[at]):
-                continue
             written = content(at)
-            digest = page_files.put(arrays[at], hashlib.sha256(written).digest())
+            if written is None:
+                continue
+            digest = hashlib.sha256(written).digest()
+            put(at, digest)
             found[at] = np.frombuffer(digest, dtype=found.dtype)[0]
             if not among(found[at : at + 1], there)[0]:
-                self._write(page_file(digest), written)
+                self._write(FILES[name](digest), written)
         self.columns[name] = found
         return found
 
     def gone(self) -> Iterator[str]:
-        """The files of pages that the folder holds and the run no longer names."""
+        """The files that the indexes in the folder name and those of the run no longer."""
         for name, digests in self.columns.items():
-            before = self._kept.column(name)
-            old = before[differing(before, digests)]
+            before, rows = self._kept.column(name), self._touched.get(name)
+            old = before if rows is None else before[rows]
+            old = old[differing(old, digests if rows is None else digests[rows])]
             old = old[~unknown(old)]
             for digest in as_bytes(old[~among(old, digests)]):
-                yield page_file(digest)
+                yield FILES[name](digest)
+        parts = {digest for index in self.indexes.values() for digest in index.parts}
+        for index in self._kept.indexes.values():
+            yield from map(page_file, index.parts - parts)
 
     def _write(self, name: str, content: bytes) -> None:
         file = self._path / name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -38,6 +38,27 @@ def train_shards(
         trained = dict(zip(shards, weights, strict=True))
     _refuse_diverged(trained, config)
     return {shard: trained[shard] for shard in shards}
+
+
+def train_groups(
+    groups: Iterable[Sequence[ShardTask]],
+    engine: Engine,
+    executor: Executor,
+    config: TrainingConfig,
+) -> dict[int, ShardWeights]:
+    """Train one group of tasks after the other; one `TrainingError` names what failed in any."""
+    trained: dict[int, ShardWeights] = {}
+    failures: dict[int, BaseException] = {}
+    hint: str | None = None
+    for tasks in groups:
+        try:
+            trained |= train_shards(tasks, engine, executor, config)
+        except TrainingError as error:
+            failures |= error.failures
+            hint = hint or error.hint
+    if failures:
+        raise TrainingError(failures, hint=hint)
+    return trained
 
 
 def _refuse_diverged(trained: Mapping[int, ShardWeights], config: TrainingConfig) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.naive_bayes import MultinomialNB
 
 import grapheraser as ge
+from grapheraser.aggregation.members import words as words_module
 from grapheraser.aggregation.members.base import FLOOR
 from grapheraser.aggregation.members.words import SMOOTHING, WordCounts, is_dense, log_prior
 from tests.aggregation.members.oracle import GRAPHS, as_test_nodes, known, prior, random_graph
@@ -140,3 +141,25 @@ def test_a_class_of_which_nobody_is_left_is_still_possible() -> None:
     found = counts.evidence(rest, rest.places(rest.ids), held_out=False)
     np.testing.assert_allclose(found, presence(rest, rest.ids.tolist()), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(np.exp(log_prior(counts.classes)), prior(rest), rtol=1e-14)
+
+
+def test_counts_beyond_the_kept_logarithms_give_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = GRAPHS["sparse"]
+    words, places = counted(graph), graph.places(graph.train_nodes)
+    kept = words.evidence(graph, places, held_out=True)
+    few = words_module._logs_left()[:1].copy()
+    monkeypatch.setattr(words_module, "_logs_left", lambda: few)
+    assert words.counts.max() > 1
+    assert words.evidence(graph, places, held_out=True).tobytes() == kept.tobytes()
+
+
+def test_a_dense_node_is_judged_alike_whoever_is_beside_it() -> None:
+    graph = GRAPHS["dense"]
+    words, places = counted(graph), graph.places(graph.train_nodes)
+    together = words.evidence(graph, places, held_out=True)
+    for size in (1, 3, 8, 9):
+        parts = [places[at : at + size] for at in range(0, len(places), size)]
+        apart = [words.evidence(graph, part.copy(), held_out=True) for part in parts]
+        assert np.concatenate(apart).tobytes() == together.tobytes()

@@ -27,7 +27,13 @@ from grapheraser.aggregation.members.sketch import Projection, Sketch
 from grapheraser.aggregation.members.stale import Reach
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.paged import Table, copy_features, dense_features, prefetch_features
+from grapheraser.kernels.paged import (
+    Table,
+    copy_features,
+    dense_features,
+    prefetch_ahead,
+    prefetch_features,
+)
 from grapheraser.seeding import derive
 
 # How much a node's own features count beside its neighbourhood, added to it and apart from it;
@@ -151,7 +157,7 @@ def _features(
     columns, values = _room(num_features)
     spread = np.int64(len(targets) // num_features)
     for r in range(len(places)):
-        prefetch_features(table, places[min(r + _AHEAD, len(places) - 1)])
+        prefetch_ahead(table, places, r, _AHEAD)
         count, row = copy_features(table, places[r], columns, values, 0), out[r]
         square = np.float32(0.0)
         for e in range(count):

@@ -9,7 +9,7 @@ so it is decided anew with every request.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,7 @@ from grapheraser.kernels.paged import (
     dense_features,
     label_at,
     labels_at,
-    prefetch_features,
-    size_at,
+    prefetch_ahead,
 )
 from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
@@ -42,6 +41,8 @@ SMOOTHING = 0.1
 _SHRINKAGE = 10.0
 # Nodes whose features are asked for ahead of their turn.
 _AHEAD = 6
+# Counts whose logarithms are kept.
+_SMALLER = 2**14
 _SCALE = 2.0**16
 _BOUND = 16.0  # asinh(4.4 million); squares of 2**23 nodes fit into an int64
 
@@ -110,7 +111,7 @@ class WordCounts:
         prior = log_prior(self.classes)
         if self.sums is None:
             parts = (self.counts, self._totals, self._logs, self._log_totals, prior)
-            return _presence(graph.table, places, own, *parts)
+            return _presence(graph.table, places, own, *parts, _logs_left())
         return _gaussian(graph.table, places, own, self.classes, self.sums, prior)
 
     @cached_property
@@ -129,6 +130,13 @@ class WordCounts:
     def _log_totals(self) -> NDArray[np.float64]:
         logs: NDArray[np.float64] = logarithms(self._totals + SMOOTHING * self.counts.shape[1])
         return logs
+
+
+@cache
+def _logs_left() -> NDArray[np.float64]:
+    """The logarithm of each smaller count, smoothed, with one node less in it."""
+    logs: NDArray[np.float64] = logarithms(np.maximum(np.arange(_SMALLER) - 1, 0) + SMOOTHING)
+    return logs
 
 
 def log_prior(classes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -160,12 +168,9 @@ def _changed_logs(logs, old, new):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _room(table, places):  # type: ignore[no-untyped-def]
-    """Room for the columns and values of any of these nodes."""
-    most = 0
-    for place in places:
-        most = max(most, size_at(table, place))
-    return np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
+def _room(features):  # type: ignore[no-untyped-def]
+    """Room for the columns and values of any node."""
+    return np.empty(features, dtype=np.int32), np.empty(features, dtype=np.float32)
 
 
 @compiled(inline=True)
@@ -181,7 +186,7 @@ def _fixed(value):  # type: ignore[no-untyped-def]
 
 @compiled
 def _add(table, places, sign, counts):  # type: ignore[no-untyped-def]
-    columns, _ = _room(table, places)
+    columns, _ = _room(counts.shape[1])
     for place in places:
         label = label_at(table, place)
         for e in range(copy_columns(table, place, columns)):
@@ -190,7 +195,7 @@ def _add(table, places, sign, counts):  # type: ignore[no-untyped-def]
 
 @compiled
 def _add_values(table, places, sign, sums):  # type: ignore[no-untyped-def]
-    columns, values = _room(table, places)
+    columns, values = _room(sums.shape[2])
     for place in places:
         label = label_at(table, place)
         for e in range(copy_features(table, place, columns, values, 0)):
@@ -200,14 +205,17 @@ def _add_values(table, places, sign, sums):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # type: ignore[no-untyped-def]
-    """Log posteriors; ``own[r]`` is the class that row r itself was counted in, or -1."""
+def _presence(table, places, own, counts, totals, logs, log_totals, prior, left):  # type: ignore[no-untyped-def]
+    """Log posteriors; ``own[r]`` is the class that row r itself was counted in, or -1.
+
+    ``left``: see `_logs_left`; for counts in which a row itself does not count.
+    """
     c, (features, width) = len(totals), logs.shape
-    columns, _ = _room(table, places)
-    out, line, left = np.empty((len(places), c)), np.zeros(width), np.empty(len(columns))
+    columns, _ = _room(features)
+    out, line = np.empty((len(places), c)), np.zeros(width)
     for r in range(len(places)):
         mine, scores = own[r], out[r]
-        prefetch_features(table, places[min(r + _AHEAD, len(places) - 1)])
+        prefetch_ahead(table, places, r, _AHEAD)
         size = copy_columns(table, places[r], columns)
         for k in range(c):
             line[k] = prior[k] - size * log_totals[k]
@@ -222,28 +230,22 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior):  # t
         for k in range(c):
             scores[k] = line[k]
         if mine >= 0:
-            own_counts, total = counts[mine], totals[mine] - size + SMOOTHING * features
-            scores[mine] = prior[mine] - size * logarithm(total)
-            scores[mine] = _without_own(scores[mine], own_counts, columns[:size], left)
+            total = totals[mine] - size + SMOOTHING * features
+            score = prior[mine] - size * logarithm(total)
+            for e in range(size):
+                count = counts[mine, columns[e]]
+                score += left[count] if count < len(left) else logarithm(count - 1 + SMOOTHING)
+            scores[mine] = score
     floor_rows(out)
     return out
 
 
 @compiled
-def _without_own(score, counts, columns, left):  # type: ignore[no-untyped-def]
-    """The score of a row's own class, in which the row itself does not count."""
-    for e in range(len(columns)):
-        left[e] = counts[columns[e]] - 1 + SMOOTHING
-    for e in range(len(columns)):
-        left[e] = logarithm(left[e])
-    for e in range(len(columns)):
-        score += left[e]
-    return score
-
-
-@compiled
 def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-untyped-def]
-    """The same with a Gaussian per class and column."""
+    """The same with a Gaussian per class and column, of eight nodes side by side.
+
+    The last ones are filled up with the last node.
+    """
     c, features = sums.shape[1:]
     everyone = classes.sum()
     mean_all, var_all = np.empty(features), np.empty(features)
@@ -251,51 +253,67 @@ def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-unty
         mean_all[f] = sums[0, :, f].sum() / everyone
         var_all[f] = max(sums[1, :, f].sum() / everyone - mean_all[f] * mean_all[f], 1.0)
     means, variances, logs = _gaussians(classes, sums, mean_all, var_all)
-    width = means.shape[1]
-    out, line = np.empty((len(places), c)), np.zeros(width)
-    x, terms = np.zeros(features), np.empty(features)
-    columns, values = _room(table, places)
-    for r in range(len(places)):
-        mine, scores = own[r], out[r]
-        prefetch_features(table, places[min(r + _AHEAD, len(places) - 1)])
-        _fill(table, places[r], columns, values, terms, x)
+    out, line = np.empty((len(places), c)), np.zeros(HALF_LANES)
+    rows, terms = np.zeros((HALF_LANES, features)), np.empty(features)
+    beside = np.zeros((features, HALF_LANES))
+    columns, values = _room(features)
+    for first in range(0, len(places), HALF_LANES):
+        count = min(HALF_LANES, len(places) - first)
+        for i in range(count):
+            prefetch_ahead(table, places, first + i, _AHEAD)
+            _fill(table, places[first + i], columns, values, terms, rows[i])
+        for i in range(HALF_LANES):
+            beside[:, i] = rows[min(i, count - 1)]
         for k in range(c):
-            line[k] = prior[k]
-        for start in range(0, width, HALF_LANES):
-            total = load(line, start, HALF)
+            total = zeros(line, HALF) + prior[k]
             for f in range(features):
-                away = x[f] - load(means, f * width + start, HALF)
-                square = away * away / load(variances, f * width + start, HALF)
-                total = total - (square + load(logs, f * width + start, HALF)) * 0.5
-            store(line, start, total)
-        for k in range(c):
-            scores[k] = line[k]
-        if mine >= 0:
-            for f in range(features):
-                a, b = sums[0, mine, f] - x[f], sums[1, mine, f] - x[f] * x[f]
-                mean, var = _moments(a, b, classes[mine] - 1.0, mean_all[f], var_all[f])
-                away = x[f] - mean
-                terms[f] = 0.5 * (away * away / var + logarithm(var))
-            scores[mine] = prior[mine]
-            for f in range(features):
-                scores[mine] -= terms[f]
+                gap = load(beside, f * HALF_LANES, HALF) - means[k, f]
+                square = gap * gap / variances[k, f]
+                total = total - (square + logs[k, f]) * 0.5
+            store(line, 0, total)
+            for i in range(count):
+                out[first + i, k] = line[i]
+        for i in range(count):
+            mine = own[first + i]
+            if mine >= 0:
+                part, left = sums[:, mine], classes[mine] - 1.0
+                away = _away(rows[i], part, left, mean_all, var_all, terms)
+                out[first + i, mine] = _minus(prior[mine], away)
     floor_rows(out)
     return out
 
 
 @compiled
+def _away(x, sums, n, mean_all, var_all, terms):  # type: ignore[no-untyped-def]
+    """What each column takes from the score of a row's own class, in which it does not count."""
+    for f in range(len(x)):
+        a, b = sums[0, f] - x[f], sums[1, f] - x[f] * x[f]
+        mean, var = _moments(a, b, n, mean_all[f], var_all[f])
+        gap = x[f] - mean
+        terms[f] = 0.5 * (gap * gap / var + logarithm(var))
+    return terms
+
+
+@compiled(inline=True)
+def _minus(score, terms):  # type: ignore[no-untyped-def]
+    for term in terms:
+        score -= term
+    return score
+
+
+@compiled
 def _gaussians(classes, sums, mean_all, var_all):  # type: ignore[no-untyped-def]
-    """Means, variances and their logarithms ``[num_features, num_classes]``, in whole vectors."""
+    """Means, variances and their logarithms ``[num_classes, num_features]``."""
     c, features = sums.shape[1:]
-    width = -(-c // HALF_LANES) * HALF_LANES
-    means, variances = np.zeros((features, width)), np.ones((features, width))
-    logs = np.zeros((features, width))
-    for f in range(features):
-        for k in range(c):
+    means, variances = np.empty((c, features)), np.empty((c, features))
+    logs = np.empty((c, features))
+    for k in range(c):
+        n = np.float64(classes[k])
+        for f in range(features):
             first, second = np.float64(sums[0, k, f]), np.float64(sums[1, k, f])
-            n = np.float64(classes[k])
-            means[f, k], variances[f, k] = _moments(first, second, n, mean_all[f], var_all[f])
-            logs[f, k] = logarithm(variances[f, k])
+            means[k, f], variances[k, f] = _moments(first, second, n, mean_all[f], var_all[f])
+        for f in range(features):
+            logs[k, f] = logarithm(variances[k, f])
     return means, variances, logs
 
 

@@ -10,7 +10,7 @@ count would not be: it would still know how many nodes there were.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -107,8 +107,12 @@ class Candidates:
         was = ranks(self.nodes, nodes) >= 0
         if np.array_equal(self.nodes[was], now.nodes):
             return self
-        left = np.union1d(self.nodes[~was], now.nodes)
-        found = self._sorted(self.limit, self.key, self.bound, left)
+        left, hashes = self.nodes[~was], self.hashes[~was]
+        if len(now.nodes):
+            left, hashes = np.append(left, now.nodes), np.append(hashes, now.hashes)
+            order = np.lexsort((left, hashes))
+            left, hashes = left[order], hashes[order]
+        found = replace(self, nodes=left, hashes=hashes)
         return Candidates.of(graph, self.limit, seed) if found._run_out else found
 
 

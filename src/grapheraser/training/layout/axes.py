@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ class Axis:
         head, unit = np.divmod(np.arange(units.count), units.size)
         return cls(unit * period + head, pad(period * units.size), period)
 
+    @cached_property
+    def slots(self) -> slice | NDArray[np.int64]:
+        """The places as `_slots` gives them."""
+        return _slots(self.places)
+
     def beside(self, other: Axis) -> Axis:
         """Both axes in one row."""
         return Axis(
@@ -70,7 +76,7 @@ class Segment:
     def write(self, tensors: Mapping[str, NDArray[Any]], flat: NDArray[np.floating]) -> None:
         """Put the tensors into the segment."""
         view = flat.reshape(-1, self.out.width)
-        for name, at in self._blocks():
+        for name, at in self._blocks:
             tensor = np.asarray(tensors[name])
             view[at] = tensor.reshape(1, -1) if self.inner is None else tensor.T
 
@@ -78,17 +84,17 @@ class Segment:
         """Take the tensors out of the segment."""
         view = flat.reshape(-1, self.out.width)
         return {
-            name: np.array(view[at].T, order="C").reshape(shapes[name])
-            for name, at in self._blocks()
+            name: np.array(view[at].T, order="C").reshape(shapes[name]) for name, at in self._blocks
         }
 
+    @cached_property
     def _blocks(self) -> list[tuple[str, Any]]:
         """Each tensor's name and where its transpose lies in the segment's ``[in, out]``."""
-        rows = slice(0, 1) if self.inner is None else _slots(self.inner.places)
-        parts = np.split(self.out.places, len(self.names))
+        rows = slice(0, 1) if self.inner is None else self.inner.slots
+        size = len(self.out.places) // len(self.names)
         blocks: list[tuple[str, Any]] = []
-        for name, places in zip(self.names, parts, strict=True):
-            columns = _slots(places)
+        for number, name in enumerate(self.names):
+            columns = _slots(self.out.places[number * size : (number + 1) * size])
             if isinstance(rows, slice) or isinstance(columns, slice):
                 blocks.append((name, (rows, columns)))
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ class Schedule(NamedTuple):
     decay: float
 
 
+@lru_cache(maxsize=64)
 def schedule_of(spec: ModelSpec, epochs: int) -> Schedule:
     """The rates of a model."""
     t = np.arange(1, epochs + 1, dtype=np.float64)

@@ -1,0 +1,179 @@
+"""Indexes in levels: a change writes the parts of an index that it touches, and a small top.
+
+An index has an entry for each page, or for each shard, by ascending ``start``. Where it is long it
+is divided into parts, each a file of its own, and an index of `LINK` names these, with an entry for
+each; where that is long too, it is divided in turn. The manifest names the top.
+
+A part begins where a hash of ``start`` says so. So how an index is divided follows from what it
+holds, not from how it came about, and an entry more or less moves no other part. Whoever reads
+follows the links and need not know the rule.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import CorruptRunError
+from grapheraser.graph.page_files import index_content, read_index
+from grapheraser.store.digests import NO_DIGEST, as_bytes
+
+LINK = np.dtype([("start", "<i8"), ("entries", "<i8"), ("part", "V32")])
+MOST = 512  # entries of an index that is not divided
+BITS = 6  # of the hash, which are zero where a part begins: 2**BITS entries on average
+_DEEPEST = 8
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_REMEMBERED = 16
+
+Entries = NDArray[np.void]
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """An index with all of its levels.
+
+    Attributes:
+        entries: one for each page or shard.
+        links: one array for each level above them, from below.
+        token: stands for the pages that it was written for; see `graph.lineage`.
+    """
+
+    entries: Entries
+    links: tuple[Entries, ...] = ()
+    token: object | None = None
+
+    @property
+    def top(self) -> Entries:
+        """What the manifest names."""
+        return self.links[-1] if self.links else self.entries
+
+    @property
+    def parts(self) -> set[bytes]:
+        """The digests of the files below the top."""
+        return {digest for links in self.links for digest in as_bytes(links["part"])}
+
+
+def divided(entries: Entries, before: Index | None) -> tuple[Index, dict[bytes, bytes]]:
+    """Entries with the levels above them.
+
+    Args:
+        entries: of the lowest level.
+        before: an index whose parts need not be made again.
+
+    Returns:
+        The index, and the files of the parts that are not those from before, by digest.
+    """
+    levels, fresh = [entries], dict[bytes, bytes]()
+    olds = (before.entries, *before.links) if before else ()
+    while len(levels[-1]) > MOST and len(levels) <= _DEEPEST:
+        level = len(levels) - 1
+        known = olds[level : level + 2]
+        levels.append(_linked(levels[-1], level, known if len(known) == 2 else None, fresh))
+    return Index(levels[0], tuple(levels[1:])), fresh
+
+
+def _linked(
+    entries: Entries,
+    level: int,
+    known: tuple[Entries, ...] | None,
+    fresh: dict[bytes, bytes],
+) -> Entries:
+    """The links to the parts of a level; ``known`` are entries and links from before."""
+    cuts = _cuts(entries["start"], level)
+    links = np.zeros(len(cuts) - 1, dtype=LINK)
+    links["start"], links["entries"] = entries["start"][cuts[:-1]], np.diff(cuts)
+    there = _by_start(*known) if known else {}
+    raw, digests = _raw(entries), []
+    size = entries.itemsize
+    for start, (low, high) in zip(links["start"].tolist(), pairwise(cuts.tolist()), strict=True):
+        content, digest = there.get(start, (b"", b""))
+        if content != raw[low * size : high * size] or not any(digest):
+            part = index_content(entries[low:high])
+            digest = sha256(part).digest()
+            fresh[digest] = part
+        digests.append(digest)
+    links["part"] = np.frombuffer(b"".join(digests), dtype=NO_DIGEST.dtype)
+    return links
+
+
+def _by_start(entries: Entries, links: Entries) -> dict[int, tuple[memoryview, bytes]]:
+    """The bytes and the digest of each part, by its first start."""
+    ends = [0, *(entries.itemsize * np.cumsum(links["entries"])).tolist()]
+    raw = _raw(entries)
+    columns = links["start"].tolist(), pairwise(ends), as_bytes(links["part"])
+    return {
+        start: (raw[low:high], digest) for start, (low, high), digest in zip(*columns, strict=True)
+    }
+
+
+def _raw(entries: Entries) -> memoryview:
+    return memoryview(np.ascontiguousarray(entries).view(np.uint8).data)
+
+
+def _cuts(starts: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+    """Where the parts of a level begin, and the end."""
+    mixed = starts.astype(np.uint64) * _MIX >> np.uint64(64 - BITS * (level % _DEEPEST + 1))
+    begins = mixed & np.uint64(2**BITS - 1) == 0
+    begins[0] = True
+    return np.append(np.flatnonzero(begins), len(starts))
+
+
+def read_levels(content: bytes, kind: np.dtype[np.void], read: Callable[[bytes], bytes]) -> Index:
+    """An index from the file of its top.
+
+    Args:
+        content: of the file.
+        kind: of the entries.
+        read: gives the content of a part by its digest.
+    """
+    level, links = read_index(content, kind, LINK), list[Entries]()
+    while level.dtype == LINK:
+        links.insert(0, level)
+        if len(links) > _DEEPEST:
+            raise CorruptRunError("an index of too many levels.")
+        level = _below(level, kind, read)
+    return Index(level, tuple(links))
+
+
+def _below(links: Entries, kind: np.dtype[np.void], read: Callable[[bytes], bytes]) -> Entries:
+    """The entries of the parts that some links name.
+
+    As each part begins with the start of its link, and these ascend, no file is named twice.
+    """
+    parts = [read_index(read(digest), kind, LINK) for digest in as_bytes(links["part"])]
+    alike = len({part.dtype for part in parts}) == 1
+    if not alike or [len(part) for part in parts] != links["entries"].tolist():
+        raise CorruptRunError("an index and its parts don't fit.")
+    entries = np.concatenate(parts)
+    firsts = np.cumsum(links["entries"]) - links["entries"]
+    fit = (links["entries"] > 0).all() and np.array_equal(entries["start"][firsts], links["start"])
+    if not fit or (np.diff(entries["start"]) <= 0).any():
+        raise CorruptRunError("an index and its parts don't fit.")
+    return entries
+
+
+class Remembered:
+    """The indexes that folders held last, so that the next save need not read them."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[Path, str], tuple[str, Index]] = OrderedDict()
+
+    def put(self, path: Path, part: str, digest: str, index: Index) -> None:
+        """Remember an index by the digest of its top."""
+        key = path.absolute(), part
+        self._known[key] = digest, index
+        self._known.move_to_end(key)
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+
+    def get(self, path: Path, part: str, digest: str) -> Index | None:
+        """The index of the part whose top has this digest, where it is known."""
+        known = self._known.get((path.absolute(), part), ("", None))
+        return known[1] if known[0] == digest else None
