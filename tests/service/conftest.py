@@ -98,4 +98,5 @@ def opened(tmp_path: Path, url: str) -> Iterator[Opened]:
 
     yield open_service
     for service in made:
+        service.worker.stop(30)
         service.database.dispose()
