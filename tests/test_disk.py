@@ -47,7 +47,7 @@ ALLOWED = {
     "partition/multilevel.py": "hands a graph to KaMinPar, in memory where the system can",
 }
 # Reading from or writing to bytes in memory, or to the network.
-IN_MEMORY = ("BytesIO", "buffer", "Image.open", "_OPENER.open")
+IN_MEMORY = ("BytesIO", "buffer", "Image.open")
 
 
 def disk_calls(source: str) -> Iterator[str]:

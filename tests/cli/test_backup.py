@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import grapheraser as ge
+from grapheraser.service.database.engine import sqlite_url
 from grapheraser.service.requests import Asked
 from grapheraser.service.running import Service
 from grapheraser.service.settings import Settings
@@ -52,7 +53,24 @@ def test_a_backup_without_its_database_is_not_restored_by_mistake(
     assert "--lost-database" in refused.stderr
     done = run("restore", backup, path, "--replace", "--lost-database")
     assert done.returncode == 0
-    assert "not known any more" in done.stderr
+    assert "have to ask again" in done.stderr
+
+
+def test_the_database_of_the_settings_is_the_one_that_is_backed_up_and_asked(
+    small: ge.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, config = tmp_path / "run", tmp_path / "service.toml"
+    ge.GraphEraser(num_shards=2, epochs=1).fit(small).save(path)
+    url = sqlite_url(tmp_path / "elsewhere.db")
+    config.write_text(f'database = "{url}"\n')
+    service = Service.opened(path, Settings(database=url, window=0.0))
+    data("backup", path, tmp_path / "backup", "--config", config)
+    service.queue.submit(Asked(nodes=(int(small.train_nodes[0]),)))
+    assert service.worker.round()
+    service.database.dispose()
+    monkeypatch.setenv("GRAPHERASER_SERVICE_DATABASE", url)
+    assert data("restore", tmp_path / "backup", path, "--replace")["erased"] == 1
+    assert not (tmp_path / "run.service").exists()
 
 
 def test_without_the_extra_it_says_how_to_install_it(

@@ -96,6 +96,8 @@ def test_a_request_goes_through_a_service_that_was_started_by_hand(
     assert part.about["ids"] == [str(one)]
     again = data("requests", "submit", "--nodes", one, "--idempotency-key", "first")
     assert again["requests"][0]["id"] == request["id"]
+    plain = run("requests", "submit", "--nodes", one, "--idempotency-key", "first")
+    assert "was used before" in plain.stderr
 
     lines = tmp_path / "requests.jsonl"
     lines.write_text(f'{{"nodes": [{other}]}}\n{third}\n')

@@ -96,3 +96,6 @@ def test_the_container_names_variables_and_verbs_that_exist() -> None:
     assert variables <= environment.VARIABLES.keys() | settings().keys()
     assert set(re.findall(r"grapheraser (\w+)", text)) <= {*verbs(), "access"}
     assert '"serve"' in text
+    for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE):
+        *sources, _ = line.split()
+        assert all((EXAMPLES.parent / source).exists() for source in sources)

@@ -88,7 +88,8 @@ def opened(tmp_path: Path, url: str) -> Iterator[Opened]:
     made: list[Service] = []
 
     def open_service(run: Path, **options: Any) -> Service:
-        settings = {"database": url, "window": 0.0, "retry_seconds": 0.001, **options}
+        base = {"database": url, "window": 0.0, "retry_seconds": 0.001, "worker": "thread"}
+        settings = {**base, **options}
         reached = settings.pop("reached", lambda step: None)
         keys = KeyFolder(tmp_path / "keys")
         service = Service.opened(run, Settings(**settings), keys=keys, reached=reached)
@@ -97,4 +98,5 @@ def opened(tmp_path: Path, url: str) -> Iterator[Opened]:
 
     yield open_service
     for service in made:
+        service.worker.stop(30)
         service.database.dispose()

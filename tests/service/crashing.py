@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -61,6 +62,38 @@ def _work(run: Path, url: str, keys: Path, kill_at: str | None, as_nobody: bool)
     service = Service.opened(run, settings, keys=KeyFolder(keys), reached=reached)
     while service.worker.round():
         pass
+
+
+def start_serving(run: Path, url: str, keys: Path, told: Connection) -> ForkServerProcess:
+    """Start a service and its worker in a process of its own; says which, whenever it changes."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)
+    process = context.Process(target=_serve, args=(run, url, keys, told))
+    process.start()
+    return process
+
+
+def _serve(run: Path, url: str, keys: Path, told: Connection) -> None:
+    os.setsid()
+    os.environ["GRAPHERASER_KEYS"] = str(keys)
+    settings = Settings(database=url, window=0.0, batch=3, retry_seconds=0.01, poll_seconds=0.05)
+    service = Service.opened(run, settings, keys=KeyFolder(keys))
+    assert service.apart is not None
+    service.start()
+    known = None
+    while True:
+        if (pid := service.apart.pid) != known:
+            told.send(pid)
+            known = pid
+        time.sleep(0.005)
+
+
+def alive(pid: int) -> bool:
+    """Whether there is a process that is not a mere entry of one that ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def start_submitting(

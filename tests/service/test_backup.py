@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import shutil
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,7 +13,13 @@ import pytest
 import sqlalchemy as sa
 
 import grapheraser as ge
-from grapheraser.errors import CorruptRunError, RunExistsError, ServiceError, StoreError
+from grapheraser.errors import (
+    CorruptRunError,
+    RunExistsError,
+    ServiceError,
+    StorageFullError,
+    StoreError,
+)
 from grapheraser.graph import Request as GraphRequest
 from grapheraser.service.backup import make_backup, restore
 from grapheraser.service.database.engine import sqlite_url
@@ -22,6 +31,7 @@ from grapheraser.service.settings import Settings
 from grapheraser.service.tombstones import Tombstones
 from grapheraser.store import stray_files
 from grapheraser.store.keys import KeyFolder
+from tests.service import postgres
 from tests.service.conftest import Opened, new_model
 from tests.service.test_worker import same_state, submit, work
 
@@ -229,6 +239,183 @@ def test_without_its_database_a_backup_is_restored_only_where_that_is_asked_for(
     work(again)
     assert again.queue.get(pending.id).state is State.COMPLETED
     again.database.dispose()
+
+
+class Lost:
+    """A service whose machine is lost: run and database are gone, the backup and the keys stay."""
+
+    def __init__(
+        self, run: Path, folder: Path, keys: KeyFolder, another: Callable[[], str]
+    ) -> None:
+        self.run, self.folder, self.keys, self.another = run, folder, keys, another
+        self.url = another()
+        self.service = self.opened()
+
+    def opened(self) -> Service:
+        settings = Settings(database=self.url, window=0.0, worker="thread")
+        return Service.opened(self.run, settings, keys=self.keys)
+
+    def erase(self, *nodes: int) -> None:
+        submit(self.service, nodes=list(nodes))
+        work(self.service)
+
+    def restore(self, backup: Path, *, lost: bool) -> int:
+        self.service.database.dispose()
+        if lost:
+            self.url = self.another()
+            shutil.rmtree(self.run)
+        done = restore(
+            backup,
+            self.run,
+            database=self.url,
+            keys=self.keys,
+            replace=True,
+            lost_database=lost,
+        )
+        self.service = self.opened()
+        return done.erased
+
+    def holds(self, *nodes: int) -> list[bool]:
+        return list(self.service.served.now.model.graph_.contains(list(nodes)))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def lost(
+    request: pytest.FixtureRequest, nodes_run: Path, tmp_path: Path, secrets: KeyFolder
+) -> Iterator[Lost]:
+    numbers = itertools.count()
+
+    def another() -> str:
+        if request.param == "sqlite":
+            return sqlite_url(tmp_path / f"queue-{next(numbers)}.db")
+        server: postgres.Server = request.getfixturevalue("server")
+        return server.new_database()
+
+    made = Lost(nodes_run, tmp_path, secrets, another)
+    yield made
+    made.service.database.dispose()
+
+
+def test_nobody_comes_back_where_the_database_is_lost_with_the_run(
+    lost: Lost, small: ge.Graph, tmp_path: Path
+) -> None:
+    a, b, c, d, e = map(int, small.train_nodes[:5])
+    lost.erase(a)
+    make_backup(lost.run, tmp_path / "backup", database=lost.url)
+    lost.erase(b)
+    assert lost.restore(tmp_path / "backup", lost=False) == 1
+    lost.erase(c)  # of a run that was restored: the backup has never heard of it
+    assert lost.restore(tmp_path / "backup", lost=True) == 2
+    assert lost.holds(a, b, c, d) == [False, False, False, True]
+    rest = small.without([ge.Nodes([a, b, c])])
+    assert same_state(lost.run, new_model(links=False).fit(rest))
+    lost.erase(d)
+    assert lost.restore(tmp_path / "backup", lost=False) == 3
+    assert lost.holds(a, b, c, d, e) == [False, False, False, False, True]
+    assert lost.service.served.now.model.verify().identical
+
+
+def test_who_was_added_again_before_the_backup_stays(
+    lost: Lost, small: ge.Graph, tmp_path: Path
+) -> None:
+    node, other = map(int, small.train_nodes[:2])
+    lost.erase(node)
+    new = {"ids": [node], "x": [[0.0] * small.num_features], "y": [1], "edges": [[node, other]]}
+    submit(lost.service, changes=[{"add_nodes": new}])
+    work(lost.service)
+    make_backup(lost.run, tmp_path / "backup", database=lost.url)
+    assert lost.restore(tmp_path / "backup", lost=True) == 0
+    assert lost.holds(node, other) == [True, True]
+
+
+def test_requests_that_a_lost_queue_has_handed_on_are_carried_out(
+    nodes_run: Path, small: ge.Graph, tmp_path: Path, secrets: KeyFolder
+) -> None:
+    a, b, c = map(int, small.train_nodes[:3])
+    numbers = itertools.count()
+    lost = Lost(
+        nodes_run, tmp_path, secrets, lambda: sqlite_url(tmp_path / f"queue-{next(numbers)}.db")
+    )
+    pending = submit(lost.service, nodes=[a])
+    make_backup(nodes_run, tmp_path / "backup", database=lost.url)
+    lost.restore(tmp_path / "backup", lost=False)
+    lost.erase(b)
+    lost.restore(tmp_path / "backup", lost=True)
+    work(lost.service)
+    assert lost.service.queue.get(pending.id).state is State.COMPLETED
+    assert lost.holds(a, b, c) == [False, False, True]
+    lost.service.database.dispose()
+
+
+def test_the_file_names_nobody_and_a_line_that_a_crash_cut_off_harms_nobody(
+    lost: Lost, small: ge.Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    a, b = map(int, small.train_nodes[:2])
+    make_backup(lost.run, tmp_path / "backup", database=lost.url)
+    lost.erase(a)
+    (file,) = lost.keys.path.glob("tombstones-*.log")
+    whole = file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    found = json.loads(whole)
+    assert set(found) == {"run", "restored", "size", "marks"}
+    assert [len(mark) for mark in found["marks"]] == [64]
+    file.write_text(whole + whole[: len(whole) // 2])
+    lost.erase(b)
+    assert len(file.read_text().splitlines()) == 3
+    assert lost.restore(tmp_path / "backup", lost=True) == 2
+    assert "was not finished" in caplog.text
+
+
+def test_what_is_erased_while_tombstones_can_not_be_kept_waits(
+    lost: Lost, small: ge.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StorageFullError("the disk is full.")
+
+    request = submit(lost.service, nodes=[int(small.train_nodes[0])])
+    with monkeypatch.context() as patch:
+        patch.setattr(KeyFolder, "note", full)
+        with pytest.raises(StorageFullError):
+            lost.service.worker.round()
+    assert lost.service.queue.get(request.id).state is State.PUBLISHED
+    work(lost.service)
+    assert lost.service.queue.get(request.id).state is State.COMPLETED
+
+
+def test_without_the_keys_nothing_is_restored(lost: Lost, tmp_path: Path, small: ge.Graph) -> None:
+    make_backup(lost.run, tmp_path / "backup", database=lost.url)
+    lost.erase(int(small.train_nodes[0]))
+    other = KeyFolder(tmp_path / "other")
+    for known in (False, True):
+        with pytest.raises(ServiceError, match="not the keys of the service"):
+            restore(tmp_path / "backup", tmp_path / "new", keys=other, lost_database=known)
+
+
+def test_a_destroyed_key_is_noticed_without_the_database_too(
+    lost: Lost, tmp_path: Path, small: ge.Graph
+) -> None:
+    make_backup(lost.run, tmp_path / "backup", database=lost.url)
+    lost.erase(int(small.train_nodes[0]))
+    (name,) = (name for name in lost.keys.secret_names() if name.startswith("tombstones"))
+    lost.keys.destroy_secret(name)
+    with pytest.raises(ServiceError, match="was destroyed"):
+        lost.restore(tmp_path / "backup", lost=True)
+
+
+def test_a_queue_of_sqlite_does_not_go_into_another_database(
+    nodes_run: Path, tmp_path: Path, secrets: KeyFolder, server: postgres.Server
+) -> None:
+    url = sqlite_url(tmp_path / "queue.db")
+    Service.opened(nodes_run, Settings(database=url), keys=secrets).database.dispose()
+    make_backup(nodes_run, tmp_path / "backup", database=url)
+    with pytest.raises(ServiceError, match="SQLite's"):
+        restore(
+            tmp_path / "backup",
+            tmp_path / "new",
+            database=server.new_database(),
+            keys=secrets,
+            lost_database=True,
+        )
 
 
 def test_what_is_no_backup_or_would_be_overwritten_is_refused(

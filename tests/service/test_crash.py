@@ -9,9 +9,10 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,10 +41,12 @@ from tests.service import crashing, postgres
 from tests.service.test_worker import same_state
 
 CRASHES = int(os.environ.get("CRASHES", "8"))
+STILL = 120  # seconds without a step after which a worker is said to hang
 SQLITE, POSTGRESQL, NODES, LINKS = "sqlite", "postgresql", "nodes", "links"
 ALL = [(url, kind) for url in (SQLITE, POSTGRESQL) for kind in (NODES, LINKS)]
 STEPPED = ALL if "CRASHES" in os.environ else ALL[:3]
 AT_RANDOM = ALL if "CRASHES" in os.environ else [ALL[0], ALL[3]]
+SERVED = [ALL[0], ALL[3]] if "CRASHES" in os.environ else ALL[:1]
 pytestmark = pytest.mark.slow
 
 
@@ -135,11 +138,22 @@ def stream(
     database.dispose()
 
 
-def finished(run: Path, url: str, keys: Path) -> None:
+def finished(queue: Queue, run: Path, url: str, keys: Path) -> None:
     """Let a worker work until nothing is left to do."""
     process = crashing.start(run, url, keys)
-    process.join(120)
+    goes_on(queue, lambda: not process.is_alive())
+    process.join()
     assert process.exitcode == 0
+
+
+def goes_on(queue: Queue, done: Callable[[], bool]) -> None:
+    """Wait as long as it takes, but not for a worker that stands still."""
+    seen, since = -1, time.monotonic()
+    while not done():
+        if (now := queue.last_event()) > seen:
+            seen, since = now, time.monotonic()
+        assert time.monotonic() < since + STILL, queue.counts()
+        time.sleep(0.1)
 
 
 def check(stream: Stream, run: Path, keys: Path) -> None:
@@ -210,7 +224,7 @@ def test_killed_at_every_step(stream: tuple[Stream, Path, str, Path]) -> None:
         process = crashing.start(run, url, keys, step)
         process.join(60)
         assert process.exitcode == -9, step
-    finished(run, url, keys)
+    finished(requests.queue, run, url, keys)
     check(requests, run, keys)
 
 
@@ -229,7 +243,43 @@ def test_killed_at_random_instants(stream: tuple[Stream, Path, str, Path]) -> No
         process.join(60)
         killed += process.exitcode == -9
     assert killed >= CRASHES // 2
-    finished(run, url, keys)
+    finished(requests.queue, run, url, keys)
+    check(requests, run, keys)
+
+
+@pytest.mark.parametrize("stream", SERVED, ids="-".join, indirect=True)
+def test_server_or_worker_or_both_are_killed(stream: tuple[Stream, Path, str, Path]) -> None:
+    requests, run, url, keys = stream
+    chance = random.Random(CRASHES)
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    server = crashing.start_serving(run, url, keys, theirs)
+    worker, killed = ours.recv(), Counter[str]()
+    try:
+        while killed.total() < max(3, CRASHES // 4):
+            requests.submit(2)
+            time.sleep(chance.uniform(0, 4))
+            while ours.poll():
+                worker = ours.recv()
+            whom = ("worker", "server", "both")[killed.total() % 3]
+            if whom == "worker":
+                with suppress(ProcessLookupError):  # it is just being started again
+                    os.kill(worker, signal.SIGKILL)
+            else:
+                (os.killpg if whom == "both" else os.kill)(server.pid or 0, signal.SIGKILL)
+                server.join()
+                server = crashing.start_serving(run, url, keys, theirs)
+                worker = ours.recv()
+            killed[whom] += 1
+        wanted = len(requests.accepted)
+        goes_on(requests.queue, lambda: requests.queue.counts()[State.COMPLETED] == wanted)
+        while ours.poll():
+            worker = ours.recv()
+    finally:
+        server.kill()
+        server.join()
+    while crashing.alive(worker):
+        time.sleep(0.01)
+    finished(requests.queue, run, url, keys)
     check(requests, run, keys)
 
 

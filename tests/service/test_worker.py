@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 import grapheraser as ge
 from grapheraser.audit.residues.search import search_run
-from grapheraser.errors import ParameterError, ServiceError, TrainingError
+from grapheraser.errors import ConflictError, ParameterError, ServiceError, TrainingError
 from grapheraser.receipts import Part, check_chain
 from grapheraser.receipts.keys import PublicKey
 from grapheraser.service.carry_out import STEPS
@@ -129,6 +129,20 @@ def test_what_is_not_there_is_said_and_sinks_nobody(
     assert [found[r.id].receipts for r in (good, half, none, twice, again)] == [1, 1, 0, 1, 0]
     assert service.served.now.version == 1
     assert states(service, none) == ["received", "planned", "erased", "completed"]
+
+
+def test_the_key_of_a_completed_request_is_not_taken_for_more_or_less(
+    opened: Opened, nodes_run: Path, small: ge.Graph
+) -> None:
+    a, b = map(int, small.train_nodes[:2])
+    service = opened(nodes_run)
+    first = service.queue.submit(Asked(nodes=(a,)), key="ticket").request
+    work(service)
+    again = service.queue.submit(Asked(nodes=(a,)), key="ticket")
+    assert (again.is_new, again.request.id) == (False, first.id)
+    for other in (Asked(nodes=(a, b)), Asked(features=(a,))):
+        with pytest.raises(ConflictError, match="used for another"):
+            service.queue.submit(other, key="ticket")
 
 
 def test_updates_keep_their_place_between_erasures(
@@ -391,7 +405,7 @@ def test_who_does_not_work_follows_what_others_publish(
     opened: Opened, nodes_run: Path, small: ge.Graph
 ) -> None:
     working = opened(nodes_run)
-    following = opened(nodes_run, worker=False, poll_seconds=0.01)
+    following = opened(nodes_run, worker="none", poll_seconds=0.01)
     following.start()
     request = submit(following, nodes=[int(small.train_nodes[0])])
     time.sleep(0.05)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from grapheraser.cli.output import JsonOption, print_json, print_table
+from grapheraser.cli.service_options import ConfigOption, DatabaseOption, service_settings
 from grapheraser.errors import ParameterError
 
 NAME = "access"
@@ -20,23 +21,15 @@ def run(
     ] = "",
     name: Annotated[str, typer.Option(help="--create: whose key it is.")] = "",
     revoke: Annotated[str, typer.Option(help="Id of a key to take away.")] = "",
-    database: Annotated[
-        str | None,
-        typer.Option(help="URL of the queue's database; default SQLite beside the run."),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with settings; see docs/service.md.")
-    ] = None,
+    database: DatabaseOption = None,
+    config: ConfigOption = None,
     json: JsonOption = False,
 ) -> None:
     """List the API keys of a service, make one, or take one away; it need not be running."""
-    from grapheraser.service import needs_extra
-
-    needs_extra()
+    settings = service_settings(config, database=database)
     from grapheraser.service.api.access import Keys, Role
     from grapheraser.service.database import Database
     from grapheraser.service.running import database_beside
-    from grapheraser.service.settings import Settings
     from grapheraser.store import read_manifest
 
     read_manifest(path)
@@ -44,7 +37,6 @@ def run(
         raise ParameterError("choose one of --create and --revoke.")
     if name and not create:
         raise ParameterError("--name is of --create.")
-    settings = Settings.read(config, database=database)
     keys = Keys(Database.opened(settings.database or database_beside(path)))
     if create:
         if create not in list(Role):

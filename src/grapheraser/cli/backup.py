@@ -10,6 +10,7 @@ import typer
 
 from grapheraser.cli.output import JsonOption, print_json
 from grapheraser.cli.own import TrustOption, own_parts
+from grapheraser.cli.service_options import ConfigOption, DatabaseOption, service_settings
 
 NAME = "backup"
 
@@ -17,19 +18,16 @@ NAME = "backup"
 def run(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     out: Annotated[Path, typer.Argument(metavar="BACKUP", help="New folder for the backup.")],
-    database: Annotated[
-        str, typer.Option(help="URL of the service's database; default: the one beside the run.")
-    ] = "",
+    database: DatabaseOption = None,
+    config: ConfigOption = None,
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Copy a run and, where it is in SQLite, the service's queue; nothing has to stop."""
-    from grapheraser.service import needs_extra
-
-    needs_extra()
+    settings = service_settings(config, database=database)
     from grapheraser.service.backup import make_backup
 
-    made = make_backup(path, out, database=database, own=own_parts(path, trust))
+    made = make_backup(path, out, database=settings.database, own=own_parts(path, trust))
     if json:
         print_json(asdict(made))
         return

@@ -177,6 +177,11 @@ def _submitted(
     if key and len(bodies) > 1:
         raise ParameterError("--idempotency-key names one request; the file has several.")
     found = [client.submit(body, idempotency_key=key or None) for body in bodies]
+    if key and found[0]["state"] != "received":
+        say(
+            f"note: the key {key!r} was used before: this is the request of then, and nothing new "
+            "was submitted."
+        )
     return [client.wait(one["id"]) for one in found] if wait else found
 
 

@@ -10,6 +10,7 @@ import typer
 
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.cli.own import TrustOption, own_parts
+from grapheraser.cli.service_options import ConfigOption, DatabaseOption, service_settings
 
 NAME = "restore"
 
@@ -17,9 +18,8 @@ NAME = "restore"
 def run(
     backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="Folder of a backup.")],
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder to write the run to.")],
-    database: Annotated[
-        str, typer.Option(help="URL of the service's database; default: the one beside the run.")
-    ] = "",
+    database: DatabaseOption = None,
+    config: ConfigOption = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Overwrite a run that is there.")
     ] = False,
@@ -27,22 +27,20 @@ def run(
         bool,
         typer.Option(
             "--lost-database",
-            help="Go on with the queue in the backup; what was accepted or erased since is lost.",
+            help="Go on with the queue in the backup; what was accepted since is not known.",
         ),
     ] = False,
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
     """Restore a run without what was erased since its backup; stop the service first."""
-    from grapheraser.service import needs_extra
-
-    needs_extra()
+    settings = service_settings(config, database=database)
     from grapheraser.service.backup import restore
 
     done = restore(
         backup,
         path,
-        database=database,
+        database=settings.database,
         own=own_parts(backup / "run", trust),
         replace=replace,
         lost_database=lost_database,
@@ -54,4 +52,7 @@ def run(
     print(f"erased      {done.erased} once more")
     print(f"log         {done.run}")
     if lost_database:
-        say("\nnote: whatever was accepted or erased since the backup is not known any more.")
+        say(
+            "\nnote: whatever was accepted since the backup and not erased is not known any more; "
+            "its senders have to ask again."
+        )

@@ -9,6 +9,7 @@ import typer
 
 from grapheraser.cli.output import JsonOption, print_json, say
 from grapheraser.cli.own import TrustOption, own_parts
+from grapheraser.cli.service_options import ConfigOption, DatabaseOption, service_settings
 
 if TYPE_CHECKING:
     from grapheraser.service.running import Service
@@ -22,13 +23,8 @@ def run(
         str | None, typer.Option(help="Address to listen on; default 127.0.0.1.")
     ] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; default 8080.")] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(help="URL of the queue's database; default SQLite beside the run."),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with settings; see docs/service.md.")
-    ] = None,
+    database: DatabaseOption = None,
+    config: ConfigOption = None,
     opendsr_domain: Annotated[
         str | None, typer.Option(help="Domain of this processor, for OpenDSR.")
     ] = None,
@@ -46,16 +42,12 @@ def run(
     Every setting can also be given by an environment variable or in a file. The first API key is
     printed once.
     """
-    from grapheraser.service import needs_extra
-
-    needs_extra()
-    from grapheraser.service.api.start import first_key, serve
-    from grapheraser.service.running import Service
-    from grapheraser.service.settings import Settings
-
     given: dict[str, Any] = {"host": host, "port": port, "database": database}
     given |= {"opendsr_domain": opendsr_domain, "opendsr_key": opendsr_key}
-    settings = Settings.read(config, opendsr_certificate=opendsr_certificate, **given)
+    settings = service_settings(config, opendsr_certificate=opendsr_certificate, **given)
+    from grapheraser.service.api.start import first_key, serve
+    from grapheraser.service.running import Service
+
     service = Service.opened(path, settings, own=own_parts(path, trust))
     key = first_key(service)
     _announce(service, key, as_json=json)

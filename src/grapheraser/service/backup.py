@@ -1,8 +1,8 @@
 """Backups of a run and its queue, and restoring one without bringing anybody back.
 
 A backup holds people who ask to be forgotten afterwards. So whatever was erased since, says a
-tombstone; a restore looks every node, edge, feature row and label of the backup up there, and
-erases what is found before the run is written anywhere.
+tombstone, in the database and beside the keys; a restore looks every node, edge, feature row and
+label of the backup up there, and erases what is found before the run is written anywhere.
 
     run/         the run, as `save` writes it
     queue.db     the queue, where it is in SQLite; names nobody, and is unreadable without the keys
@@ -131,22 +131,28 @@ def restore(
         own: parts of the user's own, by argument of `GraphEraser.load`.
         keys: the folder of the keys; None: ``GRAPHERASER_KEYS``.
         replace: whether to overwrite a run that is there.
-        lost_database: go on with the queue in the backup; what was accepted or erased since is
-            not known.
+        lost_database: go on with the queue in the backup, or an empty one where it has none. What
+            was accepted since is not known; what was erased, the tombstones beside the keys say.
         reached: is told of every step; for tests.
     """
     backup, keys = Backup.read(folder), keys or service_keys()
+    if not keys.has_secret(SECRET):
+        raise ServiceError(
+            f"{keys.path}: these are not the keys of the service, and without them nobody can tell "
+            "what was erased since.",
+            hint="set GRAPHERASER_KEYS to the folder that the service was run with.",
+        )
     check_target(path, replace=replace)
     url = database or database_beside(path)
     opened = _database(folder, backup, url, lost=lost_database)
     try:
         queue = Queue(opened, backup.run, Vault(keys.secret(SECRET)))
         model = load_eraser(folder / _RUN, **(own or {}))
-        erased = _erase_once_more(model, Tombstones(queue, keys), backup)
+        tombstones = Tombstones(queue, keys)
+        erased = _erase_once_more(model, tombstones, backup)
         model.begin_log()
         name = model.log_name_
-        latest = queue.successors()[-1:] or [backup.run]
-        _hand_over(Queue(opened, latest[0], queue.vault), name)
+        _hand_over(_latest(queue, keys), name)
         reached("handed over")
         model.save(path, replace=replace)
         reached("saved")
@@ -177,29 +183,56 @@ def _hand_over(queue: Queue, run: str) -> None:
         connection.execute(sa.insert(RUNS), [seen])
 
 
+def _latest(queue: Queue, keys: KeyFolder) -> Queue:
+    """The queue of the last run that was restored from this one; itself where none was.
+
+    Where the database is not the one that knew of it, the requests are handed on from run to run.
+    """
+    latest = queue
+    for known in queue.successors():
+        latest = Queue(queue.database, known, queue.vault)
+    for unknown in Tombstones(latest, keys).restored_since():
+        _hand_over(latest, unknown)
+        latest = Queue(queue.database, unknown, queue.vault)
+    return latest
+
+
 def _database(folder: Path, backup: Backup, url: str, *, lost: bool) -> Database:
-    """The database with the tombstones; the one in the backup only where the other is lost."""
+    """The database of the run's queue; where it is lost, the one of the backup, or an empty one."""
     database = Database(url)
     file = Path(database.url.database or "") if database.is_sqlite else None
     if lost:
-        if file is None or not backup.queue:
-            raise ServiceError(
-                "this backup has no queue that could take the place of the database.",
-                hint="restore the database with its own tools.",
-            )
-        if file.exists():
-            raise StoreError(f"{file}: the database is there: it is not lost.")
-        make_folder(file.parent)
-        Database(f"sqlite:///{(folder / _QUEUE).absolute()}").copy_to(file)
+        _replaced(database, file, folder / _QUEUE if backup.queue else None)
     elif file is not None and not file.exists():
         raise ServiceError(
-            f"{file}: the database is not there, and only it knows what was erased since.",
+            f"{file}: the database is not there, and only it knows what was accepted since.",
             hint="name it with --database, or use --lost-database if there is none left.",
         )
     database.migrate()
-    if not _knows(database, backup.run):
-        raise ServiceError("the database knows nothing of the run in this backup.")
+    is_known = _knows(database, backup.run)
+    if lost and not backup.queue and is_known:
+        raise StoreError("the database knows the run in this backup: it is not lost.")
+    if not lost and not is_known:
+        raise ServiceError(
+            "the database knows nothing of the run in this backup.",
+            hint="name another with --database, or use --lost-database if there is none left.",
+        )
     return database
+
+
+def _replaced(database: Database, file: Path | None, queue: Path | None) -> None:
+    """Put the queue of a backup, if it has one, in the place of a database that is lost."""
+    if file is not None and file.exists():
+        raise StoreError(f"{file}: the database is there: it is not lost.")
+    if file is not None:
+        make_folder(file.parent)
+    if queue is not None and file is None:
+        raise ServiceError(
+            "the queue in this backup is SQLite's, and the database is not.",
+            hint="name a new file: --database sqlite:///PATH.",
+        )
+    if queue is not None and file is not None:
+        Database(f"sqlite:///{queue.absolute()}").copy_to(file)
 
 
 def _knows(database: Database, run: str) -> bool:

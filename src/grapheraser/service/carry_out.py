@@ -46,7 +46,8 @@ from grapheraser.service.requests import ERASE
 
 if TYPE_CHECKING:
     from grapheraser.receipts import Part, Receipt
-    from grapheraser.service.batches import Batch, Batches
+    from grapheraser.service.batches import Batches
+    from grapheraser.service.claims import Batch
     from grapheraser.service.queue import Queue
     from grapheraser.service.serving import Model, Served
     from grapheraser.service.settings import Settings

@@ -119,7 +119,7 @@ class Intake:
             row, mark = ticket.row, ticket.row["idempotency"]
             try:
                 if mark in there:
-                    _check_same(there[mark]["mark"], row["mark"])
+                    _check_same(there[mark], row)
                     names.append(str(there[mark]["id"]))
                     continue
                 if ticket.submission.known and ticket.submission.asked.subject is not None:
@@ -158,7 +158,8 @@ class Intake:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
         if not marks:
             return {}
-        query = sa.select(REQUESTS.c.idempotency, REQUESTS.c.id, REQUESTS.c.mark).where(
+        columns = (REQUESTS.c.idempotency, REQUESTS.c.id, REQUESTS.c.mark, REQUESTS.c.counts)
+        query = sa.select(*columns).where(
             REQUESTS.c.run == self._queue.run, REQUESTS.c.idempotency.in_(marks)
         )
         return {row["idempotency"]: row for row in connection.execute(query).mappings()}
@@ -187,8 +188,12 @@ class Intake:
         return Ticket(row, submission)
 
 
-def _check_same(known: str | None, given: str) -> None:
-    if known not in (None, given):
+def _check_same(known: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse another request under the same key.
+
+    What a completed one named is destroyed: of that only is known how much it was.
+    """
+    if known["mark"] not in (None, given["mark"]) or known["counts"] != given["counts"]:
         raise ConflictError(
             "this idempotency key was used for another request.",
             hint="repeat the request as it was, or choose another key.",

@@ -10,7 +10,7 @@ from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from grapheraser.checks import flag, one_of, real, whole
+from grapheraser.checks import one_of, real, whole
 from grapheraser.eraser.refresh import ALL, NONE, TOUCHED
 from grapheraser.errors import ParameterError
 from grapheraser.store import read_text
@@ -18,6 +18,7 @@ from grapheraser.store import read_text
 PREFIX = "GRAPHERASER_SERVICE_"
 _TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 _OWNER = "the service"
+PROCESS, THREAD, NO_WORKER = "process", "thread", "none"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,9 @@ class Settings:
         callback_attempts: how often a callback is tried at the most.
         callback_seconds: how long a failed callback rests before it is tried again; twice as long
             after each failure.
-        worker: whether this process carries out requests, or only accepts and serves.
+        worker: where requests are carried out: in a process of its own, which leaves predictions
+            alone; in a thread of the server's process, which needs half the memory; or none, where
+            this process only accepts and serves.
     """
 
     database: str = ""
@@ -87,7 +90,7 @@ class Settings:
     callback_hosts: str = ""
     callback_attempts: int = 20
     callback_seconds: float = 10.0
-    worker: bool = True
+    worker: str = PROCESS
 
     def __post_init__(self) -> None:
         for name in ("window", "alert_days", "rate"):
@@ -103,7 +106,7 @@ class Settings:
         whole("batch", _OWNER, self.batch, 1, 100_000)
         whole("port", _OWNER, self.port, 0, 65_535)
         one_of("refresh", _OWNER, self.refresh, (NONE, TOUCHED, ALL))
-        flag("worker", _OWNER, self.worker)
+        one_of("worker", _OWNER, self.worker, (PROCESS, THREAD, NO_WORKER))
         self.times  # noqa: B018 - refuses what is no time
 
     @property
@@ -187,10 +190,6 @@ def _from_environment() -> dict[str, Any]:
 
 
 def _parsed(variable: str, text: str, kind: type) -> Any:
-    if kind is bool:
-        if text not in ("0", "1"):
-            raise ParameterError(f"{variable} must be 0 or 1. Got {text!r}.")
-        return text == "1"
     try:
         return kind(text)
     except ValueError:

@@ -4,11 +4,17 @@ A tombstone is a keyed hash. Without the key nobody can be found by it; with the
 a node whether it was erased, as `service.backup` does of every node of a backup. The keys lie
 outside run, backup and database, one for every month. One is destroyed when no backup is left that
 its tombstones could be needed for.
+
+Tombstones are in two places: in the database, and beside their key in a file that only grows. So a
+database that is lost together with the run, or brought back from an old dump, brings nobody back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -24,8 +30,39 @@ if TYPE_CHECKING:
     from grapheraser.service.queue import Queue
     from grapheraser.store.keys import KeyFolder
 
+_LOG = logging.getLogger(__name__)
 _PREFIX = "tombstones-"
 _MONTH = timedelta(days=31)
+
+
+@dataclass(frozen=True)
+class Erased:
+    """A line of the file: what one erasure left behind.
+
+    Attributes:
+        run: name of the run's log.
+        restored: names of the runs that it was restored from, oldest first.
+        size: of the log after the erasure.
+        marks: the tombstones, sorted.
+    """
+
+    run: str
+    restored: Sequence[str]
+    size: int
+    marks: Sequence[str]
+
+    @classmethod
+    def read(cls, line: str) -> Erased | None:
+        """Read a line; None where a crash has left a part of one."""
+        try:
+            found = cls(**json.loads(line))
+        except (ValueError, TypeError):
+            return None
+        return found if isinstance(found.size, int) else None
+
+    def is_since(self, run: str, size: int) -> bool:
+        """Whether this was after the log of a run had a size, or in a run restored from it."""
+        return run in self.restored or (self.run == run and self.size > size)
 
 
 class Tombstones:
@@ -42,6 +79,9 @@ class Tombstones:
     def add(self, connection: Connection, size: int, items: Iterable[Item]) -> None:
         """Add one for each item, in the transaction that destroys what named it.
 
+        They are in the file before the database has them. If the transaction fails, it is done
+        again, and the file has them twice.
+
         Args:
             connection: of that transaction.
             size: of the run's log after the erasure.
@@ -49,10 +89,14 @@ class Tombstones:
         """
         name = self._queue.clock().strftime(f"{_PREFIX}%Y-%m")
         key = self._keys.secret(name)
+        marks = sorted(_mark(key, item) for item in items)
+        if not marks:
+            return
+        restored = self._queue.predecessors(connection)
+        erased = Erased(self._queue.run, restored, size, marks)
+        self._keys.note(name, json.dumps(asdict(erased)))
         shared = {"run": self._queue.run, "size": size, "key": name}
-        rows = [{**shared, "mark": _mark(key, item)} for item in sorted(items)]
-        if rows:
-            connection.execute(sa.insert(TOMBSTONES), rows)
+        connection.execute(sa.insert(TOMBSTONES), [{**shared, "mark": mark} for mark in marks])
 
     def among(self, items: Iterable[Item], *, after: int) -> list[Item]:
         """Which of these items were erased after the log had this size, or in a run restored since.
@@ -71,7 +115,17 @@ class Tombstones:
         """Names of keys that tombstones were set with since, and that are gone."""
         return sorted(name for name in self._marks(after) if not self._keys.has_secret(name))
 
+    def restored_since(self) -> Sequence[str]:
+        """Names of the runs that the files know to be restored from the queue's, oldest first."""
+        run, longest = self._queue.run, list[str]()
+        for _, erased in self._files():
+            line = [*erased.restored, erased.run]
+            if run in line and len(line) - line.index(run) > len(longest) + 1:
+                longest = line[line.index(run) + 1 :]
+        return longest
+
     def _marks(self, after: int) -> dict[str, set[str]]:
+        """Tombstones since, by the name of their key, of both places."""
         since = (TOMBSTONES.c.run == self._queue.run) & (TOMBSTONES.c.size > after)
         chosen = since | TOMBSTONES.c.run.in_(self._queue.successors())
         found: dict[str, set[str]] = {}
@@ -79,7 +133,18 @@ class Tombstones:
             query = sa.select(TOMBSTONES.c.key, TOMBSTONES.c.mark).where(chosen)
             for name, mark in connection.execute(query):
                 found.setdefault(name, set()).add(mark)
+        for name, erased in self._files():
+            if erased.is_since(self._queue.run, after):
+                found.setdefault(name, set()).update(erased.marks)
         return found
+
+    def _files(self) -> Iterator[tuple[str, Erased]]:
+        """All that the files say, each with the name of its key."""
+        for name, line in self._keys.notes(_PREFIX):
+            if (erased := Erased.read(line)) is not None:
+                yield name, erased
+            else:
+                _LOG.warning("%s has a line that was not finished", name)
 
     def destroy_old_keys(self, kept: timedelta) -> list[str]:
         """Destroy keys of months that ended longer ago than backups are kept; returns their names.

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from grapheraser.errors import GraphEraserError, RunBusyError, ServiceError
 from grapheraser.links.loading import load_eraser
-from grapheraser.service.batches import Batch, Batches
+from grapheraser.service.batches import Batches
 from grapheraser.service.carry_out import STEPS, Carrier
+from grapheraser.service.claims import Batch
 from grapheraser.service.log import Log
 from grapheraser.service.reasons import trouble_of
 from grapheraser.service.requests import State
@@ -43,6 +44,7 @@ class Worker:
         settings: of the service.
         keys: the folder of the keys, for tombstones.
         reached: is told of every step when it is done; for tests.
+        troubled: is told whenever `trouble` changes.
         monotonic: a clock that nobody sets.
 
     Attributes:
@@ -57,13 +59,14 @@ class Worker:
         keys: KeyFolder,
         *,
         reached: Callable[[str], None] = lambda step: None,
+        troubled: Callable[[str | None], None] = lambda trouble: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._queue, self._served, self._settings = queue, served, settings
         self._tombstones = Tombstones(queue, keys)
         self._batches, self._log = Batches(queue, self._tombstones), Log(queue)
         self._carrier = Carrier(queue, self._batches, served, settings, reached)
-        self._monotonic = monotonic
+        self._monotonic, self._troubled = monotonic, troubled
         self.trouble: str | None = None
         self._model: Model | None = None  # the state that the next batch starts from
         self._since: float | None = None  # when something was first seen to wait
@@ -83,10 +86,14 @@ class Worker:
         self._thread = threading.Thread(target=work, name="grapheraser-worker", daemon=True)
         self._thread.start()
 
+    def wake(self) -> None:
+        """Say that there is something new to do."""
+        self._queue.woken.set()
+
     def stop(self, timeout: float | None = None) -> None:
         """Finish the batch that is being carried out, then work no more."""
         self._stopping.set()
-        self._queue.woken.set()
+        self.wake()
         if self._thread is not None:
             self._thread.join(timeout)
 
@@ -102,18 +109,25 @@ class Worker:
             try:
                 self.keep_house()
                 worked, failures = self.round(), 0
-                self.trouble = None
+                self._tell(None)
             except RunBusyError as error:
-                worked, self.trouble = False, trouble_of(error)
+                worked = False
+                self._tell(trouble_of(error))
             except Exception as error:
                 worked, failures = False, failures + 1
-                self.trouble = trouble_of(error)
+                self._tell(trouble_of(error))
                 _LOG.warning("the worker waits: %s", self.trouble)
                 rest = self._settings.rest(failures).total_seconds()
                 self._stopping.wait(min(rest, _MOST_TROUBLE_SECONDS))
             if not worked:
                 self._look()
                 self._wait()
+
+    def _tell(self, trouble: str | None) -> None:
+        """Say what keeps the worker from working; None: nothing."""
+        changed, self.trouble = trouble != self.trouble, trouble
+        if changed:
+            self._troubled(trouble)
 
     def follow(self) -> None:
         """Serve what other processes publish until `stop` is called."""

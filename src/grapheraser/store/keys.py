@@ -2,7 +2,8 @@
 
 The folder holds ``ID.key`` (PEM, encrypted where there is a passphrase), ``ID.pub`` (PEM) and
 ``current``, which names the key that signs. A key that was replaced stays, so that what it signed
-can be checked; it signs no more. Beside them are the secrets of the service, ``NAME.secret``.
+can be checked; it signs no more. Beside them are the secrets of the service, ``NAME.secret``, and
+what is noted under one of them, ``NAME.log``, which stays when the secret is destroyed.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import contextlib
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from grapheraser.errors import ParameterError, StoreError
 from grapheraser.receipts.keys import PublicKey, SigningKey, is_available, needs_cryptography
+from grapheraser.store.appended import append_line, read_lines
 
 FOLDER_VARIABLE, PASSPHRASE_VARIABLE = "GRAPHERASER_KEYS", "GRAPHERASER_KEY_PASSPHRASE"
 _CURRENT = "current"
@@ -140,6 +143,15 @@ class KeyFolder:
                 file.flush()
                 os.fsync(file.fileno())
             path.unlink()
+
+    def note(self, name: str, line: str) -> None:
+        """Add a line to what is noted under a secret; it is on the disk when this returns."""
+        append_line(self.path / f"{name}.log", line)
+
+    def notes(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """All lines that are noted under secrets whose names begin so, each with the name."""
+        for path in sorted(self.path.glob(f"{prefix}*.log")):
+            yield from ((path.stem, line) for line in read_lines(path))
 
     def _secret_file(self, name: str) -> Path:
         return self.path / f"{name}.secret"

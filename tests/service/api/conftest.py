@@ -53,7 +53,8 @@ class Api:
 @contextmanager
 def opened(run: Path, **settings: Any) -> Iterator[Api]:
     """A service that listens, with its worker at rest."""
-    service = Service.opened(run, Settings(**{"window": 0.0, "port": 0, **settings}))
+    base = {"window": 0.0, "port": 0, "worker": "thread"}
+    service = Service.opened(run, Settings(**{**base, **settings}))
     parts = parts_of(service)
     keys = {role: parts.keys.create(role.value, role)[1] for role in Role}
     app = create_app(parts)

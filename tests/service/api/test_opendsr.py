@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.x509.oid import NameOID
 from prometheus_client.parser import text_string_to_metric_families
 
-from grapheraser.errors import ParameterError, StoreError
+from grapheraser.errors import DatabaseError, ParameterError, StoreError
 from grapheraser.service.api.access import Role
 from grapheraser.service.api.callbacks import Callbacks, Rules, statuses
 from grapheraser.service.api.metrics import Metrics
@@ -465,6 +465,69 @@ def test_the_major_version_can_be_in_the_path(dsr: Api) -> None:
     assert plain == versioned
 
 
+# The request types of the specification.
+TYPES = ("access", "portability", "erasure", "restriction", "rectification")
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_request_type_has_a_process_or_is_refused(dsr_own: Api, kind: str) -> None:
+    found = dsr_own.client.get("/opendsr/discovery").json()
+    body = asking(subject_request_type=kind)
+    answer = submit(dsr_own, body)
+    if kind not in found["supported_subject_request_types"]:
+        assert answer.status_code == 400
+        (error,) = answer.json()["errors"]
+        assert "subject_request_type" in str(error)
+        assert "erasure" in str(error)  # what is supported instead
+        assert dsr_own.call("GET", "/api/v1/requests").json()["requests"] == []
+        return
+    assert answer.status_code == 201
+    dsr_own.work()
+    path = f"/opendsr/requests/{body['subject_request_id']}"
+    done = dsr_own.call("GET", path, Role.REQUESTER).json()
+    assert (done["request_status"], done["results_count"]) == ("completed", 1)
+
+
+@pytest.fixture
+def dsr_own(run: Path, tmp_path: Path) -> Iterator[Api]:
+    with opened(run, **certified(tmp_path / "tls")) as made:
+        entry = {"subject": "email:ada@example.org", "nodes": [train_nodes(made)[0]]}
+        made.call("POST", "/api/v1/subjects", json={"entries": [entry]})
+        yield made
+
+
+def test_activity_is_logged_and_names_nobody(
+    dsr_own: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(0)
+    done, stopped = asking(), asking("bob")
+    submit(dsr_own, done)
+    submit(dsr_own, stopped)
+    name = f"/opendsr/requests/{stopped['subject_request_id']}"
+    assert dsr_own.call("DELETE", name, Role.REQUESTER).status_code == 202
+    dsr_own.work()
+    listed = dsr_own.call("GET", "/api/v1/requests", Role.AUDITOR).json()["requests"]
+    steps = {}
+    for request in listed:
+        path = f"/api/v1/requests/{request['id']}/events"
+        events = dsr_own.call("GET", path, Role.AUDITOR).json()
+        assert all(event["at"] for event in events)
+        steps[request["state"]] = [event["state"] for event in events]
+    assert steps == {
+        "completed": ["received", "planned", "retraining", "published", "erased", "completed"],
+        "cancelled": ["received", "cancelled"],
+    }
+    with (
+        pytest.raises(DatabaseError, match="never changed or deleted"),
+        dsr_own.service.database.writing() as connection,
+    ):
+        connection.exec_driver_sql("delete from events")
+    ours = [one.getMessage() for one in caplog.records if not one.name.startswith("http")]
+    written = json.dumps([ours, listed])
+    for word in ("ada@", "bob@", done["subject_request_id"]):
+        assert word not in written
+
+
 def test_fulfilment_is_measured(dsr: Api) -> None:
     submit(dsr, asking())
     dsr.work()
@@ -503,11 +566,6 @@ def test_callbacks_go_to_public_hosts_or_to_those_that_are_trusted(url: str, all
     else:
         with pytest.raises(ParameterError, match="callback URL"):
             rules.check(url)
-
-
-def test_a_name_that_leads_into_the_own_network_is_not_called() -> None:
-    with pytest.raises(OSError, match="no public address"):
-        Rules().check_address("https://localhost/")
 
 
 def test_statuses_are_told_once_each() -> None:

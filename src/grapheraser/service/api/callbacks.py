@@ -6,27 +6,26 @@ tried again, later and later, and in the end given up and counted.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
-from urllib.error import URLError
-from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import sqlalchemy as sa
 
-from grapheraser.errors import GraphEraserError, ParameterError, UnknownRequestError
+from grapheraser.errors import GraphEraserError, UnknownRequestError
 from grapheraser.service.api.metrics import Metrics
+from grapheraser.service.api.outgoing import Rules, post
 from grapheraser.service.api.signatures import Processor
 from grapheraser.service.database.callbacks import CALLBACKS
 from grapheraser.service.queue import Queue
 from grapheraser.service.requests import FINAL, Event, State, spelled
+
+__all__ = ["Callbacks", "Rules", "status_of", "statuses"]
 
 PENDING, IN_PROGRESS, COMPLETED, CANCELLED = "pending", "in_progress", "completed", "cancelled"
 _STATUS = {
@@ -36,8 +35,8 @@ _STATUS = {
     State.CANCELLED: CANCELLED,
 }
 _LONGEST = 86_400.0  # seconds between two attempts at the most
-_TIMEOUT = 10.0
 _BEING_SENT = 60.0  # for how long nobody else tries a callback that is being sent
+_STOP_SECONDS = 20.0  # that a callback which is being sent has to come to an end
 _AT_ONCE = 100
 _log = logging.getLogger("grapheraser.service")
 
@@ -58,51 +57,6 @@ def statuses(history: Sequence[Event]) -> list[str]:
         if found[-1:] != [status]:
             found.append(status)
     return found
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Where callbacks may go, and how often they are tried.
-
-    Attributes:
-        hosts: that are trusted: they may be in the own network, and need no TLS. Any other must
-            have a public address, and TLS.
-        attempts: after how many failures a callback is given up.
-        first_delay: seconds until the second attempt; every further one waits twice as long.
-    """
-
-    hosts: tuple[str, ...] = ()
-    attempts: int = 20
-    first_delay: float = 10.0
-
-    def check(self, url: str) -> None:
-        """Refuse a URL that must not be called."""
-        try:
-            parts = urlsplit(url)
-            host, _ = parts.hostname, parts.port
-        except ValueError:
-            host, parts = None, urlsplit("")
-        if not host or parts.username or parts.scheme not in ("http", "https"):
-            raise ParameterError("a callback URL must be https://HOST/PATH.")
-        if host in self.hosts:
-            return
-        if parts.scheme != "https":
-            raise ParameterError("a callback URL must begin with https://.")
-        try:
-            is_public = ipaddress.ip_address(host).is_global
-        except ValueError:
-            is_public = "." in host  # a name, to be looked up when it is called
-        if not is_public:
-            raise ParameterError("a callback URL must lead to a public address.")
-
-    def check_address(self, url: str) -> None:
-        """Refuse a host whose name leads into the own network."""
-        host = urlsplit(url).hostname or ""
-        if host in self.hosts:
-            return
-        for *_, address in socket.getaddrinfo(host, None):
-            if not ipaddress.ip_address(address[0]).is_global:
-                raise OSError("the host has no public address")
 
 
 class Callbacks:
@@ -129,7 +83,7 @@ class Callbacks:
     ) -> None:
         self._queue, self._database = queue, queue.database
         self._processor, self._rules, self._metrics = processor, rules, metrics
-        self._send = send or self._posted
+        self._send: Send = send or partial(post, rules=rules)
         self._clock = clock
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -158,7 +112,7 @@ class Callbacks:
         """Stop sending; what was not sent is sent after the next start."""
         self._stopped.set()
         if self._thread is not None:
-            self._thread.join(timeout=2 * _TIMEOUT)
+            self._thread.join(timeout=_STOP_SECONDS)
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -194,7 +148,7 @@ class Callbacks:
         body = told.body(request.owner or "", spelled(request.deadline))
         try:
             self._send(told.url, body, self._processor.headers(body))
-        except (OSError, URLError, ValueError):
+        except OSError:
             self._failed(row)
         else:
             self._metrics.callbacks.labels("delivered").inc()
@@ -229,14 +183,6 @@ class Callbacks:
                 new = {**values, "next_at": self._clock() + wait}
                 connection.execute(sa.update(CALLBACKS).where(mine).values(new))
 
-    def _posted(self, url: str, body: bytes, headers: dict[str, str]) -> None:
-        self._rules.check_address(url)
-        content = {"Content-Type": "application/json", **headers}
-        request = Request(url, data=body, headers=content, method="POST")
-        with _OPENER.open(request, timeout=_TIMEOUT) as response:
-            if not 200 <= response.status < 300:
-                raise OSError("the callback was not taken")
-
 
 @dataclass(frozen=True)
 class _Told:
@@ -256,14 +202,3 @@ class _Told:
             "request_status": self.status,
         }
         return json.dumps(found).encode()
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """A callback goes where the controller said, and nowhere else."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Refuse."""
-        return
-
-
-_OPENER = build_opener(_NoRedirects)

@@ -52,7 +52,7 @@ def parts_of(service: Service) -> Parts:
         metrics=metrics,
         scores=_scores(service),
         processor=_processor(settings),
-        worker_works=(lambda: service.worker.is_alive) if settings.worker else None,
+        worker_works=service.works,
     )
     if parts.processor is None:
         return parts
@@ -185,7 +185,12 @@ def gauges(service: Service) -> Gauges:
         "worker_trouble": (
             "Whether something keeps the worker from working; the log says what.",
             "",
-            {"": float(service.worker.trouble is not None)},
+            {"": float(service.trouble is not None)},
+        ),
+        "worker_restarts": (
+            "How often the worker's process has ended by itself and was started again.",
+            "",
+            {"": float(service.restarts)},
         ),
         "model_version": ("Version that is served.", "", {"": float(service.served.now.version)}),
     }
