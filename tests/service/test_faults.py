@@ -162,7 +162,7 @@ def test_a_lost_connection_loses_nothing(
         except DatabaseError:
             lost += 1
         time.sleep(0.05)
-    service.worker.stop(30)
+    service.stop()
     check(service, nodes_run, small, nodes)
     service.database.dispose()
 
