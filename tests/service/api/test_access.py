@@ -128,7 +128,7 @@ ALLOWED = {
     ("GET", "/api/v1/summary"): {Role.OPERATOR, Role.AUDITOR, Role.REQUESTER},
     ("GET", "/api/v1/scores"): set(Role),
     ("GET", "/dashboard"): set(Role),
-    ("GET", "/dashboard/graph"): {Role.OPERATOR, Role.READER},
+    ("GET", "/dashboard/graph"): {Role.OPERATOR},
     ("GET", "/dashboard/requests"): {Role.OPERATOR, Role.AUDITOR, Role.REQUESTER},
     ("GET", f"/dashboard/requests/{NAME}"): {Role.OPERATOR, Role.AUDITOR, Role.REQUESTER},
     ("GET", f"/dashboard/requests/{NAME}/receipt"): {Role.OPERATOR, Role.REQUESTER},

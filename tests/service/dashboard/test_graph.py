@@ -279,22 +279,7 @@ def test_an_address_may_name_a_node_that_no_server_is_told_of(office: Office) ->
     assert not [url for url in asked if re.search(rf"\b{node}\b", url.partition("/dash")[2])]
 
 
-def test_a_reader_looks_and_is_not_offered_to_forget(office: Office) -> None:
-    person = office.sign_in(Role.READER)
-    page = at_graph(person)
-    node, before = training_node(office, 8), graph_of(office).num_nodes
-    find(page, node)
-    expect(page.locator("#prediction")).to_be_visible()
-    expect(page.get_by_text("Label", exact=True)).to_have_count(0)
-    for name in ("Forget", "Select", "Rectangle"):
-        expect(page.get_by_role("button", name=re.compile(f"^{name}"))).to_have_count(0)
-    gone = training_node(office, 9)
-    office.api.submit(Role.OPERATOR, nodes=[gone])
-    now_drawn(page, before - 1)
-    assert person.errors == []
-
-
-@pytest.mark.parametrize("role", [Role.AUDITOR, Role.REQUESTER])
+@pytest.mark.parametrize("role", [Role.AUDITOR, Role.READER, Role.REQUESTER])
 def test_who_must_not_see_names_is_not_let_in(office: Office, role: Role) -> None:
     page = office.sign_in(role).open("/dashboard/graph")
     expect(page.get_by_role("heading", level=1)).to_have_text("Role not allowed")

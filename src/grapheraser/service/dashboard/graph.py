@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import Depends
 from fastapi.responses import HTMLResponse
 
-from grapheraser.service.api.access import Role
 from grapheraser.service.dashboard.navigation import HOME
 from grapheraser.service.dashboard.pages import PAGE, Visit, Visiting, page_router
 
@@ -26,5 +25,4 @@ def graph(visit: Annotated[Visit, Depends(Visiting("graph"))]) -> HTMLResponse:
         version=version,
         named=model.graph_.named,
         task="links" if visit.parts.served.is_for_links else "classes",
-        forgets=visit.may(Role.OPERATOR),
     )

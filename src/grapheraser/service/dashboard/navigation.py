@@ -31,7 +31,7 @@ class Entry:
 _ALL = frozenset(Role)
 ENTRIES = (
     Entry("overview", "Overview", _ALL),
-    Entry("graph", "Graph", frozenset({Role.READER, Role.OPERATOR})),
+    Entry("graph", "Graph", frozenset({Role.OPERATOR})),
     Entry("requests", "Requests", _ALL - {Role.READER}),
     Entry("shards", "Shards", frozenset({Role.AUDITOR, Role.OPERATOR})),
     Entry("audit", "Audit", frozenset({Role.AUDITOR, Role.OPERATOR})),

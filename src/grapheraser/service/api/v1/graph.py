@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from grapheraser.service.api.access import Reader
+from grapheraser.service.api.access import Operator
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import responses
 from grapheraser.service.drawing import Drawing
@@ -44,7 +44,7 @@ class BeingLaidOut(BaseModel):
     },
 )
 async def layout(
-    key: Reader,
+    key: Operator,
     parts: Given,
     known: Annotated[str | None, Header(alias="If-None-Match")] = None,
     wait: Annotated[

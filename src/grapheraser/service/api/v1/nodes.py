@@ -16,7 +16,7 @@ from grapheraser.aggregation import Explanation
 from grapheraser.eraser import GraphEraser
 from grapheraser.graph import TRAIN, UNLABELLED, Graph
 from grapheraser.graph.roles import TEST, VALIDATION
-from grapheraser.service.api.access import Reader, Role
+from grapheraser.service.api.access import Operator
 from grapheraser.service.api.forms import Form, NodeId, Text
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import responses
@@ -85,7 +85,7 @@ class NodeView(BaseModel):
     node: str
     role: str = Field(description="training, validation, test or context.")
     shard: int | None = Field(description="That it is in; null: none.")
-    label: str | None = Field(description="Its class in the data; only operators are told.")
+    label: str | None = Field(description="Its class in the data.")
     posterior: list[ClassShare] | None = Field(
         description="Most likely first; null where the run predicts links."
     )
@@ -96,7 +96,7 @@ class NodeView(BaseModel):
 
 
 @router.post("/nodes/find", summary="Find nodes", responses=responses(401, 403, 413, 429, 503))
-def find(form: FindForm, key: Reader, parts: Given) -> FoundNodes:
+def find(form: FindForm, key: Operator, parts: Given) -> FoundNodes:
     """Nodes whose id or name is, begins with or holds a text."""
     del key
     now = parts.served.now
@@ -106,8 +106,9 @@ def find(form: FindForm, key: Reader, parts: Given) -> FoundNodes:
 
 
 @router.post("/nodes/show", summary="Look at a node", responses=responses(401, 403, 413, 429, 503))
-def show(form: ShowForm, key: Reader, parts: Given) -> NodeView:
+def show(form: ShowForm, key: Operator, parts: Given) -> NodeView:
     """A node's neighbours, its prediction, and which shards decided it."""
+    del key
     check_ids(Asked(nodes=(form.node,)), parts)
     now = parts.served.now
     model, graph = now.model, now.model.graph_
@@ -125,7 +126,7 @@ def show(form: ShowForm, key: Reader, parts: Given) -> NodeView:
         node=str(graph.names_of(ids)[0]),
         role=_ROLES.get(int(graph.roles(ids)[0]), "context"),
         shard=_shard(model.partition_.shard_or_none(ids)[0]),
-        label=_label(graph, ids) if key.role is Role.OPERATOR and posterior is not None else None,
+        label=None if posterior is None else _label(graph, ids),
         posterior=posterior,
         members=[] if explained is None else _members(graph, explained),
         why="" if explained is None else explained.why,

@@ -17,7 +17,6 @@ import { readTensors } from "./safetensors.js";
  */
 
 const PATIENCE = 10; // seconds that the service may wait before it answers
-const POLL = 5000;
 const NEWS = ["published", "erased", "completed"];
 
 /** @param {ArrayBuffer} content @returns {Drawing} */
@@ -80,15 +79,11 @@ class Source {
 export function followDrawing(show, failed) {
   const source = new Source(show);
   const ask = () => source.ask().catch(failed);
-  if (document.body.dataset.role === "reader") {
-    setInterval(() => document.hidden || ask(), POLL);
-  } else {
-    follow((step) => {
-      if (!NEWS.includes(step.state) || step.version === null) return;
-      source.wanted = Math.max(source.wanted, step.version);
-      ask();
-    });
-  }
+  follow((step) => {
+    if (!NEWS.includes(step.state) || step.version === null) return;
+    source.wanted = Math.max(source.wanted, step.version);
+    ask();
+  });
   return ask();
 }
 

@@ -12,7 +12,6 @@ import { listen } from "./pointer.js";
 
 const page = /** @type {HTMLElement} */ (document.querySelector(".map-page"));
 const named = page.dataset.named === "true";
-const forgets = page.dataset.forgets === "true";
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const LATER = 700; // milliseconds that nodes take to their new places
 
@@ -26,7 +25,7 @@ let pointed = -1; // the row under the pointer
 /** @type {any} */
 let shown = null; // the node that is looked at, as the service describes it
 
-const forgetting = forgets ? new Forgetting(named, mark, look) : null;
+const forgetting = new Forgetting(named, mark, look);
 const canvas = opened();
 
 /** @returns {Canvas | null} */
@@ -65,7 +64,7 @@ function show(next) {
     fromAddress();
     performance.mark("graph drawn");
   } else settle(before);
-  forgetting?.keep((node) => drawing?.rows.has(node) ?? true);
+  forgetting.keep((node) => drawing?.rows.has(node) ?? true);
   if (shown === null || before === null) return;
   if (drawn === about.nodes && !drawing.rows.has(shown.node)) leave(shown.node);
   else look(shown.node, false);
@@ -142,13 +141,11 @@ function mark() {
     marks.push({ kind: "disc", rows: [centre], colour: solid(centre), wider: 3 });
     marks.push({ kind: "ring", rows: [centre], colour: ink, wider: 6 });
   }
-  if (forgetting !== null) {
-    const ends = [...forgetting.edges.values()].map(there).filter((pair) => pair.length === 2);
-    const nodes = there([...forgetting.nodes]);
-    marks.push({ kind: "line", rows: ends.flat(), colour: lit, wider: 3 });
-    marks.push({ kind: "disc", rows: nodes, colour: lit, wider: 2 });
-    marks.push({ kind: "ring", rows: nodes, colour: lit, wider: 6 });
-  }
+  const ends = [...forgetting.edges.values()].map(there).filter((pair) => pair.length === 2);
+  const chosen = there([...forgetting.nodes]);
+  marks.push({ kind: "line", rows: ends.flat(), colour: lit, wider: 3 });
+  marks.push({ kind: "disc", rows: chosen, colour: lit, wider: 2 });
+  marks.push({ kind: "ring", rows: chosen, colour: lit, wider: 6 });
   if (pointed >= 0) marks.push({ kind: "ring", rows: [pointed], colour: ink, wider: 4 });
   canvas.marks = marks;
   canvas.redraw();
@@ -201,12 +198,10 @@ if (canvas !== null) listen(canvas, {
   click: (row, more) => {
     const node = row < 0 ? null : drawing?.names[row] ?? null;
     if (node === null) unlook();
-    else if (more && forgetting !== null) forgetting.addNodes([node], true);
+    else if (more) forgetting.addNodes([node], true);
     else look(node, false);
   },
-  select: forgetting === null ? null : (rows) => {
-    forgetting.addNodes(rows.map((row) => drawing?.names[row] ?? ""));
-  },
+  select: (rows) => forgetting.addNodes(rows.map((row) => drawing?.names[row] ?? "")),
   drawsRectangle: () => document.getElementById("lasso")?.getAttribute("aria-pressed") === "true",
   draw: (rectangle) => {
     const place = byId("rectangle");
@@ -256,8 +251,8 @@ async function look(node, goes = true) {
     shown = view;
     writeNode(view, {
       look,
-      forget: forgetting && ((chosen) => forgetting.addNodes([chosen])),
-      forgetEdge: forgetting && ((edge) => forgetting.addEdge(edge)),
+      forget: (chosen) => forgetting.addNodes([chosen]),
+      forgetEdge: (edge) => forgetting.addEdge(edge),
     });
     const row = drawing?.rows.get(view.node);
     if (goes && row !== undefined) canvas?.goTo(row);

@@ -7,8 +7,8 @@ const SHOWN = 12;
 /**
  * @typedef {object} Acts
  * @property {(node: string) => void} look at another node
- * @property {((node: string) => void) | null} forget the node; null where that is not offered
- * @property {((edge: [string, string]) => void) | null} forgetEdge
+ * @property {(node: string) => void} forget the node
+ * @property {(edge: [string, string]) => void} forgetEdge
  */
 
 /**
@@ -22,12 +22,10 @@ export function writeNode(view, acts) {
     ...(view.label === null ? [] : [["Label", classWord(view.label)]]),
     ["Neighbours", view.degree.toLocaleString("en")],
   ];
-  const { forget } = acts;
   byId("node").replaceChildren(
     make("div", { class: "node-head" },
       make("h2", { id: "node-title", tabindex: "-1" }, "Node ", make("span", {}, view.node)),
-      forget === null ? null
-        : make("button", { class: "plain", click: () => forget(view.node) }, "Select to forget")),
+      make("button", { class: "plain", click: () => acts.forget(view.node) }, "Select to forget")),
     make("dl", { class: "node-facts" }, ...facts.map(([name, value]) =>
       make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     ...(view.posterior === null ? [] : prediction(view)),
@@ -95,9 +93,9 @@ function neighbours(view, acts) {
   const add = (lines) => list.append(...lines.map((line) => make("li", {},
     make("button", { class: "link", click: () => acts.look(line.node) }, line.node),
     make("span", { class: "quiet" }, aboutNode(line)),
-    acts.forgetEdge === null ? null : make("button", {
+    make("button", {
       class: "plain small", "aria-label": `Select the edge to ${line.node}`,
-      click: () => acts.forgetEdge?.([view.node, line.node]),
+      click: () => acts.forgetEdge([view.node, line.node]),
     }, "edge"))));
   add(view.neighbours.slice(0, SHOWN));
   const hidden = view.neighbours.slice(SHOWN);

@@ -7,7 +7,7 @@ const CLICK = 5; // pixels that a click may slip
  * @typedef {object} Hands
  * @property {(node: number) => void} point at a node, or with -1 at none
  * @property {(node: number, more: boolean) => void} click a node; with -1, beside all of them
- * @property {((nodes: number[]) => void) | null} select those in a rectangle
+ * @property {(nodes: number[]) => void} select those in a rectangle
  * @property {() => boolean} drawsRectangle whether a drag draws one, without Shift
  * @property {(rectangle: number[] | null) => void} draw it, while it is drawn
  */
@@ -43,7 +43,7 @@ export function listen(canvas, hands) {
     }
     begun = at;
     slipped = false;
-    const draws = hands.select !== null && (event.shiftKey || hands.drawsRectangle());
+    const draws = event.shiftKey || hands.drawsRectangle();
     rectangle = draws ? [at.x, at.y, at.x, at.y] : null;
   });
 
@@ -81,7 +81,7 @@ export function listen(canvas, hands) {
     hands.draw(null);
     if (drawn !== null && slipped) {
       const [x0, y0, x1, y1] = drawn;
-      hands.select?.(canvas.nodesIn(x0, y0, x1, y1));
+      hands.select(canvas.nodesIn(x0, y0, x1, y1));
     } else if (!slipped && event.type === "pointerup") {
       const reach = event.pointerType === "touch" ? 18 : 8;
       hands.click(canvas.nodeAt(begun.x, begun.y, reach), event.shiftKey || event.ctrlKey);
