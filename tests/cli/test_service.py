@@ -57,18 +57,12 @@ class Serving:
 @pytest.fixture
 def serving(people: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
     monkeypatch.setenv("GRAPHERASER_SERVICE_WINDOW", "0")
-    found = Serving(people, "--port", str(free_port()))
+    found = Serving(people, "--port", "0")
     monkeypatch.setenv("GRAPHERASER_URL", found.said["url"])
     monkeypatch.setenv("GRAPHERASER_API_KEY", found.said["key"])
     wait_for(found.said["url"])
     yield found
     found.stop()
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def wait_for(url: str) -> None:
@@ -124,13 +118,24 @@ def test_a_request_goes_through_a_service_that_was_started_by_hand(
     assert eraser.verify().identical
 
 
+def test_a_port_that_is_taken_is_an_error_and_makes_no_key(people: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        found = run("serve", people, "--port", port)
+    assert found.returncode == 1
+    assert f"can't listen on 127.0.0.1, port {port}" in found.stderr
+    assert "serving" not in found.stdout + found.stderr
+    assert data("access", people)["keys"] == []
+
+
 @pytest.mark.slow
 def test_the_first_key_is_printed_once(people: Path) -> None:
-    port = str(free_port())
-    first = Serving(people, "--port", port)
+    first = Serving(people, "--port", "0")
     wait_for(first.said["url"])
     first.stop()
-    again = Serving(people, "--port", port)
+    again = Serving(people, "--port", "0")
     again.stop()
     assert re.fullmatch(r"ge_[0-9a-f]{12}_[\w-]{43}", first.said["key"])
     assert "key" not in again.said
@@ -186,7 +191,7 @@ def test_what_has_no_part_in_an_action_is_refused(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.setenv("GRAPHERASER_API_KEY", "ge_0")
-    monkeypatch.setenv("GRAPHERASER_URL", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("GRAPHERASER_URL", "http://127.0.0.1:1")  # nobody listens there
     done = run("requests", *words)
     assert done.returncode == 1
     assert said in done.stderr

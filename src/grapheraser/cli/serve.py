@@ -45,19 +45,16 @@ def run(
     given: dict[str, Any] = {"host": host, "port": port, "database": database}
     given |= {"opendsr_domain": opendsr_domain, "opendsr_key": opendsr_key}
     settings = service_settings(config, opendsr_certificate=opendsr_certificate, **given)
-    from grapheraser.service.api.start import first_key, serve
+    from grapheraser.service.api.start import address_of, bound, first_key, serve
     from grapheraser.service.running import Service
 
-    service = Service.opened(path, settings, own=own_parts(path, trust))
-    key = first_key(service)
-    _announce(service, key, as_json=json)
-    serve(service)
+    with bound(settings) as listener:
+        service = Service.opened(path, settings, own=own_parts(path, trust))
+        key, url = first_key(service), address_of(listener)
+        serve(service, listener, lambda: _announce(service, url, key, as_json=json))
 
 
-def _announce(service: Service, key: str | None, *, as_json: bool) -> None:
-    from grapheraser.service.api.start import url_of
-
-    url = url_of(service.settings.host, service.settings.port)
+def _announce(service: Service, url: str, key: str | None, *, as_json: bool) -> None:
     version = service.served.now.version
     if as_json:
         print_json({"url": url, "version": version} | ({"key": key} if key else {}))

@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -80,8 +80,14 @@ def started(service: Service, first_step: int | str | None = None) -> Iterator[F
         service.stop()
 
 
-def serve(service: Service) -> None:
-    """Listen until somebody stops the process; then let the worker finish its batch."""
+def serve(service: Service, listener: socket.socket, announce: Callable[[], None]) -> None:
+    """Answer until somebody stops the process; then let the worker finish its batch.
+
+    Args:
+        service: all its parts.
+        listener: where to listen, from `bound`.
+        announce: called once whoever connects is answered.
+    """
     stopped = threading.Event()
     servers: list[uvicorn.Server] = []
 
@@ -96,24 +102,45 @@ def serve(service: Service) -> None:
     with started(service) as app:
         servers.append(_server(app, service.settings))
         if not stopped.is_set():
-            servers[0].run()
+            listener.listen()  # who connects from now on waits for the server
+            announce()
+            servers[0].run(sockets=[listener])
 
 
 @contextmanager
 def listening(app: FastAPI, settings: Settings) -> Iterator[str]:
-    """Listen in the background; gives the URL. Port 0 is any port that is free."""
+    """Listen in the background; gives the URL."""
     server = _server(app, settings)
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((settings.host, settings.port))
+    with bound(settings) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
-            yield url_of(settings.host, listener.getsockname()[1])
+            yield address_of(listener)
         finally:
             server.should_exit = True
             thread.join()
+
+
+@contextmanager
+def bound(settings: Settings) -> Iterator[socket.socket]:
+    """Take the address of the settings, so that nobody else can. Port 0 is any that is free."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.host, settings.port))
+        except OSError as error:
+            raise ParameterError(
+                f"the service can't listen on {settings.host}, port {settings.port}: {error.strerror}.",
+                hint="is another one running there? Choose another --port.",
+            ) from error
+        yield listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """The URL of what listens here."""
+    host, port = listener.getsockname()[:2]
+    return url_of(host, port)
 
 
 def _server(app: FastAPI, settings: Settings) -> uvicorn.Server:
