@@ -130,8 +130,9 @@ def bound(settings: Settings) -> Iterator[socket.socket]:
         try:
             listener.bind((settings.host, settings.port))
         except OSError as error:
+            where = f"{settings.host}, port {settings.port}"
             raise ParameterError(
-                f"the service can't listen on {settings.host}, port {settings.port}: {error.strerror}.",
+                f"the service can't listen on {where}: {error.strerror}.",
                 hint="is another one running there? Choose another --port.",
             ) from error
         yield listener
