@@ -126,7 +126,7 @@ def test_a_link_run_is_drawn_without_classes(small: ge.Graph) -> None:
 
 def test_drawings_follow_what_is_published_and_end_when_nobody_looks(nodes_run: Path) -> None:
     served, clock = Served(nodes_run, answered=1000), [0.0]
-    drawings = Drawings(served, kept=5.0, clock=lambda: clock[0])
+    drawings, before = Drawings(served, kept=5.0, clock=lambda: clock[0]), threading.enumerate()
     assert not drawings.is_kept
 
     def settled() -> bool:
@@ -145,9 +145,10 @@ def test_drawings_follow_what_is_published_and_end_when_nobody_looks(nodes_run: 
     wait_for(settled)
     clock[0] = 6.0
     wait_for(lambda: not drawings.is_kept)
-    assert not [t for t in threading.enumerate() if t.name == "drawing"]
+    assert not [t for t in threading.enumerate() if t.name == "drawing" and t not in before]
     wait_for(settled)
-    clock[0] = 20.0
+    drawings.stop()
+    wait_for(lambda: not drawings.is_kept)
 
 
 def test_a_drawing_that_fails_is_tried_again(

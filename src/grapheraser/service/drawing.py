@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -187,6 +188,11 @@ class Drawings:
                 self._thread = threading.Thread(target=self._work, name="drawing", daemon=True)
                 self._thread.start()
             return self._current(self._served.now)
+
+    def stop(self) -> None:
+        """Let go of it, as if nobody had looked for long."""
+        with self._lock:
+            self._looked = -math.inf
 
     @property
     def is_kept(self) -> bool:

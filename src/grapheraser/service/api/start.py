@@ -75,6 +75,7 @@ def started(service: Service, first_step: int | str | None = None) -> Iterator[F
     try:
         yield create_app(parts)
     finally:
+        parts.drawings.stop()
         if parts.callbacks is not None:
             parts.callbacks.stop()
         service.stop()
