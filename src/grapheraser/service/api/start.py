@@ -126,7 +126,8 @@ def listening(app: FastAPI, settings: Settings) -> Iterator[str]:
 def bound(settings: Settings) -> Iterator[socket.socket]:
     """Take the address of the settings, so that nobody else can. Port 0 is any that is free."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
+    # With its protocol named: asyncio sends answers without delay (TCP_NODELAY) only then.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((settings.host, settings.port))
