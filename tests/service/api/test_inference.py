@@ -37,11 +37,12 @@ def test_answers_are_sent_without_delay(shared: Api) -> None:
     node = int(shared.service.served.now.model.graph_.ids[0])
     body = {"inputs": [{"name": "nodes", "datatype": "INT64", "shape": [1], "data": [node]}]}
     took = []
-    for _ in range(10):
+    for _ in range(60):
         started = time.perf_counter()
         shared.call("POST", "/v2/models/people/infer", Role.READER, json=body)
         took.append(time.perf_counter() - started)
-    assert min(took) < 0.03  # 0.04 is what a system waits that hopes for more to send
+    # A system that hopes for more to send waits 0.04 s, but not on a new connection.
+    assert min(took[-20:]) < 0.03
 
 
 def test_triton_gets_the_bits_of_the_library(shared: Api) -> None:
