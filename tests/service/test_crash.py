@@ -233,7 +233,7 @@ def test_killed_at_random_instants(stream: tuple[Stream, Path, str, Path]) -> No
     requests, run, url, keys = stream
     chance = random.Random(CRASHES)
     killed = 0
-    for _ in range(CRASHES):
+    while killed < CRASHES:
         process = crashing.start(run, url, keys)
         until = time.monotonic() + chance.uniform(0.05, 0.8)
         while time.monotonic() < until and process.is_alive():
@@ -241,8 +241,8 @@ def test_killed_at_random_instants(stream: tuple[Stream, Path, str, Path]) -> No
             time.sleep(chance.uniform(0, 0.15))
         process.kill()
         process.join(60)
+        assert process.exitcode in (0, -9)  # 0: it had nothing left to do
         killed += process.exitcode == -9
-    assert killed >= CRASHES // 2
     finished(requests.queue, run, url, keys)
     check(requests, run, keys)
 
