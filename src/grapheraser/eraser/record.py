@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.eraser.seals import NO_NODES, carried_files, document
+from grapheraser.eraser.seals import NO_NODES, document
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import AnySnapshot
 from grapheraser.eraser.state import State, seed_of
@@ -103,8 +103,7 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
     sealing = time.perf_counter()
     signer, settings = current_signer(), now.settings
     seals = now.seals.after(work.gone, work.new, settings.device)
-    files = carried_files(now.state, after)
-    described = document(after, now.configuration, seals, files)
+    described = document(after, now.configuration, seals)
     request = _Asked.fresh(work.abouts)
     receipt = Receipt(
         action=work.action,

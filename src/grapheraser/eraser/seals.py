@@ -8,10 +8,8 @@ a bare digest of old weights would confirm a guess about what was forgotten.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,44 +55,14 @@ class Seals:
         return replace(self, register=register, nonce=_nonce(), versions=versions(device))
 
 
-# The files of the shard models of states that a change led to, for as long as these live.
-_FILES: WeakKeyDictionary[State, dict[int, str]] = WeakKeyDictionary()
-
-
-def carried_files(before: State, after: State) -> dict[int, str]:
-    """Digests of the files of all shard models after a change; those that stayed are known."""
-    known, old = _FILES.get(before) or _files(before), before.shards
-    files = {
-        shard: known[shard] if old.get(shard) is weights else shard_digest(weights)
-        for shard, weights in after.shards.items()
-    }
-    _FILES[after] = files
-    return files
-
-
-def _files(state: State) -> dict[int, str]:
-    return {shard: shard_digest(weights) for shard, weights in state.shards.items()}
-
-
-def document(
-    state: State,
-    configuration: dict[str, Any],
-    seals: Seals,
-    files: Mapping[int, str] | None = None,
-) -> dict[str, Any]:
+def document(state: State, configuration: dict[str, Any], seals: Seals) -> dict[str, Any]:
     """All that a state consists of, by digests; receipts name the digest of this document.
 
     It is kept in the manifest for as long as the state is current: whoever has the run can check
     the files against the receipt, and once its nonce is gone nobody can.
-
-    Args:
-        state: the state.
-        configuration: the settings as plain JSON.
-        seals: what hides the state.
-        files: digests of the files of its shard models, where they are known.
     """
     graph, partition = state.graph, state.partition
-    files = _files(state) if files is None else files
+    files = {str(shard): shard_digest(weights) for shard, weights in state.shards.items()}
     return {
         "format": _FORMAT,
         "nonce": seals.nonce.hex(),
@@ -102,7 +70,7 @@ def document(
         "register": seals.register.root,
         "configuration": digest_of(configuration),
         "aggregator": aggregator_digest(state.aggregator.tensors),
-        "shards": digest_of({str(shard): digest for shard, digest in files.items()}),
+        "shards": digest_of(files),
         "seeds": digest_of({str(shard): str(seed) for shard, seed in state.seeds.items()}),
         "described": {
             "name": graph.name,

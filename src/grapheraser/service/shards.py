@@ -22,7 +22,7 @@ Measured = TypeVar("Measured")
 
 
 @dataclass(frozen=True)
-class Scores:
+class ShardScores:
     """How often each shard is right when it is asked alone, and how much it decides.
 
     Attributes:
@@ -73,7 +73,7 @@ class MeasuredShards:
         """Edge cut, edges inside, modularity of the partition as it is now."""
         return self._quality.of(published)
 
-    def scores(self, published: Published) -> Scores:
+    def scores(self, published: Published) -> ShardScores:
         """How good each shard is alone, and how much it decides."""
         return self._scores.of(published)
 
@@ -82,17 +82,17 @@ class MeasuredShards:
         return self._scores.has(published)
 
 
-def _scored(published: Published) -> Scores:
+def _scored(published: Published) -> ShardScores:
     model = published.model
     importance = shard_importance(model)
     if not isinstance(model, GraphEraser) or not len(model.graph_.labelled_test_nodes):
-        return Scores(0, None, {}, importance)
+        return ShardScores(0, None, {}, importance)
     nodes = _spread(model.graph_.labelled_test_nodes)
     ensemble, labels = model.aggregator_.ensemble, model.graph_.labels(nodes)
     shards = ensemble.shard_ids
     said = ensemble.posteriors(model.graph_.positions(nodes)).argmax(axis=2) if shards else ()
     f1 = {shard: float((guess == labels).mean()) for shard, guess in zip(shards, said, strict=True)}
-    return Scores(len(nodes), model.score(nodes), f1, importance)
+    return ShardScores(len(nodes), model.score(nodes), f1, importance)
 
 
 def _spread(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
