@@ -62,17 +62,20 @@ def run(
     module = import_module(f"grapheraser.bench.{module_name}")
     function = getattr(module, variant or "run")
     options: dict[str, Any] = {"progress": say}
+    takes = inspect.signature(function).parameters
     lists = {"datasets": datasets, "models": models}
     asked = {option: text.split(",") for option, text in lists.items() if text}
     for option, value in {**asked, "device": device, "keep": keep}.items():
         if not value:
             continue
-        if option not in inspect.signature(function).parameters:
+        if option not in takes:
             raise ParameterError(f"benchmark '{name}' has no option --{option}.")
         options[option] = value
-    for model in options.get("models", ()):
-        if model not in PRESETS:
-            raise ParameterError(f"unknown model '{model}'. Choose from: {', '.join(PRESETS)}.")
+    if models:
+        known = dict.fromkeys([*PRESETS, *takes["models"].default])
+        for model in options["models"]:
+            if model not in known:
+                raise ParameterError(f"unknown model '{model}'. Choose from: {', '.join(known)}.")
     report = function(**options)
     if out is not None:
         from grapheraser.canonical import canonical_json
