@@ -220,6 +220,16 @@ def test_people_see_errors_as_pages_and_programs_as_problems(shared: Api) -> Non
     assert away.headers["Location"] == f"/dashboard/sign-in?next={path}"
 
 
+@pytest.mark.parametrize("path", ["/dashboard/nowhere", "/dashboard/shards/7/more"])
+def test_people_see_that_there_is_no_such_page(shared: Api, path: str) -> None:
+    seen = call(shared, "GET", path, token_of(shared), headers=PAGE)
+    assert (seen.status_code, seen.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert "There is no such page" in seen.text
+    assert 'href="/dashboard/shards"' in seen.text  # where to go from here
+    read = shared.client.get(path)
+    assert (read.status_code, read.json()["type"]) == (404, "urn:grapheraser:problem:unknown-page")
+
+
 def test_files_are_sent_once(shared: Api) -> None:
     first = shared.client.get("/dashboard/static/style.css")
     assert first.headers["Content-Type"] == "text/css; charset=utf-8"
