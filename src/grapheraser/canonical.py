@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 
+PAGE = 64  # numbers
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -16,3 +18,19 @@ def canonical_json(value: object) -> str:
 def digest_of(value: object) -> str:
     """SHA-256 of the canonical JSON of a value."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def digest_of_pages(pages: Mapping[int, str]) -> str:
+    """SHA-256 of the digests of pages, by their numbers."""
+    return digest_of({str(number): digest for number, digest in pages.items()})
+
+
+def digest_by_page(digests: Mapping[int, str]) -> str:
+    """SHA-256 of numbered digests, page by page: page ``p`` is from ``64 p`` to ``64 p + 63``.
+
+    Whoever remembers the digests of pages has less to do when one of the numbered ones changes.
+    """
+    pages: dict[int, dict[str, str]] = {}
+    for number, digest in digests.items():
+        pages.setdefault(number // PAGE, {})[str(number)] = digest
+    return digest_of_pages({number: digest_of(page) for number, page in pages.items()})

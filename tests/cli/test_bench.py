@@ -23,7 +23,7 @@ def test_an_option_that_a_benchmark_does_not_take_is_refused() -> None:
 def test_a_benchmark_takes_the_models_that_it_measures_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = []
+    asked: list[str] = []
 
     def measured(
         models: tuple[str, ...] = ("gcn", "closed-form"), **_: object

@@ -15,7 +15,7 @@ from grapheraser.graph.ids import one_id
 from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.seeding import derive
-from grapheraser.training import ShardWeights, shard_posteriors
+from grapheraser.training import ShardModels, ShardWeights, shard_posteriors
 from grapheraser.training.inference.gather import (
     NO_FEATURES,
     WHOLE,
@@ -60,7 +60,7 @@ class Ensemble:
 
     @property
     def shard_ids(self) -> tuple[int, ...]:
-        return tuple(self.shards)
+        return tuple(ShardModels.of(self.shards).ids.tolist())
 
     def shards_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
         """The trained shard that holds each of these nodes (ids); -1 where there is none."""
@@ -72,8 +72,8 @@ class Ensemble:
     @cached_property
     def _untrained(self) -> NDArray[np.int64]:
         """Ids of the shards that hold nodes, but no model: none of the nodes has a label."""
-        holding = self.partition.shard_ids.tolist()
-        return np.array([shard for shard in holding if shard not in self.shards], dtype=np.int64)
+        trained = ShardModels.of(self.shards).ids
+        return np.setdiff1d(self.partition.shard_ids, trained, assume_unique=True)
 
     def posteriors(
         self, positions: NDArray[np.int64], shards: Sequence[int] | None = None

@@ -7,7 +7,7 @@ from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.state import State, trained_shards
 from grapheraser.errors import CorruptRunError
 from grapheraser.store import StoredRun
-from grapheraser.training import check_weights
+from grapheraser.training import ShardModels, check_weights
 
 
 def checked_state(settings: Settings, run: StoredRun) -> State:
@@ -18,7 +18,8 @@ def checked_state(settings: Settings, run: StoredRun) -> State:
     check_weights(model, run.shards, run.graph)
     if trained_shards(run.graph, run.partition, model) != tuple(run.shards):
         raise CorruptRunError("the shards with weights are not those with labelled nodes.")
-    ensemble = Ensemble(run.graph, run.partition, run.shards, model, settings.seed, settings.device)
+    shards = ShardModels.of(run.shards)
+    ensemble = Ensemble(run.graph, run.partition, shards, model, settings.seed, settings.device)
     if isinstance(settings.aggregator, ChecksTensors):
         settings.aggregator.check_tensors(run.aggregator, ensemble)
     return State(ensemble, settings.aggregator.restore(run.aggregator), run.seeds)

@@ -18,10 +18,10 @@ from grapheraser.environment import versions
 from grapheraser.eraser.state import State
 from grapheraser.graph.register import Register
 from grapheraser.receipts import digest_of
-from grapheraser.store import aggregator_digest, shard_digest
+from grapheraser.store import aggregator_digest, shards_digest
 
 _NONCE_SIZE = 32
-_FORMAT = "grapheraser-state-1"
+_FORMAT = "grapheraser-state-2"
 NO_NODES: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
@@ -62,7 +62,6 @@ def document(state: State, configuration: dict[str, Any], seals: Seals) -> dict[
     the files against the receipt, and once its nonce is gone nobody can.
     """
     graph, partition = state.graph, state.partition
-    files = {str(shard): shard_digest(weights) for shard, weights in state.shards.items()}
     return {
         "format": _FORMAT,
         "nonce": seals.nonce.hex(),
@@ -70,7 +69,7 @@ def document(state: State, configuration: dict[str, Any], seals: Seals) -> dict[
         "register": seals.register.root,
         "configuration": digest_of(configuration),
         "aggregator": aggregator_digest(state.aggregator.tensors),
-        "shards": digest_of(files),
+        "shards": shards_digest(state.shards),
         "seeds": digest_of({str(shard): str(seed) for shard, seed in state.seeds.items()}),
         "described": {
             "name": graph.name,

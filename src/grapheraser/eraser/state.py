@@ -24,7 +24,7 @@ from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
 from grapheraser.progress import stage
-from grapheraser.training import ShardTask, ShardWeights
+from grapheraser.training import ShardModels, ShardTask, ShardWeights
 from grapheraser.training.magnitude import check_features
 from grapheraser.training.shards import train_groups
 
@@ -56,8 +56,8 @@ class State:
         return self.ensemble.partition
 
     @property
-    def shards(self) -> Mapping[int, ShardWeights]:
-        return self.ensemble.shards
+    def shards(self) -> ShardModels:
+        return ShardModels.of(self.ensemble.shards)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Every array of the state, by a name that says what it is."""
@@ -81,7 +81,7 @@ def fit_state(
     shards = train(settings, graph, partition, shard_ids, seeds)
     stage("fitting what combines the shards")
     model, seed, device = settings.training.model, settings.seed, settings.device
-    ensemble = Ensemble(graph, partition, shards, model, seed, device)
+    ensemble = Ensemble(graph, partition, ShardModels.of(shards), model, seed, device)
     return State(ensemble, settings.aggregator.fit(ensemble), _only(seeds, shards))
 
 
@@ -114,9 +114,8 @@ def change_state(
     seeds = {**state.seeds, **seeds}
     fresh = train(settings, graph, partition, retrain, seeds)
     trained = time.perf_counter()
-    left = {int(shard) for shard in partition.shard_ids} - set(retrain)
-    shards = {shard: weights for shard, weights in state.shards.items() if shard in left}
-    shards = dict(sorted((shards | fresh).items()))
+    emptied = np.setdiff1d(state.shards.ids, partition.shard_ids, assume_unique=True)
+    shards = state.shards.changed({*retrain, *emptied.tolist()}, fresh)
     ensemble = replace(state.ensemble, graph=graph, partition=partition, shards=shards)
     change = Change(state.ensemble, frozenset(fresh), touched, gone)
     aggregator = settings.aggregator.refit(state.aggregator, ensemble, change)

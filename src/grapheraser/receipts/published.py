@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from grapheraser.canonical import digest_of
+from grapheraser.canonical import digest_by_page, digest_of
 from grapheraser.errors import VerificationError
 from grapheraser.receipts.receipt import Receipt
 
@@ -41,7 +41,7 @@ def check_published(receipt: Receipt, read: Callable[[str], bytes]) -> int:
         named[aggregator["file"]] = aggregator["sha256"]
         fits = {
             "aggregator": state.get("aggregator") == aggregator["sha256"],
-            "weights": state.get("shards") == digest_of(shards),
+            "weights": state.get("shards") == digest_by_page(shards),
         }
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, struct.error) as error:
         raise VerificationError(f"not the manifest of a run ({error!r}).") from error
@@ -57,7 +57,7 @@ def check_published(receipt: Receipt, read: Callable[[str], bytes]) -> int:
 
 def _shards(
     name: str, sha256: str, read: Callable[[str], bytes], seen: set[str]
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[int, str]]:
     """The shards that an index names, and the digests of their files; see `store.indexes`."""
     if not _INDEX.fullmatch(name) or name in seen:
         raise VerificationError(f"not an index of shards ({name[:80]!r}).")
@@ -71,7 +71,7 @@ def _shards(
         if linked:
             yield from _shards(f"pages/{digest.hex()}.page", digest.hex(), read, seen)
         else:
-            yield str(start), digest.hex()
+            yield start, digest.hex()
 
 
 def _check_file(name: Any, sha256: Any, read: Callable[[str], bytes]) -> None:

@@ -12,7 +12,7 @@ from grapheraser.store.folder import (
 from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
 from grapheraser.store.pages import page_arrays, page_names
 from grapheraser.store.run import StoredRun, load_receipts, load_run, save_run
-from grapheraser.store.writing import aggregator_digest, shard_digest
+from grapheraser.store.writing import aggregator_digest, shard_digest, shards_digest
 
 __all__ = [
     "LOCK",
@@ -34,6 +34,7 @@ __all__ = [
     "read_text",
     "save_run",
     "shard_digest",
+    "shards_digest",
     "stray_files",
     "write_file",
     "write_text",

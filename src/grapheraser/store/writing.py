@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.canonical import digest_of, digest_of_pages
 from grapheraser.graph import Graph
 from grapheraser.graph.directory import Directory
 from grapheraser.graph.edge_values import PLAIN
@@ -43,7 +44,8 @@ from grapheraser.store.pages import (
     shards_content,
 )
 from grapheraser.store.tensors import file_content, file_digest
-from grapheraser.training import ShardWeights
+from grapheraser.training import ShardModels, ShardWeights
+from grapheraser.training.models import ModelPage
 
 Rows: TypeAlias = NDArray[np.int64]
 
@@ -51,6 +53,7 @@ Rows: TypeAlias = NDArray[np.int64]
 # block.
 page_files = Memo()
 shard_files = MemoOfWeights()
+_DIGEST = "_digest"  # of a page of shard models
 
 
 def shard_digest(weights: ShardWeights) -> str:
@@ -59,6 +62,22 @@ def shard_digest(weights: ShardWeights) -> str:
     if known is not None:
         return known.hex()
     return shard_files.put(weights, bytes.fromhex(file_digest(weights.arrays))).hex()
+
+
+def shards_digest(shards: Mapping[int, ShardWeights]) -> str:
+    """Over the files of all shard models: see `canonical.digest_by_page`."""
+    pages = ShardModels.of(shards).pages
+    return digest_of_pages({number: _page_digest(page) for number, page in pages.items()})
+
+
+def _page_digest(page: ModelPage) -> str:
+    """Remembered by the page: its models never change."""
+    known: str | None = page.__dict__.get(_DIGEST)
+    if known is None:
+        models = page.models.items()
+        known = digest_of({str(shard): shard_digest(weights) for shard, weights in models})
+        page.__dict__[_DIGEST] = known
+    return known
 
 
 def aggregator_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
@@ -180,19 +199,26 @@ class Writer:
         self, shards: Mapping[int, ShardWeights], seeds: Mapping[int, int]
     ) -> dict[str, str]:
         """Write shard models: those that are new, and the index."""
-        numbers = sorted(shards)
-        models = [shards[number] for number in numbers]
+        models = ShardModels.of(shards)
+        ids, rows = models.ids, self._since("shards", models.lineage)
+        if rows is None:
+            found = shard_files.column([*models.values()])
+        else:
+            rows = np.searchsorted(ids, rows)
+            found = self._kept.column("weights").copy()
+            found[rows] = shard_files.column([models[shard] for shard in ids[rows].tolist()])
+        self._touched["weights"] = rows
         found = self._files(
             "weights",
-            shard_files.column(models),
-            lambda at: file_content(models[at].arrays),
-            lambda at, digest: shard_files.put(models[at], digest),
+            found,
+            lambda at: file_content(models[int(ids[at])].arrays),
+            lambda at, digest: shard_files.put(models[int(ids[at])], digest),
         )
-        index = np.zeros(len(numbers), dtype=MODELS)
-        index["start"], index["seed"], index["weights"] = numbers, NO_SEED, found
-        own = np.searchsorted(index["start"], sorted(seeds))
+        index, _ = self._aligned("shards", MODELS, {"weights": found}, rows)
+        index["start"], index["seed"] = ids, NO_SEED
+        own = np.searchsorted(ids, sorted(seeds))
         index["seed"][own] = [seeds[number] for number in sorted(seeds)]
-        return self._put_index("shards", index)
+        return self._put_index("shards", index, models.lineage)
 
     def aggregator(self, tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """Write what an aggregator holds."""

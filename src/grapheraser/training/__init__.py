@@ -3,6 +3,7 @@
 from grapheraser.training.check import check_weights
 from grapheraser.training.engine import ENGINES, Engine, StackingEngine, resolve_engine
 from grapheraser.training.inference.posteriors import shard_posteriors
+from grapheraser.training.models import ShardModels
 from grapheraser.training.task import (
     EarlyStopping,
     ShardTask,
@@ -18,6 +19,7 @@ __all__ = [
     "ENGINES",
     "EarlyStopping",
     "Engine",
+    "ShardModels",
     "ShardTask",
     "ShardWeights",
     "StackingEngine",

@@ -32,7 +32,6 @@ from grapheraser.audit.residues.traces import (
 from grapheraser.graph import TRAIN, UNLABELLED, Graph
 from grapheraser.models import ModelSpec
 from grapheraser.partition.halo import halo_key, task_graph
-from grapheraser.receipts import digest_of
 from grapheraser.store import (
     LOCK,
     MANIFEST,
@@ -43,7 +42,7 @@ from grapheraser.store import (
     load_run,
     named_files,
     read_manifest,
-    shard_digest,
+    shards_digest,
 )
 from grapheraser.training import ShardTask, digest_tensors
 
@@ -214,8 +213,7 @@ def _in_graph(graph: Graph, sought: Forgotten, run: StoredRun) -> Iterator[Resid
 
 def _in_state(run: StoredRun) -> Iterator[Residue]:
     """Weights, columns and caches that do not belong to the current graph."""
-    files = {str(shard): shard_digest(weights) for shard, weights in run.shards.items()}
-    if digest_of(files) != run.state.get("shards"):
+    if shards_digest(run.shards) != run.state.get("shards"):
         yield Residue(
             "old weights", "shards", "the weights are not those that the last change left"
         )
