@@ -64,6 +64,21 @@ class TestDivided:
         assert [level.tobytes() for level in index.links] == [x.tobytes() for x in alone.links]
         assert index.parts <= fresh.keys() | files.keys()
 
+    @given(starts=STARTS, data=st.data())
+    def test_rows_that_are_known_to_differ_are_all_that_is_looked_at(
+        self, starts: set[int], data: Any
+    ) -> None:
+        entries = entries_of(list(starts))
+        old, files = divided(entries, None)
+        rows = data.draw(st.sets(st.integers(0, len(entries) - 1)))
+        differing = np.array(sorted(rows), dtype=np.int64)
+        entries = entries.copy()
+        entries["seed"][differing] += data.draw(st.sampled_from([0, 1]))
+        index, fresh = divided(entries, old, differing)
+        alone, _ = divided(entries, None)
+        assert [level.tobytes() for level in index.links] == [x.tobytes() for x in alone.links]
+        assert index.parts - files.keys() == fresh.keys()
+
     def test_a_change_touches_one_part_of_each_level(self) -> None:
         entries = entries_of(list(range(0, 51_200, 256)))
         old, files = divided(entries, None)

@@ -317,25 +317,28 @@ def _split(ids: list[int], page: Leaves, low: int, high: int, level: int) -> dic
 
 def _updated(tree: MerkleTree, pages: Pages, number: int, rows: Ids, digests: Digests) -> Leaves:
     """The leaves of a page of the same block, with other digests in some rows."""
-    old, ids = _whole(tree, number), _ids(pages, number)
-    before = _ids(tree.pages, number)
-    if tree.pages.table.nodes[number] == pages.table.nodes[number]:
+    old, ids, before = tree.leaves[number], _ids(pages, number), _ids(tree.pages, number)
+    same = tree.pages.table.nodes[number] == pages.table.nodes[number]
+    if same:
         leaves = old.leaves.copy()
-        leaves[rows] = digests
-        tops = leaves
-        if old.tops is not old.leaves:
-            tops = old.tops.copy()
-            tops[rows] = digests
-            _raise(tops, ids, old.levels, rows)
-        size = int(pages.directory.sizes[number])
-        made = Leaves(leaves, old.levels, tops, _clean(old.blocks, ids[rows], size), b"")
-        return _rooted(made, ids, size)
-    leaves = np.empty((len(ids), 32), dtype=np.uint8)
-    at = np.minimum(np.searchsorted(before, ids), len(before) - 1)
-    stays = before[at] == ids
-    leaves[stays] = old.leaves[at[stays]]
+    else:
+        leaves = np.empty((len(ids), 32), dtype=np.uint8)
+        at = np.minimum(np.searchsorted(before, ids), len(before) - 1)
+        stays = before[at] == ids
+        leaves[stays] = old.leaves[at[stays]]
     leaves[rows] = digests
-    return _page_leaves(pages, number, leaves, (before, old))
+    if isinstance(old, KeptLeaves):  # no blocks are known that could be taken over
+        return _page_leaves(pages, number, leaves)
+    if not same:
+        return _page_leaves(pages, number, leaves, (before, old))
+    tops = leaves
+    if old.tops is not old.leaves:
+        tops = old.tops.copy()
+        tops[rows] = digests
+        _raise(tops, ids, old.levels, rows)
+    size = int(pages.directory.sizes[number])
+    made = Leaves(leaves, old.levels, tops, _clean(old.blocks, ids[rows], size), b"")
+    return _rooted(made, ids, size)
 
 
 def _again(tree: MerkleTree, pages: Pages, number: int, touched: Ids) -> Leaves:

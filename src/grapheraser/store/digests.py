@@ -34,10 +34,10 @@ def among(wanted: Digests, digests: Digests) -> NDArray[np.bool_]:
         known = set(as_bytes(digests))
         return np.array([digest in known for digest in as_bytes(wanted)])
     words = _words(digests)
-    found = []
+    firsts, found = np.ascontiguousarray(words[:, 0]), []
     for one in _words(wanted):
-        rows = words[words[:, 0] == one[0]]
-        found.append(bool((rows == one).all(axis=1).any()))
+        rows = np.flatnonzero(firsts == one[0])  # hardly ever more than one
+        found.append(bool((words[rows] == one).all(axis=1).any()))
     return np.array(found)
 
 

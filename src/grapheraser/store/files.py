@@ -104,13 +104,26 @@ def _each(change: Callable[[Path], None], paths: Collection[Path]) -> None:
         for path in paths:
             change(path)
     else:
-        waiting = [_flushers().submit(change, path) for path in paths]
+        some = list(paths)
+        parts = [some[first::FLUSHERS] for first in range(min(len(some), FLUSHERS))]
+        waiting = [_flushers().submit(_all_of, change, part) for part in parts]
         try:
             wait(waiting)
         finally:
             wait(waiting)  # whatever interrupts this, nothing goes on behind the caller's back
-        for done in waiting:
-            done.result()
+        for error in (error for done in waiting for error in done.result()):
+            raise error
+
+
+def _all_of(change: Callable[[Path], None], paths: Collection[Path]) -> list[Exception]:
+    """Carry out a change of each file, whatever becomes of the others; returns what went wrong."""
+    errors: list[Exception] = []
+    for path in paths:
+        try:
+            change(path)
+        except Exception as error:
+            errors.append(error)
+    return errors
 
 
 @cache

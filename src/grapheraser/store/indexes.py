@@ -60,22 +60,48 @@ class Index:
         return {digest for links in self.links for digest in as_bytes(links["part"])}
 
 
-def divided(entries: Entries, before: Index | None) -> tuple[Index, dict[bytes, bytes]]:
+def divided(
+    entries: Entries, before: Index | None, touched: NDArray[np.int64] | None = None
+) -> tuple[Index, dict[bytes, bytes]]:
     """Entries with the levels above them.
 
     Args:
         entries: of the lowest level.
         before: an index whose parts need not be made again.
+        touched: all rows that differ from those of the index before, where each row is about the
+            same page in both; None: not known.
 
     Returns:
         The index, and the files of the parts that are not those from before, by digest.
     """
+    if before is not None and touched is not None:
+        return _divided_again(entries, before, touched)
     levels, fresh = [entries], dict[bytes, bytes]()
     olds = (before.entries, *before.links) if before else ()
     while len(levels[-1]) > MOST and len(levels) <= _DEEPEST:
         level = len(levels) - 1
         known = olds[level : level + 2]
         levels.append(_linked(levels[-1], level, known if len(known) == 2 else None, fresh))
+    return Index(levels[0], tuple(levels[1:])), fresh
+
+
+def _divided_again(
+    entries: Entries, before: Index, touched: NDArray[np.int64]
+) -> tuple[Index, dict[bytes, bytes]]:
+    """The same, as the index before was divided: only the parts with touched rows are looked at."""
+    levels, fresh = [entries], dict[bytes, bytes]()
+    for known in before.links:
+        links, ends = known.copy(), np.cumsum(known["entries"])
+        numbers = np.unique(np.searchsorted(ends, touched, side="right"))
+        for number in numbers.tolist():
+            high = int(ends[number])
+            part = index_content(levels[-1][high - int(links["entries"][number]) : high])
+            digest = np.frombuffer(sha256(part).digest(), dtype=NO_DIGEST.dtype)[0]
+            if digest != links["part"][number]:
+                links["part"][number] = digest
+                fresh[digest.tobytes()] = part
+        levels.append(links)
+        touched = numbers
     return Index(levels[0], tuple(levels[1:])), fresh
 
 

@@ -53,6 +53,7 @@ Rows: TypeAlias = NDArray[np.int64]
 # block.
 page_files = Memo()
 shard_files = MemoOfWeights()
+_AT_ONCE = 64  # files whose content is held
 _DIGEST = "_digest"  # of a page of shard models
 
 
@@ -145,7 +146,7 @@ class Writer:
             index["features_bytes"][at] = HEADER + pages.pages[at].features.nbytes
             index["root"][at] = np.frombuffer(tree[at].root, dtype="V32")[0]
         return {
-            **self._put_index("graph", index, pages.lineage),
+            **self._put_index("graph", index, pages.lineage, touched),
             "num_features": pages.num_features,
             "dense": pages.dense,
             "num_classes": graph.num_classes,
@@ -169,7 +170,7 @@ class Writer:
         )
         index, _ = self._index("partition", SHARDS, pages.directory, {"shards": found}, touched)
         return {
-            **self._put_index("partition", index, pages.lineage),
+            **self._put_index("partition", index, pages.lineage, touched),
             "num_shards": partition.num_shards,
             "method": partition.method,
             "capacity": partition.capacity,
@@ -192,7 +193,7 @@ class Writer:
         for at in rows.tolist():
             index["count"][at], top = len(pages[at].entries), pages[at].top
             index["top"][at] = NO_DIGEST if top is None else np.frombuffer(top, dtype="V32")[0]
-        entry = self._put_index("register", index, register.lineage)
+        entry = self._put_index("register", index, register.lineage, touched)
         return {**entry, "key": register.key.hex()}
 
     def shards(
@@ -218,7 +219,7 @@ class Writer:
         index["start"], index["seed"] = ids, NO_SEED
         own = np.searchsorted(ids, sorted(seeds))
         index["seed"][own] = [seeds[number] for number in sorted(seeds)]
-        return self._put_index("shards", index, models.lineage)
+        return self._put_index("shards", index, models.lineage, rows)
 
     def aggregator(self, tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """Write what an aggregator holds."""
@@ -248,11 +249,11 @@ class Writer:
         return None if numbers is None else np.array(sorted(numbers), dtype=np.int64)
 
     def _put_index(
-        self, part: str, entries: NDArray[np.void], lineage: Lineage | None = None
+        self, part: str, entries: NDArray[np.void], lineage: Lineage, touched: Rows | None
     ) -> dict[str, str]:
         """Write the parts of an index that are new, and its top."""
-        index, fresh = divided(entries, self._kept.indexes.get(part))
-        index = replace(index, token=lineage.token if lineage else None)
+        index, fresh = divided(entries, self._kept.indexes.get(part), touched)
+        index = replace(index, token=lineage.token)
         for digest, content in fresh.items():
             self._write(page_file(digest), content)
         self.indexes[part] = index
@@ -337,16 +338,19 @@ class Writer:
             rows = np.flatnonzero(differing(found, there) | unknown(found))
         else:
             rows = rows[differing(found[rows], there[rows]) | unknown(found[rows])]
-        held = among(found[rows], there) & ~unknown(found[rows])
-        for at in rows[~held].tolist():
-            written = content(at)
-            if written is None:
-                continue
-            digest = hashlib.sha256(written).digest()
-            put(at, digest)
-            found[at] = np.frombuffer(digest, dtype=found.dtype)[0]
-            if not among(found[at : at + 1], there)[0]:
-                self._write(FILES[name](digest), written)
+        new = unknown(found[rows])
+        new[~new] = ~among(found[rows[~new]], there)
+        rows = rows[new]
+        for start in range(0, len(rows), _AT_ONCE):
+            some = rows[start : start + _AT_ONCE].tolist()
+            made = {at: written for at in some if (written := content(at)) is not None}
+            for at, written in made.items():
+                digest = hashlib.sha256(written).digest()
+                put(at, digest)
+                found[at] = np.frombuffer(digest, dtype=found.dtype)[0]
+            for at, held in zip(made, among(found[[*made]], there).tolist(), strict=True):
+                if not held:
+                    self._write(FILES[name](found[at].tobytes()), made[at])
         self.columns[name] = found
         return found
 
