@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from grapheraser.store.digests import NO_DIGEST, Digests, among, as_bytes, differing, unknown
+from grapheraser.store.digests import NO_DIGEST, Column, Digests, as_bytes, differing, unknown
 from grapheraser.store.memo import Memo
 
 
@@ -28,8 +28,16 @@ def test_columns_are_compared_row_by_row() -> None:
 def test_digests_are_found_wherever_they_are(count: int) -> None:
     many = column(*map(str, range(0, 400, 2)))
     wanted = column(*map(str, range(count)))
-    assert among(wanted, many).tolist() == [number % 2 == 0 for number in range(count)]
-    assert not among(wanted, many[:0]).any()
+    assert Column(many).holds(wanted).tolist() == [number % 2 == 0 for number in range(count)]
+    assert not Column(many[:0]).holds(wanted).any()
+
+
+def test_a_column_with_some_rows_replaced_finds_what_it_holds_now() -> None:
+    before = Column(column("a", "b", "c"))
+    after = before.replaced(column("a", "x", "c"), np.array([1]))
+    asked = column("a", "b", "c", "x")
+    assert before.holds(asked).tolist() == [True, True, True, False]
+    assert after.holds(asked).tolist() == [True, False, True, True]
 
 
 def test_a_memo_tells_what_belongs_to_each_value_whatever_came_and_went() -> None:

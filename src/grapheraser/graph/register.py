@@ -135,7 +135,7 @@ class Register:
     Attributes:
         key: of the slots.
         pages: one for each of the ``16**digits`` beginnings of a slot.
-        levels: the digests of the pages, then those of the tree above them, by number.
+        levels: the digests of the tree above the pages, each level by number.
         size: how many nodes there are.
         lineage: which pages have changed since earlier versions.
     """
@@ -155,9 +155,10 @@ class Register:
     @classmethod
     def restored(cls, key: bytes, pages: Sequence[RegisterPage]) -> Register:
         """From pages."""
-        levels = [{n: page.top for n, page in enumerate(pages) if page.top is not None}]
+        levels, below = [], {n: page.top for n, page in enumerate(pages) if page.top is not None}
         for _ in range(pages[0].digits):
-            levels.append(_above(levels[-1]))
+            below = _above(below)
+            levels.append(below)
         size = sum(len(page.entries) for page in pages)
         return cls(key, tuple(pages), tuple(levels), size)
 
@@ -169,7 +170,7 @@ class Register:
     @property
     def root(self) -> str:
         """The root, as receipts name it."""
-        return register_root(self.digits + _FURTHER, self.levels[-1].get(0, EMPTY))
+        return register_root(self.digits + _FURTHER, self._digest(self.digits, 0) or EMPTY)
 
     def __len__(self) -> int:
         return self.size
@@ -218,8 +219,8 @@ class Register:
         """What is in the bin of a slot."""
         number = self._page_of(slot)
         ways = [
-            {n & 15: d for n in _family(number >> 4 * level) if (d := digests.get(n))}
-            for level, digests in reversed([*enumerate(self.levels[:-1])])
+            {n & 15: d for n in _family(number >> 4 * level) if (d := self._digest(level, n))}
+            for level in reversed(range(self.digits))
         ]
         inside, entries = self.pages[number].shown(slot)
         steps: list[Step] = []
@@ -230,6 +231,10 @@ class Register:
             if branch not in way:
                 break
         return SlotProof(self.digits + _FURTHER, entries, tuple(steps))
+
+    def _digest(self, level: int, number: int) -> bytes | None:
+        """Of a page, or of what is above pages; None where nobody is."""
+        return self.levels[level - 1].get(number) if level else self.pages[number].top
 
     def _page_of(self, slot: int) -> int:
         return slot >> 4 * (LEVELS - self.digits) if self.digits else 0
@@ -292,13 +297,13 @@ def _climbed(
 ) -> tuple[Mapping[int, bytes], ...]:
     """The levels of the tree with the digests of some pages changed."""
     new = [dict(level) for level in levels]
-    for number in dirty:
-        _put(new[0], number, pages[number].top)
-    for level in range(1, len(new)):
+    for level, digests in enumerate(new):
         dirty = {number >> 4 for number in dirty}
         for number in dirty:
-            below = {n: new[level - 1][n] for n in _family(16 * number) if n in new[level - 1]}
-            _put(new[level], number, _above(below).get(number))
+            family = _family(16 * number)
+            tops = ((n, new[level - 1].get(n) if level else pages[n].top) for n in family)
+            below = {n: top for n, top in tops if top is not None}
+            _put(digests, number, _above(below).get(number))
     return tuple(new)
 
 

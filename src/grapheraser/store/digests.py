@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -26,19 +27,40 @@ def differing(digests: Digests, others: Digests) -> NDArray[np.bool_]:
     return (_words(digests) != _words(others)).any(axis=1)
 
 
-def among(wanted: Digests, digests: Digests) -> NDArray[np.bool_]:
-    """Which of some digests are anywhere among others."""
-    if not len(digests) or not len(wanted):
-        return np.zeros(len(wanted), dtype=bool)
-    if len(wanted) > _FEW:
-        known = set(as_bytes(digests))
-        return np.array([digest in known for digest in as_bytes(wanted)])
-    words = _words(digests)
-    firsts, found = np.ascontiguousarray(words[:, 0]), []
-    for one in _words(wanted):
-        rows = np.flatnonzero(firsts == one[0])  # hardly ever more than one
-        found.append(bool((words[rows] == one).all(axis=1).any()))
-    return np.array(found)
+class Column:
+    """The digests of all files of one kind, as an index names them.
+
+    Args:
+        digests: by row; never changed.
+    """
+
+    def __init__(self, digests: Digests) -> None:
+        self.digests = digests
+
+    @cached_property
+    def _firsts(self) -> NDArray[np.uint64]:
+        """The first word of each."""
+        return np.ascontiguousarray(_words(self.digests)[:, 0])
+
+    def replaced(self, digests: Digests, rows: NDArray[np.int64]) -> Column:
+        """The column of other digests, which differ in these rows alone."""
+        column = Column(digests)
+        column._firsts = self._firsts.copy()
+        column._firsts[rows] = _words(digests[rows])[:, 0]
+        return column
+
+    def holds(self, wanted: Digests) -> NDArray[np.bool_]:
+        """Which of some digests are in any row."""
+        if not len(self.digests) or not len(wanted):
+            return np.zeros(len(wanted), dtype=bool)
+        if len(wanted) > _FEW:
+            known = set(as_bytes(self.digests))
+            return np.array([digest in known for digest in as_bytes(wanted)])
+        found = []
+        for one in _words(wanted):
+            rows = np.flatnonzero(self._firsts == one[0])  # hardly ever more than one
+            found.append(bool((_words(self.digests[rows]) == one).all(axis=1).any()))
+        return np.array(found)
 
 
 def as_bytes(digests: Digests) -> list[bytes]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph.page_files import index_content, read_index
-from grapheraser.store.digests import NO_DIGEST, as_bytes
+from grapheraser.store.digests import NO_DIGEST, Column, as_bytes
 
 LINK = np.dtype([("start", "<i8"), ("entries", "<i8"), ("part", "V32")])
 MOST = 512  # entries of an index that is not divided
@@ -43,11 +43,19 @@ class Index:
         entries: one for each page or shard.
         links: one array for each level above them, from below.
         token: stands for the pages that it was written for; see `graph.lineage`.
+        columns: of entries, by name, where they were asked for.
     """
 
     entries: Entries
     links: tuple[Entries, ...] = ()
     token: object | None = None
+    columns: dict[str, Column] = field(default_factory=dict, repr=False)
+
+    def column(self, name: str) -> Column:
+        """The digests of one kind."""
+        if name not in self.columns:
+            self.columns[name] = Column(self.entries[name])
+        return self.columns[name]
 
     @property
     def top(self) -> Entries:
@@ -90,6 +98,7 @@ def _divided_again(
 ) -> tuple[Index, dict[bytes, bytes]]:
     """The same, as the index before was divided: only the parts with touched rows are looked at."""
     levels, fresh = [entries], dict[bytes, bytes]()
+    columns = {name: old.replaced(entries[name], touched) for name, old in before.columns.items()}
     for known in before.links:
         links, ends = known.copy(), np.cumsum(known["entries"])
         numbers = np.unique(np.searchsorted(ends, touched, side="right"))
@@ -102,7 +111,7 @@ def _divided_again(
                 fresh[digest.tobytes()] = part
         levels.append(links)
         touched = numbers
-    return Index(levels[0], tuple(levels[1:])), fresh
+    return Index(levels[0], tuple(levels[1:]), columns=columns), fresh
 
 
 def _linked(

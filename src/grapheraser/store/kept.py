@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import StoreError
 from grapheraser.receipts import Receipt, Receipts
-from grapheraser.store.digests import NO_DIGEST, Digests, as_bytes
+from grapheraser.store.digests import NO_DIGEST, Column, as_bytes
 from grapheraser.store.files import read_checked
 from grapheraser.store.folder import continues
 from grapheraser.store.indexes import Index
@@ -59,12 +59,12 @@ class Kept:
         except StoreError:
             return cls()
 
-    def column(self, name: str) -> Digests:
+    def column(self, name: str) -> Column:
         """The digests of all files of one kind."""
         for index in self.indexes.values():
             if name in (index.entries.dtype.names or ()):
-                return index.entries[name]
-        return np.zeros(0, dtype=NO_DIGEST.dtype)
+                return index.column(name)
+        return Column(np.zeros(0, dtype=NO_DIGEST.dtype))
 
     def intact(self, path: Path, named: Mapping[str, str], receipts: Sequence[Receipt]) -> Kept:
         """What of it can be read, and is what its digest says."""

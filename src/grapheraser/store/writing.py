@@ -27,7 +27,7 @@ from grapheraser.graph.page_files import (
 from grapheraser.graph.register import Register
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt, Receipts
-from grapheraser.store.digests import NO_DIGEST, Digests, among, as_bytes, differing, unknown
+from grapheraser.store.digests import NO_DIGEST, Digests, as_bytes, differing, unknown
 from grapheraser.store.files import Batch
 from grapheraser.store.indexes import Index, divided
 from grapheraser.store.kept import Kept
@@ -110,16 +110,14 @@ class Writer:
 
     Attributes:
         folders: those that got a new file.
-        columns: digests of all files that indexes name, new or not, by kind.
         indexes: of the run, by part.
     """
 
     def __init__(self, path: Path, batch: Batch, kept: Kept) -> None:
         self._path, self._batch, self._kept = path, batch, kept
         self.folders: set[Path] = set()
-        self.columns: dict[str, Digests] = {}
         self.indexes: dict[str, Index] = {}
-        self._touched: dict[str, Rows | None] = {}
+        self._replaced: dict[str, tuple[Digests, Digests]] = {}
 
     def graph(self, graph: Graph) -> dict[str, Any]:
         """Write a graph: its pages that are new, and the index."""
@@ -205,13 +203,12 @@ class Writer:
         if rows is None:
             found = shard_files.column([*models.values()])
         else:
+            found = shard_files.column([models[shard] for shard in rows.tolist()])
             rows = np.searchsorted(ids, rows)
-            found = self._kept.column("weights").copy()
-            found[rows] = shard_files.column([models[shard] for shard in ids[rows].tolist()])
-        self._touched["weights"] = rows
         found = self._files(
             "weights",
             found,
+            rows,
             lambda at: file_content(models[int(ids[at])].arrays),
             lambda at, digest: shard_files.put(models[int(ids[at])], digest),
         )
@@ -281,14 +278,15 @@ class Writer:
         touched: Rows | None,
     ) -> tuple[NDArray[np.void], Rows]:
         """An index with these digests, and the rows whose other fields are not those kept."""
-        length = len(next(iter(columns.values())))
         kept = self._kept.indexes.get(part)
+        if kept is not None and touched is not None:
+            index = kept.entries.copy()
+            for name, digests in columns.items():
+                index[name][touched] = digests
+            return index, touched
+        length = len(next(iter(columns.values())))
         same = kept is not None and len(kept.entries) == length
         index = kept.entries.copy() if kept is not None and same else np.zeros(length, dtype=kind)
-        if touched is not None:
-            for name, digests in columns.items():
-                index[name][touched] = digests[touched]
-            return index, touched
         moved = np.full(length, not same)
         for name, digests in columns.items():
             moved |= differing(digests, index[name])
@@ -311,57 +309,65 @@ class Writer:
             touched: places of all arrays that may be others than those in the folder; None for all.
 
         Returns:
-            The digests of the files.
+            The digests of the files, of those touched if that is known.
         """
         if touched is None:
             found = page_files.column(name, arrays.all())
         else:
-            found = self._kept.column(name).copy()
             known = page_files.get(arrays[at] for at in touched.tolist())
-            for at, digest in zip(touched.tolist(), known, strict=True):
-                found[at] = NO_DIGEST if digest is None else np.frombuffer(digest, found.dtype)[0]
-        self._touched[name] = touched
+            none = bytes(NO_DIGEST.itemsize)
+            joined = bytearray().join([digest or none for digest in known])
+            found = np.frombuffer(joined, dtype=NO_DIGEST.dtype)
         return self._files(
-            name, found, content, lambda at, digest: page_files.put(arrays[at], digest)
+            name, found, touched, content, lambda at, digest: page_files.put(arrays[at], digest)
         )
 
     def _files(
         self,
         name: str,
         found: Digests,
+        rows: Rows | None,
         content: Callable[[int], bytes | None],
         put: Callable[[int, bytes], object],
     ) -> Digests:
-        """Write the files of a column whose digests, as far as they are known, the folder lacks."""
-        there, rows = self._kept.column(name), self._touched.get(name)
-        if rows is None:
-            rows = np.flatnonzero(differing(found, there) | unknown(found))
-        else:
-            rows = rows[differing(found[rows], there[rows]) | unknown(found[rows])]
-        new = unknown(found[rows])
-        new[~new] = ~among(found[rows[~new]], there)
-        rows = rows[new]
-        for start in range(0, len(rows), _AT_ONCE):
-            some = rows[start : start + _AT_ONCE].tolist()
-            made = {at: written for at in some if (written := content(at)) is not None}
-            for at, written in made.items():
-                digest = hashlib.sha256(written).digest()
-                put(at, digest)
-                found[at] = np.frombuffer(digest, dtype=found.dtype)[0]
-            for at, held in zip(made, among(found[[*made]], there).tolist(), strict=True):
+        """Write the files of a column whose digests, as far as they are known, the folder lacks.
+
+        Args:
+            name: of the column.
+            found: the digests of some rows, as far as they are known; completed here.
+            rows: which; None for all.
+            content: of the file of a row.
+            put: is told the digest of a row that was not known.
+        """
+        there = self._kept.column(name)
+        old = there.digests if rows is None else there.digests[rows]
+        new = unknown(found)
+        other = np.flatnonzero(differing(found, old) & ~new)
+        new[other] = ~there.holds(found[other])
+        places = np.flatnonzero(new)
+        for start in range(0, len(places), _AT_ONCE):
+            made = {}
+            for place in places[start : start + _AT_ONCE].tolist():
+                row = place if rows is None else int(rows[place])
+                written = content(row)
+                if written is not None:
+                    made[place] = written
+                    digest = hashlib.sha256(written).digest()
+                    put(row, digest)
+                    found[place] = np.frombuffer(digest, dtype=found.dtype)[0]
+            for place, held in zip(made, there.holds(found[[*made]]).tolist(), strict=True):
                 if not held:
-                    self._write(FILES[name](found[at].tobytes()), made[at])
-        self.columns[name] = found
+                    self._write(FILES[name](found[place].tobytes()), made[place])
+        self._replaced[name] = old, found
         return found
 
     def gone(self) -> Iterator[str]:
         """The files that the indexes in the folder name and those of the run no longer."""
-        for name, digests in self.columns.items():
-            before, rows = self._kept.column(name), self._touched.get(name)
-            old = before if rows is None else before[rows]
-            old = old[differing(old, digests if rows is None else digests[rows])]
+        named = Kept(indexes=self.indexes)
+        for name, (before, now) in self._replaced.items():
+            old = before[differing(before, now)]
             old = old[~unknown(old)]
-            for digest in as_bytes(old[~among(old, digests)]):
+            for digest in as_bytes(old[~named.column(name).holds(old)]):
                 yield FILES[name](digest)
         parts = {digest for index in self.indexes.values() for digest in index.parts}
         for index in self._kept.indexes.values():
