@@ -27,8 +27,15 @@ def test_a_law_is_found_again_in_what_it_says() -> None:
         assert found.per_edge == pytest.approx(law.per_edge, abs=1e-12)
 
 
+def test_what_grows_faster_than_the_graph_is_a_power_as_far_as_it_was_measured() -> None:
+    law = Law.of([1e5, 1e6, 1e7], [0.01, 1.0, 100.0])
+    assert law.power == pytest.approx(2.0)
+    assert law(1e6) == pytest.approx(1.0)
+    assert law(1e8) == pytest.approx(1000.0)  # in proportion from 10^7 on
+
+
 def test_a_law_has_no_negative_part() -> None:
-    assert Law.of([1e5, 1e6, 1e7], [0.01, 1.0, 20.0]).fixed == 0
+    assert Law.of([1e5, 1e6, 1e7], [0.5, 6.0, 70.0]).fixed == 0
     assert Law.of([1e5, 1e6, 1e7], [1.2, 1.1, 1.0]).per_edge == 0
     assert Law.of([1e6], [2.0])(2e6) == 4.0
 

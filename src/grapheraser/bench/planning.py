@@ -1,11 +1,13 @@
 """What graphs of other sizes will take: laws that are fitted to what `bench scale` has measured.
 
-Everything is taken to be a fixed part and a part in proportion to the edges; `worst` says how far
-the laws are from the measurements that they were made of.
+Everything is taken to be a fixed part and a part in proportion to the edges, or, where that is far
+from what was measured, a power of them; `worst` says how far the laws are from the measurements
+that they were made of.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,7 @@ from grapheraser.reports.wording import duration
 
 PLANNED = (10**6, 10**7, 10**8, 10**9, 10**10)
 CLUSTER, PRICE = 64, 0.05  # cores, and dollars for an hour of one
+_FAR = 1.5  # a factor between a law and what was measured
 # What is planned, of a row: seconds of the processor, and gigabytes.
 SECONDS = ("import", "fit", "request_and_save", "load")
 GIGABYTES = ("store_gb", "run_gb", "peak_gb")
@@ -25,16 +28,33 @@ GIGABYTES = ("store_gb", "run_gb", "peak_gb")
 
 @dataclass(frozen=True)
 class Law:
-    """A fixed part and a part in proportion to the edges, neither of them negative."""
+    """A fixed part and a part that grows with a power of the edges; neither is negative.
+
+    A power above 1 is what memory costs that is further away the larger a graph is. Beyond
+    ``until``, the largest size that was measured, all of it is far away: from there on the law is
+    in proportion to the edges.
+    """
 
     fixed: float
     per_edge: float
+    power: float = 1.0
+    until: float = math.inf
 
     @classmethod
     def of(cls, edges: Sequence[float], values: Sequence[float]) -> Law:
-        """The law with the least squares of relative errors; one value alone is in proportion."""
+        """The law that fits best: in proportion, unless a power is closer by far.
+
+        One value alone is in proportion.
+        """
         if len(set(edges)) == 1:
             return cls(0.0, float(np.mean(values)) / edges[0])
+        straight, curved = cls._straight(edges, values), cls._curved(edges, values)
+        close = straight.worst(edges, values) < _FAR
+        return straight if close or curved.power <= 1 else curved
+
+    @classmethod
+    def _straight(cls, edges: Sequence[float], values: Sequence[float]) -> Law:
+        """In proportion, with a fixed part: the least squares of relative errors."""
         wanted = np.ones(len(edges))
         columns = np.array([[1.0, x] for x in edges]) / np.array(values)[:, None]
         fixed, per_edge = np.linalg.lstsq(columns, wanted, rcond=None)[0].tolist()
@@ -44,8 +64,20 @@ class Law:
         errors = [((column * a - 1) ** 2).sum() for a, column in zip(alone, columns.T, strict=True)]
         return cls(alone[0], 0.0) if errors[0] < errors[1] else cls(0.0, alone[1])
 
+    @classmethod
+    def _curved(cls, edges: Sequence[float], values: Sequence[float]) -> Law:
+        """A power alone: the least squares of the errors of logarithms."""
+        power, height = np.polyfit(np.log(edges), np.log(values), 1).tolist()
+        return cls(0.0, math.exp(height), power, max(edges))
+
     def __call__(self, edges: float) -> float:
-        return self.fixed + self.per_edge * edges
+        inside = min(edges, self.until)
+        return (self.fixed + self.per_edge * inside**self.power) * (edges / inside)
+
+    def worst(self, edges: Sequence[float], values: Sequence[float]) -> float:
+        """The largest factor between the law and some measurements."""
+        ratios = [self(x) / value for x, value in zip(edges, values, strict=True)]
+        return max(max(ratio, 1 / ratio) if ratio > 0 else math.inf for ratio in ratios)
 
 
 def _measured(row: Mapping[str, Any], name: str) -> float:
@@ -72,8 +104,8 @@ def worst(report: Mapping[str, Any]) -> dict[str, float]:
     for row in report["rows"]:
         if is_generated(row["dataset"]):
             for name, law in found[row["model"]].items():
-                ratio = law(row["edges"]) / _measured(row, name)
-                factors[name] = max(factors.get(name, 1.0), ratio, 1 / ratio)
+                factor = law.worst([row["edges"]], [_measured(row, name)])
+                factors[name] = max(factors.get(name, 1.0), factor)
     return factors
 
 

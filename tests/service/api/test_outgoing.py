@@ -6,6 +6,7 @@ import http.server
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -188,8 +189,11 @@ def test_whoever_answers_byte_by_byte_does_not_hold_up_the_others() -> None:
         thread = threading.Thread(target=drip)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        with pytest.raises(OSError, match="can't be sent"):
+        started = time.monotonic()
+        # What it looks like depends on what the other side is doing when the connection is shut.
+        with pytest.raises(OSError, match="can't be sent|reset by peer|Broken pipe"):
             post(url, b"{}", {}, Rules(("127.0.0.1",)), seconds=0.3)
+        assert time.monotonic() - started < 30
         ended.set()
         thread.join()
 
