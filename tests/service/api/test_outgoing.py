@@ -191,7 +191,7 @@ def test_whoever_answers_byte_by_byte_does_not_hold_up_the_others() -> None:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         started = time.monotonic()
         # What it looks like depends on what the other side is doing when the connection is shut.
-        with pytest.raises(OSError, match="can't be sent|reset by peer|Broken pipe"):
+        with pytest.raises(OSError, match=r"can't be sent|reset by peer|Broken pipe"):
             post(url, b"{}", {}, Rules(("127.0.0.1",)), seconds=0.3)
         assert time.monotonic() - started < 30
         ended.set()
