@@ -30,9 +30,9 @@ GIGABYTES = ("store_gb", "run_gb", "peak_gb")
 class Law:
     """A fixed part and a part that grows with a power of the edges; neither is negative.
 
-    A power above 1 is what memory costs that is further away the larger a graph is. Beyond
-    ``until``, the largest size that was measured, all of it is far away: from there on the law is
-    in proportion to the edges.
+    A power above 1 is what memory costs that is further away the larger a graph is, one below 1
+    what is filled in blocks of a fixed size. Beyond ``until``, the largest size that was measured,
+    everything is far away and full: from there on the law is in proportion to the edges.
     """
 
     fixed: float
@@ -49,8 +49,8 @@ class Law:
         if len(set(edges)) == 1:
             return cls(0.0, float(np.mean(values)) / edges[0])
         straight, curved = cls._straight(edges, values), cls._curved(edges, values)
-        close = straight.worst(edges, values) < _FAR
-        return straight if close or curved.power <= 1 else curved
+        far = straight.worst(edges, values)
+        return straight if far < _FAR or far <= curved.worst(edges, values) else curved
 
     @classmethod
     def _straight(cls, edges: Sequence[float], values: Sequence[float]) -> Law:
