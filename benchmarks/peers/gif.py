@@ -15,13 +15,16 @@ limit divided by the scale is (H + damp * scale)^-1 v.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from benchmarks.peers.gcn import Inputs, Weights, objective
+
+_FACTOR, _LARGEST = 3.0, 1e9  # of a scale
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,34 @@ def updated(weights: Weights, before: Inputs, after: Inputs, settings: GifSettin
 def solved(
     gradient: Sequence[Tensor], weights: Weights, vector: Sequence[Tensor], settings: GifSettings
 ) -> list[Tensor]:
-    """About (H + damp * scale)^-1 times the vector, where H differentiates the gradient."""
-    found = [part.clone() for part in vector]
+    """About (H + damp * scale)^-1 times the vector, where H differentiates the gradient.
+
+    For a scale below half of H's largest eigenvalue the series diverges, and an eigenvalue follows
+    from the data: a scale that was chosen on one split may fail on another. Whoever uses GIF would
+    notice and take a larger one; so does this.
+    """
+    found, last = _series(gradient, weights, vector, settings)
+    while not last <= _length(vector) and settings.scale < _LARGEST:
+        settings = replace(settings, scale=_FACTOR * settings.scale)
+        found, last = _series(gradient, weights, vector, settings)
+    return found
+
+
+def _series(
+    gradient: Sequence[Tensor], weights: Weights, vector: Sequence[Tensor], settings: GifSettings
+) -> tuple[list[Tensor], float]:
+    """The sum of the series, and the length of its last term."""
+    found, before = [part.clone() for part in vector], [torch.zeros_like(part) for part in vector]
     for _ in range(settings.iterations):
         products = torch.autograd.grad(gradient, weights, grad_outputs=found, retain_graph=True)
+        before = found
         found = [
             v + (1 - settings.damp) * h - product / settings.scale
             for v, h, product in zip(vector, found, products, strict=True)
         ]
-    return [part / settings.scale for part in found]
+    last = _length([now - then for now, then in zip(found, before, strict=True)])
+    return [part / settings.scale for part in found], last
+
+
+def _length(parts: Sequence[Tensor]) -> float:
+    return math.hypot(*(float(part.norm()) for part in parts))

@@ -71,6 +71,19 @@ def test_the_series_solves_with_the_explicit_hessian(graph: ge.Graph, weights: W
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
 
 
+def test_a_scale_for_which_the_series_diverges_is_raised(graph: ge.Graph, weights: Weights) -> None:
+    leaves = tuple(w.clone().requires_grad_() for w in weights)
+    gradient = torch.autograd.grad(objective(leaves, Inputs.of(graph)), leaves, create_graph=True)
+    vector = shaped(torch.ones(len(flat(weights)), dtype=torch.float64), weights)
+    small = GifSettings(scale=0.5, damp=0.05)
+    found = flat(solved(gradient, leaves, vector, small))
+    assert torch.isfinite(found).all()
+    raised = [GifSettings(scale=0.5 * 3.0**power, damp=0.05) for power in range(1, 9)]
+    others = [flat(solved(gradient, leaves, vector, settings)) for settings in raised]
+    assert any(torch.equal(found, other) for other in others)
+    assert found.abs().max() < 1e3
+
+
 @pytest.mark.parametrize("kind", ["nodes", "edges"])
 def test_the_step_is_that_of_the_papers_formula(
     graph: ge.Graph, weights: Weights, kind: str

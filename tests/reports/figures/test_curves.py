@@ -59,3 +59,10 @@ def test_points_have_colours_and_a_key() -> None:
     (axes,) = draw_points([panel], "x", "y", limits=(0, 1)).axes
     assert axes.get_ylim() == (0, 1)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["bekm", "blpa"]
+
+
+def test_large_sizes_are_told_by_their_powers_of_ten() -> None:
+    series = {"gcn": ([200, 95_283, 1_000_000, 4_200_000], [1.0] * 4, [0.0] * 4)}
+    figure = draw_curves([Curves("a", series)], "edges", "s", log_x=True)
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert labels == ["200", "$10^{5}$", "$10^{6}$", "4.2e+06"]

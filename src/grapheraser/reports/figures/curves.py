@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -93,7 +94,7 @@ def draw_curves(
         if log_x and every:
             places_x = sorted({float(place) for line in every for place in line[0]})
             axes.set_xscale("log")
-            axes.set_xticks(places_x, [f"{place:g}" for place in places_x])
+            axes.set_xticks(places_x, [_size(place) for place in places_x])
             axes.minorticks_off()
         if whole_x:
             from matplotlib.ticker import MaxNLocator
@@ -108,3 +109,11 @@ def draw_curves(
     label_left(places, ylabel, columns)
     legend(figure, places)
     return figure
+
+
+def _size(value: float) -> str:
+    """A number, or the power of ten that it is about where it is large."""
+    power = round(math.log10(value)) if value > 0 else 0
+    if value >= 1e4 and abs(value / 10**power - 1) < 0.1:
+        return f"$10^{{{power}}}$"
+    return f"{value:g}"
