@@ -111,8 +111,7 @@ def _compare(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]]) 
 def wrong_parts(snapshot: Snapshot) -> Iterator[str]:
     """The parts of the state's document that are not what the state at hand consists of."""
     graph = snapshot.state.graph
-    # A copy has nothing cached: its fingerprint is worked out from the data. So it is with pages of
-    # shard models and their digests.
+    # A copy has nothing cached: its fingerprint is worked out from the data.
     if replace(graph).fingerprint != graph.fingerprint:
         yield "graph: its fingerprint does not follow from its data"
     register = snapshot.seals.register
@@ -122,6 +121,7 @@ def wrong_parts(snapshot: Snapshot) -> Iterator[str]:
     if not register.is_of(graph.ids):
         yield "register: not the nodes of the graph"
     ensemble = snapshot.state.ensemble
+    # So it is with shard models, whose pages remember digests.
     state = replace(snapshot.state, ensemble=replace(ensemble, shards=dict(ensemble.shards)))
     expected = document(state, snapshot.configuration, snapshot.seals)
     found = snapshot.document
