@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from grapheraser.experiments.catalogue import Options, Results
 from grapheraser.experiments.framework.cell import Cell, Result
+from grapheraser.experiments.framework.means import mean_of
 from grapheraser.experiments.framework.shared_cells import has_collapsed, standing
 from grapheraser.experiments.paper import collapse, released, utility
 from grapheraser.experiments.paper import published as paper
@@ -102,3 +104,36 @@ def test_the_second_reading_of_bekm_takes_its_place(options: Options, results: R
     key = ("cora", "gat", "bekm", "learned")
     assert written[key].collapsed
     assert not free[key].collapsed
+
+
+def standings(*cells: tuple[float, bool]) -> dict[collapse.Key, collapse.Standing]:
+    """Cells of a label entropy each, of 2.5 bits, collapsed or not."""
+    means = [
+        mean_of({0: 0.3 if gone else 0.8, 1: 0.31 if gone else 0.81}, 500) for _, gone in cells
+    ]
+    return {
+        ("cora", f"model {i}", "blpa"): collapse.Standing(
+            replace(mean, collapsed=gone), 0.3, 0.5, entropy, 2.5
+        )
+        for i, (mean, (entropy, gone)) in enumerate(zip(means, cells, strict=True))
+        if mean is not None
+    }
+
+
+@pytest.mark.parametrize(
+    ("cells", "verdict"),
+    [
+        ([(0.2, True), *[(2.0, False)] * 3], "holds"),
+        ([(0.2, False), *[(2.0, False)] * 30], "does not hold"),
+        ([(2.0, True), *[(2.0, False)] * 30], "does not hold"),
+    ],
+)
+def test_cells_without_pure_shards_that_stand_say_nothing(
+    cells: list[tuple[float, bool]], verdict: str
+) -> None:
+    (claim,) = collapse.pure_shards(standings(*cells))
+    assert claim.verdict == verdict
+
+
+def test_nothing_is_said_of_collapse_where_all_stand() -> None:
+    assert collapse.pure_shards(standings((2.0, False), (1.9, False))) == []

@@ -55,20 +55,24 @@ class Standing:
 
 @rule(
     "collapse/pure-shards",
-    "Ensembles collapse where shards are nearly pure in their labels.",
-    f"Every data set, GNN and partition: it has collapsed exactly where the entropy of labels "
-    f"inside a shard is less than {PURE:g} of that of all labels.",
+    "Ensembles collapse where shards are nearly pure in their labels, and nowhere else.",
+    f"Every data set, GNN and partition whose shards are nearly pure (entropy of labels inside a "
+    f"shard less than {PURE:g} of that of all labels) or that has collapsed: it is both.",
     ours=True,
 )
 def pure_shards(found: dict[Key, Standing]) -> Finding:
-    """Entropy against collapse."""
-    cases = [
-        Case(named(*key), cell.f1.collapsed == (cell.entropy < PURE * cell.whole))
-        for key, cell in found.items()
-        if key[2] != SCRATCH
-    ]
-    gone = sum(cell.f1.collapsed for cell in found.values())
-    return Finding(cases, f"{gone} of {len(found)} have collapsed.")
+    """Entropy against collapse; a cell with neither says nothing."""
+    cases, pure, gone = [], 0, 0
+    for key, cell in found.items():
+        if key[2] == SCRATCH:
+            continue
+        is_pure, collapsed = cell.entropy < PURE * cell.whole, cell.f1.collapsed
+        pure, gone = pure + is_pure, gone + collapsed
+        if is_pure or collapsed:
+            cases.append(Case(named(*key), is_pure and collapsed))
+    return Finding(
+        cases, f"Of {len(found)} cells {pure} have nearly pure shards and {gone} have collapsed."
+    )
 
 
 def cells(options: Options) -> list[Cell]:
