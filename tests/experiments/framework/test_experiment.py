@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from grapheraser.aggregation.learned import LearnedAggregator
 from grapheraser.errors import ParameterError
 from grapheraser.experiments.catalogue import EXPERIMENTS, Options, in_order
 from grapheraser.experiments.framework.experiment import ORDER
 from grapheraser.experiments.framework.study import ALL, chosen, options_for
+from grapheraser.experiments.paper import importance
 
 
 def test_a_section_names_the_models_that_it_looks_at() -> None:
@@ -47,3 +49,16 @@ def test_an_experiment_of_the_other_protocol_is_refused() -> None:
     assert "sensitivity" not in [e.name for e in chosen([ALL], "best")]
     with pytest.raises(ParameterError, match="about protocol paper"):
         chosen(["sensitivity"], "best")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "readings"),
+    [("paper", ["as written", "convex", "released code"]), ("best", ["convex"])],
+)
+def test_importance_scores_are_called_by_what_computed_them(
+    protocol: str, readings: list[str]
+) -> None:
+    found = importance.scores(Options(protocol=protocol))
+    assert list(found) == readings
+    assert found["convex"] == "learned"  # whose default solver reaches the minimum
+    assert LearnedAggregator().solver == "convex"

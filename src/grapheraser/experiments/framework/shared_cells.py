@@ -15,6 +15,7 @@ from grapheraser.experiments.paper import published as paper
 SCRATCH = paper.SCRATCH
 # Of several ways to read the paper, the one that its text gives.
 AS_WRITTEN = "as written"
+CONVEX = "convex"
 # Partitions over whose shards LBAggr learns from more and fewer nodes.
 SAMPLED = ("bekm", FREE)
 SAMPLES = {"10%": "0.1", "1000": "1000", "all": "all"}
@@ -68,7 +69,7 @@ def utility_cell(
 
 def sample_texts(options: Options) -> dict[tuple[str, str], str]:
     """LBAggr learned from 10 %, 1000 or all training nodes, by reading and sample."""
-    solvers = {"convex": ""}
+    solvers = {CONVEX: ""}
     if options.protocol == "paper":
         solvers = {AS_WRITTEN: "solver=paper, ", **solvers}
     return {

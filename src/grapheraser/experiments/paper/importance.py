@@ -19,6 +19,7 @@ from grapheraser.experiments.framework.resolve import named, shown
 from grapheraser.experiments.framework.rules import Case, Finding, by_reading, rule
 from grapheraser.experiments.framework.shared_cells import (
     AS_WRITTEN,
+    CONVEX,
     f1_means,
     standing,
     utility_cells,
@@ -64,10 +65,21 @@ def methods(options: Options) -> tuple[str, ...]:
     return tuple(method for method in METHODS if method in options.main_partitions)
 
 
+ABOUT = {
+    AS_WRITTEN: "as written: the paper's gradient steps with a softmax after each. The softmax of "
+    "numbers between 0 and 1 is nearly uniform: the scores hardly leave 1/k, so LBAggr as written "
+    "is the mean.",
+    CONVEX: "convex: the minimum of the paper's objective.",
+    "released code": "released code: the objective and the steps of the paper's code.",
+}
+
+
 def scores(options: Options) -> dict[str, str]:
-    """LBAggr's readings, by label."""
-    named_so = {AS_WRITTEN: "learned", "convex": "convex", "released code": "released"}
+    """LBAggr's readings, by label; outside the paper's protocol it always reaches the minimum."""
     there = options.aggregation_names
+    if options.protocol != "paper":
+        return {CONVEX: there["learned"]}
+    named_so = {AS_WRITTEN: "learned", CONVEX: "convex", "released code": "released"}
     return {name: there[label] for name, label in named_so.items() if label in there}
 
 
@@ -112,9 +124,8 @@ def summarise(options: Options, results: Results) -> Summary:
         f"Importance score and F1 of the shards ({shown(model_of(options)).upper()})",
         ("data set", "method", "solver", "correlation", "scores from to", "shards with weight"),
         tuple(lines),
-        "as written: the paper's gradient steps with a softmax after each. The softmax of numbers "
-        "between 0 and 1 is nearly uniform: the scores hardly leave 1/k, so LBAggr as written is "
-        "the mean. convex: the minimum of the same objective. † collapsed, left out of verdicts.",
+        " ".join(ABOUT[name] for name in scores(options) if name in ABOUT)
+        + " † collapsed, left out of verdicts.",
     )
     return Summary(
         rows,

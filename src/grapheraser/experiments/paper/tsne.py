@@ -17,7 +17,7 @@ from grapheraser.experiments.framework.noise import Difference
 from grapheraser.experiments.framework.options import Options
 from grapheraser.experiments.framework.resolve import named, shown
 from grapheraser.experiments.framework.rules import Case, Finding, rule
-from grapheraser.experiments.framework.shared_cells import utility_cell
+from grapheraser.experiments.framework.shared_cells import CONVEX, utility_cell
 from grapheraser.experiments.paper.importance import methods, model_of, models, scores
 from grapheraser.reports.figures.points import Points, draw_points
 from grapheraser.reports.tables import Table
@@ -42,7 +42,7 @@ def one_of_similar(correlations: Mapping[tuple[str, str], Mean]) -> Finding:
 
 
 def _groups(options: Options) -> dict[tuple[str, str], list[Cell]]:
-    """The scores of convex, where the protocol has them: as written they are all alike."""
+    """The scores of convex: as written they are all alike."""
     return {
         (dataset, method): [
             Cell.of(
@@ -65,9 +65,7 @@ def _groups(options: Options) -> dict[tuple[str, str], list[Cell]]:
 
 
 def _solver(options: Options) -> tuple[str, str]:
-    found = scores(options)
-    name = "convex" if "convex" in found else next(iter(found))
-    return name, found[name]
+    return CONVEX, scores(options)[CONVEX]
 
 
 def cells(options: Options) -> list[Cell]:

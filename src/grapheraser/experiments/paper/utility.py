@@ -14,6 +14,7 @@ from grapheraser.experiments.framework.resolve import shown
 from grapheraser.experiments.framework.rules import Claim, Rule, by_reading
 from grapheraser.experiments.framework.shared_cells import (
     AS_WRITTEN,
+    CONVEX,
     SCRATCH,
     every_cell,
     f1_means,
@@ -174,7 +175,7 @@ def _about_lbaggr(options: Options, found: dict[Key, Mean]) -> list[Claim]:
     """Under every reading of LBAggr; the partitions are those of the paper's table."""
     readings = {AS_WRITTEN: ("learned", "mean")}
     if options.protocol == "paper":
-        readings |= {"convex": ("convex", "mean"), "released code": ("released", "log-mean")}
+        readings |= {CONVEX: ("convex", "mean"), "released code": ("released", "log-mean")}
 
     def judged(one: Rule, labels: tuple[str, str]) -> list[Claim]:
         there, out = standing(
