@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from grapheraser.bench import (
+    attacks,
     cost,
     cuda,
     cuda_checks,
@@ -51,6 +52,10 @@ BENCHMARKS: dict[str, tuple[ModuleType, Measure]] = {
     "relearning": (relearning, relearning.run),
     "modules": (modules, modules.run),
     "fidelity": (fidelity, fidelity.run),
+    "attacks": (attacks, attacks.run),
+    "attacks-recovery": (attacks, attacks.recovery),
+    "attacks-mitigations": (attacks, attacks.mitigations),
+    "attacks-partition": (attacks, attacks.partition),
     "leaks": (leaks, leaks.run),
     "refresh": (refresh, refresh.run),
     "public": (public, public.run),

@@ -13,13 +13,11 @@ from typing import Any
 from grapheraser.audit.attacks.edges import edge_attack
 from grapheraser.audit.attacks.labels import label_attack
 from grapheraser.audit.attacks.membership import attack
-from grapheraser.audit.attacks.shadow import KEPT, fitted, observe, parameters, resplit
-from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.audit.attacks.shadow import KEPT
+from grapheraser.bench.attacked import Attacked, auc_text
+from grapheraser.datasets import load_dataset
 from grapheraser.environment import versions
-from grapheraser.eraser import GraphEraser
-from grapheraser.execution import LocalExecutor
 from grapheraser.reports.tables import markdown_table
-from grapheraser.seeding import derive
 
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "shards alone": {"global_expert": False},
@@ -56,21 +54,10 @@ def run(
         graph = load_dataset(name, root)
         for label, options in CONFIGURATIONS.items():
             progress(f"{name}, {label}")
-            shared = {"num_shards": default_shards(name), "epochs": epochs, "seed": seed}
-            one = {"executor": LocalExecutor(workers=1)}
-            eraser = GraphEraser(**{**shared, **one, **options}).fit(graph)
-            own = fitted(parameters(eraser), resplit(graph, derive(seed, "leaks")), seed + 1)
-            seen = [
-                observe(
-                    target,
-                    target.graph_,
-                    KEPT,
-                    requests=requests,
-                    nodes_per_request=1,
-                    seed=derive(seed, "leaks", who),
-                )
-                for target, who in ((own, "shadow"), (eraser, "target"))
-            ]
+            pair = Attacked.fit(
+                graph, options, dataset=name, epochs=epochs, name="leaks", seed=seed
+            )
+            eraser, seen = pair.target, pair.seen(KEPT, requests=requests)
             edges = edge_attack(eraser, graph, runs=runs, targets=2, requests=requests, seed=seed)
             rows.append(
                 {
@@ -97,10 +84,10 @@ def markdown(report: dict[str, Any]) -> str:
             row["dataset"],
             row["configuration"],
             f"{row['f1']:.3f}",
-            _auc(row["membership"]),
+            auc_text(row["membership"]),
             f"{row['label']['right']:.2f}",
             f"{row['label']['before']:.2f}",
-            *(_auc(row["edges"][name]["auc"]) for name in ("drop", "standing", "after")),
+            *(auc_text(row["edges"][name]["auc"]) for name in ("drop", "standing", "after")),
         )
         for row in report["rows"]
     ]
@@ -110,7 +97,3 @@ def markdown(report: dict[str, Any]) -> str:
         f"guessed right; the most frequent class alone gives {majority:.2f}."
     )
     return f"{markdown_table(header, rows)}\n\n{note}"
-
-
-def _auc(figure: dict[str, Any]) -> str:
-    return f"{figure['value']:.2f} ({figure['low']:.2f}-{figure['high']:.2f})"

@@ -7,21 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from grapheraser.audit.attacks.membership import attack
-from grapheraser.audit.attacks.shadow import (
-    KEPT,
-    KEPT_RESEEDED,
-    REFRESHED,
-    fitted,
-    observe,
-    parameters,
-    resplit,
-)
-from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.audit.attacks.shadow import KEPT, KEPT_RESEEDED, REFRESHED
+from grapheraser.bench.attacked import Attacked, auc_text
+from grapheraser.datasets import load_dataset
 from grapheraser.environment import versions
-from grapheraser.eraser import GraphEraser
-from grapheraser.execution import LocalExecutor
 from grapheraser.reports.tables import markdown_table
-from grapheraser.seeding import derive
 
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "shards alone": {"global_expert": False},
@@ -53,23 +43,12 @@ def run(
     for name in datasets:
         graph = load_dataset(name, root)
         for label, options in CONFIGURATIONS.items():
-            shared = {"num_shards": default_shards(name), "epochs": epochs, "seed": seed}
-            one = {"executor": LocalExecutor(workers=1)}
-            eraser = GraphEraser(**{**shared, **one, **options}).fit(graph)
-            own = fitted(parameters(eraser), resplit(graph, derive(seed, "refresh")), seed + 1)
+            pair = Attacked.fit(
+                graph, options, dataset=name, epochs=epochs, name="refresh", seed=seed
+            )
             for policy, how in POLICIES.items():
                 progress(f"{name}, {label}, refresh={policy}")
-                seen = [
-                    observe(
-                        target,
-                        target.graph_,
-                        how,
-                        requests=requests,
-                        nodes_per_request=1,
-                        seed=derive(seed, "refresh", who),
-                    )
-                    for target, who in ((own, "shadow"), (eraser, "target"))
-                ]
+                seen = pair.seen(how, requests=requests)
                 rows.append(
                     {
                         "dataset": name,
@@ -95,7 +74,7 @@ def markdown(report: dict[str, Any]) -> str:
             dataset,
             label,
             words,
-            *(_auc(by_cell[dataset, label, policy][key]) for policy in POLICIES),
+            *(auc_text(by_cell[dataset, label, policy][key]) for policy in POLICIES),
         )
         for dataset, label in names
         for key, words in attacks.items()
@@ -106,7 +85,3 @@ def markdown(report: dict[str, Any]) -> str:
         f"{report['epochs']} epochs; 0.5 is chance."
     )
     return f"{markdown_table(header, rows)}\n\n{note}"
-
-
-def _auc(figure: dict[str, Any]) -> str:
-    return f"{figure['value']:.2f} ({figure['low']:.2f}-{figure['high']:.2f})"
