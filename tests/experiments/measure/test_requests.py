@@ -47,6 +47,16 @@ def test_scratch_times_nodes_alone_and_as_many_as_are_asked_for(options: Options
     assert "edges" not in value
 
 
+def test_few_large_shards_are_asked_less_often(options: Options) -> None:
+    many = replace(options, requests=100, scratch_requests=5)
+    asked = {
+        k: requests_cell(many, options.datasets[0], "gcn", "blpa", num_shards=k)["requests"]
+        for k in (2, 10, 100)
+    }
+    assert asked == {2: 10, 10: 50, 100: 100}
+    assert requests_cell(many, options.datasets[0], "gcn", "blpa")["requests"] == 100
+
+
 def test_pyg_is_timed_for_a_few_epochs(options: Options) -> None:
     cell = pyg_cell(replace(options, epochs=40), options.datasets[0], "gcn")
     value = KINDS.get("pyg-scratch").measure(cell.config)

@@ -148,7 +148,8 @@ class Options:
         aggregations: likewise.
         epochs: of every training.
         requests: how many requests of each kind are timed in every cell.
-        scratch_requests: how many of those are timed where a request trains everything afresh.
+        scratch_requests: how many of those are timed where a request trains everything afresh; k
+            times as many in the sweep over the number k of shards.
         num_shards: k for every data set, instead of the paper's.
     """
 

@@ -90,13 +90,17 @@ def requests_cell(
 ) -> Cell:
     """Times of requests; the aggregation is relearned after each, scratch has nothing to learn.
 
-    Where a number of shards is given, they may be few and large: as many requests as for scratch.
+    Where a number of shards is given, they may be few and large: at most as many requests as take
+    about as long as those for scratch.
     """
     scratch = partition == SCRATCH
     method = "random" if scratch else options.how.partition(partition)
     shards = options.shards(dataset) if num_shards is None else num_shards
-    long = scratch or num_shards is not None
-    requests = options.scratch_requests if long else options.requests
+    requests = options.requests
+    if scratch:
+        requests = options.scratch_requests
+    elif num_shards is not None:
+        requests = options.scratch_requests * num_shards
     return Cell.of(
         "requests",
         **options.data(dataset, 0),

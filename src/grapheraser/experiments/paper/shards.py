@@ -160,6 +160,7 @@ def summarise(options: Options, results: Results) -> Summary:
             )
             for line in lines_of(times)
         ),
+        _requests_told(times),
     )
     title = f"Micro F1 ({options.how.chosen}), by the number of shards"
     known, out = standing(scores)
@@ -174,6 +175,18 @@ def summarise(options: Options, results: Results) -> Summary:
         lambda: _figure(options, scores, times),
         runs=curve_runs(scores, "shards"),
     )
+
+
+def _requests_told(times: Line) -> str:
+    """How many requests the mean of each column is of."""
+    counts: dict[float, set[int]] = {}
+    for (*_, k), mean in times.items():
+        counts.setdefault(k, set()).add(mean.runs)
+    told = ", ".join(
+        f"{k:g} shards {' or '.join(map(str, sorted(found)))}"
+        for k, found in sorted(counts.items())
+    )
+    return f"Means; requests measured: {told}." if told else ""
 
 
 def _figure(options: Options, scores: Line, times: Line) -> Any:
