@@ -139,11 +139,15 @@ def _mean_rows(
 
 
 def _notes(options: Options, asked: Values) -> list[str]:
+    if not asked:
+        return []
     counts: dict[str, set[int]] = {"scratch": set(), "shards": set()}
     for key, value in asked.items():
         counts["scratch" if key[2] == SCRATCH else "shards"].add(len(value["seconds"]))
     told = ", ".join(
-        f"{'/'.join(map(str, sorted(some)))} requests of {name}" for name, some in counts.items()
+        f"{'/'.join(map(str, sorted(some)))} requests of {name}"
+        for name, some in counts.items()
+        if some
     )
     retrained = [n for key, v in asked.items() if key[2] != SCRATCH for n in v["retrained"]]
     each = f"{np.mean(retrained):.2f}" if retrained else "no"
