@@ -48,7 +48,7 @@ def main() -> None:
     write("cost.md", "cost-datasets", cost.by_dataset(costs))
     write("cost.md", "cost-sizes", cost.by_size(costs))
     picture = as_png(draw_curves(cost.curves(costs), "nodes", "seconds", log_x=True), dpi=110)
-    (ROOT / "docs" / "images" / "cost.png").write_bytes(fewer_colours(picture, colours=64))
+    (ROOT / "docs" / "images" / "cost.png").write_bytes(fewer_colours(picture))
     sizes = stored("scale")
     write("scale.md", "scale-sizes", scale.by_size(sizes))
     write("scale.md", "scale-real", scale.real(sizes))
@@ -56,7 +56,7 @@ def main() -> None:
     write("scale.md", "scale-planning", planning.planning(sizes))
     write("scale.md", "scale-deviations", planning.deviations(sizes))
     picture = as_png(draw_curves(scale.curves(sizes), "edges", "seconds", log_x=True), dpi=110)
-    (ROOT / "docs" / "images" / "scale.png").write_bytes(fewer_colours(picture, colours=64))
+    (ROOT / "docs" / "images" / "scale.png").write_bytes(fewer_colours(picture))
     write("engines.md", "modules", modules.markdown(stored("modules")))
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))
@@ -83,7 +83,7 @@ def main() -> None:
         if utility.ratios(f1, part, label)
     }
     picture = as_png(draw_ratios(kept, groups=len(utility.PARTITIONS)), dpi=110)
-    (ROOT / "docs" / "images" / "utility.png").write_bytes(fewer_colours(picture, colours=256))
+    (ROOT / "docs" / "images" / "utility.png").write_bytes(fewer_colours(picture))
 
 
 def write_peers(report: Any) -> None:
@@ -91,7 +91,7 @@ def write_peers(report: Any) -> None:
     for table in (peers.by_dataset, peers.distances, peers.times, peers.attacks, peers.settings):
         write("peers.md", f"peers-{table.__name__.replace('_', '-')}", table(report))
     picture = as_png(draw_curves(peers.drift(report), "requests", "", columns=2), dpi=110)
-    (ROOT / "docs" / "images" / "peers.png").write_bytes(fewer_colours(picture, colours=64))
+    (ROOT / "docs" / "images" / "peers.png").write_bytes(fewer_colours(picture))
 
 
 def stored(name: str) -> Any:

@@ -127,11 +127,18 @@ def summarise(options: Options, results: Results) -> Summary:
         " ".join(ABOUT[name] for name in scores(options) if name in ABOUT)
         + " † collapsed, left out of verdicts.",
     )
+    top = max((y for panel in panels for y in panel.y), default=1.0)
     return Summary(
         rows,
         [table],
         by_reading(claims),
-        lambda: draw_points(panels, "F1 of the shard model", "importance score", columns=3),
+        lambda: draw_points(
+            panels,
+            "F1 of the shard model",
+            "importance score",
+            columns=3,
+            limits=(-0.05 * top, 1.08 * top),
+        ),
     )
 
 

@@ -120,11 +120,12 @@ def summarise(options: Options, results: Results) -> Summary:
     titles = {}
     for dataset, model in options.pairs:
         words = [
-            f"{shown(s)} r = {r.mean:.2f}"
+            f"{shown(s)} {r.mean:.2f}"
             for (d, m, s), r in correlations.items()
             if (d, m) == (dataset, model)
         ]
-        titles[dataset, model] = f"{shown(dataset)}, {shown(model).upper()}\n{', '.join(words)}"
+        told = ",\n".join(", ".join(words[at : at + 2]) for at in range(0, len(words), 2))
+        titles[dataset, model] = f"{shown(dataset)}, {shown(model).upper()}; r:\n{told}"
     table = Table(
         "Pearson correlation of the gain with the share of deleted edges",
         ("data set", "model", "method", "correlation"),

@@ -101,6 +101,8 @@ def draw_bars(
 
 def draw_sizes(panels: Mapping[str, tuple[Sequence[int], int | None]], columns: int = 2) -> Any:
     """Sorted shard sizes as bars, each panel with the capacity where there is one."""
+    from matplotlib.ticker import MaxNLocator
+
     figure, places = panel_grid(len(panels), width=3.9, height=2.5, columns=columns)
     for axes, (title, (sizes, capacity)) in zip(places, panels.items(), strict=False):
         ordered = np.sort(np.asarray(sizes))[::-1]
@@ -117,6 +119,7 @@ def draw_sizes(panels: Mapping[str, tuple[Sequence[int], int | None]], columns: 
                 va="bottom",
             )
         axes.set_xlabel("shard, the largest first", color=MUTED, fontsize=9)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         dress(axes, title)
     label_left(places, "nodes", columns)
     return figure

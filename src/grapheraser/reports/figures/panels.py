@@ -84,7 +84,8 @@ def decades(axes: Any, values: NDArray[np.float64]) -> None:
     axes.set_yscale("log")
     axes.set_ylim(10.0**low, 10.0**high)
     powers = range(low, high + 1)
-    axes.set_yticks([10.0**power for power in powers], [f"{10.0**power:g}" for power in powers])
+    words = [f"{10.0**power:,.{max(0, -power)}f}" for power in powers]
+    axes.set_yticks([10.0**power for power in powers], words)
     axes.minorticks_off()
 
 
