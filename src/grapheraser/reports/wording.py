@@ -21,12 +21,16 @@ def duration(seconds: float | None) -> str:
         return "0 s"
     for below, scale, unit in _UNITS:
         if seconds < below:
-            return f"{_three_figures(seconds * scale)} {unit}"
-    return f"{_three_figures(seconds / 3600)} h"
+            return f"{three_figures(seconds * scale)} {unit}"
+    return f"{three_figures(seconds / 3600)} h"
 
 
-def _three_figures(value: float) -> str:
-    """Without an exponent, and never fewer digits than the number has."""
+def three_figures(value: float) -> str:
+    """A number without an exponent, and never with fewer digits than it has.
+
+    >>> three_figures(5.6149), three_figures(41.38), three_figures(1980.2)
+    ('5.61', '41.4', '1,980')
+    """
     decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:,.{decimals}f}"
 

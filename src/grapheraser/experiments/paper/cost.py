@@ -29,7 +29,7 @@ from grapheraser.experiments.paper import published as paper
 from grapheraser.experiments.paper.partition_cost import seconds_of
 from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
-from grapheraser.reports.wording import duration
+from grapheraser.reports.wording import duration, three_figures
 
 METHODS = ("random", "blpa", "bekm")
 COLUMNS = ("predict-scratch", "predict-shards", "learn")
@@ -73,9 +73,8 @@ def prediction_slightly_longer(
     cases = [Case(named(*key), 1 < ratio <= SLIGHTLY) for key, ratio in ratios.items()]
     if not ratios:
         return Finding([], "")
-    return Finding(
-        cases, f"{min(ratios.values()):.2g} to {max(ratios.values()):.3g} times as long."
-    )
+    low, high = (three_figures(bound(ratios.values())) for bound in (min, max))
+    return Finding(cases, f"{low} to {high} times as long.")
 
 
 @rule(
@@ -106,8 +105,8 @@ def relearning_negligible(learn: Mapping[Pair, float], training: Mapping[Pair, f
     cases = [Case(named(*key), share <= NEGLIGIBLE) for key, share in shares.items()]
     if not shares:
         return Finding([], "")
-    low, high = min(shares.values()), max(shares.values())
-    told = f"{low:.2g} to {high:.3g} times a shard's training; after a request most is kept."
+    low, high = (three_figures(bound(shares.values())) for bound in (min, max))
+    told = f"{low} to {high} times a shard's training; after a request most is kept."
     return Finding(cases, told)
 
 

@@ -30,7 +30,7 @@ from grapheraser.experiments.paper import efficiency_rules as rules
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
-from grapheraser.reports.wording import duration
+from grapheraser.reports.wording import duration, three_figures
 
 Key = tuple[str, str, str]
 Values = dict[Key, dict[str, Any]]
@@ -173,7 +173,9 @@ def _table(options: Options, found: Times, pyg: dict[tuple[str, str], float], wh
                 continue
             text = duration(found[key].mean)
             told = f"± {duration(found[key].error)}" if found[key].runs > 1 else ""
-            line.append(Entry(f"{text} ({ratios[key]:.3g}x)" if key in ratios else text, told))
+            line.append(
+                Entry(f"{text} ({three_figures(ratios[key])}x)" if key in ratios else text, told)
+            )
         rows.append(tuple(line))
     return Table(
         f"Time to forget {ONE[what]}, and how many times less than scratch with the same engine",
@@ -196,9 +198,9 @@ def _speedups(
         line = [
             shown(dataset),
             f"{options.shards(dataset)}",
-            f"{rules.geometric(own):.2f}x",
-            f"{min(own):.2f}x to {max(own):.2f}x",
-            f"{rules.geometric(plain):.1f}x" if plain else "-",
+            f"{three_figures(rules.geometric(own))}x",
+            f"{three_figures(min(own))}x to {three_figures(max(own))}x",
+            f"{three_figures(rules.geometric(plain))}x" if plain else "-",
         ]
         if what == "nodes":
             told = paper.SPEEDUP.get(dataset)

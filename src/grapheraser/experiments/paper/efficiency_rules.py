@@ -13,6 +13,7 @@ from grapheraser.experiments.framework.rules import EVERY, Case, Claim, Finding,
 from grapheraser.experiments.framework.shared_cells import SCRATCH
 from grapheraser.experiments.paper import published as paper
 from grapheraser.experiments.paper.partition_cost import scaled
+from grapheraser.reports.wording import three_figures
 
 # Significantly: so many times. Similar: within such a factor; a similar level: within such a one.
 SIGNIFICANT, SIMILAR, LEVEL = 2.0, 1.5, 2.0
@@ -45,7 +46,7 @@ def by_part(found: Times, *parts: int) -> dict[tuple[str, ...], float]:
 
 
 def _told(found: Times) -> str:
-    words = [f"{shown(d)} {ratio:.1f}x" for (d,), ratio in by_part(found, 0).items()]
+    words = [f"{shown(d)} {three_figures(ratio)}x" for (d,), ratio in by_part(found, 0).items()]
     return f"Same engine on both sides: {', '.join(words)}."
 
 
@@ -119,7 +120,7 @@ def similar_for_models(found: Times) -> Finding:
         some = {m: ratio for (other, m), ratio in means.items() if other == d}
         if len(some) > 1:
             cases.append(Case(shown(d), max(some.values()) <= LEVEL * min(some.values())))
-            words = ", ".join(f"{shown(m)} {ratio:.3g}x" for m, ratio in some.items())
+            words = ", ".join(f"{shown(m)} {three_figures(ratio)}x" for m, ratio in some.items())
             told.append(f"{shown(d)}: {words}")
     return Finding(cases, f"{'; '.join(told)}.")
 

@@ -24,7 +24,7 @@ from grapheraser.experiments.framework.shared_cells import partition_cell
 from grapheraser.experiments.paper import published as paper
 from grapheraser.reports.figures.bars import Bars, draw_bars
 from grapheraser.reports.tables import Entry, Table
-from grapheraser.reports.wording import duration
+from grapheraser.reports.wording import duration, three_figures
 
 METHODS = ("blpa", "blpa-lp", "bekm", "bekm-hungarian", "metis")
 MUCH_HIGHER, STEEP = 10.0, 2.0
@@ -43,9 +43,9 @@ def _slower(found: Seconds, slow: str, fast: str, times: float = 1.0) -> Finding
         gap = paired(one, scaled(other, times))
         cases.append(Case(shown(d), True if gap.low > 0 else False if gap.high < 0 else None))
         published = paper.SECONDS.get((d, slow)), paper.SECONDS.get((d, fast))
-        words = f"{shown(d)} {one.mean / other.mean:.3g}x"
+        words = f"{shown(d)} {three_figures(one.mean / other.mean)}x"
         if published[0] is not None and published[1] is not None:
-            words += f" (paper {published[0] / published[1]:.3g}x)"
+            words += f" (paper {three_figures(published[0] / published[1])}x)"
         told.append(words)
     return Finding(cases, f"Times as long: {', '.join(told)}.")
 
