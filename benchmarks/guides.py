@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.peers import tables as peers
 from grapheraser.bench import (
-    attacks,
+    attack_tables,
     cost,
     cuda,
     engines,
@@ -61,10 +61,10 @@ def main() -> None:
     write("engines.md", "cuda", cuda.markdown(stored("cuda")))
     write("engines.md", "fidelity", fidelity.markdown(stored("fidelity")))
     write("aggregation.md", "relearning", relearning.markdown(stored("relearning")))
-    write("audit.md", "attacks-one", attacks.one_version(stored("attacks")))
-    write("audit.md", "attacks-both", attacks.both_versions(stored("attacks")))
+    write("audit.md", "attacks-one", attack_tables.one_version(stored("attacks")))
+    write("audit.md", "attacks-both", attack_tables.both_versions(stored("attacks")))
     for name in ("attacks-partition", "attacks-recovery", "attacks-mitigations"):
-        write("audit.md", name, attacks.markdown(stored(name)))
+        write("audit.md", name, attack_tables.markdown(stored(name)))
     write("audit.md", "leaks", leaks.markdown(stored("leaks")))
     write("audit.md", "refresh", refresh.markdown(stored("refresh")))
     write("links.md", "links", links.markdown(stored("links")))

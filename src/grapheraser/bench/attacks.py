@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,17 @@ from grapheraser.audit.attacks.inversion import inversion_attack
 from grapheraser.audit.attacks.lira import lira
 from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.partition_leak import partition_leak
-from grapheraser.audit.attacks.reconstruction import (
-    HIGHEST_DEGREE,
-    RANDOM,
-    reconstruction_attack,
-)
+from grapheraser.audit.attacks.reconstruction import reconstruction_attack
 from grapheraser.audit.attacks.shadow import KEPT, RECUT
 from grapheraser.audit.mitigations import CANDIDATES, Mitigation
-from grapheraser.bench.attacked import Attacked, auc_text, run_under_attack
+from grapheraser.bench.attack_tables import Report, markdown
+from grapheraser.bench.attacked import Attacked, run_under_attack
 from grapheraser.datasets import default_shards, load_dataset
 from grapheraser.environment import versions
-from grapheraser.reports.tables import markdown_table
+from grapheraser.graph import Graph
 
-Report = dict[str, Any]
+__all__ = ["markdown", "mitigations", "partition", "recovery", "run"]
+
 Progress = Callable[[str], None]
 
 POOLED: dict[str, dict[str, Any]] = {
@@ -53,6 +51,18 @@ def _silent(text: str) -> None:
     """Tell nobody."""
 
 
+def _each(
+    datasets: Iterable[str], labels: Iterable[str], root: str | Path | None, progress: Progress
+) -> Iterator[tuple[str, Graph, str]]:
+    """Every data set with every label, told before its turn."""
+    chosen = list(labels)
+    for name in datasets:
+        graph = load_dataset(name, root)
+        for label in chosen:
+            progress(f"{name}, {label}")
+            yield name, graph, label
+
+
 def run(
     datasets: Iterable[str] = ("cora",),
     *,
@@ -77,19 +87,15 @@ def run(
         progress: told how far it is.
     """
     rows = []
-    for name in datasets:
-        graph = load_dataset(name, root)
-        for label in configurations:
-            progress(f"{name}, {label}")
-            pair = Attacked.fit(
-                graph, CONFIGURATIONS[label], dataset=name, epochs=epochs, name=NAME, seed=seed
-            )
-            single = pair.seen(KEPT, requests=requests)
-            batches = pair.seen(
-                KEPT, requests=max(2, 2 * requests // BATCH), nodes_per_request=BATCH
-            )
-            looked = lira(pair.target, graph, runs=runs, scenarios=(KEPT, RECUT), seed=seed)
-            row = {
+    for name, graph, label in _each(datasets, configurations, root, progress):
+        pair = Attacked.fit(
+            graph, CONFIGURATIONS[label], dataset=name, epochs=epochs, name=NAME, seed=seed
+        )
+        single = pair.seen(KEPT, requests=requests)
+        batches = pair.seen(KEPT, requests=max(2, 2 * requests // BATCH), nodes_per_request=BATCH)
+        looked = lira(pair.target, graph, runs=runs, scenarios=(KEPT, RECUT), seed=seed)
+        rows.append(
+            {
                 "dataset": name,
                 "configuration": label,
                 "plain": attack(*single, seed=seed).rates.to_dict(),
@@ -97,8 +103,8 @@ def run(
                 "batches": attack(*batches, informed=True, seed=seed).rates.to_dict(),
                 "likelihood": looked.to_dict(),
             }
-            rows.append(row)
-    return _report(NAME, rows, requests=requests, runs=runs, epochs=epochs)
+        )
+    return _report(NAME, rows, requests=requests, batch=BATCH, runs=runs, epochs=epochs)
 
 
 def recovery(
@@ -123,21 +129,11 @@ def recovery(
         progress: told how far it is.
     """
     rows = []
-    for name in datasets:
-        graph = load_dataset(name, root)
-        for label, options in POOLED.items():
-            progress(f"{name}, {label}")
-            target = run_under_attack(graph, options, dataset=name, epochs=epochs, seed=seed)
-            edges = inversion_attack(target, graph, candidates=candidates, seed=seed)
-            nodes = reconstruction_attack(target, graph, requests=requests, seed=seed)
-            rows.append(
-                {
-                    "dataset": name,
-                    "configuration": label,
-                    "edges": edges.to_dict(),
-                    "nodes": nodes.to_dict(),
-                }
-            )
+    for name, graph, label in _each(datasets, POOLED, root, progress):
+        target = run_under_attack(graph, POOLED[label], dataset=name, epochs=epochs, seed=seed)
+        edges = inversion_attack(target, graph, candidates=candidates, seed=seed).to_dict()
+        nodes = reconstruction_attack(target, graph, requests=requests, seed=seed).to_dict()
+        rows.append({"dataset": name, "configuration": label, "edges": edges, "nodes": nodes})
     return _report("attacks-recovery", rows, candidates=candidates, requests=requests)
 
 
@@ -161,28 +157,25 @@ def mitigations(
         progress: told how far it is.
     """
     rows = []
-    for name in datasets:
-        graph = load_dataset(name, root)
+    for name, graph, label in _each(datasets, ("default", "gcn, mean"), root, progress):
+        pair = Attacked.fit(
+            graph, CONFIGURATIONS[label], dataset=name, epochs=epochs, name=NAME, seed=seed
+        )
+        seen = pair.seen(KEPT, requests=requests)
         tested = graph.labelled_test_nodes
-        for label in ("default", "gcn, mean"):
-            pair = Attacked.fit(
-                graph, CONFIGURATIONS[label], dataset=name, epochs=epochs, name=NAME, seed=seed
+        answers = pair.target.predict_proba(tested)
+        for guard in CANDIDATES:
+            found = attack(*seen, mitigation=guard, informed=True, seed=seed)
+            right = guard(answers).argmax(axis=1) == graph.labels(tested)
+            rows.append(
+                {
+                    "dataset": name,
+                    "configuration": label,
+                    "returned": str(guard) if guard != Mitigation() else "everything",
+                    "auc": found.rates.auc.to_dict(),
+                    "f1": float(right.mean()),
+                }
             )
-            seen = pair.seen(KEPT, requests=requests)
-            answers = pair.target.predict_proba(tested)
-            for guard in CANDIDATES:
-                progress(f"{name}, {label}, {guard}")
-                found = attack(*seen, mitigation=guard, informed=True, seed=seed)
-                right = guard(answers).argmax(axis=1) == graph.labels(tested)
-                rows.append(
-                    {
-                        "dataset": name,
-                        "configuration": label,
-                        "returned": str(guard) if guard != Mitigation() else "everything",
-                        "auc": found.rates.auc.to_dict(),
-                        "f1": float(right.mean()),
-                    }
-                )
     return _report("attacks-mitigations", rows, requests=requests, epochs=epochs)
 
 
@@ -204,190 +197,12 @@ def partition(
         progress: told how far it is.
     """
     rows = []
-    for name in datasets:
-        graph = load_dataset(name, root)
-        for method in PARTITIONS:
-            progress(f"{name}, {method}")
-            shards = default_shards(name)
-            found = partition_leak(
-                graph, method, num_shards=shards, candidates=candidates, seed=seed
-            )
-            rows.append({"dataset": name, **found.to_dict()})
+    for name, graph, method in _each(datasets, PARTITIONS, root, progress):
+        shards = default_shards(name)
+        found = partition_leak(graph, method, num_shards=shards, candidates=candidates, seed=seed)
+        rows.append({"dataset": name, **found.to_dict()})
     return _report("attacks-partition", rows)
 
 
 def _report(name: str, rows: list[dict[str, Any]], **facts: Any) -> Report:
     return {"benchmark": name, "versions": versions(), **facts, "rows": rows}
-
-
-def markdown(report: Report) -> str:
-    """The tables of one of the benchmarks."""
-    match report["benchmark"]:
-        case "attacks-recovery":
-            return recovered(report)
-        case "attacks-mitigations":
-            return returned(report)
-        case "attacks-partition":
-            return partitions(report)
-    return f"{both_versions(report)}\n\n{one_version(report)}"
-
-
-def both_versions(report: Report) -> str:
-    """Members told by both versions, one row for each configuration."""
-    header = (
-        *("data", "configuration", "1 node, Chen et al.'s features", "found at 1 % false alarms"),
-        *("1 node, informed", "found at 1 % false alarms", f"{BATCH} nodes, informed"),
-    )
-    rows = [
-        (
-            row["dataset"],
-            row["configuration"],
-            *(
-                text
-                for key in ("plain", "informed")
-                for text in (auc_text(row[key]["auc"]), _share(row[key]["tpr"]["0.01"]))
-            ),
-            auc_text(row["batches"]["auc"]),
-        )
-        for row in report["rows"]
-    ]
-    note = (
-        f"AUC with its 95 % interval, {report['requests']} requests for single nodes, "
-        f"{report['epochs']} epochs; 0.5 is chance."
-    )
-    return f"{markdown_table(header, rows)}\n\n{note}"
-
-
-def one_version(report: Report) -> str:
-    """Members told by likelihood ratios on one version, before and after they are forgotten."""
-    found = "found at 1 % false alarms"
-    header = (
-        *("data", "configuration", "about to be forgotten", found, "forgotten", found),
-        "fitted without them",
-    )
-    rows = []
-    for row in report["rows"]:
-        looked = row["likelihood"]
-        before, after, never = looked["before"], looked["after"][KEPT], looked["after"][RECUT]
-        rows.append(
-            (
-                row["dataset"],
-                row["configuration"],
-                *(
-                    text
-                    for rates in (before, after)
-                    for text in (auc_text(rates["auc"]), _share(rates["tpr"]["0.01"]))
-                ),
-                "the same" if never == after else auc_text(never["auc"]),
-            )
-        )
-    nodes = ", ".join(f"{n}" for n in {row["likelihood"]["forgotten"]: 0 for row in report["rows"]})
-    note = (
-        f"AUC with its 95 % interval; {report['runs']} runs of the attacker's own, {nodes} nodes; "
-        "0.5 is chance."
-    )
-    return f"{markdown_table(header, rows)}\n\n{note}"
-
-
-def recovered(report: Report) -> str:
-    """One row for each attack, one column for each configuration."""
-    by_label: dict[tuple[str, str], dict[str, Any]] = {
-        (row["dataset"], row["configuration"]): row for row in report["rows"]
-    }
-    labels = list(dict.fromkeys(label for _, label in by_label))
-    rows = [
-        (name, words, *(look(by_label[name, label]) for label in labels))
-        for name in dict.fromkeys(name for name, _ in by_label)
-        for words, look in RECOVERED
-    ]
-    note = (
-        f"AUC with its 95 % interval; {report['candidates']} edges forgotten at once, "
-        f"{report['requests']} nodes one at a time, of each kind; 0.5 is chance."
-    )
-    return f"{markdown_table(('data', 'attack', *labels), rows)}\n\n{note}"
-
-
-def _auc_at(*path: str) -> Callable[[dict[str, Any]], str]:
-    """The AUC at such a place of a row."""
-
-    def look(row: dict[str, Any]) -> str:
-        for key in path:
-            row = row[key]
-        return auc_text(row)
-
-    return look
-
-
-def _never(row: dict[str, Any]) -> str:
-    edges = row["edges"]
-    same = "the same answers" if edges["same"] else "other answers"
-    return f"{edges['never']['auc']['value']:.2f}, {same}"
-
-
-RECOVERED = (
-    ("forgotten edges, one version", _auc_at("edges", "after", "auc")),
-    ("the same edges, in a run that never had them", _never),
-    (
-        "the same, of a provider who does nothing",
-        _auc_at("edges", "cheats", "does nothing", "auc"),
-    ),
-    ("the same, of one who hides them", _auc_at("edges", "cheats", "hides", "auc")),
-    ("links of a forgotten node, both versions", _auc_at("nodes", "links", RANDOM)),
-    ("the same, nodes of the highest degree", _auc_at("nodes", "links", HIGHEST_DEGREE)),
-    ("features of a forgotten node, both versions", _auc_at("nodes", "features", RANDOM)),
-    ("the same, nodes of the highest degree", _auc_at("nodes", "features", HIGHEST_DEGREE)),
-)
-
-
-def returned(report: Report) -> str:
-    """One row for each mitigation, two columns for each configuration."""
-    by_cell = {
-        (row["dataset"], row["returned"], row["configuration"]): row for row in report["rows"]
-    }
-    labels = list(dict.fromkeys(label for *_, label in by_cell))
-    rows = [
-        (
-            name,
-            words,
-            *(
-                text
-                for label in labels
-                for text in (
-                    auc_text(by_cell[name, words, label]["auc"]),
-                    f"{by_cell[name, words, label]['f1']:.3f}",
-                )
-            ),
-        )
-        for name, words in dict.fromkeys((name, words) for name, words, _ in by_cell)
-    ]
-    header = ("data", "returned", *(text for label in labels for text in (label, "micro F1")))
-    note = (
-        f"The informed attack, {report['requests']} requests for single nodes: AUC with its 95 % "
-        "interval; 0.5 is chance."
-    )
-    return f"{markdown_table(header, rows)}\n\n{note}"
-
-
-def partitions(report: Report) -> str:
-    """One row for each data set and method."""
-    header = (
-        *("data", "method", "same partition without them", "same partition, another seed"),
-        *("deleted edges, kept partition", "deleted edges, new partition", "deleted nodes"),
-    )
-    rows = [
-        (
-            row["dataset"],
-            f"`{row['method']}`",
-            *(f"{max(row[key], 0):.2f}" for key in ("agreement", "reseeded")),
-            *(auc_text(row[key]["auc"]) for key in ("edge", "edge_recut", "node")),
-        )
-        for row in report["rows"]
-    ]
-    note = (
-        "Agreement is the adjusted Rand index (0 is chance), the rest AUC with its 95 % interval."
-    )
-    return f"{markdown_table(header, rows)}\n\n{note}"
-
-
-def _share(figure: dict[str, float]) -> str:
-    return f"{100 * figure['value']:.1f} %"
