@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ import grapheraser as ge
 from grapheraser.service import drawing
 from grapheraser.service.drawing import Drawing, Drawings, draw
 from grapheraser.service.serving import Published, Served
+from tests.waiting import until
 
 
 def published(model: ge.GraphEraser) -> Published:
@@ -24,13 +23,6 @@ def published(model: ge.GraphEraser) -> Published:
 @pytest.fixture
 def model(small: ge.Graph) -> ge.GraphEraser:
     return ge.GraphEraser(num_shards=3, epochs=2).fit(small)
-
-
-def wait_for(check: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not check():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def pairs(made: Drawing) -> set[tuple[int, ...]]:
@@ -133,7 +125,7 @@ def test_drawings_follow_what_is_published_and_end_when_nobody_looks(nodes_run: 
         found = drawings.now()
         return found is not None and found.settled and found.of[1] == served.now.version
 
-    wait_for(settled)
+    until(settled)
     model = ge.GraphEraser.load(nodes_run)
     gone = int(model.graph_.train_nodes[0])
     model.unlearn(ge.Nodes([gone]))
@@ -142,13 +134,13 @@ def test_drawings_follow_what_is_published_and_end_when_nobody_looks(nodes_run: 
     assert found is not None
     assert gone not in found.ids
     assert found.of[1] == 1
-    wait_for(settled)
+    until(settled)
     clock[0] = 6.0
-    wait_for(lambda: not drawings.is_kept)
+    until(lambda: not drawings.is_kept)
     assert not [t for t in threading.enumerate() if t.name == "drawing" and t not in before]
-    wait_for(settled)
+    until(settled)
     drawings.stop()
-    wait_for(lambda: not drawings.is_kept)
+    until(lambda: not drawings.is_kept)
 
 
 def test_a_drawing_that_fails_is_tried_again(
@@ -165,9 +157,9 @@ def test_a_drawing_that_fails_is_tried_again(
     monkeypatch.setattr(drawing, "draw", broken)
     clock = [0.0]
     drawings = Drawings(Served(nodes_run, answered=1000), kept=5.0, clock=lambda: clock[0])
-    wait_for(lambda: drawings.now() is not None)
+    until(lambda: drawings.now() is not None)
     assert len(calls) == 2
     assert "MemoryError" in caplog.text
     assert "17" not in caplog.text
     clock[0] = 6.0
-    wait_for(lambda: not drawings.is_kept)
+    until(lambda: not drawings.is_kept)

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -30,16 +29,9 @@ from grapheraser.store.keys import KeyFolder
 from tests.service.conftest import new_model
 from tests.service.crashing import alive
 from tests.service.test_worker import same_state, submit
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
-
-
-def until(reached: Callable[[], bool], seconds: float = 300.0) -> None:
-    """Wait for something that comes about by itself."""
-    end = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < end, "it does not come about"
-        time.sleep(0.02)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from grapheraser.service.api.access import Role
 from grapheraser.service.api.v1 import events as stream
 from grapheraser.service.requests import OUT_OF_SCOPE, Asked
 from tests.service.api.conftest import Api
+from tests.waiting import until
 
 
 def erase(api: Api, count: int) -> list[str]:
@@ -281,6 +282,7 @@ def test_spans_name_routes_and_nobody(api: Api) -> None:
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     name = "f" * 32
     api.call("GET", f"/api/v1/requests/{name}", headers={"traceparent": parent})
+    until(exporter.get_finished_spans)  # a span ends after its answer has left
     (span,) = exporter.get_finished_spans()
     assert span.name == "GET /api/v1/requests/{name}"
     assert span.context is not None
