@@ -12,17 +12,18 @@ import shutil
 import sys
 from pathlib import Path
 
+REPORTS = ("report.html", "report.md")
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 
 
 def publish(source: Path, target: Path) -> None:
     """Copy one report."""
     experiments = sorted(path.parent for path in source.glob("*/data.csv"))
-    if not (source / "report.html").is_file() or not experiments:
+    if not experiments or not all((source / name).is_file() for name in REPORTS):
         sys.exit(f"{source} holds no report: run `grapheraser experiment all --out {source}` first")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for name in ("report.html", "report.md"):
+    for name in REPORTS:
         shutil.copyfile(source / name, target / name)
     for folder in experiments:
         shutil.copyfile(folder / "data.csv", target / f"{folder.name}.csv")
@@ -32,5 +33,7 @@ def publish(source: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit(f"which folders?\n{__doc__}")
     for folder in map(Path, sys.argv[1:]):
         publish(folder, RESULTS / folder.name)

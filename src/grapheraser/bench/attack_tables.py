@@ -7,7 +7,7 @@ from typing import Any
 
 from grapheraser.audit.attacks.reconstruction import HIGHEST_DEGREE, RANDOM
 from grapheraser.audit.attacks.shadow import KEPT, RECUT
-from grapheraser.bench.attacked import auc_text
+from grapheraser.audit.findings import auc_text
 from grapheraser.reports.tables import markdown_table
 
 Report = dict[str, Any]
@@ -38,9 +38,9 @@ def both_versions(report: Report) -> str:
             *(
                 text
                 for key in ("plain", "informed")
-                for text in (auc_text(row[key]["auc"]), _share(row[key]["tpr"]["0.01"]))
+                for text in (auc_text(row[key]), _share(row[key]["tpr"]["0.01"]))
             ),
-            auc_text(row["batches"]["auc"]),
+            auc_text(row["batches"]),
         )
         for row in report["rows"]
     ]
@@ -69,12 +69,12 @@ def one_version(report: Report) -> str:
                 *(
                     text
                     for rates in (before, after)
-                    for text in (auc_text(rates["auc"]), _share(rates["tpr"]["0.01"]))
+                    for text in (auc_text(rates), _share(rates["tpr"]["0.01"]))
                 ),
-                "the same" if never == after else auc_text(never["auc"]),
+                "the same" if never == after else auc_text(never),
             )
         )
-    nodes = ", ".join(f"{n}" for n in {row["likelihood"]["forgotten"]: 0 for row in report["rows"]})
+    nodes = "/".join(dict.fromkeys(str(row["likelihood"]["forgotten"]) for row in report["rows"]))
     note = (
         f"AUC with its 95 % interval; {report['runs']} runs of the attacker's own, {nodes} nodes; "
         "0.5 is chance."
@@ -118,13 +118,13 @@ def _never(row: dict[str, Any]) -> str:
 
 
 RECOVERED = (
-    ("forgotten edges, one version", _auc_at("edges", "after", "auc")),
+    ("forgotten edges, one version", _auc_at("edges", "after")),
     ("the same edges, in a run that never had them", _never),
     (
         "the same, of a provider who does nothing",
-        _auc_at("edges", "cheats", "does nothing", "auc"),
+        _auc_at("edges", "cheats", "does nothing"),
     ),
-    ("the same, of one who hides them", _auc_at("edges", "cheats", "hides", "auc")),
+    ("the same, of one who hides them", _auc_at("edges", "cheats", "hides")),
     ("links of a forgotten node, both versions", _auc_at("nodes", "links", RANDOM)),
     ("the same, nodes of the highest degree", _auc_at("nodes", "links", HIGHEST_DEGREE)),
     ("features of a forgotten node, both versions", _auc_at("nodes", "features", RANDOM)),
@@ -146,7 +146,7 @@ def returned(report: Report) -> str:
                 text
                 for label in labels
                 for text in (
-                    auc_text(by_cell[name, words, label]["auc"]),
+                    auc_text(by_cell[name, words, label]),
                     f"{by_cell[name, words, label]['f1']:.3f}",
                 )
             ),
@@ -172,7 +172,7 @@ def partitions(report: Report) -> str:
             row["dataset"],
             f"`{row['method']}`",
             *(f"{max(row[key], 0):.2f}" for key in ("agreement", "reseeded")),
-            *(auc_text(row[key]["auc"]) for key in ("edge", "edge_recut", "node")),
+            *(auc_text(row[key]) for key in ("edge", "edge_recut", "node")),
         )
         for row in report["rows"]
     ]

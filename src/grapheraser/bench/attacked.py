@@ -77,8 +77,3 @@ def run_under_attack(
     shared = {"num_shards": default_shards(dataset), "epochs": epochs, "seed": seed}
     one = {"executor": LocalExecutor(workers=1)}
     return GraphEraser(**{**shared, **one, **options}).fit(graph)
-
-
-def auc_text(figure: Mapping[str, float]) -> str:
-    """An AUC with its interval."""
-    return f"{figure['value']:.2f} ({figure['low']:.2f}-{figure['high']:.2f})"

@@ -47,10 +47,6 @@ BATCH = 10
 NAME = "attacks"
 
 
-def _silent(text: str) -> None:
-    """Tell nobody."""
-
-
 def _each(
     datasets: Iterable[str], labels: Iterable[str], root: str | Path | None, progress: Progress
 ) -> Iterator[tuple[str, Graph, str]]:
@@ -72,7 +68,7 @@ def run(
     epochs: int = 100,
     seed: int = 0,
     root: str | Path | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda text: None,
 ) -> Report:
     """Tell who was forgotten, by both versions and by one.
 
@@ -115,7 +111,7 @@ def recovery(
     epochs: int = 100,
     seed: int = 0,
     root: str | Path | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda text: None,
 ) -> Report:
     """Recover forgotten edges by one version, and links and features of nodes by both.
 
@@ -144,7 +140,7 @@ def mitigations(
     epochs: int = 100,
     seed: int = 0,
     root: str | Path | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda text: None,
 ) -> Report:
     """Tell who was forgotten by both versions, of which less and less is said.
 
@@ -185,7 +181,7 @@ def partition(
     candidates: int = 20,
     seed: int = 0,
     root: str | Path | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda text: None,
 ) -> Report:
     """Tell deleted nodes and edges by the partition alone.
 

@@ -14,7 +14,8 @@ from grapheraser.audit.attacks.edges import edge_attack
 from grapheraser.audit.attacks.labels import label_attack
 from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.shadow import KEPT
-from grapheraser.bench.attacked import Attacked, auc_text
+from grapheraser.audit.findings import auc_text
+from grapheraser.bench.attacked import Attacked
 from grapheraser.datasets import load_dataset
 from grapheraser.environment import versions
 from grapheraser.reports.tables import markdown_table

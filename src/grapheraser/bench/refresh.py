@@ -8,7 +8,8 @@ from typing import Any
 
 from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.shadow import KEPT, KEPT_RESEEDED, REFRESHED
-from grapheraser.bench.attacked import Attacked, auc_text
+from grapheraser.audit.findings import auc_text
+from grapheraser.bench.attacked import Attacked
 from grapheraser.datasets import load_dataset
 from grapheraser.environment import versions
 from grapheraser.reports.tables import markdown_table

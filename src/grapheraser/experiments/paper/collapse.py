@@ -62,16 +62,13 @@ class Standing:
 )
 def pure_shards(found: dict[Key, Standing]) -> Finding:
     """Entropy against collapse; a cell with neither says nothing."""
-    cases, pure, gone = [], 0, 0
-    for key, cell in found.items():
-        if key[2] == SCRATCH:
-            continue
-        is_pure, collapsed = cell.entropy < PURE * cell.whole, cell.f1.collapsed
-        pure, gone = pure + is_pure, gone + collapsed
-        if is_pure or collapsed:
-            cases.append(Case(named(*key), is_pure and collapsed))
+    shards = {key: cell for key, cell in found.items() if key[2] != SCRATCH}
+    pure = {key for key, cell in shards.items() if cell.entropy < PURE * cell.whole}
+    gone = {key for key, cell in shards.items() if cell.f1.collapsed}
+    told = f"Of {len(shards)} cells {len(pure)} have nearly pure shards, {len(gone)} have collapsed"
     return Finding(
-        cases, f"Of {len(found)} cells {pure} have nearly pure shards and {gone} have collapsed."
+        [Case(named(*key), key in pure & gone) for key in shards if key in pure | gone],
+        f"{told}, {len(pure & gone)} are both.",
     )
 
 

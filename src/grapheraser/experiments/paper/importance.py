@@ -124,8 +124,7 @@ def summarise(options: Options, results: Results) -> Summary:
         f"Importance score and F1 of the shards ({shown(model_of(options)).upper()})",
         ("data set", "method", "solver", "correlation", "scores from to", "shards with weight"),
         tuple(lines),
-        " ".join(ABOUT[name] for name in scores(options) if name in ABOUT)
-        + " † collapsed, left out of verdicts.",
+        " ".join(ABOUT[name] for name in scores(options)) + " † collapsed, left out of verdicts.",
     )
     top = max((y for panel in panels for y in panel.y), default=1.0)
     return Summary(
