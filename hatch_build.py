@@ -1,7 +1,7 @@
-"""What a package index shows: the README with absolute links, and where the project lives.
+"""The README as a package index shows it: links to files of the checkout become their words.
 
-In a checkout links are relative, so that they hold in every copy and branch. The address that they
-get in a package stands once, in ``pyproject.toml``.
+In a checkout links are relative, so that they hold in every copy and branch. A package has no
+files to link to, and the project has no address yet; pictures are left out for the same reason.
 """
 
 from __future__ import annotations
@@ -12,33 +12,21 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-_LINK = re.compile(r"(!?)(\[[^\]]*\])\((?!https?:|mailto:|#)([^)]+)\)")
-# Pages of the project by what an index calls them.
-_PAGES = {
-    "Documentation": "docs/README.md",
-    "Changelog": "CHANGELOG.md",
-    "Security": "SECURITY.md",
-}
+_RELATIVE = r"\((?!https?:|mailto:|#)[^)]+\)"
+_PICTURE = re.compile(rf"^!\[[^\]]*\]{_RELATIVE}\n+", re.M)
+_LINK = re.compile(rf"\[([^\]]*)\]{_RELATIVE}")
 
 
-def absolute(text: str, home: str) -> str:
-    """Markdown whose links lead to the project's home; pictures to their files."""
-
-    def link(match: re.Match[str]) -> str:
-        picture, words, target = match.groups()
-        return f"{picture}{words}({home}/{'raw' if picture else 'blob'}/main/{target})"
-
-    return _LINK.sub(link, text)
+def without_relative_links(text: str) -> str:
+    """Replace relative links by their words, and drop the pictures among them."""
+    return _LINK.sub(r"\1", _PICTURE.sub("", text))
 
 
 class Readme(MetadataHookInterface):  # type: ignore[misc]
-    """Fills in ``readme`` and ``urls``."""
+    """Fills in ``readme``."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         """See hatchling."""
-        home = self.config["home"]
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
-        metadata["readme"] = {"content-type": "text/markdown", "text": absolute(text, home)}
-        pages = {name: f"{home}/blob/main/{page}" for name, page in _PAGES.items()}
-        paper = "https://doi.org/10.1145/3548606.3559352"
-        metadata["urls"] = {"Source": home, "Issues": f"{home}/issues", **pages, "Paper": paper}
+        shown = without_relative_links(text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": shown}

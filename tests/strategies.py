@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
+import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 import grapheraser as ge
+from grapheraser.engines import ENGINES
 from grapheraser.errors import MissingExtraError
 from grapheraser.graph import GraphChange, Request
 from grapheraser.partition import PARTITIONERS
-from grapheraser.training import ENGINES
+
+HAS_TORCH = find_spec("torch") is not None and find_spec("torch_geometric") is not None
+
+if TYPE_CHECKING or HAS_TORCH:
+    from tests.modules import TwoHops as TwoHops  # noqa: PLC0414  shared from here
+    from tests.modules import Weighing as Weighing  # noqa: PLC0414  shared from here
+    from tests.modules import torch_state_kept as torch_state_kept  # noqa: PLC0414  shared from here
+else:
+
+    class TwoHops:
+        """Skips whatever test makes one of them."""
+
+        def __init__(self, *_: object) -> None:
+            pytest.skip("needs the extra 'gnn'")
+
+    Weighing = torch_state_kept = TwoHops
 
 
 def engines() -> list[str]:
-    """Every engine that runs on a CPU."""
-    return [name for name in ENGINES if name in ("pyg", "cpu")]
+    """Every engine that runs on a CPU, and whose packages are installed."""
+    return [name for name in ENGINES if name == "cpu" or (name == "pyg" and HAS_TORCH)]
 
 
 def partitioners() -> list[str]:
@@ -32,25 +48,6 @@ def partitioners() -> list[str]:
             ge.partition_graph(small_graph(), name, num_shards=3)
             found.append(name)
     return found
-
-
-class TwoHops(nn.Module):
-    """A user's own module, as plain as can be: features summed over two hops, then linear."""
-
-    def __init__(self, in_channels: int, out_channels: int) -> None:
-        super().__init__()
-        self.inner = nn.Linear(in_channels, 6)
-        self.drop = nn.Dropout(0.3)
-        self.outer = nn.Linear(6, out_channels)
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        h = self.drop(torch.tanh(self.inner(_with_neighbours(x, edge_index))))
-        logits: Tensor = self.outer(_with_neighbours(h, edge_index))
-        return logits
-
-
-def _with_neighbours(x: Tensor, edge_index: Tensor) -> Tensor:
-    return x.index_add(0, edge_index[0], x[edge_index[1]])
 
 
 # Shares of training, validation and context nodes; a quarter are test nodes, or what is left.
@@ -229,43 +226,6 @@ def _untouched(graph: ge.Graph, request: Request) -> ge.Graph:
     """What is left to ask for once the request has its nodes or end points."""
     named = request.pairs if isinstance(request, ge.Edges) else request.ids
     return graph.subgraph(np.setdiff1d(graph.ids, np.array(named).ravel()))
-
-
-@contextmanager
-def torch_state_kept() -> Iterator[None]:
-    """Check that torch's generator, thread count and determinism stay as they were."""
-    before, threads = torch.random.get_rng_state(), torch.get_num_threads()
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    yield
-    assert torch.are_deterministic_algorithms_enabled() == deterministic
-    assert torch.equal(torch.random.get_rng_state(), before)
-    assert torch.get_num_threads() == threads
-
-
-class Weighing(nn.Module):
-    """A user's own module that uses all that edges carry."""
-
-    def __init__(self, in_channels: int, out_channels: int) -> None:
-        super().__init__()
-        self.inner = nn.Linear(in_channels, 6)
-        self.outer = nn.Linear(6, out_channels)
-        self.drop = nn.Dropout(0.3)
-
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        edge_weight: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-    ) -> Tensor:
-        share = torch.ones(edge_index.shape[1]) if edge_weight is None else edge_weight
-        if edge_attr is not None:
-            share = share * (1 + edge_attr.sum(dim=1))
-        source, target = edge_index
-        h = self.drop(torch.tanh(self.inner(x)))
-        h = h.index_add(0, target, share[:, None] * h[source])
-        logits: Tensor = self.outer(h.index_add(0, target, share[:, None] * h[source]))
-        return logits
 
 
 def with_edge_values(

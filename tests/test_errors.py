@@ -58,5 +58,5 @@ def test_a_bad_parameter_is_told_in_one_form() -> None:
 
 def test_a_missing_extra_names_its_install() -> None:
     error = errors.MissingExtraError.of("kaminpar", "fast-partition", "partition 'kaminpar'")
-    assert "pip install 'grapheraser[fast-partition]'" in str(error)
+    assert "pip install '.[fast-partition]'" in str(error)
     assert isinstance(error, ImportError)

@@ -16,8 +16,7 @@ from tools.package import in_metadata
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-HOME = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["home"]
-LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)]+)\)")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)]+)\)")
 
 
 @pytest.fixture
@@ -28,39 +27,39 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setitem(sys.modules, "hatchling.metadata.plugin.interface", interface)
     hook = runpy.run_path(str(ROOT / "hatch_build.py"))["Readme"]
     found: dict[str, Any] = {}
-    hook.update(SimpleNamespace(root=str(ROOT), config={"home": HOME}), found)
+    hook.update(SimpleNamespace(root=str(ROOT), config={}), found)
     return found
 
 
-def test_links_of_the_readme_lead_to_files_of_the_project(shown: dict[str, Any]) -> None:
-    text = shown["readme"]["text"]
-    links = LINK.findall(text)
-    assert len(links) > 20
-    for picture, target in links:
-        assert target.startswith(("https:", "#")), target
-        if target.startswith(HOME):
-            kind, _, file = target.removeprefix(f"{HOME}/").split("/", 2)
-            assert kind == ("raw" if picture else "blob")
-            assert (ROOT / file.partition("#")[0]).exists(), file
-    assert [words for words, _ in links].count("!") == 3
+def test_an_index_shows_the_words_of_links_that_lead_into_the_checkout(
+    shown: dict[str, Any],
+) -> None:
+    text, readme = shown["readme"]["text"], (ROOT / "README.md").read_text()
+    inside = [link for link in LINK.findall(readme) if not link[2].startswith(("https:", "#"))]
+    assert len(inside) > 20
+    for picture, words, target in inside:
+        assert (ROOT / target.partition("#")[0]).exists(), target
+        assert f"]({target})" not in text
+        assert (words in text) == (not picture), words
+    rest = LINK.findall(text)
+    assert rest
+    assert all(target.startswith(("https:", "#")) for _, _, target in rest)
 
 
-def test_urls_lead_to_files_of_the_project(shown: dict[str, Any]) -> None:
-    urls = shown["urls"]
-    assert {"Source", "Documentation", "Changelog", "Issues"} <= urls.keys()
-    for name in ("Documentation", "Changelog", "Security"):
-        assert (ROOT / urls[name].removeprefix(f"{HOME}/blob/main/")).exists()
+def test_no_address_is_named_that_the_project_does_not_have() -> None:
+    assert PROJECT["project"]["urls"].keys() == {"Paper"}
+    assert "url" not in (ROOT / "CITATION.cff").read_text()
+    for file in ("pyproject.toml", "mkdocs.yml", "README.md", "docs/README.md", "CONTRIBUTING.md"):
+        assert "github.com/grapheraser" not in (ROOT / file).read_text()
 
 
-def test_a_relative_link_and_a_missing_url_are_found() -> None:
+def test_a_relative_link_is_found() -> None:
     about = Message()
     about["Description-Content-Type"] = "text/markdown"
-    about["Project-URL"] = "Source, https://example.org"
     about.set_payload("# GraphEraser\n\n[here](docs/README.md), [there](https://example.org)\n")
-    problems = in_metadata(about)
-    assert "the README has a relative link, docs/README.md" in problems
-    assert "no project URL 'Changelog'" in problems
-    assert len(problems) == 4
+    assert in_metadata(about) == ["the README has a relative link, docs/README.md"]
+    about.set_payload("# Another\n")
+    assert in_metadata(about) == ["the description is not the README"]
 
 
 def test_the_workflow_runs_the_two_commands_of_the_readme() -> None:
@@ -69,7 +68,8 @@ def test_the_workflow_runs_the_two_commands_of_the_readme() -> None:
     commands = re.findall(r"^make \w+", section, re.M)
     assert commands == ["make demo", "make test"]
     steps = re.findall(r"- run: (.*)", workflow)
-    assert steps == [*commands, "make package", "make site"]
+    assert steps == ["make demo", "make test-all", "make core", "make package", "make site"]
+    assert re.search(r"^test-all: test$", (ROOT / "Makefile").read_text(), re.M)
 
 
 def test_the_workflow_tries_every_python_that_the_package_names() -> None:

@@ -76,7 +76,7 @@ def tidied(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outputs(outputs: list[Any]) -> list[dict[str, Any]]:
-    """What is printed and shown; what is said on stderr is progress, and left out."""
+    """Return what is printed and shown, but for progress on stderr."""
     kept: list[dict[str, Any]] = []
     for output in outputs:
         kind = output["output_type"]

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from grapheraser.cli.demo import told
 from grapheraser.datasets import default_shards, load_dataset
-from grapheraser.demo.charts import draw_times
-from grapheraser.demo.pictures import draw_around, draw_shards
+from grapheraser.demo.pictures import draw_around, draw_shards, draw_times
 from grapheraser.demo.story import DemoResult, run_demo
-from grapheraser.eraser import GraphEraser
+from grapheraser.nodes import GraphEraser
 from grapheraser.reports.figures.drawing import beside
 from grapheraser.reports.pages.render import standalone
 

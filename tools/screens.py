@@ -21,9 +21,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 from PIL import Image, ImageChops, ImageStat
 from playwright.sync_api import sync_playwright
+
+import grapheraser as ge
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -34,7 +35,6 @@ WIDE, NARROW = 1400, 390
 COLOURS, LARGEST = (256, 128, 64, 32), 160_000
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 _DRAWN = "performance.getEntriesByName('graph drawn').length > 0"
-_DONE = ("completed", "failed", "cancelled")
 
 
 @contextmanager
@@ -56,33 +56,6 @@ def served(folder: Path) -> Iterator[dict[str, str]]:
     finally:
         process.terminate()
         process.wait(60)
-
-
-class Api:
-    """Calls of an operator, for what a visitor would have done before."""
-
-    def __init__(self, url: str, key: str) -> None:
-        headers = {"Authorization": f"Bearer {key}"}
-        self._client = httpx.Client(base_url=f"{url}/api/v1", headers=headers, timeout=60)
-
-    def get(self, path: str) -> Any:
-        """What a route answers."""
-        return self._client.get(path).raise_for_status().json()
-
-    def ask(self, **body: Any) -> str:
-        """Submit a request, wait until it has ended, and give its id."""
-        name: str = self._client.post("/requests", json=body).raise_for_status().json()["id"]
-        self.wait(name)
-        return name
-
-    def wait(self, name: str) -> None:
-        """Wait until a request has ended."""
-        while self.get(f"/requests/{name}")["state"] not in _DONE:
-            time.sleep(0.05)
-
-    def receipt(self, name: str) -> str:
-        """The file of a receipt."""
-        return self._client.get(f"/requests/{name}/receipt/1").raise_for_status().text
 
 
 def take(page: Page, name: str, *, whole: bool = False) -> None:
@@ -138,7 +111,7 @@ def settle(page: Page, path: str) -> None:
     page.wait_for_timeout(1000)
 
 
-def story(browser: Browser, url: str, key: str, api: Api, folder: Path) -> None:
+def story(browser: Browser, url: str, key: str, client: ge.Client, folder: Path) -> None:
     """Do as a visitor would, from the sign-in page to the proofs."""
     page = browser.new_page(
         viewport={"width": WIDE, "height": 900}, reduced_motion="reduce", base_url=url
@@ -160,10 +133,10 @@ def story(browser: Browser, url: str, key: str, api: Api, folder: Path) -> None:
     button.click()
     page.wait_for_url("**/dashboard/requests/*")
     name = page.url.rpartition("/")[2]
-    api.wait(name)
+    client.wait(name)
     receipt = folder / "receipt.json"
-    receipt.write_text(api.receipt(name))
-    more(api, node)
+    receipt.write_text(client.receipt(name)[0].to_json())
+    more(client, node)
     page.reload()
     page.wait_for_timeout(700)
     take(page, "request")
@@ -182,21 +155,21 @@ def story(browser: Browser, url: str, key: str, api: Api, folder: Path) -> None:
     others(browser, url, key, node)
 
 
-def more(api: Api, node: int) -> None:
+def more(client: ge.Client, node: int) -> None:
     """Some history: single nodes, several, features, and what is not there any more."""
-    for first in (node + 1, node + 5, node + 9, node + 16):
-        api.ask(nodes=[first])
-    api.ask(nodes=[node + 20, node + 21, node + 22])
-    api.ask(features=[node + 30])
-    api.ask(nodes=[node])
+    asked: list[dict[str, list[int]]] = [{"nodes": [node + at]} for at in (1, 5, 9, 16)]
+    asked += [{"nodes": [node + 20, node + 21, node + 22]}, {"features": [node + 30]}]
+    for content in [*asked, {"nodes": [node]}]:
+        client.wait(client.submit(content)["id"])
 
 
 def others(browser: Browser, url: str, key: str, node: int) -> None:
-    """The same at phone width, and in dark."""
+    """Take them again at phone width, and in dark."""
     del node
     for width, scheme, ending in ((NARROW, "light", "narrow"), (WIDE, "dark", "dark")):
         page = opened(browser, url, key, width=width, scheme=scheme)
         paths = {"": "overview", "/graph": "graph", "/shards": "shards", "/audit": "audit"}
+        paths |= {"/requests": "requests"} if width == NARROW else {}
         for path, name in paths.items():
             settle(page, f"/dashboard{path}")
             take(page, f"{name}-{ending}")
@@ -215,8 +188,8 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=[*root, *drawn])
-        api = Api(found["url"], found["key"])
-        story(browser, found["url"], found["key"], api, Path(folder))
+        client = ge.Client(found["url"], found["key"], timeout=60)
+        story(browser, found["url"], found["key"], client, Path(folder))
         browser.close()
 
 

@@ -1,4 +1,4 @@
-"""What mkdocs does not do by itself: the hooks that `mkdocs.yml` names.
+"""Hooks of `mkdocs.yml`, for what mkdocs does not do by itself.
 
 Pages stay as they read best in the repository. Their links out of docs/ and to notebooks, the
 colours, and the navigation, which docs/README.md has as tables, are brought to the site's form.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,9 @@ REPORT, FIGURES = "report.html", "figures.html"
 
 _HEADING = re.compile(r"^(##+) (.*)")
 _ROW = re.compile(r"^\| \[([^\]]+)\]\(([^)#]+)\) \|")
-_LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _CODE = re.compile(r"^(```|~~~).*?^\1", re.M | re.S)
+_ABSOLUTE = re.compile(r"""(\b(?:href|src|action)=["']?)/(?!/)(?:\.(?=["'\s>]))?([^"'\s>]*)""")
 _BLOCK = re.compile(r":root \{(.*?)\n *\}", re.S)
 
 
@@ -85,6 +85,22 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_post_template(output_content: str, *, template_name: str, config: MkDocsConfig) -> str:
+    """Let the page for what is not there lead to pages that are, also where there is no server.
+
+    A server shows it at any address, so mkdocs makes its links absolute: of `SITE_URL`, if that is
+    set. Without, the site is read from a folder, in which this page is beside the first one.
+    """
+    if template_name != "404.html" or config.site_url:
+        return output_content
+    found = _ABSOLUTE.sub(lambda link: link[1] + (link[2] or "index.html"), output_content)
+    return (
+        found.replace('"base": "/"', '"base": "."')
+        .replace('new URL("/",', 'new URL(".",')
+        .replace('"search": "/', '"search": "')
+    )
+
+
 def schemes(tokens: str) -> str:
     """The colours of all pages, by the reader's choice on this site."""
     light, dark = _BLOCK.findall(tokens)
@@ -110,19 +126,20 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
 
 def _relinked(text: str, origin: str, here: str) -> str:
     def link(match: re.Match[str]) -> str:
-        place = posixpath.normpath(posixpath.join(origin, match[1]))
-        target = _on_site(place)
+        picture, words, linked, heading = match.groups(default="")
+        target = _on_site(posixpath.normpath(posixpath.join(origin, linked)))
         if target is None:
-            return f"{home()}/blob/main/{place}{match[2] or ''}"
+            return words  # a file of the repository, which the site can't lead to
+        address = posixpath.relpath(target, posixpath.dirname(here) or ".") + heading
         if target == here:
-            return match[2] or posixpath.basename(match[1])
-        return posixpath.relpath(target, posixpath.dirname(here) or ".") + (match[2] or "")
+            address = heading or posixpath.basename(linked)
+        return f"{picture}[{words}]({address})"
 
     return _LINK.sub(link, text)
 
 
 def _on_site(place: str) -> str | None:
-    """Where a file of the repository is on the site; None: it is not."""
+    """Return the page of a file of the repository; None where the site has none."""
     if place.startswith("docs/"):
         return _on_page(place.removeprefix("docs/"))
     if place in ("docs", "README.md"):
@@ -134,10 +151,3 @@ def _on_page(place: str) -> str:
     if posixpath.basename(place) == REPORT:
         return f"{posixpath.dirname(place)}/{FIGURES}"
     return place.removesuffix(".ipynb") + ".md" if place.endswith(".ipynb") else place
-
-
-def home() -> str:
-    """The address of the project."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    address: str = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["home"]
-    return address

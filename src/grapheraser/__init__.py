@@ -22,9 +22,9 @@ from grapheraser.environment import VERSION
 if TYPE_CHECKING:
     from grapheraser.aggregation import Aggregator, Change, Ensemble, Explanation, FittedAggregator
     from grapheraser.datasets import generate_graph, load_dataset
-    from grapheraser.eraser import GraphEraser
+    from grapheraser.embeddings import Changes, Embedder, NodeRows
+    from grapheraser.engines import EarlyStopping, Training
     from grapheraser.eraser.plan import Plan
-    from grapheraser.eraser.recommend import recommend
     from grapheraser.eraser.verify import Verification
     from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor, RayExecutor
     from grapheraser.graph import (
@@ -38,10 +38,20 @@ if TYPE_CHECKING:
         SetFeatures,
         SetLabels,
     )
+    from grapheraser.graph.changes.sides import (
+        AddInteractions,
+        AddItems,
+        AddUsers,
+        Interactions,
+        Items,
+        Users,
+    )
     from grapheraser.links import LinkEraser
     from grapheraser.links.metrics import LinkScore
     from grapheraser.links.rank import Ranked
     from grapheraser.models import CustomModel, ModelSpec
+    from grapheraser.nodes import GraphEraser
+    from grapheraser.nodes.recommend import recommend
     from grapheraser.partition import (
         Assignment,
         Partition,
@@ -50,17 +60,26 @@ if TYPE_CHECKING:
         partition_graph,
     )
     from grapheraser.receipts import Receipt
-    from grapheraser.training import EarlyStopping, Training
+    from grapheraser.recommendation import Recommender
+    from grapheraser.recommendation.answers import Reason, RecommendationReasons
+    from grapheraser.recommendation.metrics import RecommendationScore
+    from grapheraser.service.client import Client
 
 __all__ = [
     "AddEdges",
+    "AddInteractions",
+    "AddItems",
     "AddNodes",
+    "AddUsers",
     "Aggregator",
     "Assignment",
     "Change",
+    "Changes",
+    "Client",
     "CustomModel",
     "EarlyStopping",
     "Edges",
+    "Embedder",
     "Ensemble",
     "Executor",
     "Explanation",
@@ -68,11 +87,14 @@ __all__ = [
     "FittedAggregator",
     "Graph",
     "GraphEraser",
+    "Interactions",
+    "Items",
     "Labels",
     "LinkEraser",
     "LinkScore",
     "LocalExecutor",
     "ModelSpec",
+    "NodeRows",
     "Nodes",
     "Partition",
     "Partitioner",
@@ -80,10 +102,15 @@ __all__ = [
     "ProcessExecutor",
     "Ranked",
     "RayExecutor",
+    "Reason",
     "Receipt",
+    "RecommendationReasons",
+    "RecommendationScore",
+    "Recommender",
     "SetFeatures",
     "SetLabels",
     "Training",
+    "Users",
     "Verification",
     "check_partitioner",
     "generate_graph",
@@ -106,9 +133,12 @@ _HOMES = {
         "generate_graph",
         "load_dataset",
     ),
-    "eraser": ("GraphEraser",),
+    "embeddings": ("Changes", "Embedder", "NodeRows"),
+    "engines": (
+        "EarlyStopping",
+        "Training",
+    ),
     "eraser.plan": ("Plan",),
-    "eraser.recommend": ("recommend",),
     "eraser.verify": ("Verification",),
     "execution": (
         "Executor",
@@ -127,9 +157,19 @@ _HOMES = {
         "SetFeatures",
         "SetLabels",
     ),
+    "graph.changes.sides": (
+        "AddInteractions",
+        "AddItems",
+        "AddUsers",
+        "Interactions",
+        "Items",
+        "Users",
+    ),
     "links": ("LinkEraser",),
     "links.metrics": ("LinkScore",),
     "links.rank": ("Ranked",),
+    "nodes": ("GraphEraser",),
+    "nodes.recommend": ("recommend",),
     "models": (
         "CustomModel",
         "ModelSpec",
@@ -142,10 +182,10 @@ _HOMES = {
         "partition_graph",
     ),
     "receipts": ("Receipt",),
-    "training": (
-        "EarlyStopping",
-        "Training",
-    ),
+    "recommendation": ("Recommender",),
+    "recommendation.answers": ("Reason", "RecommendationReasons"),
+    "recommendation.metrics": ("RecommendationScore",),
+    "service.client": ("Client",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

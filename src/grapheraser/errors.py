@@ -210,7 +210,7 @@ class MissingExtraError(GraphEraserError, ImportError):
         """The error for a missing extra, with the command that installs it."""
         return cls(
             f"{purpose} needs the package '{package}', which is not installed.",
-            hint=f"pip install 'grapheraser[{extra}]'",
+            hint=f"in a checkout of GraphEraser: pip install '.[{extra}]'",
         )
 
 

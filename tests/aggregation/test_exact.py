@@ -118,6 +118,7 @@ def test_a_shard_that_is_emptied_leaves_the_ensemble() -> None:
         assert np.isfinite(eraser.predict_proba(eraser.graph_.ids)).all()
 
 
+@pytest.mark.gnn
 @pytest.mark.parametrize(
     "rule", [LearnedAggregator(sample="all"), PooledAggregator(MEMBERS, sample="all")], ids=repr
 )

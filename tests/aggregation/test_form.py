@@ -33,7 +33,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def test_tensors_of_another_form_are_refused(name: str, change: str) -> None:
     options = SETTINGS[name] if name == "closed-form" else {**SETTINGS[name], "epochs": 1}
     eraser = ge.GraphEraser(**options).fit(small_graph())
-    aggregator, state = eraser._settings.aggregator, eraser._state
+    aggregator, state = eraser._snapshot.settings.aggregator, eraser._snapshot.state
     assert isinstance(aggregator, ChecksTensors)
     tensors = dict(state.aggregator.tensors)
     aggregator.check_tensors(tensors, state.ensemble)
@@ -49,8 +49,8 @@ def test_tensors_of_another_form_are_refused(name: str, change: str) -> None:
 
 def test_aggregations_that_learn_nothing_hold_nothing() -> None:
     eraser = ge.GraphEraser(num_shards=3, epochs=1, aggregation="mean").fit(small_graph())
-    aggregator = eraser._settings.aggregator
+    aggregator = eraser._snapshot.settings.aggregator
     assert isinstance(aggregator, ChecksTensors)
-    aggregator.check_tensors({}, eraser._state.ensemble)
+    aggregator.check_tensors({}, eraser._snapshot.state.ensemble)
     with pytest.raises(CorruptRunError, match="missing or unknown"):
-        aggregator.check_tensors({"more": np.zeros(3)}, eraser._state.ensemble)
+        aggregator.check_tensors({"more": np.zeros(3)}, eraser._snapshot.state.ensemble)

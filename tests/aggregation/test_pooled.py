@@ -20,11 +20,12 @@ from grapheraser.aggregation import (
     named,
     resolve_aggregator,
 )
+from grapheraser.aggregation.log_linear import pool_weights
 from grapheraser.aggregation.members import START
 from grapheraser.aggregation.pooled import EMPTY_SAMPLE, FittedPool
 from grapheraser.aggregation.sample.membership import sampled_nodes
-from grapheraser.aggregation.solvers.log_linear import pool_weights
 from grapheraser.errors import GraphEraserError, ParameterError
+from grapheraser.graph.contents import Contents
 from tests.aggregation.members.oracle import GRAPHS, ensemble_of
 from tests.strategies import small_graph
 
@@ -103,7 +104,7 @@ def test_tensors_come_back(kind: str, model: str, tmp_path: Path) -> None:
     graph = GRAPHS[kind]
     graph = graph.without(ge.Nodes(graph.ids[graph.y < 0]))
     eraser = fitted(graph, model=model)
-    rule = eraser._now.settings.aggregator
+    rule = eraser._snapshot.settings.aggregator
     restored = rule.restore(eraser.aggregator_.tensors)
     assert restored.tensors.keys() == eraser.aggregator_.tensors.keys()
     for name, tensor in eraser.aggregator_.tensors.items():
@@ -298,11 +299,12 @@ def test_relearning_and_asking_read_pages_and_no_array_of_all_nodes(
         ensemble = replace(before, graph=graph)
         steps.append((ensemble, Change(before, frozenset(), touched, np.array([node]))))
 
-    def refuse(self: ge.Graph, name: str) -> None:
-        raise AssertionError(f"{name} of all nodes was put together")
+    def refuse(contents: Contents) -> None:
+        raise AssertionError("an array of all nodes was put together")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ge.Graph, "_arrays", refuse)
+        for name in ("ids", "indptr", "indices", "x", "y", "role", "edge_values", "names"):
+            patch.setattr(Contents, name, property(refuse))
         for now, change in steps:
             fitted = rule.refit(fitted, now, change)
             fitted.predict_proba(now, np.arange(3))

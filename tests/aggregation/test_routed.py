@@ -19,17 +19,17 @@ from grapheraser.aggregation import (
     RoutedAggregator,
     base,
 )
-from grapheraser.aggregation.routing import routes
+from grapheraser.aggregation.routed import routes
 from grapheraser.errors import ParameterError, UnknownNodeError
 from grapheraser.seeding import derive
+from tests.inference.oracle import keyed
 from tests.strategies import small_graph
-from tests.training.inference.oracle import keyed
 
 
 def fitted(graph: ge.Graph, **options: object) -> tuple[ge.GraphEraser, Ensemble]:
     arguments = {"num_shards": 4, "epochs": 2, "partition": "random", **options}
     eraser = ge.GraphEraser(**arguments).fit(graph)  # type: ignore[arg-type]
-    return eraser, eraser._state.ensemble
+    return eraser, eraser._snapshot.state.ensemble
 
 
 def dense_weights(ensemble: Ensemble, *, without_own: bool = False) -> NDArray[np.float64]:
@@ -75,7 +75,7 @@ def test_equal_weights_go_to_the_smaller_ids() -> None:
     eraser = ge.GraphEraser(
         num_shards=6, epochs=1, aggregation="mean", partition=lambda graph, k, seed: graph.ids % k
     ).fit(graph)
-    ensemble = eraser._state.ensemble
+    ensemble = eraser._snapshot.state.ensemble
     for floor in (0.0, 0.5):
         gathered = ensemble.gather(np.array([0]))
         asked, weights = routes(ensemble, gathered, 4, floor=floor)
@@ -139,7 +139,7 @@ def test_of_a_hub_few_neighbours_count_unless_there_is_one_shard(
     rule, every = RoutedAggregator(), np.arange(graph.num_nodes)
     several, single = fitted(graph)[1], fitted(graph, num_shards=1)[1]
     before = [rule.predict_proba(ensemble, every) for ensemble in (several, single)]
-    monkeypatch.setattr(base, "MOST_NEIGHBOURS", 3)
+    monkeypatch.setattr(base, "MAX_NEIGHBOURS", 3)
     assert several.gather(every).degree.max() == 3
     after = [rule.predict_proba(ensemble, every) for ensemble in (several, single)]
     assert not np.array_equal(before[0], after[0])

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import grapheraser as ge
+from grapheraser.audit.attacks.answers import FEATURES, INFORMED
 from grapheraser.audit.attacks.partition_leak import partition_leak
-from grapheraser.audit.attacks.posterior_features import FEATURES, INFORMED
 from grapheraser.audit.budget import Budget
 from grapheraser.audit.findings import findings
 from grapheraser.audit.report import _Work, audit_run
@@ -102,6 +102,23 @@ def test_a_failed_proof_is_said_at_the_top(report: dict[str, Any]) -> None:
     assert "A proof failed" in page
 
 
+def test_bits_that_agree_under_wrong_signatures_are_no_proof(report: dict[str, Any]) -> None:
+    section = report["sections"]["verification"]
+    wrong = {**section["signatures"], "wrong": ["receipt 1 is unsigned"]}
+    sections = {**report["sections"], "verification": {**section, "signatures": wrong}}
+    found = findings(sections)[0]
+    assert found.level == "failed"
+    assert found.meaning == "Every bit agrees, but not every signature: receipt 1 is unsigned."
+
+
+def test_a_proof_that_nobody_can_give_here_is_not_a_failed_one(report: dict[str, Any]) -> None:
+    moved = {"identical": False, "differences": [], "elsewhere": "torch 1 there, torch 2 here"}
+    section = {**report["sections"]["verification"], **moved}
+    (found,) = findings({"verification": section})
+    assert found.level == "skipped"
+    assert "torch 1 there" in found.measured
+
+
 @pytest.mark.parametrize("room", [{"delta": 60}, {"gamma": 0.3}])
 def test_the_partition_is_attacked_with_the_runs_own_capacity(
     demo: ge.Graph, room: dict[str, Any]
@@ -148,13 +165,16 @@ def test_bad_options_are_refused(path: Path, words: list[str]) -> None:
 def test_a_graph_without_test_nodes_is_audited_as_far_as_it_goes(
     small: ge.Graph, tmp_path: Path
 ) -> None:
-    from dataclasses import replace
 
     import numpy as np
 
-    graph = replace(small, role=np.where(small.role == 2, 0, small.role).astype(np.int8))
+    graph = small.with_fields(role=np.where(small.role == 2, 0, small.role).astype(np.int8))
     ge.GraphEraser(num_shards=2, epochs=2).fit(graph).save(tmp_path / "run")
-    report = audit_run(tmp_path / "run", minutes=0.05)
+    said: list[str] = []
+    report = audit_run(tmp_path / "run", minutes=0.05, say=said.append)
+    first = next(text for text in said if text.startswith("attacking"))
+    assert "0.05 minutes at most (--minutes); all takes" in first
+    assert said.index(first) == 2  # before the first attack
     assert report.passed
     assert "skipped" in report.sections["membership"]
     page = audit_page(report.to_dict())

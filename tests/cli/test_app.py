@@ -106,7 +106,7 @@ def test_an_error_of_the_system_is_not_taken_for_lost_output(
     def fails(*_: object, **__: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr("grapheraser.eraser.save.load_run", fails)
+    monkeypatch.setattr("grapheraser.eraser.load.load_run", fails)
     done = run("evaluate", fitted)
     assert done.returncode == 1
     assert "No locks available" in done.stderr

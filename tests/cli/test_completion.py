@@ -6,10 +6,10 @@ import pytest
 
 from grapheraser.aggregation import AGGREGATORS
 from grapheraser.cli import main
-from grapheraser.cli.bench import BENCHMARKS
-from grapheraser.experiments.catalogue import EXPERIMENTS
 from grapheraser.models import PRESETS
 from grapheraser.partition import PARTITIONERS
+from grapheraser_lab.cli.bench import BENCHMARKS
+from grapheraser_lab.experiments.catalogue import EXPERIMENTS
 
 CASES = [
     ("fit", "c", {"cora", "citeseer", "cs"}),

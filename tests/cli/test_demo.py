@@ -12,7 +12,7 @@ import grapheraser as ge
 from tests.cli.commands import run
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_demo_ends_in_its_verdict(tmp_path: Path, small: ge.Graph) -> None:
     earlier = ge.GraphEraser(num_shards=2, epochs=1).fit(small)
     earlier.unlearn(ge.Nodes(small.train_nodes[:1]))
@@ -27,7 +27,7 @@ def test_the_demo_ends_in_its_verdict(tmp_path: Path, small: ge.Graph) -> None:
     assert "http" not in page.replace("http-equiv", "")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_receipt_of_the_demo_is_checked_with_the_printed_command(tmp_path: Path) -> None:
     options = ("--dataset", "demo", "--requests", 1, "--shards", 4, "--out", tmp_path / "report")
     done = run("demo", *options)
@@ -39,7 +39,7 @@ def test_the_receipt_of_the_demo_is_checked_with_the_printed_command(tmp_path: P
     assert "receipt: valid" in checked.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_embedded_graph_of_the_demo_shows_that_shards_pay(tmp_path: Path) -> None:
     """Which shards are retrained, and what is compared; times are for the eye."""
     done = run("demo", "--out", tmp_path / "report", "--requests", 2, "--json")

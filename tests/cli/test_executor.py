@@ -34,6 +34,6 @@ def test_processes_forget_with_the_bits_of_threads(fitted: Path, tmp_path: Path)
     for executor in ("local", "process"):
         shutil.copytree(fitted, tmp_path / executor)
         data("unlearn", tmp_path / executor, "--nodes", node, "--executor", executor)
-        state = ge.GraphEraser.load(tmp_path / executor)._state
+        state = ge.GraphEraser.load(tmp_path / executor)._snapshot.state
         kept.append({name: array.tobytes() for name, array in state.tensors().items()})
     assert kept[0] == kept[1]

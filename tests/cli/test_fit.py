@@ -94,3 +94,10 @@ def test_a_context_or_split_that_there_is_not_is_refused(
     assert done.returncode != 0
     assert json.loads(done.stdout)["error"]["type"] == "ParameterError"
     assert not (tmp_path / "run").exists()
+
+
+def test_a_number_of_shards_is_refused_in_the_words_of_the_eraser(tmp_path: Path) -> None:
+    done = run("fit", "demo", "--shards", 0, "--out", tmp_path / "run")
+    assert done.returncode == 1
+    assert "'num_shards' of GraphEraser must be an int in [1, " in done.stderr
+    assert not (tmp_path / "run").exists()

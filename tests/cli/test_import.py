@@ -12,7 +12,7 @@ import torch
 
 import grapheraser as ge
 from tests.cli.commands import data, run
-from tests.graph.test_ogb import RAW, SPLIT, put
+from tests.graph.formats.test_ogb import RAW, SPLIT, put
 from tests.strategies import small_graph, with_names
 
 
@@ -112,3 +112,19 @@ def test_what_cannot_be_imported_is_told(tmp_path: Path) -> None:
         assert not out.exists()
     again = run("import", tmp_path / "mine.npz", "--out", tmp_path / "mine.npz", "--replace")
     assert again.returncode == 0
+
+
+def test_gaps_and_categories_are_declared_where_tables_are_imported(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,label,age,size\n1,0,3,s\n2,1,,m\n3,0,5,s\n")
+    (tmp_path / "edges.csv").write_text("source,target\n1,2\n2,3\n")
+    options = ("--missing", "age=mean", "--categories", "size=s|m|l", "--classes", "2")
+    for name in ("store", "graph.npz"):
+        data("import", tmp_path, "--out", tmp_path / name, *options)
+        graph = ge.load_dataset(tmp_path / name)
+        assert graph.inferred == ()
+        expected = [[3, 0, 1, 0, 0], [4, 1, 0, 1, 0], [5, 0, 1, 0, 0]]
+        assert graph.x.toarray().tolist() == expected
+        assert graph.encoding is not None
+        found = data("import", tmp_path, "--out", tmp_path / name, "--missing", "zero", "--replace")
+        assert found["features"] == 3
+        assert ge.load_dataset(tmp_path / name).inferred == ("categories", "classes")

@@ -84,10 +84,14 @@ def test_a_run_of_classes_has_no_links(fitted: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--task", "edges"), "--task must be nodes or links"),
+        (("--task", "edges"), "--task must be nodes, links, recommendation or embeddings"),
         (("--sides", "labels"), "--sides goes with links"),
         (("--task", "links", "--halo"), "--halo has no part in --task links"),
         (("--task", "links", "--gamma", 0.5), "--gamma has no part in --task links"),
+        (
+            ("--task", "links", "--context", "all", "--split", "random", "--layers", 3),
+            "--layers, --split and --context have no part in --task links",
+        ),
         (("--task", "links", "--shards", 3), "'num_shards' of LinkEraser must be 20"),
         (("--task", "links", "--members", "words"), "'members' of LinkEraser must be"),
         (("--task", "links", "--sides", "left"), "'sides' of LinkEraser must be"),
@@ -101,3 +105,11 @@ def test_options_that_do_not_fit_are_refused(
     assert done.returncode == 1
     assert says in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_ranking_with_a_run_of_classes_names_what_to_do(tmp_path: Path) -> None:
+    ge.GraphEraser("closed-form").fit(ge.load_dataset("demo")).save(tmp_path / "run")
+    said = run("rank", tmp_path / "run", "--node", 12).stderr
+    assert "a run that predicts the classes of nodes" in said
+    assert "predict RUN --nodes ID" in said
+    assert "--task links" in said

@@ -77,7 +77,7 @@ def refused(*arguments: object) -> Any:
 
 # Verbs that read a run without what it was fitted with; all others that name one take --trust.
 READERS = {"access", "info", "receipts"}
-OF_LINKS, OF_SERVICE = {"rank"}, {"serve", "restore"}
+OF_LINKS, OF_EMBEDDINGS, OF_SERVICE = {"rank"}, {"changes"}, {"serve", "restore"}
 
 
 def options_of_verbs() -> dict[str, set[str]]:
@@ -92,7 +92,8 @@ def options_of_verbs() -> dict[str, set[str]]:
 
 def test_every_verb_that_loads_a_run_takes_trust(folder: Path) -> None:
     verbs = options_of_verbs()
-    assert {name for name, options in verbs.items() if "--trust" not in options} == READERS
+    without = {name for name, options in verbs.items() if "--trust" not in options}
+    assert without == READERS | OF_EMBEDDINGS
     data("fit", "demo", "--model", "mine:Net", *FEW, "--out", "run")
     forgotten()
     for name in READERS:
@@ -122,7 +123,7 @@ def test_every_verb_works_on_a_run_of_ones_own_module(folder: Path, model: str) 
         ("audit", "run", "--minutes", 0.01),
     ]
     assert {str(verb[0]) for verb in verbs} == (
-        options_of_verbs().keys() - READERS - OF_LINKS - OF_SERVICE
+        options_of_verbs().keys() - READERS - OF_LINKS - OF_EMBEDDINGS - OF_SERVICE
     )
     for verb in verbs:
         forgotten()

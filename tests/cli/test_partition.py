@@ -27,8 +27,8 @@ def test_the_report_needs_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert done.returncode == 0
     assert "edge cut" in done.stdout
     assert "note: no picture" in done.stderr
-    assert "pip install 'grapheraser[plots]'" in done.stderr
+    assert "pip install '.[plots]'" in done.stderr
     assert data(*options)["picture"] is None
     asked = run(*options, "--draw", "shards.png")
     assert asked.returncode == 1
-    assert "pip install 'grapheraser[plots]'" in asked.stderr
+    assert "pip install '.[plots]'" in asked.stderr

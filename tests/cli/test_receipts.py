@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import grapheraser as ge
 from grapheraser.receipts import Part, Receipt
+from grapheraser.receipts.keys import PublicKey
 from tests.cli.commands import data, run, snapshot
 
 pytest.importorskip("cryptography", reason="needs the extra 'sign'")
@@ -73,7 +75,7 @@ def test_a_receipt_is_verified_offline(office: Path) -> None:
     assert "the node was in the run before and is not after" in done.stdout
     found = data("receipt", "verify", last, *key, "--checkpoint", office / "late")
     assert found["valid"]
-    assert found["statement"] == "exact"
+    assert [one["statement"] for one in found["receipts"]] == ["exact"]
     assert data("receipt", "verify", last, *key, "--run", office / "run")["valid"]
     wrong = run("receipt", "verify", first, *key, "--run", office / "run")
     assert wrong.returncode == 1
@@ -88,6 +90,51 @@ def test_a_proof_is_brought_up_to_a_later_checkpoint(office: Path, tmp_path: Pat
     assert "--prove" in early.stderr
     data("receipts", office / "run", "--prove", first, "--out", tmp_path / "proved.json")
     assert data("receipt", "verify", tmp_path / "proved.json", *key, *late)["valid"]
+
+
+def bundle(files: Sequence[Path], indent: int | None = None) -> str:
+    """All parts of a request in one file, as the service hands them out."""
+    parts = [json.loads(file.read_text()) for file in files]
+    return json.dumps({"request": "0" * 32, "parts": parts}, indent=indent)
+
+
+def test_several_files_and_bundles_are_verified_together(office: Path, tmp_path: Path) -> None:
+    key = ("--key", office / "operator.pub")
+    done = run("receipt", "verify", *files(office), *key)
+    assert done.returncode == 0
+    assert done.stdout.count("receipt: valid\n") == 3
+    assert done.stdout.endswith("receipts: 3 of 3 valid\n")
+    for indent in (None, 2):
+        (tmp_path / "all.json").write_text(bundle(files(office), indent))
+        found = data("receipt", "verify", tmp_path / "all.json", *key)
+        told = data("receipt", "verify", *files(office), *key)
+        assert [{**one, "file": ""} for one in found["receipts"]] == [
+            {**one, "file": ""} for one in told["receipts"]
+        ]
+    parts = [Part.from_json(file.read_text()) for file in files(office)]
+    data("receipt", "page", tmp_path / "all.json", "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert all(f"<td>{part.in_words}</td>" in page for part in parts)
+
+
+def test_one_forged_receipt_among_several_is_named(office: Path, tmp_path: Path) -> None:
+    first, second, _ = files(office)
+    both = json.loads(bundle([first, second]))
+    both["parts"][1]["request"]["about"]["ids"] = ["999999"]
+    (tmp_path / "forged.json").write_text(json.dumps(both))
+    (tmp_path / "torn.json").write_text(bundle([first])[:-9])
+    (tmp_path / "empty.json").write_text('{"parts": []}')
+    named = [tmp_path / f"{name}.json" for name in ("forged", "torn", "empty")]
+    key = ("--key", office / "operator.pub")
+    done = run("receipt", "verify", *named, second, *key)
+    assert done.returncode == 1
+    assert done.stdout.endswith("receipts: 2 of 5 valid\n")
+    assert f"{named[0]}: the receipt does not answer this request." in done.stderr
+    for file in named[1:]:
+        assert f"{file}: not a readable receipt" in done.stderr
+    done = run("receipt", "verify", *named, second, *key, "--json")
+    found = json.loads(done.stdout)["receipts"]
+    assert [one["valid"] for one in found] == [True, False, False, False, True]
 
 
 WITHOUT = """
@@ -131,9 +178,14 @@ def test_a_forged_file_is_refused_with_a_reason(office: Path, tmp_path: Path) ->
         forged.write_bytes(content.encode(errors="surrogateescape"))
         done = run("receipt", "verify", forged, "--key", office / "operator.pub", "--json")
         assert done.returncode == 1
-        assert json.loads(done.stdout)["error"]["type"] == "VerificationError"
-        assert reason in done.stderr
-    assert run("receipt", "verify", files(office)[0]).returncode == 1
+        found = json.loads(done.stdout)
+        assert not found["valid"]
+        assert [reason in one["wrong"] for one in found["receipts"]] == [True]
+        assert f"{forged}: " in done.stderr
+    keyless = run("receipt", "verify", files(office)[0])
+    assert keyless.returncode == 1
+    assert "needs --key" in keyless.stderr
+    assert "--out" not in keyless.stderr
     assert run("receipt", "verify", tmp_path / "none", "--key", forged).returncode == 1
     assert run("receipt", "verify", files(office)[0], "--key", forged).returncode == 1
 
@@ -162,8 +214,8 @@ def test_a_rewritten_run_is_caught_by_a_checkpoint(office: Path, tmp_path: Path)
     assert other.verify().identical, "on its own it looks well"
     done = run("verify", tmp_path / "run", *late)
     assert done.returncode == 1
-    assert "another run" in done.stdout
-    assert run("verify", office / "run", *key).returncode == 1
+    assert "the log is a new one" in done.stdout
+    assert "a restore from a backup begins a new log" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -191,8 +243,15 @@ def test_an_edit_of_what_describes_a_run_is_noticed(
 def test_keys_are_listed_and_rotated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GRAPHERASER_KEYS", str(tmp_path / "keys"))
     assert data("keys")["keys"] == []
-    data("keys", "--export", tmp_path / "one.pub")
+    first = run("keys", "--export", tmp_path / "one.pub")
+    name = PublicKey.read((tmp_path / "one.pub").read_text()).id
+    assert f"public key  {tmp_path / 'one.pub'}\nof key      {name}, which signs" in first.stdout
+    assert f"note: made the signing key {name} in {tmp_path / 'keys'}" in first.stderr
+    assert "note" not in run("keys", "--export", tmp_path / "one.pub").stderr, "it was there"
     found = data("keys", "--rotate", "--export", tmp_path / "two.pub")
+    two = PublicKey.read((tmp_path / "two.pub").read_text()).id
+    assert found["made"] == [two]
+    assert found["exported"] == {"file": str(tmp_path / "two.pub"), "id": two}
     assert [key["signs"] for key in found["keys"]] == [True, False]
     assert (tmp_path / "one.pub").read_text() != (tmp_path / "two.pub").read_text()
     listed = run("keys").stdout

@@ -131,6 +131,7 @@ def test_a_port_that_is_taken_is_an_error_and_makes_no_key(people: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_first_key_is_printed_once(people: Path) -> None:
     first = Serving(people, "--port", "0")
     wait_for(first.said["url"])

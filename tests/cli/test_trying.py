@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from grapheraser.service.api.once import LASTING, Once
+from grapheraser.service.api.keys import LINK_SECONDS, SignInLinks
 from tests.cli.commands import run
 
 OPTIONS = ("--dataset", "demo", "--shards", "4")
@@ -57,7 +57,7 @@ def trying(tmp_path: Path) -> Iterator[Trying]:
         made.stop(signal.SIGTERM)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_demo_is_served_tried_and_stopped(trying: Trying, tmp_path: Path) -> None:
     assert trying.said["url"].startswith("http://127.0.0.1:")
     answer = trying.sign_in()
@@ -84,7 +84,7 @@ def test_the_demo_is_served_tried_and_stopped(trying: Trying, tmp_path: Path) ->
     assert not list(tmp_path.glob("grapheraser-demo-*"))  # the run is gone with it
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_folder_that_was_named_is_served_again_with_what_it_forgot(tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = Trying(tmp_path, "--out", str(out))
@@ -120,9 +120,9 @@ def test_options_that_do_not_go_together_are_refused(options: tuple[Any, ...], w
 
 def test_a_link_signs_in_once_and_not_for_ever() -> None:
     now = 0.0
-    once = Once(clock=lambda: now)
+    once = SignInLinks(clock=lambda: now)
     first, second = once.issue("ge_one"), once.issue("ge_two")
     assert first != second
     assert (once.take(first), once.take(first), once.take("nonsense")) == ("ge_one", None, None)
-    now = LASTING
+    now = LINK_SECONDS
     assert once.take(second) is None

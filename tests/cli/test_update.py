@@ -161,3 +161,17 @@ def test_what_was_skipped_is_printed_as_json(own_run: Path) -> None:
     report = data("unlearn", own_run, "--nodes", f"{node},7000000", "--missing", "skip")
     assert report["skipped"]["nodes"] == [7000000]
     assert report["digest"] == ge.GraphEraser.load(own_run).receipts_[-1].digest
+
+
+@pytest.mark.parametrize("verb", ["update", "unlearn"])
+def test_a_line_that_names_something_twice_changes_nothing(
+    own_run: Path, tmp_path: Path, verb: str
+) -> None:
+    a, b = ge.GraphEraser.load(own_run).graph_.train_nodes[:2].tolist()
+    file, before = tmp_path / "twice.jsonl", snapshot(own_run)
+    file.write_text(f'{{"nodes": [{a}], "nodes": [{b}]}}\n')
+    failed = run(verb, own_run, "--file", file)
+    assert failed.returncode == 1
+    assert "twice.jsonl:1" in failed.stderr
+    assert "'nodes' is there twice" in failed.stderr
+    assert snapshot(own_run) == before

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import grapheraser as ge
-from grapheraser.audit.residues.forgotten import Forgotten
 from grapheraser.cli import main
+from grapheraser.store.residues.forgotten import Forgotten
 
 
 def run(*arguments: object) -> tuple[int, str, str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grapheraser.eraser import warmup
 from grapheraser.kernels.compiled import Compilation
+from grapheraser.nodes import warmup
 from tests.cli.commands import data, run
 
 

@@ -102,7 +102,7 @@ def test_another_seed_is_another_graph(large: ge.Graph) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["cora", "pubmed"])
 def test_its_degrees_homophily_and_triangles_are_like_those_of_a_real_graph(
     large: ge.Graph, data_root: Path, name: str

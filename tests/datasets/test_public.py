@@ -26,6 +26,7 @@ SIZES = {
 }
 
 
+@pytest.mark.gnn
 @pytest.mark.parametrize("name", ["cora", "physics"])
 def test_a_missing_file_says_where_it_was_looked_for(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -70,6 +71,7 @@ def test_public_graphs_have_their_known_sizes(data_root: Path, name: str) -> Non
     assert graph.notes == ()
 
 
+@pytest.mark.gnn
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["cora", "citeseer", "cs"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:dtype.*:Warning")
@@ -83,6 +85,7 @@ def test_raw_and_compact_files_give_one_graph(data_root: Path, tmp_path: Path, n
     assert load_public(public, tmp_path) == load_public(public, data_root)
 
 
+@pytest.mark.gnn
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:dtype.*:Warning")

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from grapheraser.cli.demo import told
 from grapheraser.demo.page import demo_page
 from grapheraser.demo.story import DemoResult
 from grapheraser.reports.wording import duration
+from tests.strategies import HAS_TORCH
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +30,22 @@ def test_the_page_has_every_receipt_and_seven_drawings(page: str, result: DemoRe
     assert "<script" not in page
 
 
-def test_the_page_tells_f1_and_the_times_of_both_rivals(page: str, result: DemoResult) -> None:
+def test_the_page_tells_f1_and_the_times_of_all_rivals(page: str, result: DemoResult) -> None:
     for value in result.f1.values():
         assert f">{value:.4f}</text>" in page
-    for rival in ("retrain", "pyg", "afresh"):
+    for rival in result.rivals:
         assert f"{duration(result.seconds[rival])}, {result.times(rival):,.0f}x</text>" in page
-    assert "5 epochs measured and scaled" in page
+    assert ("5 epochs measured and scaled" in page) == HAS_TORCH
+
+
+def test_a_rival_that_is_not_installed_is_left_out_and_that_is_told(result: DemoResult) -> None:
+    seconds = {name: value for name, value in result.seconds.items() if name != "pyg"}
+    alone = replace(result, seconds=seconds)
+    page = demo_page(alone)
+    assert "Plain PyG: left out, since it is not installed" in page
+    assert "retrain one model, plain PyG" not in page
+    assert any("plain PyG" in line and "left out" in line for line in told(alone))
+    assert alone.to_dict()["speedup"].keys() == {"retrain", "afresh"}
 
 
 def test_the_page_shows_digests_signature_and_slot(page: str, result: DemoResult) -> None:

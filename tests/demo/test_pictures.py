@@ -7,8 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from grapheraser.demo.charts import draw_f1, draw_times
-from grapheraser.demo.pictures import draw_around, draw_moves, draw_shard, draw_shards
+from grapheraser.demo.pictures import (
+    draw_around,
+    draw_f1,
+    draw_moves,
+    draw_shard,
+    draw_shards,
+    draw_times,
+)
 from grapheraser.demo.story import DemoResult
 
 

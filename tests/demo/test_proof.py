@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 import grapheraser as ge
-from grapheraser.demo.proof import prove
 from grapheraser.demo.scene import AGGREGATION
-from grapheraser.demo.story import DemoResult
+from grapheraser.demo.story import DemoResult, prove
 from grapheraser.errors import VerificationError
 from grapheraser.store.keys import known_keys
 

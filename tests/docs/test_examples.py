@@ -1,13 +1,15 @@
-"""The files in examples/: a unit, a container and an MLflow model that say what is so."""
+"""The files in examples/: units, manifests, alerts, a board and models that say what is so."""
 
 from __future__ import annotations
 
 import configparser
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -18,6 +20,9 @@ import pytest
 import grapheraser as ge
 from grapheraser import environment
 from grapheraser.cli.app import app
+from grapheraser.service.settings import Settings
+from grapheraser.service.settings import variables as settings
+from tests.service.api.conftest import Api, opened
 from tests.strategies import small_graph
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -91,11 +96,132 @@ def test_the_unit_starts_a_verb_that_exists() -> None:
 def test_the_container_names_variables_and_verbs_that_exist() -> None:
     text = (EXAMPLES / "Containerfile").read_text()
     variables = set(re.findall(r"\bGRAPHERASER_\w+", text))
-    from grapheraser.service.settings import variables as settings
-
     assert variables <= environment.VARIABLES.keys() | settings().keys()
     assert set(re.findall(r"grapheraser (\w+)", text)) <= {*verbs(), "access"}
     assert '"serve"' in text
     for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE):
         *sources, _ = line.split()
         assert all((EXAMPLES.parent / source).exists() for source in sources)
+
+
+# -- what operators load elsewhere -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    path = tmp_path_factory.mktemp("examples") / "people"
+    ge.GraphEraser(num_shards=2, epochs=1).fit(small_graph()).save(path)
+    with opened(path) as api:
+        yield api
+
+
+@pytest.fixture(scope="module")
+def metrics(running: Api) -> dict[str, set[str]]:
+    """The names that a service exports, each with the names of its labels."""
+    metrics = running.parts.metrics
+    metrics.requests.labels("/", "GET", "200").inc()
+    metrics.seconds.labels("/", "GET").observe(1)
+    metrics.callbacks.labels("given up").inc()
+    found: dict[str, set[str]] = {}
+    for line in metrics.page().decode().splitlines():
+        if not line.startswith("#"):
+            name, labels = re.match(r"(\w+)(?:\{(.*)\})? ", line).groups()  # type: ignore[union-attr]
+            found.setdefault(name, set()).update(re.findall(r'(\w+)="', labels or ""))
+    return found
+
+
+def check_query(query: str, metrics: dict[str, set[str]]) -> None:
+    """Fail where a query names a metric or a label that there is not."""
+    names = re.findall(r"\b(grapheraser_\w+)(?:\{([^}]*)\})?", query)
+    assert names or query.startswith("up{")
+    for name, labels in names:
+        assert name in metrics, query
+        assert set(re.findall(r"(\w+)=", labels)) <= metrics[name], query
+        for label in re.findall(r"by \(([^)]*)\)", query):
+            assert set(label.split(", ")) <= metrics[name], query
+
+
+def loaded(name: str) -> list[Any]:
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+    return list(yaml.safe_load_all((EXAMPLES / name).read_text()))
+
+
+def test_alerts_are_about_metrics_that_the_service_exports(metrics: dict[str, set[str]]) -> None:
+    (content,) = loaded("prometheus-rules.yaml")
+    (group,) = content["groups"]
+    for rule in group["rules"]:
+        check_query(rule["expr"], metrics)
+        assert rule["labels"]["severity"] in ("warning", "critical")
+        assert rule["annotations"].keys() == {"summary", "description"}
+    named = {rule["alert"] for rule in group["rules"]}
+    assert len(named) == len(group["rules"])
+    promised = ("requests_late", "requests_due_soon", "worker_trouble")
+    assert all(any(name in rule["expr"] for rule in group["rules"]) for name in promised)
+    if shutil.which("promtool"):
+        subprocess.run(
+            ["promtool", "check", "rules", EXAMPLES / "prometheus-rules.yaml"], check=True
+        )
+
+
+def test_the_board_is_about_metrics_that_the_service_exports(
+    metrics: dict[str, set[str]],
+) -> None:
+    board = json.loads((EXAMPLES / "grafana.json").read_text())
+    queries = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    for query in queries:
+        check_query(query, metrics)
+    base = {re.sub("_(bucket|sum|count|created)$", "", name) for name in metrics}
+    shown = {name for name in base if any(name in query for query in queries)}
+    assert base == shown  # all of them
+    places = [panel["gridPos"] for panel in board["panels"]]
+    cells = [
+        (x, y)
+        for at in places
+        for x in range(at["x"], at["x"] + at["w"])
+        for y in range(at["y"], at["y"] + at["h"])
+    ]
+    assert len(cells) == len(set(cells))  # no panel lies on another
+    assert max(x for x, _ in cells) < 24
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+
+
+def test_the_manifests_fit_each_other_and_the_service(running: Api) -> None:
+    found = loaded("kubernetes.yaml")
+    by_kind: dict[str, list[Any]] = {}
+    for one in found:
+        by_kind.setdefault(one["kind"], []).append(one)
+    (deployment,), (service,), (config,) = (
+        by_kind[kind] for kind in ("Deployment", "Service", "ConfigMap")
+    )
+    pod = deployment["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    labels = pod["metadata"]["labels"]
+    assert deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"] == labels
+    assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]["type"]) == (
+        1,
+        "Recreate",
+    )
+    claims = {claim["metadata"]["name"] for claim in by_kind["PersistentVolumeClaim"]}
+    volumes = pod["spec"]["volumes"]
+    assert {volume["persistentVolumeClaim"]["claimName"] for volume in volumes} == claims
+    assert {mount["name"] for mount in container["volumeMounts"]} == {v["name"] for v in volumes}
+    ports = {port["name"] for port in container["ports"]}
+    assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+
+    assert container["args"][0] in verbs()
+    # Kubernetes would set GRAPHERASER_SERVICE_HOST and more for a Service of this name.
+    prefix = service["metadata"]["name"].upper().replace("-", "_")
+    assert any(name.startswith(f"{prefix}_SERVICE_") for name in settings())
+    assert pod["spec"]["enableServiceLinks"] is False
+    values = {settings()[name]: text for name, text in config["data"].items()}
+    assert values["host"] == "0.0.0.0"
+    assert Settings(log_format=values["log_format"]).log_format == "json"
+    assert int(values["port"]) == container["ports"][0]["containerPort"]
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        path = container[probe]["httpGet"]["path"]
+        assert running.client.get(path).status_code in (200, 503)
+        assert path in running.app.openapi()["paths"]
+    uid = re.search(r"--uid (\d+)", (EXAMPLES / "Containerfile").read_text())
+    assert uid is not None
+    assert pod["spec"]["securityContext"]["runAsUser"] == int(uid[1])
+    assert environment.VERSION in container["image"]

@@ -28,4 +28,4 @@ def test_the_error_is_the_one_on_the_page(title: str) -> None:
 
 def test_every_example_of_the_page_is_run() -> None:
     assert len(EXAMPLES) == PAGE.read_text().count("```py\n") == PAGE.read_text().count("```text\n")
-    assert {"Several labels per node", "Numbers to predict"} <= EXAMPLES.keys()
+    assert {"Several types of nodes or edges", "Graphs without features"} <= EXAMPLES.keys()

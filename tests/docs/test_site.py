@@ -63,7 +63,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_page_of_the_documentation_is_on_the_site(site: Path) -> None:
     for page in (*PAGES, *NOTEBOOKS):
         if page.is_relative_to(ROOT / "docs"):
@@ -72,7 +72,17 @@ def test_every_page_of_the_documentation_is_on_the_site(site: Path) -> None:
             assert (site / place.parent / name).is_file(), place
 
 
-@pytest.mark.slow
+@pytest.mark.long
+def test_the_page_for_what_is_not_there_leads_to_pages_that_are(site: Path) -> None:
+    text = (site / "404.html").read_text()
+    links = set(re.findall(r"""\b(?:href|src)=["']?([^"'\s>]+)""", text))
+    own = {link.partition("#")[0] for link in links if not re.match(r"https?:|mailto:|#", link)}
+    assert len(own) > 20
+    assert [link for link in own if link and not (site / link).is_file()] == []
+    assert not re.search(r"\"(base|search)\": \"/", text)
+
+
+@pytest.mark.long
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 50
@@ -117,7 +127,7 @@ def test_links_are_brought_to_the_form_of_the_site() -> None:
     assert seen("[a](../SECURITY.md#x)", "start.md") == "[a](project/SECURITY.md#x)"
     assert seen("[a](docs/limits.md)", "project/CHANGELOG.md") == "[a](../limits.md)"
     assert seen("[a](paper/report.html)", "results/README.md") == "[a](paper/figures.html)"
-    assert seen("[a](../examples/x.py)", "start.md").startswith("[a](https://")
+    assert seen("[a](../examples/x.py) ![b](images/c.svg)", "start.md") == "a ![b](images/c.svg)"
     assert seen("```text\n[a](b.ipynb)\n```", "start.md") == "```text\n[a](b.ipynb)\n```"
 
 

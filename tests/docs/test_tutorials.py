@@ -19,7 +19,24 @@ def test_there_is_one_for_each_question_of_a_newcomer() -> None:
     assert {"first-deletion", "own-model", "paper", "erasure-request"} <= names
 
 
-@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.filterwarnings("default")  # the packages that execute notebooks have their own
+def test_tutorials_that_save_run_twice_and_side_by_side_in_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("nbclient", reason="needs the extra 'docs'")
+    pytest.importorskip("ipykernel", reason="needs the extra 'docs'")
+    from tools.notebooks import executed
+
+    saving = [path for path in TUTORIALS if ".save(" in path.read_text()]
+    assert len(saving) > 1
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"), prepend=":")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    for path in [*saving, *saving]:
+        executed(path, tmp_path)  # raises what a cell raises
+
+
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")  # the packages that execute notebooks have their own
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_a_tutorial_prints_what_is_stored_in_it(

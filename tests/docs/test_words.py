@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,11 @@ ROOMS = sorted(p for p in PACKAGE.iterdir() if p.suffix == ".py" or (p / "__init
 @pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.name)
 def test_guides_keep_to_the_glossary(page: Path) -> None:
     assert in_page(page) == []
+
+
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.name)
+def test_guides_say_what_was_measured_and_not_what_was_hoped_for(page: Path) -> None:
+    assert re.findall(r"\(bar\b.*|\| bars? \|.*|\bthe bar is\b.*", page.read_text(), re.I) == []
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import torch
 
 import grapheraser as ge
 from grapheraser.aggregation import AGGREGATORS
-from grapheraser.audit.residues.forgotten import Forgotten
-from grapheraser.audit.residues.search import search_run
 from grapheraser.errors import (
     CorruptRunError,
     GraphError,
@@ -22,6 +19,8 @@ from grapheraser.errors import (
     PartitionError,
 )
 from grapheraser.graph import CONTEXT, TEST, TRAIN
+from grapheraser.store.residues.forgotten import Forgotten
+from grapheraser.store.residues.search import search_run
 from tests.strategies import engines, partitioners, small_graph
 
 MIXED = small_graph(4, split="mixed")
@@ -30,20 +29,20 @@ QUICK: dict[str, Any] = {"epochs": 2, "executor": ge.LocalExecutor(1)}
 
 
 def learned(eraser: ge.GraphEraser) -> dict[str, bytes]:
-    return {name: array.tobytes() for name, array in eraser._state.tensors().items()}
+    return {name: array.tobytes() for name, array in eraser._snapshot.state.tensors().items()}
 
 
 def relabelled(graph: ge.Graph) -> ge.Graph:
     """The graph with other labels for all but the training nodes."""
     other = np.where(graph.y >= 0, (graph.y + 1) % graph.num_classes, graph.y)
-    return replace(graph, y=np.where(graph.role == TRAIN, graph.y, other))
+    return graph.with_fields(y=np.where(graph.role == TRAIN, graph.y, other))
 
 
 def without_features(graph: ge.Graph, role: int) -> ge.Graph:
     """The graph where nodes of a role have no features."""
     x = graph.x.toarray()
     x[graph.role == role] = 0
-    return replace(graph, x=type(graph.x)(x.astype(np.float32)))
+    return graph.with_fields(x=type(graph.x)(x.astype(np.float32)))
 
 
 @pytest.mark.parametrize("context", ["none", "unlabelled", "all"])
@@ -206,7 +205,7 @@ def test_a_partition_of_another_context_is_refused_with_a_hint() -> None:
 
 
 def test_a_graph_of_context_nodes_alone_is_refused() -> None:
-    graph = replace(MIXED, role=np.zeros_like(MIXED.role))
+    graph = MIXED.with_fields(role=np.zeros_like(MIXED.role))
     with pytest.raises(GraphError, match="no training nodes"):
         ge.GraphEraser(**QUICK).fit(graph)
 

@@ -14,10 +14,10 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GAT, GCN, GCNConv, GraphSAGE, Sequential
 
 import grapheraser as ge
+from grapheraser.engines.reference import reproducible
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.models import KINDS
 from grapheraser.models.spec import CLOSED_FORM
-from grapheraser.training.reference import reproducible
 from tests.strategies import TwoHops, Weighing, small_graph, with_edge_values
 
 

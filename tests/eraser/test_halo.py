@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
-from grapheraser.audit.residues.search import search_run
 from grapheraser.errors import ParameterError
 from grapheraser.partition.halo import halo_key, task_graph
+from grapheraser.store.residues.search import search_run
 from tests.strategies import engines
 
 
@@ -47,7 +46,7 @@ def test_labels_outside_a_shard_have_no_part_in_it(small: ge.Graph, engine: str)
     rows = small.positions(partition.members(0))
     outside = np.setdiff1d(np.arange(small.num_nodes), rows)
     other[outside] = (other[outside] + 1) % small.num_classes
-    again = fitted(replace(small, y=other), engine=engine)
+    again = fitted(small.with_fields(y=other), engine=engine)
     assert weights(again)[0] == weights(eraser)[0]
     assert weights(again)[1] != weights(eraser)[1]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 import torch
 
 import grapheraser as ge
+from grapheraser.eraser.save import save
+from grapheraser.eraser.seals import document
 from grapheraser.errors import ParameterError
 from grapheraser.receipts import digest_of
 from tests.strategies import TwoHops
@@ -27,17 +30,18 @@ def saved(eraser: ge.GraphEraser, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def from_a_gpu(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def from_a_gpu(eraser: ge.GraphEraser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same run as if a GPU had trained it, on a machine without one."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    manifest = json.loads((saved / "run.json").read_text())
-    ends = manifest["configuration"].pop("history")
-    for part in manifest["configuration"].keys() & {"arguments", "resolved"}:
-        manifest["configuration"][part].update(device="cuda:0", engine="cuda")
-    ends["configuration"] = digest_of(manifest["configuration"])
-    manifest["configuration"]["history"] = ends
-    (saved / "run.json").write_text(json.dumps(manifest))
-    return saved
+    now = eraser._snapshot
+    configuration = deepcopy(now.configuration)
+    for part in ("arguments", "resolved"):
+        configuration[part].update(device="cuda:0", engine="cuda")
+    described = document(now.state, configuration, now.seals)
+    state = digest_of(described)
+    ends = replace(now.ends, configuration=digest_of(configuration), state=state, fitted=state)
+    save(replace(now, configuration=configuration, document=described, ends=ends), tmp_path / "gpu")
+    return tmp_path / "gpu"
 
 
 @pytest.mark.parametrize("device", [None, "cuda:1", "cpu"])

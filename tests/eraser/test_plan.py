@@ -13,6 +13,7 @@ import grapheraser as ge
 from grapheraser.eraser.plan import Plan, plan_removal
 from grapheraser.errors import EmptyEnsembleError
 from grapheraser.graph import Request, coalesce
+from grapheraser.nodes.task import NodeTask
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import halo_key, task_graph
 from tests.strategies import requests_for, small_graphs
@@ -34,7 +35,9 @@ CUT = Partition(
 
 
 def plan(*requests: ge.Nodes | ge.Edges | ge.Features, halo: int | None = None) -> Plan:
-    return plan_removal(GRAPH, CUT, coalesce(GRAPH, requests), halo)
+    removal = coalesce(GRAPH, requests)
+    NodeTask().check_removal(GRAPH, removal)
+    return plan_removal(GRAPH, CUT, removal, halo)
 
 
 def test_a_node_touches_its_shard_and_its_neighbours() -> None:
@@ -196,7 +199,9 @@ def few_plan(context: str, *requests: Request) -> Plan:
         capacity=7,
         inputs=frozenset({"nodes"}),
     )
-    return plan_removal(graph, cut, coalesce(graph, requests))
+    removal = coalesce(graph, requests)
+    NodeTask().check_removal(graph, removal)
+    return plan_removal(graph, cut, removal)
 
 
 def test_a_context_node_touches_its_shard_like_any_other() -> None:

@@ -53,7 +53,7 @@ def test_the_document_names_the_files_of_the_version(tmp_path: Path, small: ge.G
     eraser = ge.GraphEraser(num_shards=3, epochs=2).fit(small)
     receipt = eraser.unlearn(ge.Nodes(small.train_nodes[:1]))
     eraser.save(tmp_path / "run")
-    found: dict[str, Any] = dict(eraser._now.document)
+    found: dict[str, Any] = dict(eraser._snapshot.document)
     assert receipt.after == digest_of(found)
     (aggregator,) = (tmp_path / "run").glob("aggregator-*.safetensors")
     assert found["aggregator"] == hashlib.sha256(aggregator.read_bytes()).hexdigest()

@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 import grapheraser as ge
 from grapheraser.eraser.state import fit_state
 from grapheraser.errors import ParameterError
-from grapheraser.graph.page_files import index_content
+from grapheraser.graph.pages.files import index_content
 from tests.store.runs import forge
 from tests.strategies import small_graph
 
 
 def bits(eraser: ge.GraphEraser | ge.LinkEraser) -> dict[str, bytes]:
-    return {name: array.tobytes() for name, array in eraser._now.state.tensors().items()}
+    return {name: array.tobytes() for name, array in eraser._snapshot.state.tensors().items()}
 
 
 def afresh(eraser: ge.GraphEraser | ge.LinkEraser) -> dict[str, bytes]:
     """S(G, P, recorded seeds), trained from nothing but those."""
-    now = eraser._now
+    now = eraser._snapshot
     state = fit_state(now.settings, now.state.graph, now.state.partition, now.state.seeds)
     return {name: array.tobytes() for name, array in state.tensors().items()}
 
@@ -40,9 +40,9 @@ def test_any_sequence_of_requests_ends_in_the_fit_with_the_recorded_seeds(
     for _ in range(data.draw(st.integers(1, 3))):
         policy = data.draw(st.sampled_from(["none", "touched", "all"]))
         node = data.draw(st.sampled_from(eraser.graph_.train_nodes.tolist()))
-        before = dict(eraser._state.seeds)
+        before = dict(eraser._snapshot.state.seeds)
         receipt = eraser.unlearn(ge.Nodes([node]), refresh=policy)
-        seeds = dict(eraser._state.seeds)
+        seeds = dict(eraser._snapshot.state.seeds)
         fresh = {shard for shard, seed in seeds.items() if before.get(shard) != seed}
         expected = {"none": set(), "touched": set(receipt.retrained), "all": set(eraser.shards_)}
         assert fresh == expected[policy]
@@ -72,17 +72,17 @@ def test_the_seeds_are_kept_and_later_requests_use_them(tmp_path: Path) -> None:
     graph = small_graph()
     eraser = ge.GraphEraser(num_shards=3, epochs=2).fit(graph)
     (shard,) = eraser.unlearn(ge.Nodes(graph.train_nodes[:1]), refresh="touched").retrained
-    seed = eraser._state.seeds[shard]
+    seed = eraser._snapshot.state.seeds[shard]
     eraser.save(tmp_path / "run")
     back = ge.GraphEraser.load(tmp_path / "run")
-    assert dict(back._state.seeds) == {shard: seed}
+    assert dict(back._snapshot.state.seeds) == {shard: seed}
     assert back.verify().identical
     mate = next(n for n in back.partition_.members(shard).tolist() if n in back.graph_.train_nodes)
     receipts = [run.unlearn(ge.Nodes([mate])) for run in (eraser, back)]
     assert [r.seed for r in receipts[0].shards] == [seed]
     assert bits(back) == bits(eraser) == afresh(back)
     eraser.reshard(2)
-    assert not eraser._state.seeds, "a fresh fit seeds everything from the run's seed"
+    assert not eraser._snapshot.state.seeds, "a fresh fit seeds everything from the run's seed"
     assert eraser.verify().identical
 
 
@@ -100,6 +100,7 @@ def test_another_seed_in_the_folder_is_noticed(tmp_path: Path) -> None:
     assert any(difference.startswith("seeds of the shards") for difference in found.differences)
 
 
+@pytest.mark.gnn
 def test_links_refresh_too() -> None:
     eraser = ge.LinkEraser(members="shards", num_shards=2, epochs=1, width=4).fit(small_graph())
     before = {shard: weights.digest for shard, weights in eraser.shards_.items()}

@@ -12,7 +12,7 @@ from grapheraser.errors import GraphEraserError, ParameterError
 
 
 def bits(eraser: ge.GraphEraser) -> dict[str, bytes]:
-    return {name: array.tobytes() for name, array in eraser._state.tensors().items()}
+    return {name: array.tobytes() for name, array in eraser._snapshot.state.tensors().items()}
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,10 @@ def test_a_given_cut_that_nobody_here_can_make_again_is_not_claimed_to_be_data_f
         {"aggregation": "learned", "sample": np.float32(0.5)},
         {"aggregation": LearnedAggregator(sample=np.int64(7))},  # type: ignore[arg-type]
         {"model": ge.ModelSpec("gcn", hidden=np.int64(4))},  # type: ignore[arg-type]
-        {"model": ge.CustomModel(TwoHops, lr=np.float32(0.1))},  # type: ignore[arg-type]
+        pytest.param(
+            {"model": ge.CustomModel(TwoHops, lr=np.float32(0.1))},  # type: ignore[arg-type]
+            marks=pytest.mark.gnn,
+        ),
     ],
     ids=repr,
 )

@@ -14,7 +14,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.aggregation import MeanAggregator
-from grapheraser.audit.attacks.asking import ask, state_of
+from grapheraser.audit.attacks.answers import ask, state_of
 from grapheraser.errors import ParameterError
 
 
@@ -88,13 +88,13 @@ def test_a_copy_takes_requests_of_its_own(small: ge.Graph, copied: Any) -> None:
     assert (len(other.receipts_), len(eraser.receipts_)) == (1, 0)
 
 
-def test_scikit_learn_takes_it_for_what_the_readme_says(small: ge.Graph) -> None:
+def test_scikit_learn_takes_it_for_what_the_guide_says(small: ge.Graph) -> None:
     sklearn = pytest.importorskip("sklearn.base")
     validation = pytest.importorskip("sklearn.utils.validation")
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    guide = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
     for name in ("get_params", "set_params", "clone", "is_classifier", "check_is_fitted"):
-        assert f"`{name}`" in readme
-    assert "`classes_`" in readme
+        assert f"`{name}`" in guide
+    assert "`classes_`" in guide
     eraser = ge.GraphEraser(num_shards=3, epochs=1)
     copy = sklearn.clone(eraser.set_params(epochs=2))
     assert copy.get_params() == eraser.get_params()

@@ -12,8 +12,8 @@ import torch
 
 import grapheraser as ge
 from grapheraser.errors import GraphEraserError, GraphError, ParameterError, TrainingError
+from tests.engines.test_training import own_loss, own_optimizer, without_addresses
 from tests.strategies import TwoHops, small_graph
-from tests.training.test_training import own_loss, own_optimizer, without_addresses
 
 
 def fitted(graph: ge.Graph, training: ge.Training | None = None, **changes: Any) -> ge.GraphEraser:

@@ -16,8 +16,8 @@ def test_fewer_nodes_than_shards_are_the_state_of_a_fresh_fit() -> None:
     receipt = eraser.unlearn(ge.Nodes(graph.train_nodes[3:]))
     assert receipt.statement == "exact"
     afresh = ge.GraphEraser(num_shards=8, epochs=2).fit(eraser.graph_)
-    expected = {name: array.tobytes() for name, array in afresh._state.tensors().items()}
-    assert {n: a.tobytes() for n, a in eraser._state.tensors().items()} == expected
+    expected = {name: array.tobytes() for name, array in afresh._snapshot.state.tensors().items()}
+    assert {n: a.tobytes() for n, a in eraser._snapshot.state.tensors().items()} == expected
     assert eraser.verify().identical
 
 

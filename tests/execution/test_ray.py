@@ -25,9 +25,10 @@ from grapheraser.errors import (
     TrainingError,
     WorkerError,
 )
-from grapheraser.execution import RayExecutor, resolve_executor
+from grapheraser.execution import ProcessExecutor, RayExecutor, held, resolve_executor
 from grapheraser.execution import ray as on_ray
-from tests.strategies import TwoHops
+from grapheraser.graph import edit_of
+from tests.strategies import TwoHops, small_graph
 
 # Of every node; the second one declares GPUs that it need not have.
 SMALL: dict[str, Any] = {"object_store_memory": 80_000_000, "include_dashboard": False}
@@ -39,11 +40,11 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     executor = resolve_executor("ray")
     with pytest.raises(MissingExtraError, match="executor 'ray'") as caught:
         executor.map(abs, [1], names=[1])
-    assert "grapheraser[ray]" in str(caught.value.hint)
+    assert "'.[ray]'" in str(caught.value.hint)
 
 
 def bits(eraser: ge.GraphEraser) -> dict[str, bytes]:
-    return {name: array.tobytes() for name, array in eraser._state.tensors().items()}
+    return {name: array.tobytes() for name, array in eraser._snapshot.state.tensors().items()}
 
 
 def odd_ones_fail(value: int) -> int:
@@ -113,7 +114,7 @@ def slow_module(folder: Path, in_channels: int, out_channels: int) -> TwoHops:
     return TwoHops(in_channels, out_channels)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_ray_that_it_started_ends_with_the_block(ray_settings: None) -> None:
     import ray
 
@@ -168,7 +169,7 @@ def test_a_worker_with_other_versions_is_refused() -> None:
         on_ray._call(abs, -1, versions() | {"torch": "1.0"})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_worker_without_memory_and_a_cluster_without_gpus_are_reported(
     ray_settings: None,
 ) -> None:
@@ -233,7 +234,7 @@ def killing(cluster: Any, folder: Path) -> Iterator[None]:
     cluster.add_node(**OTHER)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_results_and_failures_come_whole_and_in_order(cluster: Any) -> None:
     ticks: list[None] = []
     executor = RayExecutor()
@@ -252,7 +253,7 @@ def test_results_and_failures_come_whole_and_in_order(cluster: Any) -> None:
     assert {value for place in places for value in place["threads"]} == {"1"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_resources_are_declared_in_parts_and_tasks_get_them(cluster: Any) -> None:
     assert RayExecutor().slots() == 2
     assert RayExecutor(workers=1).slots() == 1
@@ -269,7 +270,7 @@ def test_resources_are_declared_in_parts_and_tasks_get_them(cluster: Any) -> Non
     assert {value for place in places for value in place["threads"]} == {"1"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("executor", "room"), [(RayExecutor(), 4), (RayExecutor(workers=1), 1)])
 def test_no_more_tasks_are_made_than_there_is_room_for(
     cluster: Any, executor: RayExecutor, room: int
@@ -291,7 +292,7 @@ def test_no_more_tasks_are_made_than_there_is_room_for(
     assert most == room
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_lost_worker_is_replaced_so_often_and_no_more(cluster: Any, tmp_path: Path) -> None:
     work = partial(crashes, tmp_path)
     assert RayExecutor().map(work, [0, 1], names=[0, 1]) == [0, 1]
@@ -302,7 +303,7 @@ def test_a_lost_worker_is_replaced_so_often_and_no_more(cluster: Any, tmp_path: 
     assert "WorkerCrashedError" in str(caught.value)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_only_an_interrupt_cancels_and_only_what_has_not_finished(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,7 +323,31 @@ def test_only_an_interrupt_cancels_and_only_what_has_not_finished(
     assert executor.map(abs, [-1, -2], names=[0, 1]) == [1, 2]
 
 
-@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("executor", ["process", "ray"])
+def test_every_model_forgets_elsewhere_as_if_it_were_fitted_here(
+    request: pytest.FixtureRequest, executor: str
+) -> None:
+    """Changed in other processes, each ends in the bits of a fresh fit of the rest in this one."""
+    runs_on: Any = ProcessExecutor(2)
+    if executor == "ray":
+        request.getfixturevalue("cluster")
+        runs_on = RayExecutor()
+    graph = small_graph()
+    gone: Any = [ge.Nodes(graph.train_nodes[:2]), ge.Features(graph.train_nodes[3:5])]
+    changed = ge.SetLabels(graph.train_nodes[6:8], [0, 1])
+    rest = graph.without(gone)
+    rest = rest.updated(edit_of(rest, [changed]))
+    with held(runs_on):
+        for model in ("gcn", "sage", "gat", "gin", "mlp"):
+            options: Any = {"model": model, "num_shards": 3, "epochs": 2, "partition": "hash"}
+            eraser = ge.GraphEraser(**options, executor=runs_on).fit(graph)
+            eraser.unlearn(gone)
+            eraser.update(changed)
+            assert bits(eraser) == bits(ge.GraphEraser(**options).fit(rest)), model
+
+
+@pytest.mark.long
 def test_a_cluster_gives_the_bits_of_one_process(
     cluster: Any, small: ge.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,7 +366,7 @@ def test_a_cluster_gives_the_bits_of_one_process(
     assert receipts[0].retrained == receipts[1].retrained
     assert bits(erasers[0]) == bits(erasers[1])
     assert erasers[1].verify().identical
-    monkeypatch.setattr("grapheraser.eraser.scoring.BLOCK", 7)
+    monkeypatch.setattr("grapheraser.nodes.scoring.BLOCK", 7)
     found = []
     for eraser in erasers:
         eraser.predict_to(tmp_path / "scores.csv", posteriors=True)
@@ -350,7 +375,7 @@ def test_a_cluster_gives_the_bits_of_one_process(
     assert ray.is_initialized(), "what somebody else has started stays"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_node_lost_during_fit_and_unlearn_costs_time_and_no_bit(
     cluster: Any, small: ge.Graph, tmp_path: Path
 ) -> None:
@@ -374,7 +399,7 @@ def test_a_node_lost_during_fit_and_unlearn_costs_time_and_no_bit(
     assert bits(there) == bits(here)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_results_that_are_lost_with_a_node_are_computed_again(cluster: Any, tmp_path: Path) -> None:
     (lost,) = cluster.worker_nodes
     finished: dict[int, Any] = {}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import grapheraser as ge
 from grapheraser.errors import GraphError
 from grapheraser.graph.edge_values import PLAIN
-from grapheraser.graph.merkle import MerkleTree
+from grapheraser.graph.proof.merkle import MerkleTree
 from tests.strategies import graphs_with_edge_values, requests_for, small_graph, with_edge_values
 
 Edges = dict[tuple[int, int], tuple[float, ...]]
@@ -89,6 +89,7 @@ def test_a_part_of_a_graph_has_what_the_edges_between_its_nodes_carry(data: st.D
     assert edges_of(graph.subgraph(nodes)) == inside
 
 
+@pytest.mark.gnn
 @given(graphs_with_edge_values(), st.integers(0, 5))
 def test_copies_and_splits_keep_what_edges_carry(graph: ge.Graph, seed: int) -> None:
     edges = edges_of(graph)
@@ -124,6 +125,7 @@ def test_the_fingerprint_is_that_of_the_content_whatever_the_order(
     assert again == graph
 
 
+@pytest.mark.gnn
 @given(graphs_with_edge_values())
 def test_a_changed_value_or_direction_is_another_graph(graph: ge.Graph) -> None:
     different = {graph, graph.undirected(), graph.without_weights(), graph.without_edge_attr()}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import grapheraser as ge
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
-from grapheraser.graph import GraphChange, edit_of, names
+from grapheraser.graph import GraphChange, edit_of, ids
 from grapheraser.graph.ids import NamedId, name_id
 from tests.graph.oracle import plain
 from tests.strategies import called, small_graph, with_names
@@ -84,6 +84,7 @@ def test_shards_see_no_names(small: ge.Graph) -> None:
     assert graph.subgraph(graph.ids[:3]).named
 
 
+@pytest.mark.gnn
 def test_names_survive_pyg(small: ge.Graph) -> None:
     graph = with_names(small)
     again = ge.Graph.from_pyg(graph.to_pyg(), num_classes=graph.num_classes)
@@ -116,7 +117,7 @@ def test_names_with_the_same_id_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
         made.name = name
         return made
 
-    monkeypatch.setattr(names, "name_id", short)
+    monkeypatch.setattr(ids, "name_id", short)
     with pytest.raises(GraphError, match="'ab' and 'cd' have the same id"):
         ge.Graph.from_arrays(np.eye(3), [[], []], [0, 0, 0], ids=["ab", "c", "cd"])
 

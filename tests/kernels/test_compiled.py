@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 import grapheraser
+from grapheraser.kernels import compiled as kernels
 from grapheraser.kernels.compiled import source_digest
 
 SOURCES = Path(grapheraser.__file__).parent
 PRINT_A_HASH = """
 import numpy as np
-from grapheraser.graph.packing import Rows
-from grapheraser.graph.pages import Pages
+from grapheraser.graph.pages.packing import Rows
+from grapheraser.graph.pages.pages import Pages
 from grapheraser.kernels.neighbourhoods import ANY, chosen_around, places_for
 ids, none = np.arange(4), np.zeros(4, dtype=np.int8)
 rows = Rows(ids, ids, none, np.array([0, 3, 3, 3, 3]), ids[1:], np.zeros((4, 0), dtype=np.float32))
@@ -75,7 +76,7 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_edited_helper_in_another_file_is_never_run_stale(package: Path) -> None:
     folder = package / "__pycache__" / "kernels"
     first = printed(package)
@@ -94,7 +95,7 @@ def test_an_edited_helper_in_another_file_is_never_run_stale(package: Path) -> N
     assert printed(package) not in (first, second)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_package_that_nobody_can_write_to_uses_the_next_folder(package: Path) -> None:
     (package / "__pycache__").write_text("a file is in the way")
     places = {name: package.parent / name for name in ("chosen", "cache", "temporary")}
@@ -115,7 +116,7 @@ def test_a_package_that_nobody_can_write_to_uses_the_next_folder(package: Path) 
     assert kept(places["temporary"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_any_folder_functions_are_compiled_in_memory(package: Path) -> None:
     (package / "__pycache__").write_text("a file is in the way")
     nowhere = str(package / "__pycache__" / "no folder")
@@ -125,7 +126,7 @@ def test_without_any_folder_functions_are_compiled_in_memory(package: Path) -> N
     assert not kept(package.parent)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_temporary_folder_that_others_can_write_to_is_left_alone(package: Path) -> None:
     (package / "__pycache__").write_text("a file is in the way")
     variables = {"XDG_CACHE_HOME": str(package / "errors.py"), "TMPDIR": str(package.parent)}
@@ -138,7 +139,7 @@ def test_a_temporary_folder_that_others_can_write_to_is_left_alone(package: Path
     assert not kept(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_damaged_file_is_compiled_anew(package: Path) -> None:
     expected = printed(package)
     for file in (package / "__pycache__" / "kernels").iterdir():
@@ -149,14 +150,14 @@ def test_a_damaged_file_is_compiled_anew(package: Path) -> None:
     assert printed(package) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_recompiling_removes_what_was_kept(package: Path) -> None:
     code = "from grapheraser.kernels.hashing import mixed\nmixed(5)\nmixed._cache.flush()\n"
     printed(package, code)
     assert not kept(package)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_after_a_warm_up_no_verb_compiles_in_a_package_that_nobody_can_write_to(
     package: Path,
 ) -> None:
@@ -188,7 +189,7 @@ def test_a_module_without_a_source_has_no_digest() -> None:
     assert source_digest("grapheraser.kernels.nowhere") == ""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_compiled_is_announced_and_recorded_and_what_is_read_is_not(package: Path) -> None:
     code = (
         "from grapheraser.kernels.compiled import compilations, watched\n"
@@ -202,3 +203,31 @@ def test_what_is_compiled_is_announced_and_recorded_and_what_is_read_is_not(pack
     done = ("kernels.hashing.mixed", "kernels", True)
     assert printed(package, code) == f"{['kernels.hashing.mixed']} {[done, done]}\n"
     assert printed(package, code) == "[] []\n"
+
+
+def test_a_kernel_is_compiled_by_one_process_at_a_time(tmp_path: Path) -> None:
+    claim = tmp_path / "kernel.nbc.claim"
+    assert kernels._claimed(claim)
+    assert claim.read_text() == str(os.getpid())
+    claim.write_text(str(os.getppid()))
+    assert not kernels._claimed(claim), "another process has it"
+
+
+def test_nobody_waits_for_a_claim_of_a_process_that_is_gone_or_slow(tmp_path: Path) -> None:
+    claim = tmp_path / "kernel.nbc.claim"
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    claim.write_text(str(ended.pid))
+    assert kernels._claimed(claim)
+    claim.write_text(str(os.getppid()))
+    long_ago = claim.stat().st_mtime - 1000
+    os.utime(claim, (long_ago, long_ago))
+    assert kernels._claimed(claim)
+    assert kernels._claimed(tmp_path / "no folder" / "kernel.nbc.claim")
+
+
+@pytest.mark.slow
+def test_a_claim_goes_with_the_compilation(package: Path) -> None:
+    printed(package)
+    assert kept(package)
+    assert not list(package.rglob("*.claim"))

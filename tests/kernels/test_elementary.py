@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 
 import numpy as np
@@ -16,6 +17,7 @@ from grapheraser.kernels.elementary import (
     log_normalise_rows,
     logarithm,
     logarithms,
+    single_exponential,
 )
 
 many = settings(max_examples=500)
@@ -67,6 +69,25 @@ def test_so_it_is_near_0(x: float) -> None:
 @pytest.mark.parametrize("x", [-708.1, -1e6, -math.inf])
 def test_what_is_too_small_is_nothing(x: float) -> None:
     assert exponential(x) == 0.0
+
+
+@many
+@given(st.floats(-104, 0, width=32))
+@example(-103.9720764160156)  # the last that is not nothing
+@example(-63.09946060180664)  # where a library with fused multiplications rounds the other way
+@example(-87.5)
+@example(-0.0)
+def test_the_exponential_of_a_float32_is_the_nearest_or_next_to_it(x: float) -> None:
+    found, expected = (np.float32(f(np.float32(x))) for f in (single_exponential, math.exp))
+    assert np.nextafter(found, np.float32(0)) <= expected <= np.nextafter(found, np.float32(2))
+
+
+def test_the_exponential_of_a_float32_has_recorded_bits() -> None:
+    values = -np.linspace(0, 104, 100_001, dtype=np.float32)
+    found = np.array([single_exponential(x) for x in values], dtype=np.float32)
+    assert hashlib.sha256(found.tobytes()).hexdigest()[:16] == "663324ce0bf8b05b"
+    assert single_exponential(np.float32(-np.inf)) == 0.0
+    assert math.isnan(single_exponential(np.float32(np.nan)))
 
 
 def test_an_array_is_taken_entry_by_entry() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from grapheraser.engines.cpu.noise import is_kept
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import (
     HALF,
@@ -29,7 +30,6 @@ from grapheraser.kernels.vectors import (
     where_below,
     where_positive,
 )
-from grapheraser.training.cpu.noise import is_kept
 
 Array = NDArray[np.floating]
 
@@ -50,7 +50,7 @@ def computed(a: Array, b: Array, out: Array, tile: Tile) -> None:
         store(out, 7 * n + t, kept_lanes(x, np.uint32(9), t, 2**31, 2**31))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("vectors", [1, 2, 4])
 def test_every_function_equals_numpy(dtype: Any, vectors: int) -> None:

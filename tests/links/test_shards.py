@@ -10,10 +10,13 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.links import link_graph
+from grapheraser.links.answers import fitted_links, log_odds
+
+pytest.importorskip("torch", reason="needs the extra 'gnn'")
+from grapheraser.engines import ShardTask, TrainingConfig
 from grapheraser.links.encoder import train_encoder
-from grapheraser.links.shards import _MOST, _SCALE, encoded, shard_evidence, without_edges
+from grapheraser.links.shards import _MAX_LOG_ODDS, _SCALE, encoded, shard_evidence, without_edges
 from grapheraser.models import ModelSpec
-from grapheraser.training import ShardTask, TrainingConfig
 from tests.strategies import small_graph, torch_state_kept
 
 OPTIONS: dict[str, Any] = {"num_shards": 3, "epochs": 8, "width": 4}
@@ -25,7 +28,7 @@ def links() -> ge.LinkEraser:
 
 
 def test_the_shards_of_both_nodes_are_asked_about_both(links: ge.LinkEraser) -> None:
-    ensemble, graph = links._now.state.ensemble, links.graph_
+    ensemble, graph = links._snapshot.state.ensemble, links.graph_
     ids = graph.ids.tolist()
     pairs = np.array([(ids[i], ids[-1 - i]) for i in range(20)])
     found = shard_evidence(ensemble, graph, pairs)
@@ -38,16 +41,16 @@ def test_the_shards_of_both_nodes_are_asked_about_both(links: ge.LinkEraser) -> 
             logs = np.log(posteriors.astype(float))
             rows = (logs - logs.mean(axis=1, keepdims=True)) / math.sqrt(logs.shape[1])
             answers.append(rows[0] @ rows[1])
-        expected = np.clip(np.mean(answers), -_MOST, _MOST) * _SCALE
+        expected = np.clip(np.mean(answers), -_MAX_LOG_ODDS, _MAX_LOG_ODDS) * _SCALE
         assert evidence == pytest.approx(expected, abs=1e-5)
 
 
 def test_an_edge_is_judged_without_itself(links: ge.LinkEraser) -> None:
-    graph, ensemble = links.graph_, links._now.state.ensemble
+    graph, ensemble = links.graph_, links._snapshot.state.ensemble
     pair = graph.edges[:1]
     alone = shard_evidence(ensemble, without_edges(graph, pair), pair)
-    odds = links._now.log_odds(pair)
-    constant, weight = links._now.fitted.weights.tolist()
+    odds = log_odds(links._snapshot, pair)
+    constant, weight = fitted_links(links._snapshot).weights.tolist()
     assert odds[0] == pytest.approx(constant + weight * alone[0])
 
 
@@ -64,7 +67,7 @@ def test_an_encoder_learns_the_edges_of_its_shard() -> None:
         weights = train_encoder(ShardTask(0, graph, 7), config)
         again = train_encoder(ShardTask(0, graph, 7), config)
     assert weights.digest == again.digest
-    from grapheraser.training import shard_posteriors
+    from grapheraser.inference import shard_posteriors
 
     rows = encoded(shard_posteriors(config.model, [weights], graph, np.arange(n))[0])
     products = rows @ rows.T

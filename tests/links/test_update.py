@@ -43,6 +43,7 @@ def test_one_batch_adds_corrects_and_forgets() -> None:
     assert links.verify().identical
 
 
+@pytest.mark.gnn
 def test_a_plan_names_the_encoders_that_a_change_retrains() -> None:
     graph = small_graph()
     links = ge.LinkEraser("both", num_shards=3, epochs=1, width=4).fit(graph)
@@ -86,13 +87,13 @@ def bad() -> dict[str, tuple[Any, type[Exception], str]]:
 def test_bad_changes_are_refused_and_change_nothing(case: str) -> None:
     graph, second = bipartite_graph()
     links = ge.LinkEraser(sides=second).fit(graph)
-    before = links._now
+    before = links._snapshot
     change, error, message = bad()[case]
     good = ge.SetFeatures([0], row())
     for call in (links.update, links.plan):
         with pytest.raises(error, match=message):
             call([good, change])
-    assert links._now is before
+    assert links._snapshot is before
 
 
 def test_where_labels_tell_the_sides_every_new_node_needs_one() -> None:

@@ -9,16 +9,18 @@ from importlib.util import find_spec
 
 import pytest
 
+from grapheraser.inference import forward
 from grapheraser.models import KINDS, architecture_of, declaration_of
-from grapheraser.models.modules import build_module
-from grapheraser.training.inference import forward
-from tests.training.variants import DEEP, VARIANTS
+from tests.engines.variants import DEEP, VARIANTS
 
 EVERY = VARIANTS | DEEP
 
 
+@pytest.mark.gnn
 @pytest.mark.parametrize("name", EVERY)
 def test_tensors_are_those_of_the_pyg_module(name: str) -> None:
+    from grapheraser.models.modules import build_module
+
     architecture = architecture_of(EVERY[name], 30, 5)
     module = build_module(EVERY[name], 30, 5)
     parameters = {key: tuple(value.shape) for key, value in module.named_parameters()}
@@ -47,8 +49,8 @@ def test_the_inputs_alone_have_a_column_per_feature(name: str) -> None:
 def test_every_kind_has_kernels_for_all_that_it_declares(kind: str) -> None:
     specs = [spec for spec in VARIANTS.values() if spec.kind == kind]
     declared = {p.role for spec in specs for p in architecture_of(spec, 30, 5).others}
-    assert set(import_module(f"grapheraser.training.cpu.{kind}").ROLES) == declared
-    assert find_spec(f"grapheraser.training.cuda.{kind}")
+    assert set(import_module(f"grapheraser.engines.cpu.{kind}").ROLES) == declared
+    assert find_spec(f"grapheraser.engines.cuda.{kind}")
     assert callable(getattr(forward, kind))
 
 

@@ -17,8 +17,8 @@ from grapheraser.models import (
     resolve_model,
 )
 from grapheraser.models.modules import build_module
+from tests.engines.variants import DEEP
 from tests.strategies import TwoHops
-from tests.training.variants import DEEP
 
 EVERY = PRESETS | DEEP
 
@@ -135,7 +135,7 @@ def test_an_unknown_name_is_answered_with_the_choices() -> None:
 def test_a_factory_becomes_a_custom_model() -> None:
     model = resolve_model(TwoHops)
     assert isinstance(model, CustomModel)
-    assert model.name == "tests.strategies:TwoHops"
+    assert model.name == "tests.modules:TwoHops"
     assert resolve_model(model) is model
 
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from grapheraser.partition.blpa_lp import best_flows, chosen_moves
+from grapheraser.partition.label_propagation import best_flows, chosen_moves
 from grapheraser.seeding import generator
 
 

@@ -114,7 +114,7 @@ def _overwrite(array: NDArray[np.generic]) -> None:
         lambda graph: _overwrite(graph.y),
         lambda graph: _overwrite(graph.x.data),
         lambda graph: _overwrite(graph.indices),
-        lambda graph: object.__setattr__(graph, "y", 0 * graph.y),
+        lambda graph: vars(graph._contents).update(y=0 * graph.y),
     ],
     ids=["labels", "features", "edges", "attribute"],
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +11,13 @@ import grapheraser as ge
 from grapheraser.graph import TRAIN, UNLABELLED
 from grapheraser.kernels.hashing import paired
 from grapheraser.partition import Partition
-from grapheraser.partition.halo import MOST, halo_edges, halo_edges_to, halo_key, task_graph
+from grapheraser.partition.halo import (
+    MAX_CHOSEN,
+    halo_edges,
+    halo_edges_to,
+    halo_key,
+    task_graph,
+)
 from tests.strategies import small_graphs
 
 
@@ -22,7 +26,7 @@ def chosen(graph: ge.Graph, partition: Partition, node: int, key: int) -> set[in
     home = dict(zip(partition.nodes.tolist(), partition.labels.tolist(), strict=True))
     outside = [v for v in graph.neighbours(node).tolist() if home.get(v, home[node]) != home[node]]
     own = np.uint64(paired(np.uint64(key), np.uint64(node)))
-    return set(sorted(outside, key=lambda v: int(paired(own, np.uint64(v))))[:MOST])
+    return set(sorted(outside, key=lambda v: int(paired(own, np.uint64(v))))[:MAX_CHOSEN])
 
 
 def edges_of(graph: ge.Graph) -> set[frozenset[int]]:
@@ -57,7 +61,7 @@ def test_without_a_key_it_is_the_members_alone(graph: ge.Graph) -> None:
     for shard in range(3):
         members = graph.subgraph(partition.members(shard))
         y = np.where(members.role == TRAIN, members.y, UNLABELLED)
-        assert task_graph(graph, partition, shard) == replace(members, y=y)
+        assert task_graph(graph, partition, shard) == members.with_fields(y=y)
 
 
 @given(small_graphs(), st.integers(0, 3))
@@ -79,11 +83,11 @@ def star(leaves: int) -> tuple[ge.Graph, Partition]:
     return graph, Partition(np.arange(n), labels, 2, "given", n, frozenset())
 
 
-@pytest.mark.parametrize("leaves", [MOST - 1, MOST, MOST + 1, 100])
+@pytest.mark.parametrize("leaves", [MAX_CHOSEN - 1, MAX_CHOSEN, MAX_CHOSEN + 1, 100])
 def test_a_hub_sees_a_bounded_number_and_is_seen_by_all(leaves: int) -> None:
     graph, partition = star(leaves)
     key = halo_key(0)
-    assert task_graph(graph, partition, 0, key).num_nodes == 1 + min(leaves, MOST)
+    assert task_graph(graph, partition, 0, key).num_nodes == 1 + min(leaves, MAX_CHOSEN)
     assert task_graph(graph, partition, 1, key).num_edges == leaves
     assert len(halo_edges_to(graph, partition, np.array([0]), key)) == leaves
 

@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
 from grapheraser.partition import BekmPartitioner, partition_graph, smoothed_features
+from grapheraser.partition.assignment import greedy_assignment, optimal_assignment
 from grapheraser.partition.base import EDGES, FEATURES, LABELS, NODES
 from grapheraser.partition.kmeans import (
     Assign,
@@ -19,8 +20,6 @@ from grapheraser.partition.kmeans import (
     nearest_with_room,
     squared_distances,
 )
-from grapheraser.partition.matching import greedy_assignment
-from grapheraser.partition.transport import optimal_assignment
 from grapheraser.seeding import generator
 from tests.partition.strategies import random_graph
 

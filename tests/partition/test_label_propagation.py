@@ -8,7 +8,7 @@ import pytest
 from grapheraser.graph import Graph
 from grapheraser.partition import BlpaPartitioner, LpaPartitioner, partition_graph, shard_capacity
 from grapheraser.partition.data_free import balanced_labels
-from grapheraser.partition.profiles import best_destinations
+from grapheraser.partition.label_propagation import best_destinations
 from grapheraser.seeding import generator
 from tests.partition.strategies import random_graph
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -55,7 +54,7 @@ def test_a_seed_is_an_int(seed: Any) -> None:
         partition_graph(_graph(), "random", num_shards=2, seed=seed)
 
 
-@pytest.mark.parametrize("graph", [None, "cora", _graph().to_pyg()])
+@pytest.mark.parametrize("graph", [None, "cora", np.zeros((3, 3))])
 def test_only_a_graph_can_be_partitioned(graph: Any) -> None:
     with pytest.raises(ParameterError, match="must be a Graph") as caught:
         partition_graph(graph, "random", num_shards=2)
@@ -165,7 +164,7 @@ def test_the_input_is_not_changed() -> None:
     for method in PARTITIONERS:
         if method != "kaminpar":
             partition_graph(graph, method, num_shards=3)
-    assert dataclasses.replace(graph).fingerprint == before, "worked out from its arrays"
+    assert graph.with_fields().fingerprint == before, "worked out from its arrays"
 
 
 def test_hash_has_empty_shards_where_nodes_are_few_and_others_refuse_them() -> None:

@@ -6,6 +6,10 @@
 
 A change that is meant to leave every bit alone leaves these digests alone. Record them anew only
 where a change of the bits is intended, and say why in the commit.
+
+States whose bits are the same on every processor stand under "states". What torch trains follows
+from its arithmetic, and is compared only where that is the recorded one: it stands under
+"machines", by `machine`. Recording on another machine adds to them.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +27,7 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.aggregation import MEMBERS
+from grapheraser.environment import torch_processor, versions
 from grapheraser.models.spec import CLOSED_FORM
 
 FILE = Path(__file__).with_name("golden.json")
@@ -84,7 +90,7 @@ def digest_of_links(links: ge.LinkEraser) -> str:
     pairs = np.concatenate([graph.edges[::200], np.stack([graph.ids[:30], graph.ids[-30:]]).T])
     ranked = links.rank(int(graph.ids[40]), top=20)
     arrays: dict[str, NDArray[Any]] = {
-        **links._now.state.tensors(),
+        **links._snapshot.state.tensors(),
         "probabilities": links.predict_proba(pairs),
         "ranked": ranked.nodes,
         "odds": ranked.probabilities,
@@ -129,31 +135,40 @@ def _digest(arrays: dict[str, NDArray[Any]]) -> str:
     return total.hexdigest()
 
 
-def platform_of_pyg() -> str:
-    """What the bits of engine pyg depend on besides the code."""
-    import torch
-    import torch_geometric
+def trained_by_torch(options: dict[str, Any]) -> bool:
+    """Whether the bits of a case follow from the arithmetic of torch."""
+    return options.get("engine") == "pyg" or options.get("members") in ("shards", "both")
 
-    versions = f"torch {torch.__version__.split('+')[0]}, PyG {torch_geometric.__version__}"
-    return f"{versions}, {torch.backends.cpu.get_cpu_capability()}"
+
+def machine() -> str:
+    """What the bits of states that torch trains depend on besides the code."""
+    found = versions()
+    return f"torch {found['torch']}, PyG {found['torch_geometric']}, {torch_processor('cpu')}"
+
+
+def portable_cases() -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
+    """Cases that have the same bits on every processor, with what computes their digests."""
+    for compute, named in ((digests, cases()), (link_digests, link_cases())):
+        for name, options in named:
+            if not trained_by_torch(options):
+                yield name, partial(compute, options)
 
 
 def main(what: str) -> None:
     """Record all digests."""
-    links = {name: link_digests(options) for name, options in link_cases()}
-    if what == "links":
-        golden = json.loads(FILE.read_text())
-        golden["states"] |= links
-        FILE.write_text(json.dumps(golden, indent=1) + "\n")
-        return
-    engines = ("cuda",) if what == "cuda" else ("cpu", "pyg")
-    found = {name: digests(options) for name, options in cases(engines)}
     if what == "cuda":
+        found = {name: digests(options) for name, options in cases(("cuda",))}
         print(json.dumps(found, indent=1))
         return
-    FILE.write_text(
-        json.dumps({"pyg on": platform_of_pyg(), "states": found | links}, indent=1) + "\n"
-    )
+    golden = json.loads(FILE.read_text())
+    here = golden["machines"].setdefault(machine(), {})
+    for compute, named in ((digests, cases()), (link_digests, link_cases())):
+        if what == "links" and compute is digests:
+            continue
+        for name, options in named:
+            kept = here if trained_by_torch(options) else golden["states"]
+            kept[name] = compute(options)
+    FILE.write_text(json.dumps(golden, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""The same bits as when `golden.json` was recorded."""
+"""The same bits as when `golden.json` was recorded.
+
+What torch trains is compared where torch computes as it did there, and skipped elsewhere: its
+arithmetic is not ours to promise. That it is exact on every machine, `test_processors` shows.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +17,44 @@ from tests.property.golden import (
     digests,
     link_cases,
     link_digests,
-    platform_of_pyg,
+    machine,
+    trained_by_torch,
 )
 
 GOLDEN = json.loads(FILE.read_text())
 CUDA = json.loads(FILE.with_name("golden_cuda.json").read_text())
 
 
+def recorded(name: str, options: dict[str, Any]) -> dict[str, str]:
+    """The recorded digests of a case; skips one that torch trains where none are recorded."""
+    states: dict[str, dict[str, str]] = GOLDEN["states"]
+    if trained_by_torch(options):
+        here, machines = machine(), GOLDEN["machines"]
+        if here not in machines:
+            pytest.skip(f"torch has bits of its own here ({here}); recorded: {'; '.join(machines)}")
+        states = machines[here]
+    return states[name]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "options"), list(cases()), ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        pytest.param(*case, marks=pytest.mark.long if trained_by_torch(case[1]) else ())
+        for case in cases()
+    ],
+    ids=lambda value: str(value)[:40],
+)
 def test_states_have_the_recorded_bits(name: str, options: dict[str, Any]) -> None:
-    if options.get("engine") == "pyg" and platform_of_pyg() != GOLDEN["pyg on"]:
-        pytest.skip(f"recorded on {GOLDEN['pyg on']}; engine pyg has other bits here")
-    assert digests(options) == GOLDEN["states"][name]
+    expected = recorded(name, options)
+    assert digests(options) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), list(link_cases()), ids=lambda value: str(value)[:40])
 def test_link_runs_have_the_recorded_bits(name: str, options: dict[str, Any]) -> None:
-    if options["members"] != "closed-form" and platform_of_pyg() != GOLDEN["pyg on"]:
-        pytest.skip(f"recorded on {GOLDEN['pyg on']}; encoders have other bits here")
-    assert link_digests(options) == GOLDEN["states"][name]
+    expected = recorded(name, options)
+    assert link_digests(options) == expected
 
 
 @pytest.mark.slow

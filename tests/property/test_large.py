@@ -11,7 +11,7 @@ import grapheraser as ge
 from grapheraser.store import spool
 from grapheraser.store.graphs import write_graph
 
-pytestmark = [pytest.mark.slow, pytest.mark.data]
+pytestmark = [pytest.mark.long, pytest.mark.data]
 
 
 @pytest.mark.parametrize("name", ["wordnet", "debian"])

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grapheraser as ge
-from grapheraser.audit.residues.forgotten import Forgotten
-from grapheraser.audit.residues.search import search_run
 from grapheraser.errors import CorruptRunError, GraphError, UnknownNodeError
 from grapheraser.graph.ids import name_id
 from grapheraser.store import page_names
+from grapheraser.store.residues.forgotten import Forgotten
+from grapheraser.store.residues.search import search_run
 from tests.strategies import called, engines, small_graph, with_names
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def eraser_of(**changes: Any) -> ge.GraphEraser:
 
 def bits(eraser: ge.GraphEraser) -> dict[str, bytes]:
     """Everything that was learned and everything that is predicted."""
-    tensors = {name: array.tobytes() for name, array in eraser._state.tensors().items()}
+    tensors = {name: array.tobytes() for name, array in eraser._snapshot.state.tensors().items()}
     return tensors | {"posteriors": eraser.predict_proba(eraser.graph_.ids).tobytes()}
 
 
@@ -157,7 +157,7 @@ def test_a_run_whose_names_were_altered_is_refused(run: Path) -> None:
     import hashlib
     import json
 
-    from grapheraser.graph import page_files
+    from grapheraser.graph.pages import files as page_files
     from grapheraser.store import pages
 
     manifest = json.loads((run / "run.json").read_text())

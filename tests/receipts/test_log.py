@@ -60,12 +60,12 @@ def test_only_the_last_tells_what_is_not_kept() -> None:
     first, second = chain(2)
     details = Details(untrained=3)
     told = Receipts().then(first.telling(details, tuple)).then(second.telling(details, tuple))
-    assert [receipt.is_kept for receipt in told] == [True, False]
+    assert [receipt.is_redacted for receipt in told] == [True, False]
     assert [receipt.details for receipt in told] == [Details(), details]
     assert told[-1].parts == ()
-    kept = told.kept()
-    assert [receipt.is_kept for receipt in kept] == [True, True]
-    assert kept.kept() is kept
+    kept = told.redacted()
+    assert [receipt.is_redacted for receipt in kept] == [True, True]
+    assert kept.redacted() is kept
     assert [receipt.to_json() for receipt in kept] == [first.to_json(), second.to_json()]
     assert kept == told == (first, second)
 

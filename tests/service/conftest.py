@@ -12,11 +12,11 @@ import pytest
 import grapheraser as ge
 from grapheraser.service.database import Database
 from grapheraser.service.database.engine import sqlite_url
-from grapheraser.service.queue import Queue
+from grapheraser.service.queue.queue import Queue
+from grapheraser.service.queue.vault import Vault
 from grapheraser.service.running import Service
-from grapheraser.service.serving import Model
+from grapheraser.service.served.serving import Model
 from grapheraser.service.settings import Settings
-from grapheraser.service.vault import Vault
 from grapheraser.store.keys import KeyFolder
 from tests.service import postgres
 

@@ -14,17 +14,18 @@ from pathlib import Path
 
 import grapheraser.store.run as store_run
 from grapheraser.service.database import Database
-from grapheraser.service.queue import Queue
-from grapheraser.service.requests import Asked
+from grapheraser.service.queue.queue import Queue
+from grapheraser.service.queue.requests import RequestContent
+from grapheraser.service.queue.vault import SECRET, Vault
 from grapheraser.service.running import Service
 from grapheraser.service.settings import Settings
-from grapheraser.service.vault import SECRET, Vault
+from grapheraser.service.worker.backup import make_backup, restore
 from grapheraser.store.keys import KeyFolder
 
 # Imported once; every worker is forked from there.
 _IMPORTED = [
     "grapheraser.service.running",
-    "grapheraser.service.database.migrate",
+    "alembic.command",
     "alembic.autogenerate",
     "numba.np.arraymath",
     "psycopg",
@@ -78,14 +79,53 @@ def _serve(run: Path, url: str, keys: Path, told: Connection) -> None:
     os.environ["GRAPHERASER_KEYS"] = str(keys)
     settings = Settings(database=url, window=0.0, batch=3, retry_seconds=0.01, poll_seconds=0.05)
     service = Service.opened(run, settings, keys=KeyFolder(keys))
-    assert service.apart is not None
+    assert service.process is not None
     service.start()
     known = None
     while True:
-        if (pid := service.apart.pid) != known:
+        if (pid := service.process.pid) != known:
             told.send(pid)
             known = pid
         time.sleep(0.005)
+
+
+def start_backup(run: Path, url: str, keys: Path, out: Path) -> ForkServerProcess:
+    """Start a process that makes a backup."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)
+    process = context.Process(target=_back_up, args=(run, url, keys, out))
+    process.start()
+    return process
+
+
+def _back_up(run: Path, url: str, keys: Path, out: Path) -> None:
+    os.environ["GRAPHERASER_KEYS"] = str(keys)
+    make_backup(run, out, database=url)
+
+
+def start_restore(
+    backup: Path, run: Path, url: str, keys: Path, kill_at: str | None = None
+) -> ForkServerProcess:
+    """Start a process that restores a run over itself; with ``kill_at`` it is killed there."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)
+    process = context.Process(target=_restore, args=(backup, run, url, keys, kill_at))
+    process.start()
+    return process
+
+
+def _restore(backup: Path, run: Path, url: str, keys: Path, kill_at: str | None) -> None:
+    os.environ["GRAPHERASER_KEYS"] = str(keys)
+
+    def reached(step: str) -> None:
+        if step == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if kill_at == SWITCHED:
+        setattr(store_run, "remove", lambda files: reached(SWITCHED))  # noqa: B010
+        setattr(store_run, "sweep", lambda path: reached(SWITCHED))  # noqa: B010
+    folder = KeyFolder(keys)
+    restore(backup, run, database=url, keys=folder, replace=True, reached=reached)
 
 
 def alive(pid: int) -> bool:
@@ -112,7 +152,7 @@ def _submit(url: str, keys: Path, run: str, accepted: Connection, nodes: Sequenc
 
     def submit(some: Sequence[int]) -> None:
         for node in some:
-            name = queue.submit(Asked(nodes=(node,)), key=str(node)).request.id
+            name = queue.submit(RequestContent(nodes=(node,)), key=str(node)).request.id
             with lock:
                 accepted.send((node, name))
 

@@ -22,23 +22,27 @@ import pytest
 import sqlalchemy as sa
 
 import grapheraser as ge
-from grapheraser.audit.residues.forgotten import Forgotten
-from grapheraser.audit.residues.search import search_run
+from grapheraser.errors import DatabaseError, GraphEraserError
 from grapheraser.graph import Request as GraphRequest
 from grapheraser.graph import edit_of
 from grapheraser.receipts import Part, check_chain
 from grapheraser.receipts.keys import PublicKey
-from grapheraser.service.carry_out import STEPS
 from grapheraser.service.database import Database
 from grapheraser.service.database.engine import sqlite_url
 from grapheraser.service.database.tables import BATCHES, LOG, PARTS, REQUESTS, TOMBSTONES
-from grapheraser.service.queue import Queue
-from grapheraser.service.requests import Asked, State
-from grapheraser.service.vault import SECRET, Vault
+from grapheraser.service.queue.queue import Queue
+from grapheraser.service.queue.requests import RequestContent, State
+from grapheraser.service.queue.vault import SECRET, Vault
+from grapheraser.service.running import Service
+from grapheraser.service.settings import Settings
+from grapheraser.service.worker.backup import Backup
+from grapheraser.service.worker.carrier import STEPS
 from grapheraser.store import load_receipts, stray_files
 from grapheraser.store.keys import KeyFolder
+from grapheraser.store.residues.forgotten import Forgotten
+from grapheraser.store.residues.search import search_run
 from tests.service import crashing, postgres
-from tests.service.test_worker import same_state
+from tests.service.worker.test_worker import same_state
 
 CRASHES = int(os.environ.get("CRASHES", "8"))
 STILL = 120  # seconds without a step after which a worker is said to hang
@@ -47,7 +51,7 @@ ALL = [(url, kind) for url in (SQLITE, POSTGRESQL) for kind in (NODES, LINKS)]
 STEPPED = ALL if "CRASHES" in os.environ else ALL[:3]
 AT_RANDOM = ALL if "CRASHES" in os.environ else [ALL[0], ALL[3]]
 SERVED = [ALL[0], ALL[3]] if "CRASHES" in os.environ else ALL[:1]
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def fresh_model(*, links: bool) -> Any:
@@ -75,6 +79,7 @@ class Stream:
     edges: list[tuple[int, int]] = field(default_factory=list)
     changes: list[ge.SetLabels] = field(default_factory=list)
     accepted: list[str] = field(default_factory=list)
+    only_forgets: bool = False
 
     def __post_init__(self) -> None:
         left = [int(node) for node in self.graph.train_nodes]
@@ -87,27 +92,27 @@ class Stream:
             assert submitted.is_new
             self.accepted.append(submitted.request.id)
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> RequestContent:
         node = next(self._left)
         kinds = ["node", "node", "two", "features", "edge", "again", "subject"]
-        kind = self.random.choice(kinds if self.links else [*kinds, "label"])
+        kind = self.random.choice(kinds if self.links or self.only_forgets else [*kinds, "label"])
         others = self.graph.neighbours(node)
         if kind == "features":
             self.features.append(node)
-            return Asked(features=(node,))
+            return RequestContent(features=(node,))
         if kind == "edge" and len(others):
             self.edges.append((node, int(others[0])))
-            return Asked(edges=((node, int(others[0])),))
+            return RequestContent(edges=((node, int(others[0])),))
         if kind == "again" and self.nodes:  # somebody has asked for it already
-            return Asked(nodes=(self.random.choice(self.nodes),))
+            return RequestContent(nodes=(self.random.choice(self.nodes),))
         if kind == "label":
             self.changes.append(ge.SetLabels([node], [0]))
-            return Asked(changes=({"set_labels": {"nodes": [node], "y": [0]}},))
+            return RequestContent(changes=({"set_labels": {"nodes": [node], "y": [0]}},))
         self.nodes += [node, next(self._left)] if kind == "two" else [node]
         if kind == "subject":
-            self.queue.subjects.load([Asked(subject=f"person {node}", nodes=(node,))])
-            return Asked(subject=f"person {node}")
-        return Asked(nodes=tuple(self.nodes[-2:] if kind == "two" else [node]))
+            self.queue.subjects.load([RequestContent(subject=f"person {node}", nodes=(node,))])
+            return RequestContent(subject=f"person {node}")
+        return RequestContent(nodes=tuple(self.nodes[-2:] if kind == "two" else [node]))
 
     @property
     def changed(self) -> ge.Graph:
@@ -310,5 +315,84 @@ def test_what_was_accepted_survives_whoever_accepted_it(
     assert len(accepted) > 20
     for node, name in accepted.items():
         assert queue.get(name).state is State.RECEIVED
-        again = queue.submit(Asked(nodes=(node,)), key=str(node))
+        again = queue.submit(RequestContent(nodes=(node,)), key=str(node))
         assert (again.is_new, again.request.id) == (False, name)
+
+
+@pytest.mark.parametrize("stream", [ALL[2]], ids="-".join, indirect=True)
+def test_the_database_is_killed_at_every_step(
+    stream: tuple[Stream, Path, str, Path], server: postgres.Server
+) -> None:
+    """PostgreSQL dies under a worker that goes on; then the worker dies as well."""
+    requests, run, url, keys = stream
+    left = [*STEPS, "sealed"]
+
+    def reached(step: str) -> None:
+        if left and step == left[0]:
+            left.pop(0)
+            server.stop()
+            server.start()
+
+    settings = Settings(database=url, window=0.0, batch=3, retry_seconds=0.01)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHERASER_KEYS", str(keys))
+        service = Service.opened(run, settings, keys=KeyFolder(keys), reached=reached)
+        while left:
+            requests.submit(2)
+            with suppress(DatabaseError):  # unless the worker came to terms with it
+                while service.worker.round():
+                    pass
+        service.database.dispose()
+    requests.submit(2)
+    process = crashing.start(run, url, keys, "saved")
+    process.join(60)
+    assert process.exitcode == -9
+    finished(requests.queue, run, url, keys)
+    check(requests, run, keys)
+
+
+@pytest.mark.parametrize("stream", [ALL[0]], ids="-".join, indirect=True)
+def test_backups_and_restores_are_killed(
+    stream: tuple[Stream, Path, str, Path], tmp_path: Path
+) -> None:
+    requests, run, url, keys = stream
+    requests.only_forgets = True  # a restore erases once more, and repeats no correction
+    chance = random.Random(CRASHES)
+    requests.submit(4)
+    finished(requests.queue, run, url, keys)
+    whole = []
+    for number in range(3):  # while a worker works
+        requests.submit(2)
+        worker = crashing.start(run, url, keys)
+        process = crashing.start_backup(run, url, keys, tmp_path / f"backup-{number}")
+        process.join(chance.uniform(0.2, 2.0) if number else 60)
+        process.kill()
+        process.join(60)
+        whole += [tmp_path / f"backup-{number}"] if process.exitcode == 0 else []
+        worker.join(60)
+        assert worker.exitcode == 0
+    assert whole
+    for number in range(3):
+        if (folder := tmp_path / f"backup-{number}") not in whole:
+            with pytest.raises(GraphEraserError):
+                Backup.read(folder)
+    requests.submit(4)
+    finished(requests.queue, run, url, keys)
+    requests.submit(3)
+    for kill_at in ("handed over", crashing.SWITCHED, "saved", None):
+        process = crashing.start_restore(whole[0], run, url, keys, kill_at)
+        if kill_at is None:
+            process.join(chance.uniform(0.2, 1.0))
+            process.kill()
+        process.join(60)
+        assert process.exitcode in (-9, *([0] if kill_at is None else []))
+    process = crashing.start_restore(whole[0], run, url, keys)
+    process.join(60)
+    assert process.exitcode == 0
+    queue = Queue(requests.queue.database, load_receipts(run)[1].run, requests.queue.vault)
+    requests.queue = queue
+    finished(queue, run, url, keys)
+    assert {queue.get(name).state for name in requests.accepted} == {State.COMPLETED}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHERASER_KEYS", str(keys))
+        _check_run(requests, run)

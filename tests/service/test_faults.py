@@ -17,20 +17,20 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.errors import DatabaseError, StoreError, TrainingError
-from grapheraser.service.carry_out import STEPS
 from grapheraser.service.database import Database
-from grapheraser.service.queue import Queue
-from grapheraser.service.requests import Asked, State
+from grapheraser.service.queue.queue import Queue
+from grapheraser.service.queue.requests import RequestContent, State
+from grapheraser.service.queue.vault import Vault
 from grapheraser.service.running import Service
-from grapheraser.service.serving import Served
+from grapheraser.service.served.serving import Served
 from grapheraser.service.settings import Settings
-from grapheraser.service.vault import Vault
-from grapheraser.service.worker import Worker
+from grapheraser.service.worker.carrier import STEPS
+from grapheraser.service.worker.worker import Worker
 from grapheraser.store import load_receipts, stray_files
 from grapheraser.store.keys import KeyFolder
 from tests.service import crashing, postgres
 from tests.service.conftest import Opened, new_model
-from tests.service.test_worker import WHOLE, same_state, states, submit, work
+from tests.service.worker.test_worker import WHOLE, same_state, states, submit, work
 
 
 @contextmanager
@@ -87,9 +87,9 @@ def test_a_request_is_refused_where_it_can_not_be_kept(
         pytest.skip("the server writes, and knows no limit")
     node = int(small.train_nodes[0])
     with full_disk(), pytest.raises(DatabaseError):
-        service.queue.submit(Asked(nodes=(node,)), key="k")
+        service.queue.submit(RequestContent(nodes=(node,)), key="k")
     assert service.queue.list().requests == ()
-    assert service.queue.submit(Asked(nodes=(node,)), key="k").is_new
+    assert service.queue.submit(RequestContent(nodes=(node,)), key="k").is_new
     work(service)
     check(service, nodes_run, small, [node])
 
@@ -145,11 +145,11 @@ def test_a_lost_connection_loses_nothing(
         if number % 4 == 2:
             server.stop()
             with pytest.raises(DatabaseError):
-                service.queue.submit(Asked(nodes=(node,)), key=str(node))
+                service.queue.submit(RequestContent(nodes=(node,)), key=str(node))
             server.start()
         for _ in range(50):  # whoever was told of an error asks again, with the same key
             try:
-                service.queue.submit(Asked(nodes=(node,)), key=str(node))
+                service.queue.submit(RequestContent(nodes=(node,)), key=str(node))
                 break
             except DatabaseError:
                 lost += 1
@@ -195,10 +195,10 @@ def test_a_clock_set_back_changes_nothing_but_what_is_shown(
     settings = Settings(window=10.0, retry_seconds=60.0, publish_at=publish_at)
     worker = Worker(queue, served, settings, keys, monotonic=lambda: ticks[0])
     a, b = map(int, small.train_nodes[:2])
-    first = queue.submit(Asked(nodes=(a,))).request
+    first = queue.submit(RequestContent(nodes=(a,))).request
     assert not worker.round()  # the window begins
     clock.now -= timedelta(days=400)
-    second = queue.submit(Asked(nodes=(b,))).request
+    second = queue.submit(RequestContent(nodes=(b,))).request
     assert second.received < first.received
     assert [r.id for r in queue.list().requests] == [second.id, first.id]
 
@@ -225,7 +225,7 @@ def test_a_clock_set_back_changes_nothing_but_what_is_shown(
     assert len({queue.get(r.id).deadline for r in (first, second)}) == 2
     numbers = [event.number for event in queue.events_after(0)]
     assert numbers == sorted(numbers)
-    worker.keep_house()
+    worker.clean_up()
     assert sum(len(queue.collect(r.id)) for r in (first, second)) == 2
     assert same_state(nodes_run, new_model(links=False).fit(small.without(ge.Nodes([a, b]))))
 

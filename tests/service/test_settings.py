@@ -40,6 +40,9 @@ def test_arguments_come_before_the_environment_before_a_file(
         {"port": 70_000},
         {"worker": "yes"},
         {"retry_seconds": 0},
+        {"log_level": "loud"},
+        {"log_format": "xml"},
+        {"access_log": "yes"},
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
@@ -55,13 +58,56 @@ def test_a_file_that_can_not_be_used_is_refused(tmp_path: Path, content: str) ->
         Settings.read(file)
 
 
-@pytest.mark.parametrize(("name", "text"), [("BATCH", "many"), ("WORKER", "yes"), ("WINDOW", "")])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("BATCH", "many"),
+        ("WORKER", "yes"),
+        ("WINDOW", ""),
+        ("ACCESS_LOG", "yes"),
+        ("LOG_LEVEL", "9"),
+    ],
+)
 def test_a_variable_that_can_not_be_used_is_refused(
     monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
     monkeypatch.setenv(f"GRAPHERASER_SERVICE_{name}", text)
     with pytest.raises(ParameterError, match=f"(?i){name}"):
         Settings.read()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("BACTH", "did you mean GRAPHERASER_SERVICE_BATCH?"),
+        ("LOG_FORMATT", "did you mean GRAPHERASER_SERVICE_LOG_FORMAT?"),
+        ("PORT_8080_TCP", "enableServiceLinks: false"),
+        ("QQQQQQQQQQQQQQQQQQQQQQQQQQQ", "docs/service.md"),
+    ],
+)
+def test_a_mistyped_variable_is_refused_with_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, name: str, said: str
+) -> None:
+    monkeypatch.setenv(f"GRAPHERASER_SERVICE_{name}", "1")
+    with pytest.raises(ParameterError, match=name) as error:
+        Settings.read()
+    assert said in str(error.value.hint)
+
+
+def test_a_mistyped_setting_of_a_file_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    file = tmp_path / "service.toml"
+    file.write_text("windows = 3")
+    with pytest.raises(ParameterError) as error:
+        Settings.read(file)
+    assert error.value.hint == "did you mean 'window'?"
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("0", False), ("False", False)])
+def test_a_flag_is_read_from_a_variable(
+    monkeypatch: pytest.MonkeyPatch, text: str, value: bool
+) -> None:
+    monkeypatch.setenv("GRAPHERASER_SERVICE_ACCESS_LOG", text)
+    assert Settings.read().access_log is value
 
 
 def test_every_setting_is_in_the_guide() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import grapheraser as ge
 from grapheraser.errors import ConflictError
 from grapheraser.service.database import Database
-from grapheraser.service.queue import Queue
-from grapheraser.service.requests import Asked, State
-from grapheraser.service.vault import Vault
+from grapheraser.service.queue.queue import Queue
+from grapheraser.service.queue.requests import RequestContent, State
+from grapheraser.service.queue.vault import Vault
 from tests.service.conftest import Opened
-from tests.service.test_worker import submit, work
+from tests.service.worker.test_worker import submit, work
 
 
 def at_once(*calls: Callable[[], None]) -> None:
@@ -56,7 +56,7 @@ def test_whoever_follows_the_events_misses_none(url: str, database: Database, va
 
     def submit_some(queue: Queue) -> None:
         for node in range(15):
-            queue.submit(Asked(nodes=(node,)))
+            queue.submit(RequestContent(nodes=(node,)))
 
     at_once(follow, write)
     assert len(seen) == len({*seen}) == 60
@@ -72,9 +72,9 @@ def test_a_key_that_many_submit_at_once_makes_one_request(url: str, vault: Vault
 
     def submit_all(queue: Queue) -> None:
         for key in ("b", "a", "c"):
-            request, is_new = queue.submit(Asked(nodes=(1,)), key=key)
+            request, is_new = queue.submit(RequestContent(nodes=(1,)), key=key)
             made.append((request.id, is_new))
-        asked = [Asked(nodes=(1,))] * 3
+        asked = [RequestContent(nodes=(1,))] * 3
         made.extend((r.id, n) for r, n in queue.submit_many(asked, keys=["c", "a", "b"]))
 
     at_once(*(partial(submit_all, queue) for queue in queues))

@@ -27,6 +27,6 @@ def saved(eraser: ge.GraphEraser, tmp_path: Path) -> Path:
 def divided_indexes() -> Iterator[None]:
     """Saves in this process divide every index of more than one entry, in parts of about two."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indexes, "MOST", 1)
+        patch.setattr(indexes, "MAX_ENTRIES", 1)
         patch.setattr(indexes, "BITS", 1)
         yield

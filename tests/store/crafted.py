@@ -18,7 +18,7 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from grapheraser.graph.page_files import digests, index_content
+from grapheraser.graph.pages.files import digests, index_content
 from grapheraser.receipts.envelope import Signature, opened, spelled
 from grapheraser.receipts.statement import PAYLOAD
 from grapheraser.receipts.tree import Growing, leaf_hash

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import grapheraser as ge
-from grapheraser.graph.page_files import index_content
+from grapheraser.graph.pages.files import index_content
 from tests.strategies import small_graph
 
 MARK = np.float32(1234.5678)
@@ -43,7 +43,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def bits(eraser: ge.GraphEraser) -> dict[str, bytes]:
-    tensors = {name: array.tobytes() for name, array in eraser._state.tensors().items()}
+    tensors = {name: array.tobytes() for name, array in eraser._snapshot.state.tensors().items()}
     return {**tensors, "posteriors": eraser.predict_proba(eraser.graph_.ids).tobytes()}
 
 

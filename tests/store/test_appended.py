@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grapheraser.errors import StorageFullError, StoreError
-from grapheraser.store.appended import append_line, read_lines
+from grapheraser.store.files import append_line, read_lines
 
 
 def test_lines_are_added_and_others_can_not_read_them(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.store.worker import Worker
 pytestmark = pytest.mark.usefixtures("divided_indexes")
 
 # Seconds of the short form, per kind of run; and how long one folder may take.
-SHORT, ONE = 8.0, 60.0
+SHORT, ONE = 3.0, 60.0
 RUNS: dict[str, dict[str, Any]] = {
     "pooled": {"num_shards": 3},
     "learned": {"num_shards": 3, "aggregation": "learned", "model": "sage"},
@@ -71,7 +71,7 @@ def test_a_crafted_run_is_refused_or_used_without_harm(kind: str, tmp_path: Path
     assert problems(kind, tmp_path, SHORT) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", RUNS)
 def test_no_crafted_run_does_harm(kind: str, tmp_path: Path) -> None:
     assert problems(kind, tmp_path, None) == []

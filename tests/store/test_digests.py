@@ -7,8 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from grapheraser.store.digests import NO_DIGEST, Column, Digests, as_bytes, differing, unknown
-from grapheraser.store.memo import Memo
+from grapheraser.store.digests import NO_DIGEST, Column, Digests, Memo, as_bytes, differing, unknown
 
 
 def column(*names: str) -> Digests:

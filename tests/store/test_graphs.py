@@ -13,7 +13,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.errors import CorruptRunError, GraphEraserError, GraphError
-from grapheraser.graph.stored import open_graph
+from grapheraser.graph.pages.stored import open_graph
 from grapheraser.store import graphs
 from grapheraser.store.graphs import write_graph
 
@@ -94,7 +94,7 @@ def test_an_eraser_fits_forgets_and_verifies_from_the_disk(folder: Path, tmp_pat
     here = fitted(ge.load_dataset(folder))
     there = fitted(ge.generate_graph(900, degree=6, num_features=4, num_classes=3))
     assert here.graph_ == there.graph_
-    mine, other = here._state.tensors(), there._state.tensors()
+    mine, other = here._snapshot.state.tensors(), there._snapshot.state.tensors()
     assert mine.keys() == other.keys()
     assert all(np.array_equal(mine[name], other[name]) for name in mine)
     here.save(tmp_path / "run")

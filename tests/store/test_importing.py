@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import grapheraser as ge
 from grapheraser.datasets import GeneratedGraph
 from grapheraser.errors import GraphError, ParameterError, StorageFullError, StoreError
-from grapheraser.graph.streams import NodeBlock
+from grapheraser.graph.formats.streams import NodeBlock
 from grapheraser.store import importing
 from grapheraser.store.importing import import_graph
 
@@ -27,8 +27,8 @@ PLAN = GeneratedGraph(1_500, degree=8, num_features=6, num_classes=3, labelled=0
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many buckets and packs, and a note of all that has been done."""
     monkeypatch.setattr(importing, "_BUCKET", 300)
-    monkeypatch.setattr(importing, "_MOST_KEYS", 1_000)
-    monkeypatch.setattr(importing, "_EVERY", 0.0)
+    monkeypatch.setattr(importing, "_MAX_KEYS", 1_000)
+    monkeypatch.setattr(importing, "_NOTE_SECONDS", 0.0)
 
 
 @dataclass

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import grapheraser as ge
-from grapheraser.audit.residues.search import search_run
 from grapheraser.errors import CorruptRunError
-from grapheraser.graph.page_files import index_content
+from grapheraser.graph.pages.files import index_content
 from grapheraser.store import indexes, named_files, read_manifest, stray_files
 from grapheraser.store.indexes import LINK, Index, divided, read_levels
 from grapheraser.store.pages import MODELS
+from grapheraser.store.residues.search import search_run
 from tests.store.runs import bits, contents, forge, paged
 
-MOST, BITS = indexes.MOST, indexes.BITS
+MAX_ENTRIES, BITS = indexes.MAX_ENTRIES, indexes.BITS
 
 
 def entries_of(starts: list[int], seed: int = 0) -> NDArray[Any]:
@@ -131,13 +131,13 @@ class TestDivided:
 def test_parts_have_64_entries_on_average_and_a_short_index_has_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(indexes, "MOST", MOST)
+    monkeypatch.setattr(indexes, "MAX_ENTRIES", MAX_ENTRIES)
     monkeypatch.setattr(indexes, "BITS", BITS)
     for apart in (1, 256, 2**40 + 12345):
         index, _ = divided(entries_of([apart * at for at in range(20_000)]), None)
         assert len(index.links) == 1
         assert 200 < len(index.links[0]) < 512
-    assert not divided(entries_of(list(range(MOST))), None)[0].links
+    assert not divided(entries_of(list(range(MAX_ENTRIES))), None)[0].links
 
 
 # -- in a run -------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def case(request: pytest.FixtureRequest, base: Path) -> Case:
     return Case(None if request.param == "first" else base, save, contents(result))
 
 
-@pytest.mark.parametrize("stop", [interrupt, power_cut])
+@pytest.mark.parametrize("stop", [interrupt, pytest.param(power_cut, marks=pytest.mark.long)])
 def test_a_save_cut_short_at_any_step_leaves_the_old_run_or_the_new_one(
     case: Case, stop: Callable[[int], Callable[[int], None]], tmp_path: Path
 ) -> None:
@@ -293,10 +293,10 @@ def test_everything_is_on_the_disk_before_something_relies_on_it(
         log.append("unlink")
         unsynced.add(inode(Path(file).parent))
 
-    def note_open(file: Path, mode: str) -> Any:
+    def note_open(file: Path, mode: str, opener: Any = None) -> Any:
         file.touch()
         unsynced.add(inode(file))
-        return open(file, mode)
+        return open(file, mode, opener=opener)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "FLUSHERS", 1)

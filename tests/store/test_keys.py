@@ -12,7 +12,8 @@ from grapheraser.receipts.notes import verifier_key
 
 pytest.importorskip("cryptography", reason="needs the extra 'sign'")
 from grapheraser.receipts.keys import PublicKey
-from grapheraser.store.keys import KeyFolder, default_folder
+from grapheraser.receipts.secret import default_folder
+from grapheraser.store.keys import KeyFolder
 
 
 def test_made_on_first_use_and_kept(tmp_path: Path) -> None:
@@ -132,3 +133,19 @@ def test_a_secret_that_others_can_read_or_that_is_damaged_is_refused(tmp_path: P
         file.write_text(content)
         with pytest.raises(StoreError, match="secret"):
             keys.secret("service")
+
+
+def test_what_is_noted_under_a_secret_can_lie_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = KeyFolder(tmp_path / "keys")
+    folder.secret("tombstones-2026-01")
+    folder.note("tombstones-2026-01", "before")
+    monkeypatch.setenv("GRAPHERASER_TOMBSTONES", str(tmp_path / "elsewhere"))
+    folder.note("tombstones-2026-02", "after")
+    assert [*folder.notes("tombstones-")] == [
+        ("tombstones-2026-02", "after"),
+        ("tombstones-2026-01", "before"),
+    ]
+    assert not (folder.path / "tombstones-2026-02.log").exists()
+    assert (tmp_path / "elsewhere" / "tombstones-2026-02.log").stat().st_mode & 0o077 == 0

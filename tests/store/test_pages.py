@@ -13,8 +13,9 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.errors import CorruptRunError
-from grapheraser.graph import Request, merkle
-from grapheraser.graph.page_files import index_content
+from grapheraser.graph import Request
+from grapheraser.graph.pages.files import index_content
+from grapheraser.graph.proof import merkle
 from tests.store.runs import bits, contents, forge, paged, paged_graph
 from tests.strategies import with_edge_values
 

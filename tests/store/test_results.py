@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from grapheraser.errors import StoreError
-from grapheraser.store.files import make_folder
-from grapheraser.store.results import file_digest, read_result, write_result
+from grapheraser.store.files import file_digest, make_folder, read_result, write_result
 
 
 def test_a_result_comes_back_and_an_equal_one_has_the_same_bytes(tmp_path: Path) -> None:

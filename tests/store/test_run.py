@@ -43,7 +43,7 @@ def test_what_was_saved_comes_back_bit_for_bit(eraser: ge.GraphEraser, saved: Pa
     [
         {"model": "mlp"},
         {"model": ge.ModelSpec("gcn", hidden=4, dropout=0.25)},
-        {"model": "gin:paper", "engine": "pyg"},
+        pytest.param({"model": "gin:paper", "engine": "pyg"}, marks=pytest.mark.gnn),
         {"partition": "random", "gamma": 0.5},
         {"aggregation": "majority", "seed": 7},
         {"num_shards": 1, "delta": 40},
@@ -65,6 +65,7 @@ def test_saving_what_was_loaded_changes_no_byte(saved: Path) -> None:
     assert contents(saved) == before
 
 
+@pytest.mark.gnn
 def test_a_users_own_module_comes_back_with_its_factory(tmp_path: Path, small: ge.Graph) -> None:
     eraser = ge.GraphEraser(model=TwoHops, num_shards=2, epochs=1).fit(small)
     eraser.save(tmp_path / "run")

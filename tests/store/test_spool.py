@@ -83,7 +83,7 @@ def test_a_graph_from_before_a_request_stays_what_it_was(tmp_path: Path) -> None
     eraser.unlearn(ge.Nodes([node]))
     eraser.save(tmp_path / "run")
     gc.collect()
-    assert ge.Graph.of_pages(before.pages, before.num_classes).fingerprint == fingerprint
+    assert ge.Graph.of_pages(before.pages, before.label_kind).fingerprint == fingerprint
 
 
 def test_a_folder_that_can_not_be_written_to_is_no_obstacle(tmp_path: Path) -> None:

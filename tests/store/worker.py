@@ -11,8 +11,8 @@ import traceback
 from pathlib import Path
 
 import grapheraser as ge
+from grapheraser.eraser import load_eraser
 from grapheraser.errors import GraphEraserError
-from grapheraser.links.loading import load_eraser
 
 
 class Worker:
@@ -82,9 +82,9 @@ def _used(path: Path) -> str:
         if isinstance(run, ge.LinkEraser):
             run.predict_proba([nodes[:2]])
             run.rank(int(nodes[0]), top=3)
-        else:
-            run.predict_proba(nodes)
-            run.explain(int(nodes[0]))
+        elif run.classifier is not None:
+            run.classifier.predict_proba(nodes)
+            run.classifier.explain(int(nodes[0]))
         run.verify()
         list(run.receipts_)
         run.unlearn(ge.Nodes(nodes[:1]))

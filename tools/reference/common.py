@@ -1,13 +1,16 @@
-"""What parameters and attributes mean wherever their docstring leaves it to their name."""
+"""Meanings of parameters and attributes whose docstring leaves it to their name."""
 
 from __future__ import annotations
 
 MEANINGS = {
-    "arrays": "arrays that were put together already, by name.",
+    "X": "ids or names of nodes.",
     "called": "the new id of each id that a name stands for.",
     "capacity": "the most nodes that a shard may hold.",
     "change": "what the request did.",
+    "changes": "by the names of the constructor's arguments.",
     "class_names": "names of all classes, in their order.",
+    "classifier": "what answers about classes of nodes; None where the task has none.",
+    "contents": "its pages and arrays.",
     "context": "which nodes are in shards beside the training nodes.",
     "deep": "for scikit-learn; has no part in it.",
     "details": "what is told to the caller and not kept.",
@@ -15,6 +18,7 @@ MEANINGS = {
     "edge_attr": "one row for each neighbour, where edges have features.",
     "edge_weight": "one number for each neighbour, where edges have weights.",
     "edges": "with what they carry.",
+    "encoding": "the rule by which columns of a table became features.",
     "ensemble": "the shards on their current graph.",
     "features": "its feature row.",
     "fields": "all other fields, by name.",
@@ -25,8 +29,10 @@ MEANINGS = {
     "graph": "a `Graph`, or a PyG ``Data``.",
     "hops": "how many.",
     "ids": "ids or names.",
+    "inferred": "parts of the schema that were found in the data; receipts name them.",
     "inputs": "kinds of data that it is computed from; empty: the id alone decides.",
     "is_signed": "whether it has a signature.",
+    "known": "what else is known of it, by name.",
     "label": "its class, or the name of it.",
     "labels": "1 for a link, 0 for none, one for each pair.",
     "lock": "of the run, where the caller holds it already.",
@@ -41,6 +47,9 @@ MEANINGS = {
     "node_id": "its id or name; must not be in the graph yet.",
     "nodes": "ids or names in any container, or a mask over all nodes.",
     "notes": "what people should know of it.",
+    "label_kind": "what labels are: classes, several labels per node, or numbers.",
+    "given": "labels as they were given.",
+    "kind": "of the labels.",
     "num_classes": "how many classes there are.",
     "num_features": "columns of the features.",
     "num_nodes": "how many nodes there are.",
@@ -53,8 +62,10 @@ MEANINGS = {
     "pairs": "of ids or names, ``[m, 2]``.",
     "params": "arguments by name.",
     "path": "of the file or folder.",
+    "placed": "whether labels count classes from 0 already, whatever the classes are called.",
     "position": "of a node in the graph, the rank of its id.",
     "positions": "of nodes in the graph, the ranks of their ids.",
+    "raw": "rows that only the rule of a graph makes features of; None where there are none.",
     "receipt": "to check, or to add.",
     "receipts": "in their order.",
     "removal": "a checked request.",

@@ -17,7 +17,7 @@ _DOCTEST = re.compile(r"^>>> .*(?:\n(?!\n).*)*", re.M)
 
 @dataclass(frozen=True)
 class Docstring:
-    """What a docstring says.
+    """Content of a docstring.
 
     Attributes:
         text: all but the sections, as Markdown.

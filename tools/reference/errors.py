@@ -33,7 +33,7 @@ def classes() -> list[type[errors.GraphEraserError]]:
 
 
 def remedy(error: type[errors.GraphEraserError]) -> str:
-    """What an error's docstring says is to be done."""
+    """Return what an error's docstring says is to be done."""
     for paragraph in read(error).text.split("\n\n"):
         if paragraph.startswith(_REMEDY):
             return " ".join(paragraph.removeprefix(_REMEDY).split())

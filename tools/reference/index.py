@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tools.reference.docstrings import read, table
 from tools.reference.names import GENERATED, GROUPS, RECEIPTS, anchor
 
 import grapheraser as ge
 from grapheraser import receipts
+from grapheraser.aggregation import AGGREGATORS
+from grapheraser.datasets import PUBLIC
+from grapheraser.engines import ENGINES
+from grapheraser.execution import EXECUTORS
+from grapheraser.models import KINDS
+from grapheraser.partition import PARTITIONERS
 
 _INTRODUCTION = f"""\
 # Reference
@@ -23,10 +29,34 @@ variables](reference/variables.md), [errors](reference/errors.md) and [file
 formats](formats.md).
 """
 
+_PARTS = """\
+## Names of parts
+
+Arguments of the constructors, and options of `fit`, take these names, or
+[objects of your own](architecture.md#to-add-a-part).
+"""
+# What a table of names can't say by itself.
+_NOTES = {
+    "model": "each also as in the paper's code (`gcn:paper`, ...); without shards `closed-form`, "
+    "and of it the regression on features alone, `sgc`",
+    "partition": "`kaminpar` needs the extra `fast-partition`; [how they differ](partitioning.md)",
+    "aggregation": "routed shards by default in a pool with the closed-form members `words` "
+    "`labels` `edges` `pattern` `features`; [how they differ](aggregation.md)",
+    "engine": "`pyg` is the plain reference loop, `cpu` has fused kernels for the built-in models "
+    "and is the default, `cuda` is the same on a GPU, with triton: verified bit for bit on one "
+    "H200, and left out of `make test`; [engines](engines.md)",
+    "executor": "threads, a pool of processes, a cluster with the extra `ray`; "
+    "[clusters](clusters.md)",
+    "data set": "public ones need a download or `GRAPHERASER_DATA`; `demo` and `demo-large` are "
+    "generated; any compact npz, and [what `import` makes](import.md), is one too",
+    "members of `LinkEraser`": "bipartite, weighted and directed graphs; [links](links.md)",
+}
+
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([_INTRODUCTION, *_groups()]).rstrip() + "\n"
+    parts = table(("part", "names", "what to know"), _parts())
+    return "\n".join([_INTRODUCTION, *_groups(), _PARTS, parts]).rstrip() + "\n"
 
 
 def _groups() -> Iterator[str]:
@@ -37,6 +67,20 @@ def _groups() -> Iterator[str]:
     names = tuple(n for n in receipts.__all__ if n not in ge.__all__)
     rows = (_row(RECEIPTS, n, getattr(receipts, n), "receipts") for n in names)
     yield table(("name", "what it is"), rows)
+
+
+def _parts() -> Iterator[tuple[str, str, str]]:
+    named: dict[str, Iterable[str]] = {
+        "model": KINDS,
+        "partition": PARTITIONERS,
+        "aggregation": AGGREGATORS,
+        "engine": ENGINES,
+        "executor": EXECUTORS,
+        "data set": ("demo", "demo-large", *PUBLIC),
+        "members of `LinkEraser`": ("closed-form", "shards", "both"),
+    }
+    for part, names in named.items():
+        yield part, " ".join(f"`{name}`" for name in names), _NOTES[part]
 
 
 def _row(page: str, name: str, value: object, module: str = "ge") -> tuple[str, str]:

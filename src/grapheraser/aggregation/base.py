@@ -1,4 +1,4 @@
-"""What an aggregator is: it turns the posteriors of all shard models into one."""
+"""Protocol of aggregators, which turn the posteriors of all shard models into one."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.engines import ShardModels, ShardWeights
 from grapheraser.graph import Graph
 from grapheraser.graph.ids import one_id
-from grapheraser.models import CustomModel, Model
-from grapheraser.partition import Partition
-from grapheraser.seeding import derive
-from grapheraser.training import ShardModels, ShardWeights, shard_posteriors
-from grapheraser.training.inference.gather import (
+from grapheraser.inference import shard_posteriors
+from grapheraser.inference.gather import (
     NO_FEATURES,
     WHOLE,
     Bound,
     Gathered,
     gather_field,
 )
-from grapheraser.training.inference.posteriors import asked_posteriors, features_read
+from grapheraser.inference.posteriors import asked_posteriors, features_read
+from grapheraser.models import CustomModel, Model
+from grapheraser.partition import Partition
+from grapheraser.seeding import derive
 
-# Of a hub so many neighbours count where shards are routed; see docs/aggregation.md.
-MOST_NEIGHBOURS = 64
+# Neighbours of a hub that count where shards are routed; see docs/aggregation.md.
+MAX_NEIGHBOURS = 64
 # How far a node looks for shards to ask.
 ROUTE_HOPS = 2
 
@@ -41,7 +42,6 @@ class Ensemble:
         shards: weights by shard id, ascending; shards without a labelled node are not there.
         model: the architecture of all shards.
         seed: the run's seed.
-        device: where many posteriors may be computed; the bits are the same.
     """
 
     graph: Graph
@@ -49,11 +49,10 @@ class Ensemble:
     shards: Mapping[int, ShardWeights]
     model: Model
     seed: int
-    device: str = "cpu"
 
     @property
     def hops(self) -> int:
-        """How many rings are gathered: as far as routes look, or a built-in model further."""
+        """Number of rings to gather: as far as routes look, or a built-in model further."""
         if isinstance(self.model, CustomModel):
             return ROUTE_HOPS
         return max(ROUTE_HOPS, self.model.hops)
@@ -81,7 +80,7 @@ class Ensemble:
         """Posteriors ``[num_shards, len(positions), num_classes]`` of all or some shard models."""
         wanted = self.shard_ids if shards is None else shards
         weights = [self.shards[shard] for shard in wanted]
-        return shard_posteriors(self.model, weights, self.graph, positions, self.device)
+        return shard_posteriors(self.model, weights, self.graph, positions)
 
     def gather(
         self, positions: NDArray[np.int64], bound: Bound | None = None, *, features: bool = True
@@ -95,12 +94,12 @@ class Ensemble:
         """
         if bound is None:
             key = derive(self.seed, "hubs")
-            bound = Bound(MOST_NEIGHBOURS, key) if len(self.shards) > 1 else WHOLE
+            bound = Bound(MAX_NEIGHBOURS, key) if len(self.shards) > 1 else WHOLE
         read = features_read(self.model) if features else NO_FEATURES
         return gather_field(self.graph, positions, bound, hops=self.hops, features=read)
 
     def asked_posteriors(self, gathered: Gathered, asked: NDArray[np.int32]) -> NDArray[np.float32]:
-        """What each gathered node's own few shards say about it.
+        """Ask each gathered node's own few shards about it.
 
         Args:
             gathered: what `gather` gave.
@@ -111,7 +110,8 @@ class Ensemble:
         """
         classes = self.graph.num_classes
         if not isinstance(self.model, CustomModel):
-            return asked_posteriors(self.model, self.shards, gathered, asked, classes, self.device)
+            raw = not self.graph.label_kind.is_classes
+            return asked_posteriors(self.model, self.shards, gathered, asked, classes, raw=raw)
         shards = np.unique(asked[asked >= 0])
         rows = self.graph.positions(gathered.nodes[: gathered.wanted])
         found = self.posteriors(rows, shards.tolist())
@@ -121,7 +121,7 @@ class Ensemble:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What a request did to an ensemble, for aggregators that keep something between requests.
+    """A request's effect on an ensemble, for aggregators that keep something between requests.
 
     Attributes:
         before: the ensemble before the request.
@@ -144,7 +144,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Say:
-    """What one member of the ensemble had to say about a node.
+    """One member's part in the decision about a node.
 
     Attributes:
         member: ``shard 7`` or ``global expert``.
@@ -161,7 +161,7 @@ class Say:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Who decided about a node.
+    """The members that decided about a node.
 
     Attributes:
         node: its id, or its name where nodes have names.
@@ -177,6 +177,41 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def explain_shards(
+    ensemble: Ensemble,
+    position: int,
+    weights: NDArray[np.float64],
+    *,
+    label: int,
+    why: str,
+) -> Explanation:
+    """Explain a decision by one weight per shard ``[num_shards]``, in the ensemble's order."""
+    heard = [shard for shard, w in zip(ensemble.shard_ids, weights, strict=True) if w > 0]
+    posteriors = ensemble.posteriors(np.array([position]), heard)[:, 0]
+    shares = weights[weights > 0] / weights.sum()
+    says = [
+        say(f"shard {shard}", share, posterior)
+        for shard, share, posterior in zip(heard, shares, posteriors, strict=True)
+    ]
+    return explanation(ensemble, position, says, label=label, why=why)
+
+
+def say(member: str, weight: float, posterior: NDArray[np.floating]) -> Say:
+    """Return the part of a member with this posterior ``[num_classes]``."""
+    label = int(posterior.argmax())
+    return Say(member, float(weight), label, float(posterior[label]))
+
+
+def explanation(
+    ensemble: Ensemble, position: int, says: Sequence[Say], *, label: int, why: str
+) -> Explanation:
+    """Put the heaviest first; equals stay in the order given."""
+    ordered = sorted(says, key=lambda item: -item.weight)
+    graph = ensemble.graph
+    (node,) = graph.names_of(graph.ids_at(np.array([position])))
+    return Explanation(node, label, tuple(ordered), why)
 
 
 class FittedAggregator(Protocol):
@@ -199,7 +234,7 @@ class FittedAggregator(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a receipt should say about what was learned, e.g. that the sample is empty."""
+        """Remarks for a receipt about what was learned, e.g. that the sample is empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +251,7 @@ class BoundAggregator:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a receipt should say about what was learned."""
+        """Remarks for a receipt about what was learned."""
         return self.fitted.notes
 
     def explain(self, node: int | str) -> Explanation:

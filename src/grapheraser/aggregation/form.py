@@ -1,4 +1,4 @@
-"""What the tensors of an aggregator must look like before anything computes with them.
+"""Forms that the tensors of an aggregator must have before anything computes with them.
 
 A run may come from anywhere, and compiled code indexes by what an aggregator holds. So each kind of
 aggregator and of member declares the form of its tensors on the ensemble at hand.
@@ -18,7 +18,7 @@ Tensors = Mapping[str, NDArray[np.generic]]
 # Posteriors are rounded: their sum may be a little more than 1.
 SHARE = 1.001
 # No weight that was ever learned is larger.
-MOST = 1e6
+MAX_WEIGHT = 1e6
 
 
 class Form(NamedTuple):

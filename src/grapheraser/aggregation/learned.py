@@ -13,8 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
-from grapheraser.aggregation.explain import explain_shards
+from grapheraser.aggregation.base import (
+    Change,
+    Ensemble,
+    Explanation,
+    FittedAggregator,
+    explain_shards,
+)
 from grapheraser.aggregation.form import SHARE, Form, Tensors, check_equal, check_forms
 from grapheraser.aggregation.sample.membership import (
     DEFAULT,
@@ -24,7 +29,7 @@ from grapheraser.aggregation.sample.membership import (
     sampled_nodes,
 )
 from grapheraser.aggregation.sample.posteriors import SampledPosteriors, collect, refresh
-from grapheraser.aggregation.solvers.simplex import mixture_weights, paper_weights
+from grapheraser.aggregation.simplex import mixture_weights, paper_weights
 from grapheraser.checks import one_of, real
 from grapheraser.errors import CorruptRunError
 

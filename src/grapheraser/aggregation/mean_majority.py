@@ -10,8 +10,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator
-from grapheraser.aggregation.explain import explain_shards
+from grapheraser.aggregation.base import (
+    Change,
+    Ensemble,
+    Explanation,
+    FittedAggregator,
+    explain_shards,
+)
 from grapheraser.aggregation.form import Tensors, check_forms
 
 

@@ -9,14 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation.base import Change, Ensemble, Explanation, FittedAggregator, Say
-from grapheraser.aggregation.explain import explanation, say
-from grapheraser.aggregation.form import MOST, Form, Tensors, check_equal, check_forms
-from grapheraser.aggregation.members import START, FittedMember, Member, RoutedShards, closed_form
+from grapheraser.aggregation.base import (
+    Change,
+    Ensemble,
+    Explanation,
+    FittedAggregator,
+    Say,
+    explanation,
+    say,
+)
+from grapheraser.aggregation.form import MAX_WEIGHT, Form, Tensors, check_equal, check_forms
+from grapheraser.aggregation.log_linear import PoolWeights, pool_weights
+from grapheraser.aggregation.members import (
+    START,
+    FittedMember,
+    Member,
+    RoutedShards,
+    closed_form,
+    closed_form_of_targets,
+)
 from grapheraser.aggregation.members.base import Evidence, Ids, Positions
 from grapheraser.aggregation.members.shards import FittedShards
 from grapheraser.aggregation.routed import SHARDS_ASKED, RoutedAggregator
@@ -28,14 +44,18 @@ from grapheraser.aggregation.sample.membership import (
     limits,
     sampled_nodes,
 )
-from grapheraser.aggregation.solvers.log_linear import PoolWeights, pool_weights
+from grapheraser.aggregation.target_pool import remarks, target_answers, target_weights
 from grapheraser.checks import whole
+from grapheraser.errors import ParameterError
+from grapheraser.graph.labels import SEVERAL
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, log_normalise
 
 # A quarter of the training nodes, but so many at the most.
 _SHARE, _COUNT = 0.25, 1000
 _SHARDS = "shards"
+# The weight that members of other tasks start from.
+_START = 0.3
 EMPTY_SAMPLE = "the sample holds no nodes: every member has the weight that it starts from"
 
 
@@ -68,9 +88,12 @@ class PooledAggregator:
     def fit(self, ensemble: Ensemble) -> FittedPool:
         """See `Aggregator`."""
         candidates = Candidates.of(ensemble.graph, self._limit(ensemble), ensemble.seed)
-        sample = candidates.sampled
-        members = {name: part.fit(ensemble, sample) for name, part in self._parts().items()}
-        return _learned(ensemble, candidates, members)
+        sample, parts = candidates.sampled, self._parts(ensemble.graph.label_kind.is_classes)
+        # Shards first: a first fit compiles their kernels while the compiler's process has begun
+        # with those of the other members. No part looks at another one.
+        order = sorted(parts, key=lambda name: name != _SHARDS)
+        fitted = {name: parts[name].fit(ensemble, sample) for name in order}
+        return _learned(ensemble, candidates, {name: fitted[name] for name in parts})
 
     def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> FittedPool:
         """See `Aggregator`."""
@@ -84,19 +107,33 @@ class PooledAggregator:
         sample = candidates.sampled
         members = {
             name: part.refit(fitted.members[name], ensemble, change, sample)
-            for name, part in self._parts().items()
+            for name, part in self._parts(graph.label_kind.is_classes).items()
         }
-        return _learned(ensemble, candidates, members)
+        learned = _learned(ensemble, candidates, members)
+        if graph.label_kind.is_classes:
+            return learned
+        return replace(learned, remarks=remarks(change.before.graph, graph))
 
     def check_tensors(self, tensors: Tensors, ensemble: Ensemble) -> None:
         """See `ChecksTensors`."""
-        graph, parts = ensemble.graph, self._parts()
+        graph, classes = ensemble.graph, ensemble.graph.label_kind.is_classes
+        parts = self._parts(classes)
         sample = sampled_nodes(graph, self._limit(ensemble), ensemble.seed)
         own = {key: tensor for key, tensor in tensors.items() if key.split("/")[0] not in parts}
         forms = {
             "nodes": Form(np.int64, sample.shape),
-            "weights": Form(np.float64, (len(self.members) + self.shards,), 0, MOST),
-            "offsets": Form(np.float64, (graph.num_classes,), -MOST, MOST),
+            "weights": Form(
+                np.float64,
+                (len(self.members) + self.shards,) if classes else (len(parts), graph.num_classes),
+                0,
+                MAX_WEIGHT,
+            ),
+            "offsets": Form(
+                np.float64,
+                (graph.num_classes + (graph.label_kind.name == SEVERAL),),
+                -MAX_WEIGHT,
+                MAX_WEIGHT,
+            ),
         }
         check_forms(own, forms, "the pool of members")
         check_equal(own["nodes"], sample, "the nodes that the pool was learned from")
@@ -105,19 +142,22 @@ class PooledAggregator:
 
     def restore(self, tensors: Tensors) -> FittedPool:
         """See `Aggregator`."""
-        members = {name: part.restore(_of(name, tensors)) for name, part in self._parts().items()}
+        parts = self._parts(classes=tensors["weights"].ndim == 1)
+        members = {name: part.restore(_of(name, tensors)) for name, part in parts.items()}
         learned = (np.asarray(tensors[key], dtype=np.float64) for key in ("weights", "offsets"))
         sample = np.asarray(tensors["nodes"], dtype=np.int64)
         return FittedPool(sample, members, PoolWeights(*learned), None)
 
-    def _parts(self) -> dict[str, Member]:
-        parts = closed_form(self.members)
+    def _parts(self, classes: bool) -> dict[str, Member]:
+        parts = (closed_form if classes else closed_form_of_targets)(self.members)
         if self.shards:
             routing = RoutedAggregator(floor=0.0, shards_asked=self.shards_asked)
             parts[_SHARDS] = RoutedShards(routing)
         return parts
 
     def _limit(self, ensemble: Ensemble) -> tuple[float, int | None]:
+        if self.sample == DEFAULT and not ensemble.graph.label_kind.is_classes:
+            return _SHARE, _COUNT  # their regressions need nodes outside the sample
         return limit_on(ensemble.graph, self.sample, (_SHARE, _COUNT))
 
 
@@ -136,8 +176,11 @@ def _learned(
 ) -> FittedPool:
     sample = candidates.sampled
     parts = list(members.values())
-    start = np.array([START[name] for part in parts for name in part.names])
+    start = np.array([START.get(name, _START) for part in parts for name in part.names])
     evidence = np.concatenate([part.held_out(ensemble, sample) for part in parts], axis=1)
+    if not ensemble.graph.label_kind.is_classes:
+        found = target_weights(ensemble.graph, sample, evidence)
+        return FittedPool(sample, members, found, candidates)
     labels = ensemble.graph.labels(sample)
     return FittedPool(sample, members, pool_weights(evidence, labels, start), candidates)
 
@@ -151,12 +194,14 @@ class FittedPool:
         members: by the name under which their tensors are kept.
         learned: the weights, in the order of the members' names, and the offsets.
         candidates: the sample, and whom it lets in next; None after loading.
+        remarks: on what the last request cost.
     """
 
     sample: Ids
     members: Mapping[str, FittedMember]
     learned: PoolWeights
     candidates: Candidates | None = field(repr=False)
+    remarks: tuple[str, ...] = ()
 
     @property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
@@ -170,17 +215,28 @@ class FittedPool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return () if len(self.sample) else (EMPTY_SAMPLE,)
+        return self.remarks if len(self.sample) else (*self.remarks, EMPTY_SAMPLE)
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weight of each member, by name."""
+        """The weight of each member, by name; the mean over targets, where there are several."""
         names = [name for member in self.members.values() for name in member.names]
-        return dict(zip(names, self.learned.members.tolist(), strict=True))
+        weights = self.learned.members
+        weights = weights if weights.ndim == 1 else weights.mean(axis=1)
+        return dict(zip(names, weights.tolist(), strict=True))
 
-    def predict_proba(self, ensemble: Ensemble, positions: Positions) -> NDArray[np.float32]:
+    @property
+    def threshold(self) -> float:
+        """The probability above which one of several labels is said; see `target_pool`."""
+        longer = len(self.learned.offsets) > self.learned.members.shape[-1]
+        return float(self.learned.offsets[-1]) if self.learned.members.ndim == 2 and longer else 0.5
+
+    def predict_proba(self, ensemble: Ensemble, positions: Positions) -> NDArray[Any]:
         """See `FittedAggregator`."""
         wanted, back = np.unique(np.asarray(positions, dtype=np.int64), return_inverse=True)
+        if not ensemble.graph.label_kind.is_classes:
+            said = self._evidence(ensemble, wanted)
+            return target_answers(ensemble.graph, said, self.learned)[back]
         pooled: NDArray[np.float32] = _pooled(self._evidence(ensemble, wanted), *self.learned)
         return pooled[back]
 
@@ -190,6 +246,12 @@ class FittedPool:
 
     def explain(self, ensemble: Ensemble, position: int) -> Explanation:
         """See `FittedAggregator`."""
+        if not ensemble.graph.label_kind.is_classes:
+            raise ParameterError(
+                f"explain says who decides about a class; these are "
+                f"{ensemble.graph.label_kind.words}.",
+                hint="aggregator_.fitted.weights has the weight of each member.",
+            )
         positions = np.array([position])
         evidence = self._evidence(ensemble, positions)
         label = int(_pooled(evidence, *self.learned)[0].argmax())

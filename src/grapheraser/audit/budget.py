@@ -36,12 +36,12 @@ class Budget:
         return float("inf") if self.seconds is None else self.seconds - self.spent
 
     def share(self, part: float) -> Budget:
-        """A budget of its own: that part of what is left."""
+        """Return a budget of that part of what is left."""
         seconds = None if self.seconds is None else max(self.left, 0.0) * part
         return Budget(seconds, self.clock)
 
     def rounds(self, most: int, *, least: int = 1) -> Iterator[int]:
-        """0, 1, 2, ... up to ``most``, stopping where the next round would not fit any more.
+        """Count 0, 1, 2, ... up to ``most``; stop where the next round would not fit any more.
 
         The first ``least`` rounds are made whatever they take.
         """

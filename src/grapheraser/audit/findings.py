@@ -1,14 +1,15 @@
-"""From figures to plain words: what passed, what leaks, and to whom."""
+"""Put figures into plain words: what passed, what leaks, and to whom."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from grapheraser.reports.wording import listed, plural
 
 PASSED, FAILED, LEAK, NOTED, SKIPPED = "passed", "failed", "leak", "noted", "skipped"
+Answer = tuple[str, str, str]  # level, measured, meaning
 
 
 @dataclass(frozen=True)
@@ -28,33 +29,6 @@ class Finding:
     meaning: str
 
 
-def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
-    """One finding for each section, in the order of the questions."""
-    judges = {
-        "verification": _verification,
-        "search": _search,
-        "planted": _planted,
-        "forgetting": _forgetting,
-        "membership": _membership,
-        "edges": _edges,
-        "inversion": _inversion,
-        "reconstruction": _reconstruction,
-        "challenge": _challenge,
-        "partition": _partition,
-        "links": _links,
-    }
-    found = []
-    for name, judge in judges.items():
-        section = sections.get(name)
-        if section is None:
-            continue
-        if "skipped" in section:
-            found.append(Finding(_QUESTIONS[name], SKIPPED, str(section["skipped"]), "Not known."))
-        else:
-            found.append(judge(section))
-    return tuple(found)
-
-
 _QUESTIONS = {
     "verification": "Is the model what training without the forgotten data gives?",
     "search": "Is anything of the forgotten data left in the run's files?",
@@ -71,7 +45,7 @@ _QUESTIONS = {
 
 
 def auc_text(figure: Mapping[str, Any]) -> str:
-    """An AUC and its interval."""
+    """Spell an AUC and its interval."""
     interval = figure.get("auc", figure)
     return f"{interval['value']:.2f} ({interval['low']:.2f} to {interval['high']:.2f})"
 
@@ -84,20 +58,26 @@ def _clearly_above(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     return bool(a["auc"]["low"] > b["auc"]["high"])
 
 
-def _verification(section: Mapping[str, Any]) -> Finding:
+def _verification(section: Mapping[str, Any]) -> Answer:
     measured = (
         f"Everything was retrained from the data that is left; {section['values']:,} numbers in "
         f"{plural(section['tensors'], 'table')} were compared, and "
-        f"{plural(section['receipts'], 'receipt')} checked."
+        f"{plural(section['receipts'], 'receipt')} checked. Signatures: "
+        f"{section['signatures']['words']}."
     )
-    if section["identical"]:
+    wrong = section["signatures"]["wrong"]
+    if section["identical"] and not wrong:
         meaning = "Every bit agrees: nothing that was forgotten has a part in the model."
-        return Finding(_QUESTIONS["verification"], PASSED, measured, meaning)
-    listed = "; ".join(section["differences"][:3])
-    return Finding(_QUESTIONS["verification"], FAILED, measured, f"They differ: {listed}.")
+        return (PASSED, measured, meaning)
+    if section["elsewhere"] and not wrong:
+        why = f"Bits depend on what trains: {section['elsewhere']}."
+        return (SKIPPED, why, "Not known.")
+    listed = "; ".join([*section["differences"], *wrong][:3])
+    words = "Every bit agrees, but not every signature" if section["identical"] else "They differ"
+    return (FAILED, measured, f"{words}: {listed}.")
 
 
-def _search(section: Mapping[str, Any]) -> Finding:
+def _search(section: Mapping[str, Any]) -> Answer:
     sought = section["sought"]
     measured = (
         f"{plural(section['files'], 'file')} ({section['size']:,} bytes) were read in full, "
@@ -110,12 +90,12 @@ def _search(section: Mapping[str, Any]) -> Finding:
         )
     if section["clean"]:
         meaning = "Nothing was found in the run's folder. Other places were not looked at."
-        return Finding(_QUESTIONS["search"], PASSED, measured + ".", meaning)
+        return (PASSED, measured + ".", meaning)
     listed = "; ".join(f"{r['kind']} in {r['file']}" for r in section["residues"][:5])
-    return Finding(_QUESTIONS["search"], FAILED, measured + ".", f"Found: {listed}.")
+    return (FAILED, measured + ".", f"Found: {listed}.")
 
 
-def _planted(section: Mapping[str, Any]) -> Finding:
+def _planted(section: Mapping[str, Any]) -> Answer:
     measured = (
         f"{plural(section['planted'], 'record')} of a copy were given a class that does not exist. "
         f"The model trained on them predicted it {section['before']} times, after forgetting "
@@ -124,14 +104,14 @@ def _planted(section: Mapping[str, Any]) -> Finding:
     )
     if not section["passed"]:
         meaning = "Forgetting is not the same as never having seen."
-        return Finding(_QUESTIONS["planted"], FAILED, measured, meaning)
+        return (FAILED, measured, meaning)
     meaning = "It is gone, and the weights are bit for bit those of the model that never saw them."
     if section["before"] == 0:
         meaning += " (The class was not learned to begin with, so this shows little.)"
-    return Finding(_QUESTIONS["planted"], PASSED, measured, meaning)
+    return (PASSED, measured, meaning)
 
 
-def _forgetting(section: Mapping[str, Any]) -> Finding:
+def _forgetting(section: Mapping[str, Any]) -> Answer:
     kept, recut = section["after"]["kept"], section["after"]["recut"]
     measured = (
         f"An attacker with {section['runs']} models of their own guesses who was trained on: "
@@ -144,14 +124,14 @@ def _forgetting(section: Mapping[str, Any]) -> Finding:
             "The model after forgetting told more than starting over would. Where the proofs above "
             "hold, the kept partition tells it, or chance."
         )
-        return Finding(_QUESTIONS["forgetting"], LEAK, measured, meaning)
+        return (LEAK, measured, meaning)
     meaning = "Forgetting leaves no more to see than starting over does."
     if not _above_chance(section["before"]):
         meaning += " (There was little to see even before.)"
-    return Finding(_QUESTIONS["forgetting"], NOTED, measured, meaning)
+    return (NOTED, measured, meaning)
 
 
-def _membership(section: Mapping[str, Any]) -> Finding:
+def _membership(section: Mapping[str, Any]) -> Answer:
     scenarios = section["scenarios"]
     kept = scenarios["kept"]["rates"]
     names = {
@@ -176,12 +156,12 @@ def _membership(section: Mapping[str, Any]) -> Finding:
             "versions in detail can see that. Say less: what that gains is measured below; so is "
             "what fresh seeds gain (`refresh`), which is little while closed-form members answer."
         )
-        return Finding(_QUESTIONS["membership"], LEAK, measured, meaning)
+        return (LEAK, measured, meaning)
     meaning = "Not better than chance, as far as this many requests can tell."
-    return Finding(_QUESTIONS["membership"], NOTED, measured, meaning)
+    return (NOTED, measured, meaning)
 
 
-def _edges(section: Mapping[str, Any]) -> Finding:
+def _edges(section: Mapping[str, Any]) -> Answer:
     measured = (
         f"Telling edges from other pairs by asking about both ends: {auc_text(section['before'])} "
         f"while the edge is there, {auc_text(section['after'])} once it is forgotten. Telling "
@@ -194,15 +174,15 @@ def _edges(section: Mapping[str, Any]) -> Finding:
             "A forgotten edge was still told from a pair that never had one. Where the proofs "
             "above hold, the kept partition tells it, or chance."
         )
-        return Finding(_QUESTIONS["edges"], LEAK, measured, meaning)
+        return (LEAK, measured, meaning)
     meaning = "The current model shows no trace of a forgotten edge."
     if _above_chance(section["drop"]):
         meaning += " Whoever kept answers from before can see which edge went."
-        return Finding(_QUESTIONS["edges"], LEAK, measured, meaning)
-    return Finding(_QUESTIONS["edges"], NOTED, measured, meaning)
+        return (LEAK, measured, meaning)
+    return (NOTED, measured, meaning)
 
 
-def _inversion(section: Mapping[str, Any]) -> Finding:
+def _inversion(section: Mapping[str, Any]) -> Answer:
     cheats = "; ".join(f"{auc_text(r)} of one who {who}" for who, r in section["cheats"].items())
     same = "the same answers, bit for bit" if section["same"] else "other answers"
     measured = (
@@ -213,15 +193,15 @@ def _inversion(section: Mapping[str, Any]) -> Finding:
     )
     if not section["same"] and _clearly_above(section["after"], section["never"]):
         meaning = "Yes, more than from a run that never had them: the kept partition tells it."
-        return Finding(_QUESTIONS["inversion"], LEAK, measured, meaning)
+        return (LEAK, measured, meaning)
     meaning = (
         "No more than from a run that never had them. Neighbours are alike, so a likely edge can "
         "be guessed, forgotten or not."
     )
-    return Finding(_QUESTIONS["inversion"], NOTED, measured, meaning)
+    return (NOTED, measured, meaning)
 
 
-def _reconstruction(section: Mapping[str, Any]) -> Finding:
+def _reconstruction(section: Mapping[str, Any]) -> Answer:
     parts = [
         f"for nodes {name}, its links {auc_text(section['links'][name])} and its features "
         f"{auc_text(section['features'][name])}"
@@ -234,12 +214,12 @@ def _reconstruction(section: Mapping[str, Any]) -> Finding:
             "Yes, better than chance: where only one node has left, only what it had moves. "
             "Neither version shows it alone. Don't let anyone ask both in detail."
         )
-        return Finding(_QUESTIONS["reconstruction"], LEAK, measured, meaning)
+        return (LEAK, measured, meaning)
     meaning = "Not better than chance, as far as this many requests can tell."
-    return Finding(_QUESTIONS["reconstruction"], NOTED, measured, meaning)
+    return (NOTED, measured, meaning)
 
 
-def _challenge(section: Mapping[str, Any]) -> Finding:
+def _challenge(section: Mapping[str, Any]) -> Answer:
     own = section["providers"]["honest"]
     cheats = "; ".join(
         f"one who {who} leaves {seen['planted']:.0%}"
@@ -254,16 +234,16 @@ def _challenge(section: Mapping[str, Any]) -> Finding:
     )
     if section["data_free"] and not own["same"]:
         meaning = "Planted and forgotten is not what it was before."
-        return Finding(_QUESTIONS["challenge"], FAILED, measured, meaning)
+        return (FAILED, measured, meaning)
     missed = [who for who, caught in section["caught"].items() if not caught]
     if missed:
         meaning = f"Not every pretender is caught this way: not one who {listed(missed)}."
-        return Finding(_QUESTIONS["challenge"], NOTED, measured, meaning)
+        return (NOTED, measured, meaning)
     meaning = "Yes: every pretender is caught, and this run returns to where it was."
-    return Finding(_QUESTIONS["challenge"], PASSED, measured, meaning)
+    return (PASSED, measured, meaning)
 
 
-def _partition(section: Mapping[str, Any]) -> Finding:
+def _partition(section: Mapping[str, Any]) -> Answer:
     own = section["methods"][section["own"]]
     measured = (
         f"Guessing deleted edges from who shares a shard: {auc_text(own['edge'])} with the kept "
@@ -273,18 +253,19 @@ def _partition(section: Mapping[str, Any]) -> Finding:
         measured += f" Recognising a deleted node by partitioning again: {auc_text(own['node'])}."
     if not own["inputs"]:
         meaning = "No: the partition follows from ids and a key alone; a new one would be the same."
-        return Finding(_QUESTIONS["partition"], PASSED, measured, meaning)
+        return (PASSED, measured, meaning)
     meaning = (
         f"The partition was computed from {listed(own['inputs'])}, the deleted data included, "
-        "and is kept. Therefore receipts of this run say 'exact given partition'. It gives "
-        "something away only to those who can see it; the method 'hash' has nothing to remember."
+        "and is kept. Therefore receipts of this run claim no more than 'exact given "
+        "partition'. It gives something away only to those who can see it; the method 'hash' has "
+        "nothing to remember."
     )
     leaks = _above_chance(own["edge"]) and _clearly_above(own["edge"], own["edge_recut"])
     node = own["node"] is not None and _above_chance(own["node"])
-    return Finding(_QUESTIONS["partition"], LEAK if leaks or node else NOTED, measured, meaning)
+    return (LEAK if leaks or node else NOTED, measured, meaning)
 
 
-def _links(section: Mapping[str, Any]) -> Finding:
+def _links(section: Mapping[str, Any]) -> Answer:
     same = "the same answers, bit for bit" if section["same"] else "other answers"
     measured = (
         f"Telling {plural(section['candidates'], 'edge')} from pairs with as many common "
@@ -296,15 +277,41 @@ def _links(section: Mapping[str, Any]) -> Finding:
     )
     if section["data_free"] and not section["same"]:
         meaning = "A forgotten edge scores otherwise than if it had never been there."
-        return Finding(_QUESTIONS["links"], FAILED, measured, meaning)
+        return (FAILED, measured, meaning)
     if _clearly_above(section["after"], section["never"]):
         meaning = "Yes, more than a model that never saw them: the kept partition tells it."
-        return Finding(_QUESTIONS["links"], LEAK, measured, meaning)
+        return (LEAK, measured, meaning)
     meaning = (
         "No: a forgotten edge scores as one that was never there. It may still be suggested, "
         "where what is left makes it likely."
     )
     if _above_chance(section["pair"]) or _above_chance(section["around"]):
         meaning += " Whoever kept answers from before can see where an edge went."
-        return Finding(_QUESTIONS["links"], LEAK, measured, meaning)
-    return Finding(_QUESTIONS["links"], NOTED, measured, meaning)
+        return (LEAK, measured, meaning)
+    return (NOTED, measured, meaning)
+
+
+_JUDGES: dict[str, Callable[[Mapping[str, Any]], Answer]] = {
+    "verification": _verification,
+    "search": _search,
+    "planted": _planted,
+    "forgetting": _forgetting,
+    "membership": _membership,
+    "edges": _edges,
+    "inversion": _inversion,
+    "reconstruction": _reconstruction,
+    "challenge": _challenge,
+    "partition": _partition,
+    "links": _links,
+}
+
+
+def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
+    """Return one finding for each section, in the order of the questions."""
+    return tuple(
+        Finding(question, SKIPPED, str(section["skipped"]), "Not known.")
+        if "skipped" in section
+        else Finding(question, *_JUDGES[name](section))
+        for name, question in _QUESTIONS.items()
+        if (section := sections.get(name)) is not None
+    )

@@ -1,9 +1,9 @@
-"""A time-boxed audit of one fitted run: the proofs, the attacks, then the findings in words."""
+"""Audit one fitted run within a given time: proofs, attacks, then the findings in words."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 
 from grapheraser import checks
-from grapheraser.audit.attacks.asking import state_of
-from grapheraser.audit.attacks.challenge import challenge_edges
+from grapheraser.audit.attacks.answers import state_of
 from grapheraser.audit.attacks.edges import edge_attack
-from grapheraser.audit.attacks.inversion import inversion_attack
 from grapheraser.audit.attacks.links import link_attack
 from grapheraser.audit.attacks.lira import lira
 from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.partition_leak import partition_leak
-from grapheraser.audit.attacks.planted import plant_and_forget
-from grapheraser.audit.attacks.reconstruction import reconstruction_attack
+from grapheraser.audit.attacks.planted import challenge_edges, plant_and_forget
+from grapheraser.audit.attacks.recovery import inversion_attack, reconstruction_attack
 from grapheraser.audit.attacks.shadow import (
     KEPT,
     KEPT_RESEEDED,
@@ -37,17 +35,18 @@ from grapheraser.audit.attacks.shadow import (
 )
 from grapheraser.audit.budget import Budget
 from grapheraser.audit.findings import FAILED, LEAK, SKIPPED, Finding, findings
-from grapheraser.audit.mitigations import CANDIDATES
-from grapheraser.audit.residues.forgotten import Forgotten
-from grapheraser.audit.residues.search import search_run
-from grapheraser.eraser import GraphEraser
+from grapheraser.audit.statistics import Result
+from grapheraser.eraser import Eraser, load_eraser
 from grapheraser.errors import InputError, MissingExtraError
-from grapheraser.links import LinkEraser
-from grapheraser.links.loading import load_eraser
+from grapheraser.kinds import GRAPH_NAMES
+from grapheraser.nodes import GraphEraser
+from grapheraser.nodes.mitigations import CANDIDATES
 from grapheraser.partition import PARTITIONERS
-from grapheraser.reports.wording import plural
+from grapheraser.reports.wording import duration, plural
 from grapheraser.seeding import derive
-from grapheraser.store.results import read_result
+from grapheraser.store.files import read_result
+from grapheraser.store.residues.forgotten import Forgotten
+from grapheraser.store.residues.search import search_run
 
 FORMAT = "grapheraser-audit-2"
 DATA = "audit.json"  # in the folder of a report
@@ -58,7 +57,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Everything that an audit found.
+    """Figures and findings of an audit.
 
     Attributes:
         run: what was audited: folder, configuration, graph, requests so far.
@@ -78,7 +77,7 @@ class AuditReport:
 
     @property
     def passed(self) -> bool:
-        """Whether no proof failed; leaks that are measured do not count as failures."""
+        """True where no proof failed; leaks that are measured do not count as failures."""
         return not any(finding.level == FAILED for finding in self.findings)
 
     @property
@@ -91,27 +90,22 @@ class AuditReport:
         return tuple(f"{f.question} {f.measured}" for f in self.findings if f.level == SKIPPED)
 
     def to_dict(self) -> dict[str, Any]:
+        verdict = {"passed": self.passed, "leaks": self.leaks, "not_run": list(self.not_run)}
         return {
             "format": FORMAT,
-            "passed": self.passed,
-            "leaks": self.leaks,
-            "not_run": list(self.not_run),
-            "run": self.run,
-            "findings": [asdict(finding) for finding in self.findings],
-            "sections": self.sections,
-            "seconds": self.seconds,
-            "minutes": self.minutes,
-            "made_at": self.made_at,
+            **verdict,
+            **asdict(self),
+            "findings": [asdict(f) for f in self.findings],
         }
 
 
 def report_folder(run: Path) -> Path:
-    """Where the report on a run lies unless another folder is asked for."""
+    """Return the folder of the report on a run, unless another is asked for."""
     return run.with_name(f"{run.name}-audit")
 
 
 def latest_report(run: Path) -> dict[str, Any] | None:
-    """The last report on a run, as plain values; None where there is none in its folder."""
+    """Read the last report on a run; None where there is none in its folder."""
     found = read_result(report_folder(run) / DATA)
     is_one = isinstance(found, dict) and found.get("format") == FORMAT
     return found if is_one else None
@@ -147,13 +141,15 @@ def audit_run(
     sections["verification"] = eraser.verify().to_dict()
     say("searching the run's files")
     sections["search"] = search_run(path, forgotten).to_dict()
-    if isinstance(eraser, LinkEraser):
-        say("attacking: forgotten edges")
-        sections["links"] = _attempted(
-            lambda: link_attack(eraser, seed=seed, budget=budget).to_dict()
-        )
-    else:
-        _attack(_Work(eraser, seed, budget), sections, say)
+    kind, attacks = eraser.graph_.label_kind, ATTACKS.get(eraser.task.name, ())
+    if not kind.is_classes:
+        say(f"no attack is made: they are about classes, and this run predicts {kind.words}")
+        attacks = ()
+    fits = 2 * sum(attack.fits for attack in attacks) * sections["verification"]["seconds"]
+    if attacks:
+        most = f"attacking {minutes:g} minutes at most (--minutes)"
+        say(f"{most}; all takes {duration(fits)} or more")
+    sections |= _attacked(_Work(eraser, seed, budget), attacks, say)
     return AuditReport(
         run=_facts(path, eraser),
         sections=sections,
@@ -164,59 +160,55 @@ def audit_run(
     )
 
 
-def _attack(work: _Work, sections: dict[str, dict[str, Any]], say: Say) -> None:
-    """Every attack on a run of classes that there is time for."""
-    budget = work.budget
-    # (section, words, step, how many times the whole run is trained at the least)
-    steps: list[tuple[str, str, Callable[[], dict[str, Any]], int]] = [
-        ("planted", "planting a class and forgetting it", work.planted, 3),
-        ("inversion", "attacking: recovering forgotten edges", work.inversion, 3),
-        ("reconstruction", "attacking: reconstructing forgotten nodes", work.reconstruction, 2),
-        ("challenge", "challenging with planted edges", work.challenge, 4),
-        ("forgetting", "attacking: the model as it is now", work.forgetting, 10),
-        ("edges", "attacking: edges", work.edges, 9),
-        ("partition", "attacking: the partition into shards", work.partition, 0),
-        ("membership", "attacking: the model before and after", work.membership, 12),
-        ("mitigations", "measuring what saying less gains", work.mitigations, 0),
-    ]
-    for name, words, step, fits in steps:
-        if fits * work.one_fit > 2 * max(budget.left, 0):
-            need = plural(max(1, round((budget.spent + 2 * fits * work.one_fit) / 60)), "minute")
-            why = f"there was no time for it; about {need} would do (--minutes)"
-            sections[name] = {"skipped": why}
+def _attacked(work: _Work, attacks: Sequence[Attack], say: Say) -> dict[str, dict[str, Any]]:
+    """Make every attack that there is time for; return figures, or why it was not made."""
+    budget, sections = work.budget, dict[str, dict[str, Any]]()
+    for chosen in attacks:
+        needed = 2 * chosen.fits * work.one_fit
+        if needed > 4 * max(budget.left, 0):
+            minutes = plural(max(1, round((budget.spent + needed) / 60)), "minute")
+            why = f"there was no time for it; about {minutes} would do (--minutes)"
+            sections[chosen.section] = {"skipped": why}
             continue
-        say(words)
-        sections[name] = _attempted(step)
-
-
-def _attempted(step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The figures of an attack, or why it could not be made."""
-    try:
-        return step()
-    except (InputError, MissingExtraError) as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        return {"skipped": f"{error.message}{hint}"}
+        say(chosen.words)
+        try:
+            sections[chosen.section] = chosen.make(work)
+        except (InputError, MissingExtraError) as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            sections[chosen.section] = {"skipped": f"{error.message}{hint}"}
+    return sections
 
 
 @dataclass(eq=False)
 class _Work:
-    """The attacks on one run, each within its share of the time."""
+    """The attacks on one run, each within its share of the time.
 
-    eraser: GraphEraser
+    Attributes:
+        eraser: of the task whose attacks these are.
+        seed: of everything that the auditor draws.
+        budget: time for all of them.
+        one_fit: how long the run takes to train, in seconds; known once one attack was made.
+        seen: answers that the attacker has kept, for `mitigations`.
+    """
+
+    eraser: Any
     seed: int
     budget: Budget
     one_fit: float = 0.0
     seen: tuple[Observations, Observations] | None = None
 
     def planted(self) -> dict[str, Any]:
-        """The planted class; also tells how long the run takes to train."""
+        """Plant a class; also measures how long the run takes to train."""
         watch = Budget(clock=self.budget.clock)
         result = plant_and_forget(self.eraser.graph_, parameters(self.eraser), seed=self.seed)
         self.one_fit = watch.spent / 3
         return result.to_dict()
 
+    def links(self) -> dict[str, Any]:
+        return link_attack(self.eraser, seed=self.seed, budget=self.budget).to_dict()
+
     def membership(self) -> dict[str, Any]:
-        """Who was forgotten, both versions in sight, by scenario.
+        """Guess who was forgotten with both versions in sight, by scenario.
 
         Requests for one node are the easiest to see, and cheap as this run forgets; where
         everything is retrained for each, several nodes may have to share a request.
@@ -247,14 +239,14 @@ class _Work:
         return {"scenarios": results}
 
     def _own_run(self) -> GraphEraser:
-        """The attacker's run."""
+        """Fit the attacker's run."""
         graph = resplit(self.eraser.graph_, derive(self.seed, "audit", "shadow"))
         return fitted(parameters(self.eraser), graph, derive(self.seed, "audit", "own") >> 1)
 
     def _observed(
         self, own: GraphEraser, how: str, count: int, budget: Budget
     ) -> tuple[Observations, Observations]:
-        """What the attacker sees of their own run, and of the run under attack."""
+        """Observe the attacker's own run, and the run under attack."""
 
         def seen(run: GraphEraser, name: str, budget: Budget) -> Observations:
             return observe(
@@ -272,7 +264,7 @@ class _Work:
         return seen(own, "shadow", budget.share(0.5)), seen(self.eraser, "target", budget)
 
     def mitigations(self) -> dict[str, Any]:
-        """The attack on this run once more, through each of the mitigations."""
+        """Repeat the attack on this run through each of the mitigations."""
         if self.seen is None:
             return {"skipped": "the attack that they are measured against was skipped"}
         graph = self.eraser.graph_
@@ -288,7 +280,7 @@ class _Work:
         return {"figures": figures}
 
     def partition(self) -> dict[str, Any]:
-        """The run's own partition, beside `hash`."""
+        """Compare the run's own partition with `hash`."""
         eraser, own = self.eraser, self.eraser.partition_.method
         chosen = own if own in PARTITIONERS else eraser.partition
         names = {own: chosen, "hash": "hash"}
@@ -305,40 +297,65 @@ class _Work:
             ).to_dict()
         return {"own": own, "methods": methods}
 
-    def edges(self) -> dict[str, Any]:
-        result = edge_attack(
-            self.eraser, self.eraser.graph_, seed=self.seed, budget=self.budget.share(0.35)
-        )
-        return result.to_dict()
 
-    def inversion(self) -> dict[str, Any]:
-        return inversion_attack(self.eraser, self.eraser.graph_, seed=self.seed).to_dict()
-
-    def reconstruction(self) -> dict[str, Any]:
-        result = reconstruction_attack(
-            self.eraser, self.eraser.graph_, seed=self.seed, budget=self.budget.share(0.1)
-        )
-        return result.to_dict()
-
-    def challenge(self) -> dict[str, Any]:
-        return challenge_edges(self.eraser, self.eraser.graph_, seed=self.seed).to_dict()
-
-    def forgetting(self) -> dict[str, Any]:
-        result = lira(
-            self.eraser,
-            self.eraser.graph_,
-            runs=128,
-            seed=self.seed,
-            budget=self.budget.share(0.35),
-        )
-        return result.to_dict()
+Make = Callable[[_Work], dict[str, Any]]
 
 
-def _facts(path: Path, eraser: GraphEraser | LinkEraser) -> dict[str, Any]:
+def _on(attack: Callable[..., Result], share: float | None = None, **options: Any) -> Make:
+    """Make an attack on a run and its graph, within a share of the time where it has one."""
+
+    def make(work: _Work) -> dict[str, Any]:
+        within = {} if share is None else {"budget": work.budget.share(share)}
+        found = attack(work.eraser, work.eraser.graph_, seed=work.seed, **within, **options)
+        return found.to_dict()
+
+    return make
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack of the audit.
+
+    Attributes:
+        section: of the report, by the name that `findings` knows it by.
+        words: what an operator is told while it is made.
+        fits: how many times the whole run is trained at the least.
+        make: makes it, and returns its figures.
+    """
+
+    section: str
+    words: str
+    fits: int
+    make: Make
+
+
+# By the name of the task; the runs of any other task are only verified and searched.
+ATTACKS: dict[str, tuple[Attack, ...]] = {
+    "nodes": (
+        Attack("planted", "planting a class and forgetting it", 3, _Work.planted),
+        Attack("inversion", "attacking: recovering forgotten edges", 3, _on(inversion_attack)),
+        Attack(
+            "reconstruction",
+            "attacking: reconstructing forgotten nodes",
+            2,
+            _on(reconstruction_attack, 0.1),
+        ),
+        Attack("challenge", "challenging with planted edges", 4, _on(challenge_edges)),
+        Attack("forgetting", "attacking: the model as it is now", 10, _on(lira, 0.35, runs=128)),
+        Attack("edges", "attacking: edges", 9, _on(edge_attack, 0.35)),
+        Attack("partition", "attacking: the partition into shards", 0, _Work.partition),
+        Attack("membership", "attacking: the model before and after", 12, _Work.membership),
+        Attack("mitigations", "measuring what saying less gains", 0, _Work.mitigations),
+    ),
+    "links": (Attack("links", "attacking: forgotten edges", 0, _Work.links),),
+}
+
+
+def _facts(path: Path, eraser: Eraser) -> dict[str, Any]:
     graph, receipts = eraser.graph_, eraser.receipts_
     f1, tested = None, graph.labelled_test_nodes
-    if isinstance(eraser, GraphEraser) and len(tested):
-        f1 = eraser.score(tested)
+    if eraser.classifier is not None and len(tested):
+        f1 = eraser.classifier.score(tested)
     forgot = [found for receipt in receipts if any((found := receipt.forgotten).values())]
     return {
         "folder": str(path),
@@ -357,10 +374,7 @@ def _facts(path: Path, eraser: GraphEraser | LinkEraser) -> dict[str, Any]:
         "engine": eraser.engine_,
         "test_f1": f1,
         "requests": len(forgot),
-        "forgotten": {
-            kind: sum(found[kind] for found in forgot)
-            for kind in ("nodes", "edges", "features", "labels")
-        },
+        "forgotten": {kind: sum(found[kind] for found in forgot) for kind in GRAPH_NAMES},
         "statement": receipts[-1].statement if receipts else None,
         "reason": receipts[-1].exactness["reason"] if receipts else None,
         "last_receipt": receipts[-1].digest if receipts else None,

@@ -1,4 +1,4 @@
-"""How well scores tell two groups apart, with intervals; and how alike two partitions are.
+"""Measure how well scores tell two groups apart, with intervals; and how alike partitions are.
 
 An attack gives every candidate a score, high where it believes "was there". Everything here is a
 function of such scores, of the truth, and of clusters: candidates that were not drawn
@@ -8,20 +8,41 @@ together, so that an interval does not pretend to more evidence than there is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.seeding import generator
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
+_TAILS = ((1 - 0.95) / 2, 1 - (1 - 0.95) / 2)
+
+
+def plain(value: Any) -> Any:
+    """Turn figures into what JSON can hold; rates are spelled as text where they are keys."""
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {
+            key if isinstance(key, str) else f"{key:g}": plain(one) for key, one in value.items()
+        }
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+class Result:
+    """Base class of figures, which are dataclasses."""
+
+    def to_dict(self) -> dict[str, Any]:
+        figures: dict[str, Any] = plain(self)
+        return figures
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A figure and its bootstrap confidence interval (95 % unless told otherwise)."""
+class Interval(Result):
+    """A figure and its bootstrap confidence interval of 95 %."""
 
     value: float
     low: float
@@ -31,16 +52,13 @@ class Interval:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
     def holds(self, value: float) -> bool:
-        """Whether ``value`` lies in the interval."""
+        """True where ``value`` lies in the interval."""
         return self.low <= value <= self.high
-
-    def to_dict(self) -> dict[str, float]:
-        return {"value": self.value, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True)
-class Rates:
-    """What an attack achieves.
+class Rates(Result):
+    """Success of an attack.
 
     Attributes:
         auc: chance that a random member scores above a random non-member; 0.5 is guessing.
@@ -54,17 +72,9 @@ class Rates:
     members: int
     others: int
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "auc": self.auc.to_dict(),
-            "tpr": {f"{rate:g}": interval.to_dict() for rate, interval in self.tpr.items()},
-            "members": self.members,
-            "others": self.others,
-        }
-
 
 def auc(scores: NDArray[np.floating], member: NDArray[np.bool_]) -> float:
-    """Area under the ROC curve; ties count half. 0.5 where one of the groups is empty."""
+    """Return the area under the ROC curve; ties count half, and 0.5 where a group is empty."""
     return _Ranked.of(scores, member).figures(np.ones(len(scores)), ())[0]
 
 
@@ -75,9 +85,8 @@ def rates(
     clusters: NDArray[np.integer] | None = None,
     seed: int = 0,
     resamples: int = 400,
-    confidence: float = 0.95,
 ) -> Rates:
-    """AUC and true-positive rates with percentile intervals from a cluster bootstrap.
+    """Return AUC and true-positive rates with percentile intervals from a cluster bootstrap.
 
     Args:
         scores: ``[n]``, high for "was there".
@@ -86,14 +95,12 @@ def rates(
             candidate is on its own, members and others resampled apart.
         seed: of the resampling.
         resamples: how many.
-        confidence: of the intervals.
     """
     ranked = _Ranked.of(scores, member)
     rng = generator(seed, "audit", "bootstrap")
     found = ranked.figures(np.ones(len(scores)))
     drawn = [ranked.figures(_weights(member, clusters, rng)) for _ in range(resamples)]
-    tail = (1 - confidence) / 2
-    low, high = np.quantile([found, *drawn], [tail, 1 - tail], axis=0)
+    low, high = np.quantile([found, *drawn], _TAILS, axis=0)
     intervals = [
         Interval(value, min(float(a), value), max(float(b), value))
         for value, a, b in zip(found, low, high, strict=True)
@@ -106,20 +113,31 @@ def rates(
     )
 
 
-def mean_interval(
-    values: NDArray[np.floating], *, seed: int = 0, resamples: int = 400, confidence: float = 0.95
-) -> Interval:
-    """The mean of some figures, with a percentile interval of a bootstrap over them."""
+def first_of_groups(scores: ArrayLike, *, seed: int = 0) -> Rates:
+    """Return the rates of an attack whose truth is the first of each group.
+
+    Args:
+        scores: ``[groups, m]``; a group is resampled as a whole.
+        seed: of the resampling.
+    """
+    found = np.asarray(scores, dtype=np.float64)
+    groups, size = found.shape
+    first = np.tile(np.arange(size) == 0, groups)
+    clusters = np.repeat(np.arange(groups), size)
+    return rates(found.ravel(), first, clusters=clusters, seed=seed)
+
+
+def mean_interval(values: NDArray[np.floating], *, seed: int = 0) -> Interval:
+    """Return the mean of some figures, with a percentile interval of a bootstrap over them."""
     rng = generator(seed, "audit", "bootstrap", "mean")
     value = float(np.mean(values))
-    drawn = [float(rng.choice(values, size=len(values)).mean()) for _ in range(resamples)]
-    tail = (1 - confidence) / 2
-    low, high = np.quantile([value, *drawn], [tail, 1 - tail])
+    drawn = [float(rng.choice(values, size=len(values)).mean()) for _ in range(400)]
+    low, high = np.quantile([value, *drawn], _TAILS)
     return Interval(value, float(low), float(high))
 
 
 def adjusted_rand_index(a: NDArray[np.integer], b: NDArray[np.integer]) -> float:
-    """Agreement of two labellings of the same things: 1 is the same partition, 0 is chance."""
+    """Measure how two labellings of the same things agree: 1 is the same partition, 0 chance."""
     table = np.zeros((int(a.max()) + 1, int(b.max()) + 1))
     np.add.at(table, (a, b), 1)
     together = _pairs(table).sum()
@@ -136,7 +154,7 @@ def _pairs(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 def _weights(
     member: NDArray[np.bool_], clusters: NDArray[np.integer] | None, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """How often each candidate is drawn in one resample."""
+    """Draw one resample; return how often each candidate is in it."""
     if clusters is None:
         weights = np.zeros(len(member))
         for group in (np.flatnonzero(member), np.flatnonzero(~member)):
@@ -172,7 +190,7 @@ class _Ranked:
     def figures(
         self, weights: NDArray[np.float64], fprs: tuple[float, ...] = FALSE_POSITIVE_RATES
     ) -> list[float]:
-        """AUC, then the true-positive rate at each of the false-positive rates."""
+        """Return the AUC, then the true-positive rate at each of the false-positive rates."""
         true, false = self._curve(weights)
         if not len(true) or true[-1] == 0 or false[-1] == 0:
             return [0.5, *(0.0 for _ in fprs)]
@@ -185,7 +203,7 @@ class _Ranked:
     def _curve(
         self, weights: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Members and others accused at each threshold, from the strictest on."""
+        """Count members and others accused at each threshold, from the strictest on."""
         if not len(self.order):
             return np.zeros(0), np.zeros(0)
         ranked = weights[self.order]

@@ -1,4 +1,4 @@
-"""The command line: one thin module per verb."""
+"""The command line: thin modules, each for verbs that belong together."""
 
 from grapheraser.cli.app import main
 

@@ -4,61 +4,71 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, NoReturn
 
 import typer
 
 from grapheraser.cli import (
-    access,
-    audit,
-    backup,
-    bench,
     datasets,
     demo,
-    evaluate,
-    experiment,
-    export,
+    embeddings,
     fit,
-    import_graph,
     info,
-    keys,
     partition,
     predict,
-    rank,
-    receipt,
     receipts,
-    recommend,
     requests,
-    reshard,
-    restore,
     serve,
     unlearn,
-    update,
     verify,
     warmup,
+    witness,
 )
-from grapheraser.cli.output import drop_output, report_error
-from grapheraser.cli.quiet import with_quiet
+from grapheraser.cli.output import drop_output, report_error, with_quiet
+from grapheraser.cli.plugged import Verbs
 from grapheraser.errors import GraphEraserError
 
 app = typer.Typer(
     name="grapheraser",
+    cls=Verbs,
     help="Exact unlearning for graph neural networks.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_VERBS = (
-    *(demo, datasets, import_graph, recommend, fit, info, predict, rank, evaluate),
-    *(unlearn, update, reshard, verify, receipts, receipt, keys),
-    *(serve, access, requests, backup, restore),
-    *(audit, export, partition, warmup, bench),
-)
-for verb in _VERBS:
-    app.command(verb.NAME)(with_quiet(verb.run))
-app.command(experiment.NAME, cls=experiment.COMMAND)(with_quiet(experiment.run))
+_VERBS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "datasets": datasets.datasets,
+    "import": datasets.import_graph,
+    "recommend": partition.recommend,
+    "fit": fit.run,
+    "info": info.info,
+    "predict": predict.predict,
+    "rank": predict.rank,
+    "evaluate": predict.evaluate,
+    "changes": embeddings.changes,
+    "unlearn": unlearn.unlearn,
+    "update": unlearn.update,
+    "reshard": unlearn.reshard,
+    "verify": verify.verify,
+    "receipts": receipts.receipts,
+    "receipt": receipts.receipt,
+    "keys": receipts.keys,
+    "serve": serve.serve,
+    "witness": witness.witness,
+    "access": serve.access,
+    "requests": requests.run,
+    "backup": serve.backup,
+    "restore": serve.restore,
+    "audit": verify.audit,
+    "export": info.export,
+    "partition": partition.partition,
+    "warmup": warmup.run,
+}
+for name, verb in _VERBS.items():
+    app.command(name)(with_quiet(verb))
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,40 +3,64 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grapheraser.errors import ParameterError
+from grapheraser.kinds import KINDS, NODES
+from grapheraser.reports.wording import listed
+from grapheraser.untrusted import MAX_LINES, parse_json, read_named
 
 if TYPE_CHECKING:
     from grapheraser.graph import Request
+    from grapheraser.receipts.keys import PublicKey
 
 _OWNER = "the command"
-# What is longer is not repeated in a message.
-_LONG = 200
+# Longer text is not repeated in a message.
+_MAX_SHOWN = 200
+_MAX_PATH = 4096
 
 
 def typed(text: str) -> str:
-    """What was typed, or what it names: ``-`` is stdin, ``@FILE`` a file."""
-    if text == "-":
-        return sys.stdin.read()
-    if not text.startswith("@"):
-        return text
+    """Return what was typed, or read what it names: ``-`` is stdin, ``@FILE`` a file."""
+    return _text(text, "") if text == "-" or text.startswith("@") else text
+
+
+def _text(source: str, what: str) -> str:
+    """The text in a file, or of stdin where it is ``-``."""
+    name = source.removeprefix("@")
     try:
-        return Path(text[1:]).read_text()
+        if name != "-":
+            return read_named(name, MAX_LINES).decode()
+        found = sys.stdin.read(MAX_LINES + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError(f"can't read {text[1:]}: {error}.") from error
+        raise ParameterError(f"can't read {what}{name}: {error}.") from error
+    if len(found) > MAX_LINES:
+        raise ParameterError(f"stdin: more than {MAX_LINES:,} characters, too much to read.")
+    return found
 
 
 def read_file(path: Path) -> bytes:
     """The content of a file that the caller names; needs nothing but the standard library."""
     try:
-        return path.read_bytes()
+        return read_named(path)
     except OSError as error:
         raise ParameterError(f"can't read {path}: {error.strerror}.") from error
+
+
+def read_line(given: str) -> str:
+    """Return the content of a file that the caller names, or what was typed in its place."""
+    is_file = len(given) < _MAX_PATH and Path(given).is_file()
+    return read_file(Path(given)).decode(errors="replace") if is_file else given
+
+
+def read_key(path: Path) -> PublicKey:
+    """The public key in a file that the caller names."""
+    from grapheraser.receipts.keys import PublicKey
+
+    return PublicKey.read(read_file(path).decode(errors="replace"))
 
 
 def parse_ids(text: str, option: str, *, named: bool = False) -> list[int] | list[str]:
@@ -66,6 +90,13 @@ def parse_edges(
     return [(_as_id(u, option, wanted, text), _as_id(v, option, wanted, text)) for u, v in pairs]
 
 
+def parse(text: str, name: str, *, named: bool = False) -> list[Any]:
+    """Parse the option of a kind: ids, or pairs where two ids name one of it."""
+    parser: Any = parse_ids if KINDS[name].ends == 1 else parse_edges
+    found: list[Any] = parser(text, f"--{name}", named=named)
+    return found
+
+
 def _rows(text: str, option: str) -> list[list[str]]:
     """The lines of what was typed as lists of words; commas, and quotes, as in a CSV file."""
     try:
@@ -80,7 +111,7 @@ def _as_id(word: str, option: str, wanted: str, text: str) -> int:
     try:
         node = int(word)
     except ValueError:
-        shown = text if len(text) < _LONG else word
+        shown = text if len(text) < _MAX_SHOWN else word
         raise ParameterError.of(option, _OWNER, wanted, shown) from None
     if abs(node) >= 2**63:
         raise ParameterError.of(option, _OWNER, "ids below 2**63", node)
@@ -88,11 +119,11 @@ def _as_id(word: str, option: str, wanted: str, text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TypedRequests:
     """Requests as they were typed, before it is known whether nodes have names.
 
     Attributes:
-        texts: of ``--nodes``, ``--edges``, ``--features`` and ``--labels``, where they were given.
+        texts: of the options, by the name of their kind, where they were given.
         lines: of ``--file``, each with where it is.
     """
 
@@ -100,7 +131,7 @@ class Asked:
     lines: list[tuple[str, str]]
 
     @classmethod
-    def of(cls, file: str, **texts: str) -> Asked:
+    def of(cls, file: str, **texts: str) -> TypedRequests:
         """Read what was typed, and what that names."""
         stdin = [text for text in (*texts.values(), file) if text == "-"]
         if len(stdin) > 1:
@@ -113,11 +144,11 @@ class Asked:
 
     def requests(self, *, named: bool) -> list[Request]:
         """The requests to a graph whose nodes have names or not."""
-        kinds = _kinds()
-        made: list[Request] = []
-        for kind, text in self.texts.items():
-            parse: Any = parse_edges if kind == "edges" else parse_ids
-            made.append(kinds[kind](parse(text, f"--{kind}", named=named)))
+        from grapheraser.graph.changes.kinds import requests_of
+
+        made = requests_of(
+            {name: parse(text, name, named=named) for name, text in self.texts.items()}
+        )
         for place, line in self.lines:
             try:
                 made += _requests_of(line, named=named)
@@ -126,37 +157,27 @@ class Asked:
         return made
 
 
-def _kinds() -> dict[str, Any]:
-    from grapheraser.graph import Edges, Features, Labels, Nodes
-
-    return {"nodes": Nodes, "edges": Edges, "features": Features, "labels": Labels}
-
-
 def _requests_of(line: str, *, named: bool) -> list[Request]:
-    """A line of requests: a JSON object, or ids of nodes."""
-    kinds = _kinds()
+    """Read a line of requests: a JSON object, or ids of nodes."""
+    from grapheraser.graph.changes.kinds import requests_of
+
     if not line.lstrip().startswith(("{", "[")):
-        return [kinds["nodes"](parse_ids(line, "--file", named=named))]
+        return requests_of({NODES.name: parse_ids(line, "--file", named=named)})
     try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        entry = parse_json(line, MAX_LINES)
+    except ValueError as error:
         raise ParameterError(f"not a JSON object ({error}).") from error
-    if not isinstance(entry, dict) or not entry or not entry.keys() <= kinds.keys():
-        raise ParameterError(
-            f"a request has the keys nodes, edges, features or labels (found {line.strip()!r})."
-        )
-    return [kinds[kind](ids) for kind, ids in entry.items()]
+    if not isinstance(entry, dict) or not entry or not entry.keys() <= KINDS.keys():
+        keys = listed([*KINDS], "or")
+        raise ParameterError(f"a request has the keys {keys} (found {line.strip()!r}).")
+    return requests_of(entry)
 
 
 def read_lines(source: str | Path, what: str) -> list[tuple[str, str]]:
     """The lines of a file that are not empty, ``-`` for stdin, each with where it is."""
     name = str(source).removeprefix("@")
-    try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError(f"can't read the {what} in {name}: {error}.") from error
     place = "stdin" if name == "-" else name
-    lines = enumerate(text.splitlines(), start=1)
+    lines = enumerate(_text(str(source), f"the {what} in ").splitlines(), start=1)
     return [(f"{place}:{number}", line) for number, line in lines if line.strip()]
 
 

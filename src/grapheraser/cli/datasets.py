@@ -1,13 +1,24 @@
-"""grapheraser datasets: known data sets, and those on disk."""
+"""grapheraser datasets, import: list data sets, and make one of tables and other formats."""
 
 from __future__ import annotations
 
-from grapheraser.cli.output import JsonOption, print_json, print_table, say
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-NAME = "datasets"
+import typer
+
+from grapheraser.cli.options import JsonOption
+from grapheraser.cli.output import print_json, print_line, print_table, say, say_notes
+from grapheraser.errors import ParameterError
+from grapheraser.progress import counted
+
+if TYPE_CHECKING:
+    from grapheraser.graph import Graph
 
 
-def run(json: JsonOption = False) -> None:
+def datasets(json: JsonOption = False) -> None:
     """List the known data sets and their files."""
     from grapheraser.datasets import data_root, dataset_info
 
@@ -18,3 +29,156 @@ def run(json: JsonOption = False) -> None:
     rows = [(i.name, i.source, "yes" if i.available else "no", i.path or "-") for i in infos]
     print_table("", ("name", "source", "on disk", "file"), rows)
     say(f"\ndata folder: {data_root()} (set GRAPHERASER_DATA to use another)")
+
+
+def import_graph(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Table of nodes, npz, GraphML, GML or .pt file; folder of either; or "
+            "generated:nodes=100000,degree=20,seed=0."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="File to write, .npz; or a folder.")],
+    format: Annotated[
+        str,
+        typer.Option(
+            help="Format: npz, tables, ogb, networkx, scipy or pyg; default: as it looks."
+        ),
+    ] = "",
+    edges: Annotated[
+        Path | None, typer.Option(help="Table of edges, where SOURCE is one of nodes.")
+    ] = None,
+    id: Annotated[str, typer.Option(help="Column of ids; default id.")] = "",
+    label: Annotated[str, typer.Option(help="Column of classes; default label.")] = "",
+    classes: Annotated[
+        str,
+        typer.Option(
+            help="How many classes there are, or their names; default: found in the data, and "
+            "receipts say 'exact given schema'."
+        ),
+    ] = "",
+    split: Annotated[
+        str, typer.Option(help="Column of train, validation, test; of OGB, the split's folder.")
+    ] = "",
+    features: Annotated[str, typer.Option(help="Columns of features; default all others.")] = "",
+    from_column: Annotated[
+        str, typer.Option("--source", help="Column of first ends; default source.")
+    ] = "",
+    target: Annotated[str, typer.Option(help="Column of second ends; default target.")] = "",
+    weight: Annotated[str, typer.Option(help="Column of weights; default weight.")] = "",
+    edge_features: Annotated[
+        str, typer.Option(help="Columns of the edges' own features; default none.")
+    ] = "",
+    names: Annotated[
+        bool | None,
+        typer.Option(help="Whether ids are names; default: unless all are whole numbers."),
+    ] = None,
+    missing: Annotated[
+        str, typer.Option(help="For gaps: mean, zero or indicator; or by column, age=mean,b=zero.")
+    ] = "",
+    categories: Annotated[
+        str,
+        typer.Option(
+            help="Categories of columns, size=s|m|l,town=a|b; default: found in the data."
+        ),
+    ] = "",
+    directed: Annotated[
+        bool | None, typer.Option(help="Keep the directions of edges; default: of networks alone.")
+    ] = None,
+    keyed: Annotated[
+        bool,
+        typer.Option("--keyed", help="Keep keyed hashes for ids: gaps then name nobody."),
+    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make a compact npz file, or a graph store, that `fit` takes like the name of a data set.
+
+    A graph store is a folder. It is built block by block and read where it lies on the disk, so
+    the graph may be larger than memory. An import that was interrupted goes on when it is repeated.
+    """
+    if out.suffix == ".npz" and out.exists() and not replace:
+        raise ParameterError(f"{out}: the file exists.", hint="add --replace, or name another one.")
+    columns = {"id": id, "label": label, "split": split, "source": from_column, "target": target}
+    columns |= {"weight": weight}
+    lists = {"features": features, "edge_features": edge_features}
+    options: dict[str, Any] = {name: text for name, text in columns.items() if text}
+    options |= {name: text.split(",") for name, text in lists.items() if text}
+    options |= _classes(classes)
+    if missing:
+        options["missing"] = _by_column(missing, "--missing") if "=" in missing else missing
+    if categories:
+        found = _by_column(categories, "--categories")
+        options["categories"] = {name: words.split("|") for name, words in found.items()}
+    options |= {} if names is None else {"names": names}
+    options |= {} if directed is None else {"directed": directed}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        graph = _imported(
+            source, out, keyed, format=format or None, edges=edges, replace=replace, **options
+        )
+    notes = list(dict.fromkeys([*graph.notes, *(str(warning.message) for warning in caught)]))
+    if json:
+        print_json(
+            {
+                "file": str(out),
+                "nodes": graph.num_nodes,
+                "edges": graph.num_edges,
+                "features": graph.num_features,
+                "classes": graph.num_classes,
+                "class_names": list(graph.class_names),
+                "named": graph.named,
+                "directed": graph.directed,
+                "weighted": graph.edge_kind.weighted,
+                "edge_features": graph.edge_kind.columns,
+                "train": graph.num_train,
+                "validation": len(graph.validation_nodes),
+                "test": len(graph.test_nodes),
+                "graph": graph.fingerprint,
+                "notes": notes,
+            }
+        )
+        return
+    say_notes(notes)
+    print_line(f"{graph}")
+    if graph.class_names:
+        print_line(f"classes   {', '.join(map(str, graph.class_names))}")
+    print_line(f"{'file  ' if out.suffix == '.npz' else 'folder'}    {out}")
+
+
+def _classes(text: str) -> dict[str, Any]:
+    """Return the classes that were declared: their number, or their names."""
+    if not text:
+        return {}
+    if text.isdigit():
+        return {"num_classes": int(text)}
+    names = text.split(",")
+    return {"class_names": [*map(int, names)] if all(map(str.isdigit, names)) else names}
+
+
+def _by_column(text: str, option: str) -> dict[str, str]:
+    """Read ``column=value,column=value``."""
+    found = {part.partition("=")[0]: part.partition("=")[2] for part in text.split(",")}
+    if not all(found.values()):
+        raise ParameterError.of(option, "the command", "column=value,column=value", text)
+    return found
+
+
+def _imported(source: str, out: Path, keyed: bool, *, replace: bool, **options: Any) -> Graph:
+    from grapheraser.graph import Graph
+    from grapheraser.store.sources import GENERATED, generated, import_source
+
+    if out.suffix != ".npz":
+        with counted("importing") as begin:
+            import_source(source, out, replace=replace, keyed=keyed, say=begin, **options)
+        return Graph.open(out)
+    if source.startswith(GENERATED):
+        from grapheraser.datasets import generate_graph
+
+        graph = generate_graph(**asdict(generated(source.removeprefix(GENERATED))))
+    else:
+        graph = Graph.from_file(source, **options)
+    graph = graph.with_keyed_ids() if keyed else graph
+    graph.to_npz(out)
+    return graph

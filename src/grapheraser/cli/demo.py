@@ -1,26 +1,43 @@
-"""grapheraser demo: fit, predict, unlearn and verify on the embedded graph, offline."""
+"""grapheraser demo: fit, predict, unlearn and verify on the embedded graph, offline.
+
+With ``--serve``: the graph behind the service, with its dashboard, to be tried out.
+"""
 
 from __future__ import annotations
 
+import signal
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grapheraser.cli import completion
-from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.cli.options import (
+    AggregationOption,
+    JsonOption,
+    SeedOption,
+    complete_datasets,
+    complete_models,
+    complete_partitions,
+)
+from grapheraser.cli.output import print_json, print_line, say
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration
 
 if TYPE_CHECKING:
     from grapheraser.demo.story import DemoResult
-    from grapheraser.eraser import GraphEraser
     from grapheraser.graph import Graph
+    from grapheraser.nodes import GraphEraser
 
-NAME = "demo"
+# What has to be the same for a run that is there to be served again.
+_SAME = ("model", "partition", "num_shards", "aggregation", "seed")
 
 
-def run(
+def demo(
     out: Annotated[
         Path | None,
         typer.Option(
@@ -30,25 +47,25 @@ def run(
         ),
     ] = None,
     dataset: Annotated[
-        str, typer.Option(help="A data set, or a path.", autocompletion=completion.datasets)
+        str, typer.Option(help="A data set, or a path.", autocompletion=complete_datasets)
     ] = "demo-large",
     model: Annotated[
-        str, typer.Option(help="gcn, sage, gat, gin or mlp.", autocompletion=completion.models)
+        str,
+        typer.Option(
+            help="Model of the shards: gcn, sage, gat, gin or mlp.", autocompletion=complete_models
+        ),
     ] = "gcn",
     partition: Annotated[
-        str, typer.Option(help="Partition method.", autocompletion=completion.partitions)
+        str, typer.Option(help="Partition method.", autocompletion=complete_partitions)
     ] = "hash",
-    aggregation: Annotated[
-        str,
-        typer.Option(help="Aggregation of the shards.", autocompletion=completion.aggregations),
-    ] = "routed",
+    aggregation: AggregationOption = "routed",
     shards: Annotated[
         int | None, typer.Option(help="Number of shards; default: what suits the data set.")
     ] = None,
     requests: Annotated[
         int | None, typer.Option(help="Number of node requests, and of edge requests; default 10.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    seed: SeedOption = 0,
     serve: Annotated[
         bool, typer.Option("--serve", help="Serve the graph and its dashboard, to be tried out.")
     ] = False,
@@ -73,7 +90,7 @@ def run(
 
         needs_extra()
     from grapheraser.datasets import default_shards, load_dataset
-    from grapheraser.eraser import GraphEraser
+    from grapheraser.nodes import GraphEraser
 
     graph = load_dataset(dataset)
     say(f"{graph}")
@@ -85,9 +102,7 @@ def run(
         seed=seed,
     )
     if serve:
-        from grapheraser.cli.trying import try_out
-
-        try_out(graph, eraser, out, port=port or 0, is_opened=not no_open, as_json=json)
+        _try_out(graph, eraser, out, port=port or 0, is_opened=not no_open, as_json=json)
         return
     _show(
         graph,
@@ -127,32 +142,134 @@ def _show(
         )
     else:
         for line in told(result):
-            print(line)
-        print(f"page                {page}")
+            print_line(line)
+        print_line(f"page                {page}")
         if command:
-            print(f"check a receipt     {command}")
+            print_line(f"check a receipt     {command}")
         verdict = "bit-identical" if result.proof.is_identical else "NOT identical"
-        print(f"verified: {verdict} ({result.proof.verification.values:,} values)")
+        print_line(f"verified: {verdict} ({result.proof.verification.values:,} values)")
     if not result.proof.is_identical:
         raise typer.Exit(1)
 
 
 def told(result: DemoResult) -> list[str]:
-    """What was done and what it cost, in lines."""
-    from grapheraser.demo.story import PYG_EPOCHS
+    """Say what was done and what it cost, in lines."""
+    from grapheraser.demo.story import NO_PYG, PYG_EPOCHS
 
     f1, seconds, count = result.f1, result.seconds, len(result.receipts) // 2
     kept = len(result.sizes) - len(result.scene.retrained)
+    pyg = NO_PYG
+    if "pyg" in result.rivals:
+        pyg = (
+            f"{'':<12}{duration(seconds['pyg'])}, {result.times('pyg'):,.0f} times a node "
+            f"({PYG_EPOCHS} epochs measured, scaled)"
+        )
     return [
         f"one model           F1 {f1['scratch']:.4f}   {duration(seconds['scratch'])}",
         f"{f'{len(result.sizes)} shards':<19} F1 {f1['before']:.4f}   {duration(seconds['fit'])}",
+        f"what decides        {result.decides}",
         f"forgot {count} nodes and {count} edges, one by one: {duration(seconds['node'])} a node, "
         f"{duration(seconds['edge'])} an edge",
         f"the first request   left {kept} of {len(result.sizes)} shards untouched",
         f"afterwards          F1 {f1['after']:.4f}",
         f"one model again     F1 {f1['retrained']:.4f}   {duration(seconds['retrain'])}, "
         f"{result.times('retrain'):,.0f} times a node",
-        f"with plain PyG                  {duration(seconds['pyg'])}, {result.times('pyg'):,.0f} "
-        f"times a node ({PYG_EPOCHS} epochs measured, scaled)",
+        f"with plain PyG      {pyg}",
         f"statement           {result.receipts[-1].statement}",
     ]
+
+
+def _try_out(
+    graph: Graph,
+    eraser: GraphEraser,
+    out: Path | None,
+    *,
+    port: int,
+    is_opened: bool,
+    as_json: bool,
+) -> None:
+    """Fit, or take the run that is there, and serve it on this machine until somebody stops it.
+
+    Without ``out`` the run is removed at the end; ``is_opened`` says whether to open a browser.
+    """
+    from grapheraser.demo.scene import choose
+    from grapheraser.service.api.keys import Role
+    from grapheraser.service.api.start import listening, started
+    from grapheraser.service.running import Service
+    from grapheraser.service.settings import Settings
+
+    with _folder(out) as folder, _stopped() as wait:
+        path = folder / "run"
+        _fit(graph, eraser, path)
+        settings = Settings(
+            port=port, window=0.1, poll_seconds=0.1, name=graph.name, log_level="warning"
+        )
+        service = Service.opened(path, settings)
+        with started(service, choose(graph, eraser.seed)) as app, listening(app, settings) as url:
+            parts = app.state.parts
+            _, key = parts.keys.create("demo", Role.OPERATOR)
+            link = f"{url}/dashboard/sign-in#once={parts.sign_in_links.issue(key)}"
+            _announce(url, link, key, path, as_json=as_json)
+            if is_opened:
+                webbrowser.open(link)
+            wait()
+            say("stopping")
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="grapheraser-demo-") as made:
+        yield Path(made)
+
+
+@contextmanager
+def _stopped() -> Iterator[Callable[[], None]]:
+    """Yield a function that waits until somebody stops the process."""
+    stopped = threading.Event()
+    names = (signal.SIGINT, signal.SIGTERM)
+    before = {name: signal.signal(name, lambda *_: stopped.set()) for name in names}
+
+    def wait() -> None:
+        while not stopped.wait(0.5):  # in steps, since some systems tell of no signal meanwhile
+            pass
+
+    try:
+        yield wait
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def _fit(graph: Graph, eraser: GraphEraser, path: Path) -> None:
+    """Put a fitted run into a folder, unless it is there already."""
+    from grapheraser.errors import RunNotFoundError
+    from grapheraser.nodes import GraphEraser
+
+    try:
+        there = GraphEraser.load(path)
+    except RunNotFoundError:
+        say("fitting; the first time on a machine this compiles for a minute or two")
+        eraser.fit(graph).save(path)
+        return
+    differs = [name for name in _SAME if there.get_params()[name] != eraser.get_params()[name]]
+    if differs or there.graph_.name != graph.name:
+        raise ParameterError(
+            f"{path} holds another run ({', '.join(differs) or there.graph_.name}).",
+            hint="choose another --out, or the options that it was fitted with.",
+        )
+    say(f"serving the run that is in {path}, with all that it forgot")
+
+
+def _announce(url: str, link: str, key: str, path: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"url": url, "link": link, "key": key, "run": str(path)})
+        return
+    say(f"serving     {path}")
+    say(f"open        {link}")
+    say("            it signs you in once, within ten minutes")
+    say(f"key         {key}")
+    say("            for later, and for the API; it is shown this once")
+    say("stop        Ctrl-C")

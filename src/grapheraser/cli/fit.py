@@ -1,33 +1,41 @@
-"""grapheraser fit: train a run and save it."""
+"""grapheraser fit: train a run of any task and save it."""
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from grapheraser.cli import completion
-from grapheraser.cli.fit_links import fit_links
 from grapheraser.cli.options import (
+    AggregationOption,
     ContextOption,
     DatasetArgument,
+    DeltaOption,
     ExecutorOption,
+    GammaOption,
+    JsonOption,
+    SeedOption,
+    ShardsOption,
     SplitOption,
     SplitSeedOption,
+    complete_models,
+    complete_partitions,
 )
-from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say, say_notes
 from grapheraser.cli.own import own_function, own_model
 from grapheraser.errors import ParameterError
-from grapheraser.reports.wording import duration, plural
+from grapheraser.reports.wording import duration, listed, plural
 
 if TYPE_CHECKING:
-    from grapheraser.kernels.compiled import Compilation
-    from grapheraser.training import Training
+    from grapheraser.engines import Training
+    from grapheraser.graph import Graph
 
-NAME = "fit"
+# The options as they were given, by the names of the parameters of `run`.
+Given = Mapping[str, Any]
 
 
 def run(
@@ -36,21 +44,16 @@ def run(
     model: Annotated[
         str,
         typer.Option(
-            help="gcn, sage, gat, gin, mlp, NAME:paper, or package.module:Class of your own.",
-            autocompletion=completion.models,
+            help="Model of the shards: gcn, sage, gat, gin, mlp, NAME:paper, or "
+            "package.module:Class of your own.",
+            autocompletion=complete_models,
         ),
     ] = "gcn",
     partition: Annotated[
-        str,
-        typer.Option(help="Partition method, or auto.", autocompletion=completion.partitions),
+        str, typer.Option(help="Partition method, or auto.", autocompletion=complete_partitions)
     ] = "hash",
-    shards: Annotated[
-        int | None, typer.Option(help="Number of shards; default: the paper's k, else 20.")
-    ] = None,
-    aggregation: Annotated[
-        str,
-        typer.Option(help="Aggregation of the shards.", autocompletion=completion.aggregations),
-    ] = "routed",
+    shards: ShardsOption = None,
+    aggregation: AggregationOption = "routed",
     sample: Annotated[
         str,
         typer.Option(help="Nodes to learn the aggregation from: a share, a count, all or auto."),
@@ -58,7 +61,13 @@ def run(
     global_expert: Annotated[
         bool | None, typer.Option(help="Add a closed-form model of the whole training graph.")
     ] = None,
-    task: Annotated[str, typer.Option(help="What to predict: nodes (classes) or links.")] = "nodes",
+    task: Annotated[
+        str,
+        typer.Option(
+            help="What to fit: nodes (classes), links, recommendation (items of users) or "
+            "embeddings."
+        ),
+    ] = "nodes",
     members: Annotated[
         str,
         typer.Option(
@@ -73,6 +82,19 @@ def run(
             "second side."
         ),
     ] = "",
+    scale: Annotated[
+        float | None,
+        typer.Option(
+            help="With --task recommendation: the weight of an interaction that counts as 1."
+        ),
+    ] = None,
+    width: Annotated[
+        int | None,
+        typer.Option(help="With --task embeddings: columns of a row.", show_default="128"),
+    ] = None,
+    features: Annotated[
+        bool, typer.Option(help="With --task embeddings: let features have a part in rows.")
+    ] = True,
     halo: Annotated[
         bool, typer.Option("--halo", help="Shards see features of neighbours in other shards.")
     ] = False,
@@ -82,18 +104,25 @@ def run(
     epochs: Annotated[
         int | None, typer.Option(help="Training epochs per shard.", show_default="100")
     ] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Of the optimizer.")] = None,
-    weight_decay: Annotated[float | None, typer.Option(help="Of the optimizer.")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Learning rate of the optimizer.")
+    ] = None,
+    weight_decay: Annotated[
+        float | None, typer.Option(help="Weight decay of the optimizer.")
+    ] = None,
     optimizer: Annotated[
         str | None,
-        typer.Option(help="adam, adamw, sgd, or package.module:function of your own."),
+        typer.Option(help="Optimizer: adam, adamw, sgd, or package.module:function of your own."),
     ] = None,
     loss: Annotated[
         str | None,
-        typer.Option(help="cross_entropy, nll, or package.module:function of your own."),
+        typer.Option(help="Loss: cross_entropy, nll, or package.module:function of your own."),
     ] = None,
     class_weights: Annotated[
-        str | None, typer.Option(help="balanced, one weight per class (1,2.5,1), or 0:2,3:0.5.")
+        str | None,
+        typer.Option(
+            help="Weights of the classes: balanced, one for each (1,2.5,1), or 0:2,3:0.5."
+        ),
     ] = None,
     early_stopping: Annotated[
         int | None,
@@ -109,15 +138,17 @@ def run(
     batch_size: Annotated[
         int | None, typer.Option(help="With --neighbours: labelled nodes in a batch.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    seed: SeedOption = 0,
     split: SplitOption = "auto",
     split_seed: SplitSeedOption = 0,
     context: ContextOption = "unlabelled",
     device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",
     executor: ExecutorOption = "local",
-    engine: Annotated[str, typer.Option(help="auto, pyg, cpu or cuda.")] = "auto",
-    gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, from 0 to 1.")] = 0.0,
-    delta: Annotated[int | None, typer.Option(help="Shard capacity, instead of gamma.")] = None,
+    engine: Annotated[
+        str, typer.Option(help="Engine that trains the shards: auto, pyg, cpu or cuda.")
+    ] = "auto",
+    gamma: GammaOption = 0.0,
+    delta: DeltaOption = None,
     replace: Annotated[
         bool,
         typer.Option("--replace", help="Overwrite a run in that folder, its receipts included."),
@@ -125,141 +156,233 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Partition a graph, train its shards and save the run."""
-    if task == "links":
-        _refuse(locals(), _OF_NODES)
-        options = {"model": own_model(model), "partition": partition, "device": device}
-        options |= {} if shards is None else {"num_shards": shards}
-        options |= {} if epochs is None else {"epochs": epochs}
-        options |= {"members": members or "closed-form", "sample": _sample(sample)}
-        options |= {"sides": _sides(sides), "seed": seed, "executor": executor}
-        fit_links(dataset, out, options, replace=replace, as_json=json)
-        return
-    if task != "nodes" or sides:
-        found = f"--task {task}" if task != "nodes" else f"--sides {sides}"
-        raise ParameterError(
-            f"--task must be nodes or links, and --sides goes with links. Got {found}."
-        )
-    from grapheraser.datasets import default_shards, load_dataset
-    from grapheraser.eraser import GraphEraser
-    from grapheraser.eraser.settings import resolve
-    from grapheraser.eraser.warmup import warm_up_for
-    from grapheraser.kernels.compiled import compilations
-    from grapheraser.store import check_target
+    given = dict(locals())
+    _check_options(task, given)
+    _TASKS[task].fit(given)
 
-    check_target(out, replace=replace)
-    graph = load_dataset(dataset, split_seed=split_seed, split=split)
-    for note in graph.notes:
-        say(f"note: {note}")
+
+def _check_options(task: str, given: Given) -> None:
+    """Refuse an unknown task, and options that have no part in a task."""
+    if task not in _TASKS:
+        raise ParameterError(f"--task must be {listed([*_TASKS], 'or')}. Got {task}.")
+    usual = {name: part.default for name, part in inspect.signature(run).parameters.items()}
+    taken = {*_EVERY_TASK, *_TASKS[task].options.split()}
+    wrong = [name for name in given if name not in taken and given[name] != usual[name]]
+    if wrong:
+        homes = {n: [t for t, row in _TASKS.items() if n in row.options.split()] for n in wrong}
+        verb = "has" if len(wrong) == 1 else "have"
+        raise ParameterError(
+            f"{listed([_spelled(name) for name in wrong])} {verb} no part in --task {task}.",
+            hint="; ".join(f"{_spelled(n)} goes with {listed(homes[n])}" for n in wrong) + ".",
+        )
+
+
+def _spelled(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _fit_nodes(given: Given) -> None:
+    from grapheraser.datasets import default_shards
+    from grapheraser.kernels.compiled import compilations
+    from grapheraser.nodes import GraphEraser
+
+    graph = _loaded(given, split_seed=given["split_seed"], split=given["split"])
+    shards, members = given["shards"], given["members"]
     eraser = GraphEraser(
-        model=own_model(model),
-        partition=partition,
-        num_shards=default_shards(dataset) if shards is None else shards,
-        aggregation=aggregation,
-        epochs=epochs,
-        seed=seed,
-        device=device,
-        executor=executor,
-        engine=engine,
-        gamma=gamma,
-        delta=delta,
-        sample=_sample(sample),
-        global_expert=global_expert,
+        model=own_model(given["model"]),
+        num_shards=default_shards(given["dataset"]) if shards is None else shards,
+        sample=_sample(given["sample"]),
         members=members.split(",") if members else None,
-        halo=halo,
-        shards_asked=shards_asked,
-        context=context,
-        training=_training(
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            optimizer=optimizer,
-            loss=loss,
-            class_weights=class_weights,
-            early_stopping=early_stopping,
-            layers=layers,
-            hidden=hidden,
-            dropout=dropout,
-            neighbours=neighbours,
-            batch_size=batch_size,
-        ),
+        training=_training(given),
+        **{name: given[name] for name in _NODE_ARGUMENTS.split()},
     )
-    warm_up_for(resolve(eraser.get_params()), graph)
     warm, started = compilations(), time.perf_counter()
     eraser.fit(graph)
     seconds = time.perf_counter() - started
-    # A method of partitioning may have kernels of its own: neither are they part of training.
+    # Compiling is no part of training.
     seconds -= sum(done.seconds for done in compilations()[len(warm) :])
-    _report(compilations())
+    _say_compiled()
     tested = graph.labelled_test_nodes
-    f1 = eraser.score(tested) if len(tested) else None
-    eraser.save(out, replace=replace)
-    sizes = eraser.partition_.sizes
-    if json:
+    scores = eraser.evaluate(tested) if len(tested) else {"f1": None}
+    f1 = scores.get("f1")
+    eraser.save(given["out"], replace=given["replace"])
+    partition, sizes = eraser.partition_, eraser.partition_.sizes
+    if given["json"]:
         print_json(
             {
-                "run": str(out),
+                "run": str(given["out"]),
                 "dataset": graph.name,
-                "model": model,
-                "partition": eraser.partition_.method,
-                "aggregation": aggregation,
+                "model": given["model"],
+                "partition": partition.method,
+                "aggregation": given["aggregation"],
                 "engine": eraser.engine_,
                 "shards": len(eraser.shards_),
                 "shard_sizes": sizes.tolist(),
-                "context": context,
+                "context": given["context"],
                 "context_nodes": eraser.graph_.num_sharded - graph.num_train,
-                "edge_cut": eraser.partition_.edge_cut,
-                "test_f1": f1,
+                "edge_cut": partition.edge_cut,
+                **{f"test_{name}": value for name, value in scores.items()},
                 "seconds": seconds,
                 "graph": graph.fingerprint,
-                "notes": [*graph.notes, *eraser.partition_.notes],
+                "notes": [*graph.notes, *partition.notes],
             }
         )
         return
-    if not eraser.partition_.data_free:  # else balanced on average alone, as the sizes show
-        for note in eraser.partition_.notes:
-            say(f"note: {note}")
-    print(f"{graph}")
-    print(f"shards    {len(eraser.shards_)} of {sizes[sizes > 0].min()} to {sizes.max()} nodes")
-    print(f"trained   in {duration(seconds)} (engine {eraser.engine_})")
-    if f1 is not None:
-        print(f"test F1   {f1:.4f}")
-    print(f"run       {out}")
+    if not partition.data_free:  # else balanced on average alone, as the sizes show
+        say_notes(partition.notes)
+    print_line(f"{graph}")
+    print_rows(
+        {
+            "shards": f"{len(eraser.shards_)} of {sizes[sizes > 0].min()} to {sizes.max()} nodes",
+            "trained": f"in {duration(seconds)} (engine {eraser.engine_})",
+            "test F1": "" if f1 is None else f"{f1:.4f}",
+            "test R2": f"{scores['r2']:.4f}" if "r2" in scores else "",
+            "run": given["out"],
+        }
+    )
 
 
-# Options that a link run has no use for, with their defaults.
-_OF_NODES = {
-    "aggregation": "routed",
-    "global_expert": None,
-    "halo": False,
-    "shards_asked": 8,
-    "engine": "auto",
-    "gamma": 0.0,
-    "delta": None,
-    "split_seed": 0,
-    "learning_rate": None,
-    "weight_decay": None,
-    "optimizer": None,
-    "loss": None,
-    "class_weights": None,
-    "early_stopping": None,
-    "layers": None,
-    "hidden": None,
-    "dropout": None,
-    "neighbours": None,
-    "batch_size": None,
+def _fit_links(given: Given) -> None:
+    from grapheraser.links import LinkEraser
+
+    graph = _loaded(given)
+    names = ("partition", "device", "seed", "executor")
+    arguments: dict[str, Any] = {name: given[name] for name in names}
+    arguments |= {"num_shards": given["shards"]} if given["shards"] is not None else {}
+    arguments |= {"epochs": given["epochs"]} if given["epochs"] is not None else {}
+    arguments |= {"sample": _sample(given["sample"]), "sides": _sides(given["sides"])}
+    members = given["members"] or "closed-form"
+    eraser = LinkEraser(model=own_model(given["model"]), members=members, **arguments)
+    started = time.perf_counter()
+    eraser.fit(graph)
+    seconds = time.perf_counter() - started
+    eraser.save(given["out"], replace=given["replace"])
+    if given["json"]:
+        print_json(
+            {
+                "run": str(given["out"]),
+                "task": "links",
+                "dataset": graph.name,
+                "members": eraser.members,
+                "shards": len(eraser.shards_),
+                "weights": eraser.weights_,
+                "seconds": seconds,
+                "graph": eraser.graph_.fingerprint,
+                "notes": list(graph.notes),
+            }
+        )
+        return
+    print_line(f"{graph}")
+    rows = [(name, f"{weight:.3f}") for name, weight in eraser.weights_.items()]
+    print_table("", ("column", "weight"), rows)
+    fitted = f"in {duration(seconds)}, members: {eraser.members}"
+    print_rows({"fitted": fitted, "run": given["out"]})
+
+
+def _fit_recommendation(given: Given) -> None:
+    from grapheraser.recommendation import Recommender
+    from grapheraser.recommendation.interactions import read_interactions
+    from grapheraser.store import check_target
+
+    check_target(given["out"], replace=given["replace"])
+    world = read_interactions(given["dataset"])
+    arguments = {name: given[name] for name in ("scale", "seed", "executor")}
+    arguments |= {} if given["sample"] == "auto" else {"sample": _sample(given["sample"])}
+    eraser = Recommender(**arguments)
+    started = time.perf_counter()
+    eraser.fit(world)
+    seconds = time.perf_counter() - started
+    eraser.save(given["out"], replace=given["replace"])
+    if given["json"]:
+        print_json(
+            {
+                "run": str(given["out"]),
+                "task": "recommendation",
+                "users": eraser.num_users_,
+                "items": eraser.num_items_,
+                "interactions": eraser.graph_.num_edges,
+                "weights": eraser.weights_,
+                "seconds": seconds,
+                "graph": eraser.graph_.fingerprint,
+                "statement": eraser.exactness_["statement"],
+            }
+        )
+        return
+    rows = [(name, f"{weight:.3f}") for name, weight in eraser.weights_.items()]
+    print_table("", ("block", "weight"), rows)
+    print_rows(
+        {
+            "users": f"{eraser.num_users_:,}",
+            "items": f"{eraser.num_items_:,}",
+            "interactions": f"{eraser.graph_.num_edges:,}",
+            "fitted": f"in {duration(seconds)}",
+            "run": given["out"],
+        }
+    )
+
+
+def _fit_embeddings(given: Given) -> None:
+    from grapheraser.cli.embeddings import fit_embeddings
+
+    fit_embeddings(given, _loaded(given))
+
+
+class _Task(NamedTuple):
+    """A task that can be fitted: how, and the options that it takes beside `_EVERY_TASK`."""
+
+    fit: Callable[[Given], None]
+    options: str
+
+
+_EVERY_TASK = ("dataset", "out", "task", "replace", "json")
+_TRAINING = (
+    "learning_rate weight_decay optimizer loss class_weights early_stopping layers hidden dropout "
+    "neighbours batch_size"
+)
+# Options that `GraphEraser` takes as they are.
+_NODE_ARGUMENTS = (
+    "partition aggregation epochs seed device executor engine gamma delta global_expert halo "
+    "shards_asked context"
+)
+_TASKS = {
+    "nodes": _Task(
+        _fit_nodes, f"{_NODE_ARGUMENTS} {_TRAINING} model shards sample members split split_seed"
+    ),
+    "links": _Task(
+        _fit_links, "model partition shards epochs members sample sides seed device executor"
+    ),
+    "recommendation": _Task(_fit_recommendation, "sample scale seed executor"),
+    "embeddings": _Task(_fit_embeddings, "width features seed"),
 }
 
 
-def _refuse(given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
-    for name, value in usual.items():
-        if given[name] != value:
-            raise ParameterError(f"--{name.replace('_', '-')} has no part in --task links.")
+def _loaded(given: Given, **split: Any) -> Graph:
+    """Load the data set, once it is known that the run can be saved; print its notes."""
+    from grapheraser.datasets import load_dataset
+    from grapheraser.store import check_target
+
+    check_target(given["out"], replace=given["replace"])
+    graph = load_dataset(given["dataset"], **split)
+    say_notes(graph.notes)
+    return graph
 
 
-def _training(**given: Any) -> Training | None:
-    """What was said about training; None where nothing was."""
-    from grapheraser.training import Training
+def _say_compiled() -> None:
+    from grapheraser.kernels.compiled import compilations
 
-    said = {name: value for name, value in given.items() if value is not None}
+    done = compilations()
+    if done:
+        took = duration(sum(one.seconds for one in done))
+        say(f"note: compiled {plural(len(done), 'kernel')} in {took}, once per machine")
+    if any(one.folder is None for one in done):
+        say("note: no folder takes the result; set NUMBA_CACHE_DIR to one that can be written to")
+
+
+def _training(given: Given) -> Training | None:
+    """Return what was said about training; None where nothing was."""
+    from grapheraser.engines import Training
+
+    said = {name: given[name] for name in _TRAINING.split() if given[name] is not None}
     for name in ("optimizer", "loss"):
         if name in said:
             said[name] = own_function(said[name], f"--{name}")
@@ -295,15 +418,6 @@ def _sides(text: str) -> str | int | None:
         return int(text)
     except ValueError:
         return text or None
-
-
-def _report(done: list[Compilation]) -> None:
-    if not done:
-        return
-    took = duration(sum(one.seconds for one in done))
-    say(f"note: compiled {plural(len(done), 'kernel')} in {took}, once per machine")
-    if any(one.folder is None for one in done):
-        say("note: no folder takes the result; set NUMBA_CACHE_DIR to one that can be written to")
 
 
 def _sample(text: str) -> float | int | str:

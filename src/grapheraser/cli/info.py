@@ -1,4 +1,7 @@
-"""grapheraser info: what a run is, without importing anything that it was fitted with."""
+"""grapheraser info, export: say what a run is, and write it for use without this package.
+
+`info` imports nothing that a run was fitted with.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.output import JsonOption, print_json
-from grapheraser.cli.own import own_names
+from grapheraser.cli.options import JsonOption, RunArgument, TrustOption
+from grapheraser.cli.output import print_json, print_rows, say
+from grapheraser.cli.own import load, own_names
 from grapheraser.reports.wording import listed, plural
 
 if TYPE_CHECKING:
     from grapheraser.store import StoredRun
 
-NAME = "info"
 
-
-def run(
-    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
-    json: JsonOption = False,
-) -> None:
+def info(path: RunArgument, json: JsonOption = False) -> None:
     """Say what a run is: its data, model, shards, receipts, versions and size."""
     from grapheraser.store import load_receipts, load_run, named_files, read_manifest
 
@@ -41,18 +40,21 @@ def run(
 
 
 def _described(run: StoredRun) -> dict[str, Any]:
-    from grapheraser.eraser.save import LINKS, task_of
+    from grapheraser.eraser.replay import REPLAY, known_replay
+    from grapheraser.eraser.task import NODES, TASK
     from grapheraser.receipts.claim import exactness
 
     arguments = run.configuration["arguments"]
     resolved = run.configuration["resolved"]
     partition, sizes = run.partition, run.partition.sizes
-    claim = exactness(partition.method, partition.inputs)
+    own = own_names(run.configuration)
+    replay = resolved.get(REPLAY) or known_replay(own, resolved)
+    claim = exactness(partition.method, partition.inputs, run.graph.inferred, replay)
     return {
-        "task": "links" if task_of(run.configuration) == LINKS else "nodes",
+        "task": run.configuration.get(TASK, NODES),
         "graph": _graph(run),
         "model": resolved["model"],
-        "own_code": own_names(run.configuration),
+        "own_code": own,
         "training": resolved.get("training"),
         "engine": resolved["engine"],
         "device": resolved["device"],
@@ -101,18 +103,19 @@ def _receipts(receipts: Any, ends: Any) -> dict[str, Any]:
 
 def _print(found: Mapping[str, Any]) -> None:
     graph, receipts, last = found["graph"], found["receipts"], found["receipts"]["last"]
-    links = found["task"] == "links"
+    others = {"links": "links", "recommendation": "items for users", "embeddings": "embeddings"}
+    predicts = others.get(found["task"])
     sizes, versions = found["shard_sizes"], found["versions"]
     kind = [word for word in ("directed", "weighted") if graph[word]]
     classes = graph["classes"]
     rows = {
         "run": f"{found['run']} ({found['bytes'] / 1e6:,.1f} MB, format {found['format']})",
-        "predicts": "links" if links else _classes(classes),
+        "predicts": predicts or _classes(classes),
         "graph": f"{graph['name']}: {plural(graph['nodes'], 'node')}, "
         f"{plural(graph['edges'], 'edge')}{' (' + listed(kind) + ')' if kind else ''}, "
         f"{plural(graph['features'], 'feature column')}",
         "split": ""
-        if links
+        if predicts
         else f"{graph['training_nodes']:,} training, {graph['validation_nodes']:,} validation, "
         f"{graph['test_nodes']:,} test nodes; context {graph['context']}",
         "model": _model(found["model"]),
@@ -129,9 +132,7 @@ def _print(found: Mapping[str, Any]) -> None:
         "statement": f"{found['statement']}: {found['reason']}",
         "made with": ", ".join(f"{name} {version}" for name, version in versions.items()),
     }
-    for name, text in rows.items():
-        if text:
-            print(f"{name:<11} {text}")
+    print_rows(rows, 12)
 
 
 def _classes(classes: Any) -> str:
@@ -149,3 +150,22 @@ def _model(described: Mapping[str, Any]) -> str:
 
 def _is_plain(key: str, value: Any) -> bool:
     return key not in ("kind", "factory", "name") and isinstance(value, int | float | str)
+
+
+def export(
+    path: RunArgument,
+    out: Annotated[Path, typer.Option("--out", help="Folder to make.")],
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Write shards as ONNX files too; needs the extra onnx.")
+    ] = False,
+    trust: TrustOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a run's weights, arrays and model card, for use without this package."""
+    eraser = load(path, trust, task="nodes")
+    eraser.export(out, onnx=onnx)
+    if json:
+        print_json({"run": str(path), "export": str(out), "shards": list(eraser.shards_)})
+        return
+    say("note: an export can't forget; after a request, export again and delete the old one")
+    print_rows({"exported": out, "card": out / "README.md"})

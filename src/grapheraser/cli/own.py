@@ -1,4 +1,4 @@
-"""Code of the user's own on the command line: named by the user, never by a run alone.
+"""Load a run, with code of the user's own: named by the user, never by a run alone.
 
 A run says by which name its model, optimizer and loss can be imported. Importing runs code, and a
 run may come from anywhere. So nothing is imported that the user has not named: at ``fit`` by
@@ -12,28 +12,30 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from grapheraser.errors import CorruptRunError, ParameterError
 
 if TYPE_CHECKING:
-    from grapheraser.training import Training
-
-TrustOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--trust",
-        metavar="MODULE:NAME",
-        help="Import this code of yours, which the run was fitted with; may be repeated.",
-    ),
-]
+    from grapheraser.engines import Training
 
 
-def imported(text: str, option: str) -> Any:
-    """What ``package.module:Name`` names, also in the current folder."""
-    from grapheraser.training.importable import import_part
+def load(
+    path: Path, trust: Sequence[str] | None, executor: str = "local", *, task: str | None = None
+) -> Any:
+    """Load the eraser of a run, of the given task where there is one.
+
+    ``trust`` names code of the user's own that may be imported.
+    """
+    from grapheraser.eraser.load import eraser_of, task_of
+
+    own = own_parts(path, trust)
+    return eraser_of(task or task_of(path), path).load(path, executor=executor, **own)
+
+
+def _imported(text: str, option: str) -> Any:
+    """Import what ``package.module:Name`` names, also from the current folder."""
+    from grapheraser.registry import import_part
 
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -41,13 +43,13 @@ def imported(text: str, option: str) -> Any:
 
 
 def own_model(text: str) -> Any:
-    """A preset's name as it is; what ``package.module:Name`` names, where it can be saved."""
+    """Return a preset's name as it is; import ``package.module:Name``, where it can be saved."""
     from grapheraser.models import PRESETS, CustomModel
-    from grapheraser.training.importable import check_importable
+    from grapheraser.registry import check_importable
 
     if ":" not in text or text in PRESETS:
         return text
-    model = imported(text, "--model")
+    model = _imported(text, "--model")
     factory = model.factory if isinstance(model, CustomModel) else model
     if isinstance(factory, partial) or hasattr(factory, "__qualname__"):
         check_importable("--model", factory)
@@ -59,12 +61,12 @@ def own_model(text: str) -> Any:
 
 
 def own_function(text: str, option: str) -> Any:
-    """A name as it is; what ``package.module:name`` names."""
-    return imported(text, option) if ":" in text else text
+    """Return a name as it is; import ``package.module:name``."""
+    return _imported(text, option) if ":" in text else text
 
 
 def own_parts(path: Path, trust: Sequence[str] | None) -> dict[str, Any]:
-    """Arguments of `load` for a run with parts of the user's own; refuses what is not trusted."""
+    """Return the arguments that load a run with parts of the user's own; refuse untrusted ones."""
     from grapheraser.store import read_manifest
 
     own, training = _own(read_manifest(path).get("configuration"))
@@ -75,22 +77,24 @@ def own_parts(path: Path, trust: Sequence[str] | None) -> dict[str, Any]:
 
 
 def own_names(configuration: Any) -> list[str]:
-    """By which names a run's parts of the user's own can be imported; nothing is."""
+    """Return the names of a run's parts of the user's own; nothing is imported."""
     return [_where(part) for part in _own(configuration)[0].values()]
 
 
 def _own(configuration: Any) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
     """Descriptions of a run's parts of the user's own, and of its training."""
+    from grapheraser.engines.task import OWN_FUNCTIONS
+
     arguments = configuration.get("arguments") if isinstance(configuration, dict) else None
     given = arguments if isinstance(arguments, dict) else {}
     training = _options(given.get("training"))
-    described = {name: training.get(name) for name in ("optimizer", "loss")}
+    described = {name: training.get(name) for name in OWN_FUNCTIONS}
     described["model"] = _factory(given.get("model"))
     return {n: part for n, part in described.items() if isinstance(part, Mapping)}, training
 
 
 def _check_trust(path: Path, own: Mapping[str, Mapping[str, Any]], trust: Sequence[str]) -> None:
-    """Before anything is imported."""
+    """Refuse what is not trusted, before anything is imported."""
     if trust and not own:
         raise ParameterError(f"--trust: {path} has no model, optimizer or loss of its own.")
     missing = {name: where for name, part in own.items() if (where := _where(part)) not in trust}
@@ -116,7 +120,7 @@ def _factory(described: Any) -> Any:
 
 def _training(options: Mapping[str, Any], parts: dict[str, Any]) -> Training:
     """The `Training` in a description, with functions of the user's own."""
-    from grapheraser.training import EarlyStopping, Training
+    from grapheraser.engines import EarlyStopping, Training
 
     values = {name: _plain(value) for name, value in options.items()} | parts
     try:
@@ -128,7 +132,7 @@ def _training(options: Mapping[str, Any], parts: dict[str, Any]) -> Training:
 
 
 def _plain(value: Any) -> Any:
-    """Lists as the tuples that they were."""
+    """Turn lists into the tuples that they were."""
     return tuple(map(_plain, value)) if isinstance(value, list) else value
 
 
@@ -137,5 +141,5 @@ def _where(described: Mapping[str, Any]) -> str:
 
 
 def _part(described: Mapping[str, Any]) -> Any:
-    part, options = imported(_where(described), "--trust"), _options(described)
+    part, options = _imported(_where(described), "--trust"), _options(described)
     return partial(part, **options) if options else part

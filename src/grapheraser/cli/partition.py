@@ -1,4 +1,4 @@
-"""grapheraser partition: partition a graph, measure and draw the result."""
+"""grapheraser partition, recommend: measure how a graph can be partitioned and fitted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli import completion
-from grapheraser.cli.options import ContextOption, DatasetArgument, SplitOption, SplitSeedOption
-from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.cli.options import (
+    ContextOption,
+    DatasetArgument,
+    DeltaOption,
+    GammaOption,
+    JsonOption,
+    SeedOption,
+    ShardsOption,
+    SplitOption,
+    SplitSeedOption,
+    complete_models,
+    complete_partitions,
+)
+from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say
 from grapheraser.errors import MissingExtraError
 from grapheraser.reports.wording import duration
 
@@ -18,23 +29,19 @@ if TYPE_CHECKING:
     from grapheraser.graph import Graph
     from grapheraser.partition import Partition
 
-NAME = "partition"
 
-
-def run(
+def partition(
     dataset: DatasetArgument,
     method: Annotated[
-        str, typer.Option(help="Partition method.", autocompletion=completion.partitions)
+        str, typer.Option(help="Partition method.", autocompletion=complete_partitions)
     ] = "blpa",
-    shards: Annotated[
-        int | None, typer.Option(help="Number of shards; default: the paper's k, else 20.")
-    ] = None,
+    shards: ShardsOption = None,
     seed: Annotated[int, typer.Option(help="Seed of the partition.")] = 0,
     split: SplitOption = "auto",
     split_seed: SplitSeedOption = 0,
     context: ContextOption = "unlabelled",
-    gamma: Annotated[float, typer.Option(help="Slack of the shard capacity, from 0 to 1.")] = 0.0,
-    delta: Annotated[int | None, typer.Option(help="Shard capacity, instead of gamma.")] = None,
+    gamma: GammaOption = 0.0,
+    delta: DeltaOption = None,
     draw: Annotated[
         Path | None,
         typer.Option(help="Figure to write (.png, .svg or .pdf); default: DATASET-METHOD.png."),
@@ -91,7 +98,53 @@ def _print_report(report: dict[str, Any]) -> None:
         "note": "; ".join(report["notes"]),
         "picture": report["picture"] or "",
     }
-    print(f"{report['dataset']}, {report['method']}: {report['num_shards']} shards")
-    for name, text in rows.items():
-        if text:
-            print(f"{name:<16} {text}")
+    print_line(f"{report['dataset']}, {report['method']}: {report['num_shards']} shards")
+    print_rows(rows, 17)
+
+
+def recommend(
+    dataset: DatasetArgument,
+    model: Annotated[
+        str,
+        typer.Option(
+            help="Model of the shards; default tries all.", autocompletion=complete_models
+        ),
+    ] = "",
+    shards: Annotated[int | None, typer.Option(help="Number of shards, if it is fixed.")] = None,
+    epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
+    seed: SeedOption = 0,
+    split: SplitOption = "auto",
+    split_seed: SplitSeedOption = 0,
+    context: ContextOption = "unlabelled",
+    json: JsonOption = False,
+) -> None:
+    """Recommend how to fit a graph. Measures on held-out training nodes."""
+    from grapheraser.datasets import load_dataset
+    from grapheraser.nodes import recommend as advising
+
+    graph = load_dataset(dataset, split_seed=split_seed, split=split).with_context(context)
+    advice = advising.recommend(graph, model or None, num_shards=shards, epochs=epochs, seed=seed)
+    if json:
+        print_json({"dataset": graph.name, **advice.report()})
+        return
+    for reason in advice.reasons:
+        print_line(reason)
+    print_line(
+        "\nMeasured on a fifth of the training nodes, learning from the others; test nodes were "
+        f"not looked at. Differences below {advice.margin:.3f} may be chance."
+    )
+    rows = [
+        (name, f"{f1:.3f}") for name, f1 in sorted(advice.f1.items(), key=lambda entry: -entry[1])
+    ]
+    print_table("", ("candidate", "F1"), rows)
+    options: dict[str, tuple[object, object]] = {
+        "epochs": (epochs, 100),
+        "seed": (seed, 0),
+        "split-seed": (split_seed, 0),
+    }
+    options |= {"split": (split, "auto"), "context": (context, "unlabelled")}
+    changed = "".join(f" --{name} {now}" for name, (now, usual) in options.items() if now != usual)
+    shards_option = "" if advice.num_shards == 1 else f" --shards {advice.num_shards}"
+    print_line(
+        f"\ngrapheraser fit {dataset} --model {advice.model}{shards_option}{changed} --out RUN"
+    )

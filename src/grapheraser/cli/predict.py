@@ -1,29 +1,39 @@
-"""grapheraser predict: predict the classes of nodes, or the links of pairs."""
+"""grapheraser predict, rank, evaluate: ask a run, and score its answers."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.arguments import parse_edges, parse_ids, typed
-from grapheraser.cli.output import JsonOption, print_json, print_table, say
-from grapheraser.cli.own import TrustOption, own_parts
-from grapheraser.errors import ParameterError
+from grapheraser.cli.arguments import parse_edges, parse_ids, read_pairs, typed
+from grapheraser.cli.options import JsonOption, RunArgument, TrustOption
+from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say
+from grapheraser.cli.own import load
+from grapheraser.errors import GraphError, ParameterError, RunKindError
+from grapheraser.reports.wording import duration, plural
 
 if TYPE_CHECKING:
-    from grapheraser.audit.mitigations import Mitigation
+    from grapheraser.links import LinkEraser
+    from grapheraser.nodes import GraphEraser
+    from grapheraser.nodes.mitigations import Mitigation
+    from grapheraser.recommendation import Recommender
 
-NAME = "predict"
+NODES, LINKS, RECOMMENDATION = "nodes", "links", "recommendation"
 
 
-def run(
-    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+def predict(
+    path: RunArgument,
     nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3; - for stdin, @FILE.")] = "",
     pairs: Annotated[
-        str, typer.Option(help="Of a link run: pairs, e.g. 3-17,4-8; - for stdin, @FILE.")
+        str, typer.Option(help="Pairs of a link run, e.g. 3-17,4-8; - for stdin, @FILE.")
+    ] = "",
+    users: Annotated[
+        str, typer.Option(help="Users of a recommender, e.g. 7,12; - for stdin, @FILE.")
     ] = "",
     every: Annotated[bool, typer.Option("--all", help="All nodes; needs --out.")] = False,
     out: Annotated[
@@ -39,14 +49,14 @@ def run(
         str, typer.Option(help="With --out: where nodes are judged: local, process or ray.")
     ] = "local",
     explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Show what each member of the ensemble answers."),
+        bool, typer.Option("--explain", help="Show what each member of the ensemble answers.")
     ] = False,
     decimals: Annotated[
         int | None, typer.Option(help="Round posteriors to this many decimals.")
     ] = None,
     top: Annotated[
-        int | None, typer.Option(help="Show this many of the largest probabilities.")
+        int | None,
+        typer.Option(help="Show this many of the largest probabilities; of a recommender, items."),
     ] = None,
     labels: Annotated[
         int | None,
@@ -58,38 +68,66 @@ def run(
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Predict the classes of nodes, or the links of pairs.
+    """Predict classes of nodes, links of pairs or items of users; print rows of embeddings.
 
     docs/audit.md explains the options that reveal less.
     """
-    from grapheraser.audit.mitigations import Mitigation
+    from grapheraser.cli.embeddings import EMBEDDINGS, show_rows
+    from grapheraser.eraser.load import task_of
+    from grapheraser.nodes.mitigations import Mitigation
 
-    if bool(nodes) + bool(pairs) + every != 1:
+    if bool(nodes) + bool(pairs) + bool(users) + every != 1:
         raise ParameterError(
-            "predict needs --nodes, --all, or --pairs of a link run, and one of them only.",
+            "predict needs --nodes, --all, or --pairs of a link run, or --users of a recommender, "
+            "and one of them only.",
             hint="e.g. --nodes 1,2,3, or --all --out scores.parquet, or --pairs 3-17,4-8.",
         )
-    mitigation = Mitigation(temperature, labels, top, decimals)
+    mitigation = Mitigation(temperature, labels, None if users else top, decimals)
     said_less = mitigation != Mitigation()
-    if pairs and (explain or said_less or out or posteriors or executor != "local"):
-        raise ParameterError("--pairs goes with --json alone of the other options.")
+    more = bool(explain or said_less or out or posteriors or executor != "local")
+    if users:
+        _check_alone("--users goes with --top and --json", more=more)
+        eraser = load(path, trust, task=RECOMMENDATION)
+        _recommend(eraser, path, typed(users), 20 if top is None else top, as_json=json)
+        return
+    _check_alone("--pairs goes with --json", more=bool(pairs) and more)
     _check_out(out, path, posteriors, said_less, every or executor != "local")
-    if explain and (out or said_less):
-        less = str(mitigation) if said_less else "--out"
+    if explain:
+        _check_explain(str(mitigation) if said_less else "--out" if out else "")
+    if pairs:
+        _predict_links(load(path, trust, task=LINKS), path, typed(pairs), as_json=json)
+        return
+    if task_of(path) == EMBEDDINGS:
+        if every or more:
+            raise ParameterError(
+                f"{path}: an embedding run takes --nodes and --json alone.",
+                hint=f"grapheraser changes {path} --out rows.parquet writes all rows.",
+            )
+        show_rows(load(path, trust, task=EMBEDDINGS), path, nodes, as_json=json)
+        return
+    asked = None if every else typed(nodes)
+    eraser = load(path, trust, executor, task=NODES)
+    ids = None if asked is None else parse_ids(asked, "--nodes", named=eraser.graph_.named)
+    if out is not None:
+        options = {"posteriors": posteriors, "mitigation": mitigation}
+        _predict_to(out, eraser, path, ids, options, as_json=json)
+    elif ids is not None:
+        _predict(eraser, path, ids, mitigation, explain=explain, as_json=json)
+
+
+def _check_alone(options: str, *, more: bool) -> None:
+    if more:
+        raise ParameterError(f"{options} alone of the other options.")
+
+
+def _check_explain(less: str) -> None:
+    """Refuse options that ask for less than an explanation shows."""
+    if less:
         raise ParameterError(
             "--explain shows what every member answers, which reveals more than the posteriors "
             f"that you ask for ({less}).",
             hint="leave out --explain, or the options that reveal less.",
         )
-    own = own_parts(path, trust)
-    if pairs:
-        _predict_links(path, typed(pairs), own, as_json=json)
-    elif out is None:
-        _predict(path, typed(nodes), own, mitigation, explain=explain, as_json=json)
-    else:
-        asked = None if every else typed(nodes)
-        options = {"posteriors": posteriors, "mitigation": mitigation}
-        _predict_to(out, path, asked, own | {"executor": executor}, options, as_json=json)
 
 
 def _check_out(
@@ -111,18 +149,18 @@ def _check_out(
 
 
 def _predict(
+    eraser: GraphEraser,
     path: Path,
-    text: str,
-    own: dict[str, Any],
+    ids: Sequence[int] | Sequence[str],
     mitigation: Mitigation,
     *,
     explain: bool,
     as_json: bool,
 ) -> None:
-    from grapheraser.eraser import GraphEraser
-
-    eraser = GraphEraser.load(path, **own)
-    ids = parse_ids(text, "--nodes", named=eraser.graph_.named)
+    if not eraser.graph_.label_kind.is_classes:
+        plain = not explain and mitigation == type(mitigation)()
+        _predict_targets(eraser, path, ids, plain=plain, as_json=as_json)
+        return
     posteriors = mitigation(eraser.predict_proba(ids))
     explanations = [eraser.explain(node) for node in ids] if explain else []
     classes, words = posteriors.argmax(axis=1), eraser.graph_.class_names
@@ -143,7 +181,12 @@ def _predict(
     print_table("", ("node", "class", "posterior"), rows)
     for explanation in explanations:
         members = [
-            (say.member, f"{say.weight:.3f}", say.label, f"{say.confidence:.3f}")
+            (
+                say.member,
+                f"{say.weight:.3f}",
+                words[say.label] if words else say.label,
+                f"{say.confidence:.3f}",
+            )
             for say in explanation.members
         ]
         print_table(
@@ -153,22 +196,40 @@ def _predict(
         )
 
 
+def _predict_targets(
+    eraser: GraphEraser, path: Path, ids: Sequence[Any], *, plain: bool, as_json: bool
+) -> None:
+    """Print several labels with their probabilities, or numbers."""
+    kind = eraser.graph_.label_kind
+    if not plain:
+        raise ParameterError(
+            f"--explain and what says less of posteriors are for classes, not {kind.words}."
+        )
+    answers, names = eraser.answers(ids).tolist(), kind.target_names
+    if as_json:
+        what = "values" if kind.is_numbers else "probabilities"
+        found = [
+            {"node": node, what: dict(zip(names, row, strict=True))}
+            for node, row in zip(ids, answers, strict=True)
+        ]
+        print_json({"run": str(path), "predictions": found})
+        return
+    table = [
+        (node, *(f"{value:.4g}" for value in row)) for node, row in zip(ids, answers, strict=True)
+    ]
+    print_table("", ("node", *names), table)
+
+
 def _predict_to(
     out: Path,
+    eraser: GraphEraser,
     path: Path,
-    text: str | None,
-    own: dict[str, Any],
+    nodes: Sequence[int] | Sequence[str] | None,
     options: dict[str, Any],
     *,
     as_json: bool,
 ) -> None:
-    """Write the classes of the nodes that were typed, or of all, to a file."""
-    from grapheraser.eraser import GraphEraser
-    from grapheraser.reports.wording import duration, plural
-
-    eraser = GraphEraser.load(path, **own)
-    named = eraser.graph_.named
-    nodes = None if text is None else parse_ids(text, "--nodes", named=named)
+    """Write the classes of these nodes, or of all, to a file."""
     try:
         done = eraser.predict_to(out, nodes, **options)
     except KeyboardInterrupt:
@@ -178,15 +239,11 @@ def _predict_to(
         print_json({"run": str(path), **asdict(done), "path": str(out)})
         return
     kept = f", {done.kept} of them kept from before" if done.kept else ""
-    print(f"scored    {plural(done.rows, 'node')} in {duration(done.seconds)}")
-    print(f"blocks    {done.blocks}{kept}")
-    print(f"file      {out}")
+    scored = f"{plural(done.rows, 'node')} in {duration(done.seconds)}"
+    print_rows({"scored": scored, "blocks": f"{done.blocks}{kept}", "file": out})
 
 
-def _predict_links(path: Path, text: str, own: dict[str, Any], *, as_json: bool) -> None:
-    from grapheraser.links import LinkEraser
-
-    eraser = LinkEraser.load(path, **own)
+def _predict_links(eraser: LinkEraser, path: Path, text: str, *, as_json: bool) -> None:
     pairs = parse_edges(text, "--pairs", named=eraser.graph_.named)
     found = eraser.predict_proba(pairs).tolist()
     if as_json:
@@ -198,3 +255,150 @@ def _predict_links(path: Path, text: str, own: dict[str, Any], *, as_json: bool)
         return
     rows = [(u, v, f"{p:.4f}") for (u, v), p in zip(pairs, found, strict=True)]
     print_table("", ("node", "node", "probability"), rows)
+
+
+def _recommend(eraser: Recommender, path: Path, text: str, top: int, *, as_json: bool) -> None:
+    users = parse_ids(text, "--users", named=eraser.graph_.named)
+    items, scores = eraser.recommend(users, top, return_scores=True)
+    found = [
+        [(item, score) for item, score in zip(own, its, strict=True) if item not in (-1, None)]
+        for own, its in zip(items.tolist(), scores.tolist(), strict=True)
+    ]
+    if as_json:
+        answers = [
+            {"user": user, "items": [i for i, _ in own], "scores": [s for _, s in own]}
+            for user, own in zip(users, found, strict=True)
+        ]
+        print_json({"run": str(path), "recommendations": answers})
+        return
+    rows = [
+        (user if rank == 0 else "", item, f"{score:.4g}")
+        for user, own in zip(users, found, strict=True)
+        for rank, (item, score) in enumerate(own)
+    ]
+    print_table("", ("user", "item", "score"), rows)
+
+
+def rank(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a link run.")],
+    node: Annotated[str, typer.Option(help="Id or name of the node.")],
+    top: Annotated[int, typer.Option(help="How many links to show.")] = 10,
+    trust: TrustOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Print the most likely new links of a node, best first."""
+    from grapheraser.eraser.load import task_of
+
+    if task_of(path) == NODES:
+        hint = "ask it with predict RUN --nodes ID, or fit a run that ranks with --task links."
+        raise RunKindError(f"{path}: a run that predicts the classes of nodes.", hint=hint)
+    eraser = load(path, trust, task=LINKS)
+    asked = parse_ids(node, "--node", named=eraser.graph_.named)
+    if len(asked) != 1:
+        raise ParameterError.of("--node", "the command", "one node", node)
+    ranked = eraser.rank(asked[0], top)
+    if json:
+        print_json({"run": str(path), **ranked.to_dict()})
+        return
+    if len(ranked.nodes) == 0:
+        say(f"node {node} has no candidates: it is linked to all that may be linked to it")
+    rows = zip(ranked.nodes.tolist(), (f"{p:.4f}" for p in ranked.probabilities), strict=True)
+    print_table("", ("node", "probability"), list(rows))
+
+
+def evaluate(
+    path: RunArgument,
+    pairs: Annotated[
+        str,
+        typer.Option(
+            help="File of pairs of a link run (- for stdin), one per line: 3,17,1 "
+            "(1: a link, 0: none)."
+        ),
+    ] = "",
+    interactions: Annotated[
+        str,
+        typer.Option(
+            help="Interactions for a recommender to find: CSV or Parquet, columns user and item."
+        ),
+    ] = "",
+    trust: TrustOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Print the micro F1 on the remaining test nodes; of other runs, scores on what is given."""
+    from grapheraser.eraser.load import task_of
+
+    if pairs and interactions:
+        raise ParameterError("--pairs and --interactions exclude each other.")
+    if interactions:
+        eraser = load(path, trust, task=RECOMMENDATION)
+        _evaluate_recommender(eraser, path, Path(interactions), as_json=json)
+        return
+    if pairs:
+        _evaluate_links(load(path, trust, task=LINKS), path, pairs, as_json=json)
+        return
+    if task_of(path) == RECOMMENDATION:
+        raise ParameterError(
+            f"{path}: a recommender has no test interactions of its own.",
+            hint="bring some: --interactions FILE, a table with columns user and item.",
+        )
+    if task_of(path) != NODES:
+        raise ParameterError(
+            f"{path}: a link run has no test edges of its own.",
+            hint="bring pairs: --pairs FILE, one per line: 3,17,1 (1: a link, 0: none).",
+        )
+    eraser = load(path, trust, task=NODES)
+    nodes = eraser.graph_.labelled_test_nodes
+    if len(nodes) == 0:
+        raise GraphError(f"{path}: the run's graph has no test nodes with a label.")
+    started = time.perf_counter()
+    scores = eraser.evaluate(nodes)
+    seconds = time.perf_counter() - started
+    if json:
+        print_json(
+            {
+                "run": str(path),
+                **{f"test_{name}": value for name, value in scores.items()},
+                "test_nodes": len(nodes),
+                "train_nodes": eraser.graph_.num_train,
+                "context_nodes": eraser.graph_.num_sharded - eraser.graph_.num_train,
+                "shards": len(eraser.shards_),
+                "changes": len(eraser.receipts_),
+                "seconds": seconds,
+            }
+        )
+        return
+    said = ", ".join(
+        f"{name.upper()} {value:.4g}" for name, value in scores.items() if name != "f1"
+    )
+    if "f1" in scores:
+        said = f"F1   {scores['f1']:.4f}" + (f", {said}" if said else "")
+    print_line(f"test {said} on {len(nodes):,} nodes, in {duration(seconds)}")
+
+
+def _evaluate_links(eraser: LinkEraser, path: Path, file: str, *, as_json: bool) -> None:
+    pairs, labels = read_pairs(file, named=eraser.graph_.named)
+    score = eraser.score(pairs, labels)
+    if as_json:
+        print_json({"run": str(path), **score.to_dict()})
+        return
+    hits = ", ".join(f"Hits@{k} {share:.4f}" for k, share in score.hits.items())
+    auc = f"{score.auc:.4f} on {score.edges:,} links and {score.others:,} other pairs"
+    print_rows({"AUC": auc, "hits": hits, "MRR": f"{score.mrr:.4f}"})
+
+
+def _evaluate_recommender(eraser: Recommender, path: Path, file: Path, *, as_json: bool) -> None:
+    from grapheraser.recommendation.interactions import read_columns
+
+    score = eraser.score(read_columns(file))
+    if as_json:
+        print_json({"run": str(path), **score.to_dict()})
+        return
+    print_rows(
+        {
+            f"recall@{score.k}": f"{score.recall:.4f} over {plural(score.users, 'user')}",
+            f"NDCG@{score.k}": f"{score.ndcg:.4f}",
+            "hit rate": f"{score.hit_rate:.4f}",
+            "MRR": f"{score.mrr:.4f}",
+            "coverage": f"{score.coverage:.4f}",
+        }
+    )

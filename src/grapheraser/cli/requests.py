@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsons
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -11,19 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.arguments import parse_edges, parse_ids, read_lines, typed
-from grapheraser.cli.output import JsonOption, print_json, print_table, say
+from grapheraser.cli.arguments import parse, parse_ids, read_lines, typed
+from grapheraser.cli.options import JsonOption
+from grapheraser.cli.output import print_json, print_line, print_table, say
 from grapheraser.errors import NothingToForgetError, ParameterError
+from grapheraser.untrusted import MAX_LINES, parse_json
 
 if TYPE_CHECKING:
-    from grapheraser.service.client import Client
+    from grapheraser.service.client import Client, RequestState
 
-NAME = "requests"
 _DEFAULT_URL = "http://127.0.0.1:8080"
 
 
 class Action(StrEnum):
-    """What to do."""
+    """An action of `grapheraser requests`."""
 
     SUBMIT = "submit"
     LIST = "list"
@@ -40,33 +40,38 @@ def run(
     request: Annotated[
         str, typer.Argument(metavar="[REQUEST]", help="Id of a request, for all but submit, list.")
     ] = "",
-    subject: Annotated[str, typer.Option(help="submit: whom to forget, by the subject map.")] = "",
-    nodes: Annotated[str, typer.Option(help="submit: node ids, e.g. 10,101.")] = "",
-    edges: Annotated[str, typer.Option(help="submit: edges, e.g. 3-17,4-8.")] = "",
-    features: Annotated[str, typer.Option(help="submit: nodes whose features to forget.")] = "",
-    labels: Annotated[str, typer.Option(help="submit: nodes whose labels to forget.")] = "",
+    subject: Annotated[
+        str, typer.Option(help="With submit: whom to forget, by the subject map.")
+    ] = "",
+    nodes: Annotated[str, typer.Option(help="With submit: node ids, e.g. 10,101.")] = "",
+    edges: Annotated[str, typer.Option(help="With submit: edges, e.g. 3-17,4-8.")] = "",
+    features: Annotated[
+        str, typer.Option(help="With submit: nodes whose features to forget.")
+    ] = "",
+    labels: Annotated[str, typer.Option(help="With submit: nodes whose labels to forget.")] = "",
     file: Annotated[
         str,
         typer.Option(
-            help='submit: file with one request a line: {"subject": "ada"}, or ids of nodes.'
+            help='With submit: file with one request a line: {"subject": "ada"}, or ids of nodes.'
         ),
     ] = "",
     idempotency_key: Annotated[
-        str, typer.Option(help="submit: your own name for it; twice the same is one request.")
+        str, typer.Option(help="With submit: your own name for it; twice the same is one request.")
     ] = "",
     deadline: Annotated[
-        str, typer.Option(help="submit: until when, e.g. 2030-01-31T12:00:00Z.")
+        str, typer.Option(help="With submit: until when, e.g. 2030-01-31T12:00:00Z.")
     ] = "",
     wait: Annotated[
-        bool, typer.Option("--wait", help="submit, show: until the request is completed.")
+        bool,
+        typer.Option("--wait", help="With submit and show: wait until the request is completed."),
     ] = False,
     receipts: Annotated[
-        Path | None, typer.Option(help="receipt, submit --wait: folder for its parts.")
+        Path | None, typer.Option(help="With receipt and submit --wait: folder for its parts.")
     ] = None,
-    state: Annotated[str, typer.Option(help="list: only in these states, e.g. failed.")] = "",
-    limit: Annotated[int, typer.Option(help="list: how many at the most.")] = 20,
+    state: Annotated[str, typer.Option(help="With list: only in these states, e.g. failed.")] = "",
+    limit: Annotated[int, typer.Option(help="With list: how many at the most.")] = 20,
     url: Annotated[
-        str, typer.Option(help=f"Of the service; default GRAPHERASER_URL, else {_DEFAULT_URL}.")
+        str, typer.Option(help=f"URL of the service; default GRAPHERASER_URL, else {_DEFAULT_URL}.")
     ] = "",
     json: JsonOption = False,
 ) -> None:
@@ -141,14 +146,13 @@ def _client(url: str) -> Client:
 def _bodies(
     client: Client, subject: str, texts: Mapping[str, str], file: str, deadline: str
 ) -> list[dict[str, Any]]:
-    """What to submit: one request for the options, and one for each line of the file."""
+    """Return what to submit: one request for the options, one for each line of the file."""
     named = bool(client.model()["named"])
     found: list[dict[str, Any]] = []
     one: dict[str, Any] = {"subject": subject} if subject else {}
     for kind, text in texts.items():
         if text:
-            parse: Any = parse_edges if kind == "edges" else parse_ids
-            one[kind] = parse(typed(text), f"--{kind}", named=named)
+            one[kind] = parse(typed(text), kind, named=named)
     if one:
         found.append(one)
     for place, line in read_lines(file, "requests") if file else ():
@@ -165,15 +169,15 @@ def _of_line(place: str, line: str, *, named: bool) -> dict[str, Any]:
     if not line.lstrip().startswith("{"):
         return {"nodes": parse_ids(line, "--file", named=named)}
     try:
-        found: dict[str, Any] = jsons.loads(line)
-    except (ValueError, RecursionError) as error:
+        found: dict[str, Any] = parse_json(line, MAX_LINES)
+    except ValueError as error:
         raise ParameterError(f"{place}: not a JSON object ({error}).") from error
     return found
 
 
 def _submitted(
     client: Client, bodies: Sequence[Mapping[str, Any]], key: str, *, wait: bool
-) -> list[dict[str, Any]]:
+) -> list[RequestState]:
     if key and len(bodies) > 1:
         raise ParameterError("--idempotency-key names one request; the file has several.")
     found = [client.submit(body, idempotency_key=key or None) for body in bodies]
@@ -187,7 +191,6 @@ def _submitted(
 
 def _handed_out(client: Client, found: Mapping[str, Any], folder: Path | None) -> list[str]:
     """Write the parts of a receipt to files, if anywhere."""
-    from grapheraser.canonical import canonical_json
     from grapheraser.store import write_text
 
     if folder is None or not found["receipts"]:
@@ -195,7 +198,7 @@ def _handed_out(client: Client, found: Mapping[str, Any], folder: Path | None) -
     files = []
     for number, part in enumerate(client.receipt(found["id"]), start=1):
         file = folder / f"receipt-{found['id']}-{number:04}.json"
-        write_text(file, canonical_json(part) + "\n")
+        write_text(file, part.to_json() + "\n")
         files.append(str(file))
     return files
 
@@ -204,7 +207,8 @@ def _print_receipt(
     client: Client, found: Mapping[str, Any], folder: Path | None, *, as_json: bool
 ) -> None:
     if folder is None:
-        print_json({"request": found["id"], "parts": client.receipt(found["id"])})
+        parts = [part.to_dict() for part in client.receipt(found["id"])]
+        print_json({"request": found["id"], "parts": parts})
         return
     if not found["receipts"]:
         client.receipt(found["id"])  # says why there is nothing
@@ -213,7 +217,7 @@ def _print_receipt(
         print_json({"request": found["id"], "files": files})
         return
     for file in files:
-        print(f"handed out  {file}")
+        print_line(f"handed out  {file}")
 
 
 def _print_all(found: Sequence[Mapping[str, Any]], files: Sequence[str], *, as_json: bool) -> None:
@@ -226,7 +230,7 @@ def _print_all(found: Sequence[Mapping[str, Any]], files: Sequence[str], *, as_j
     ]
     print_table("", ("request", "kind", "state", "deadline", "version"), rows)
     for file in files:
-        print(f"handed out  {file}")
+        print_line(f"handed out  {file}")
     if not found:
         say("there are no such requests.")
 
@@ -239,6 +243,6 @@ def _print_one(found: Mapping[str, Any], *, as_json: bool) -> None:
         if isinstance(value, list | dict):
             continue
         if value is not None:
-            print(f"{name:<12}{value}")
+            print_line(f"{name:<12}{value}")
     for line in found["out_of_scope"]:
-        print(f"beyond      {line}")
+        print_line(f"beyond      {line}")

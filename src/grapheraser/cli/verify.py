@@ -1,32 +1,37 @@
-"""grapheraser verify: retrain from the remaining data and compare bit for bit."""
+"""grapheraser verify, audit: retrain from the remaining data and compare; attack a run."""
 
 from __future__ import annotations
 
+import json as jsonlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.arguments import read_file
-from grapheraser.cli.options import ExecutorOption
-from grapheraser.cli.output import JsonOption, print_json, say
-from grapheraser.cli.own import TrustOption, own_parts
+from grapheraser.cli.arguments import read_file, read_key
+from grapheraser.cli.options import ExecutorOption, JsonOption, RunArgument, TrustOption
+from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say, say_notes
+from grapheraser.cli.own import load, own_parts
 from grapheraser.errors import ParameterError
-from grapheraser.reports.wording import duration
+from grapheraser.reports.wording import duration, plural
 
 if TYPE_CHECKING:
-    from grapheraser.audit.residues.search import Search
-    from grapheraser.receipts import Receipt
+    from grapheraser.eraser import Eraser
+    from grapheraser.eraser.verify import Verification
+    from grapheraser.receipts.keys import PublicKey
+    from grapheraser.receipts.signatures import Signatures
+    from grapheraser.store.residues.search import Search
 
-NAME = "verify"
+# Exit statuses where nothing is wrong: of `verify` where the replay can't be compared here, of
+# `audit` where it put fewer questions than there are.
+INCOMPARABLE = INCOMPLETE = 3
 
 
-def run(
-    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+def verify(
+    path: RunArgument,
     deep: Annotated[
-        bool,
-        typer.Option("--deep", help="Also search every file of the run for forgotten data."),
+        bool, typer.Option("--deep", help="Also search every file of the run for forgotten data.")
     ] = False,
     forgotten: Annotated[
         Path | None,
@@ -34,11 +39,16 @@ def run(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="A checkpoint that was kept elsewhere: was the log rewritten since?"),
+        typer.Option(
+            help="A checkpoint that was kept elsewhere, to see whether the log only grew since."
+        ),
     ] = None,
     key: Annotated[
-        Path | None,
-        typer.Option(help="With --checkpoint: its public key; default: those of this machine."),
+        list[Path] | None,
+        typer.Option(
+            help="A public key of the operator, repeated for several: all receipts, the log and "
+            "--checkpoint must be signed with them; default: the keys of this machine."
+        ),
     ] = None,
     executor: ExecutorOption = "local",
     trust: TrustOption = None,
@@ -46,84 +56,155 @@ def run(
 ) -> None:
     """Retrain from the remaining data and compare bit for bit.
 
-    Fails on stray files in the folder as well: they may hold forgotten data.
+    Fails on wrong signatures, and on stray files in the folder: they may hold forgotten data. Where
+    there is no public key at all, signatures are not checked, and the output says so. The exit
+    status is 3 where nothing is wrong but bits can't be compared: what trained the shards is not
+    what is here.
     """
-    from grapheraser.links.loading import load_eraser
     from grapheraser.store import stray_files
 
     if forgotten is not None and not deep:
         raise ParameterError("--forgotten needs --deep.", hint="add --deep.")
-    if key is not None and checkpoint is None:
-        raise ParameterError("--key needs --checkpoint.", hint="add --checkpoint FILE.")
-    eraser = load_eraser(path, executor=executor, **own_parts(path, trust))
-    begins = None if checkpoint is None else _begins(eraser.receipts_, checkpoint, key)
+    keys = [read_key(file) for file in key] if key else None
+    eraser = load(path, trust, executor)
+    begins = None if checkpoint is None else _begins(eraser, checkpoint, keys)
     strays = stray_files(path)
-    result = eraser.verify()
+    result = eraser.verify(keys)
     search = _searched(path, forgotten) if deep else None
     if json:
         found = {} if search is None else {"deep": search.to_dict()}
         found |= {} if begins is None else {"checkpoint": begins}
         print_json({"run": str(path), **result.to_dict(), "strays": strays, **found})
     else:
-        for note in result.notes:
-            say(f"note: {note}")
-        for difference in result.differences:
-            say(f"differs: {difference}")
-        print(
-            f"compared    {result.tensors} tensors, {result.values:,} values, "
-            f"{result.receipts} receipt{'s' * (result.receipts != 1)} in {duration(result.seconds)}"
-        )
-        print(f"verified: {'bit-identical' if result.identical else 'NOT identical'}")
+        _print_result(result)
+        _print_signatures(result.signatures, given=keys is not None)
         if begins is not None:
-            print(f"checkpoint: {begins['wrong'] or 'the log begins as it did'}")
+            print_line(f"checkpoint: {begins['wrong'] or 'the log begins as it did'}")
+            if begins["hint"]:
+                say(f"\nhint: {begins['hint']}")
         if search is not None:
             _print_search(search)
         elif strays:
             _print_strays(strays)
     rewritten = begins is not None and begins["wrong"] is not None
-    if not result.identical or rewritten or strays or (search is not None and not search.clean):
+    wrong = bool(result.differences or result.signatures.wrong)
+    if wrong or rewritten or strays or (search is not None and not search.clean):
         raise typer.Exit(1)
+    if not result.identical:
+        raise typer.Exit(INCOMPARABLE)
 
 
-def _begins(receipts: Sequence[Receipt], checkpoint: Path, key: Path | None) -> dict[str, Any]:
-    """Whether the log begins as a checkpoint says, and in words what is wrong otherwise."""
+def _print_result(result: Verification) -> None:
+    say_notes(result.notes)
+    for difference in result.differences:
+        say(f"differs: {difference}")
+    if result.elsewhere is not None:
+        say(f"files and receipts fit; bits depend on what trains: {result.elsewhere}")
+    print_line(
+        f"compared    {result.tensors} tensors, {result.values:,} values, "
+        f"{plural(result.receipts, 'receipt')} in {duration(result.seconds)}"
+    )
+    print_line(f"verified: {result.verdict}")
+
+
+def _print_signatures(found: Signatures, *, given: bool) -> None:
+    for wrong in found.wrong:
+        say(f"signature: {wrong}")
+    print_line(f"signatures: {found.in_words}")
+    if found.others and not given:
+        say("\nhint: give the operator's public key: --key FILE (`grapheraser keys --export`).")
+
+
+def _begins(eraser: Eraser, checkpoint: Path, given: Sequence[PublicKey] | None) -> dict[str, Any]:
+    """Check whether the log begins as a checkpoint says; say what is wrong otherwise."""
     from grapheraser.errors import CorruptRunError, VerificationError
     from grapheraser.receipts import check_against
-    from grapheraser.receipts.keys import PublicKey
     from grapheraser.store.keys import known_keys
 
     note = read_file(checkpoint).decode(errors="replace")
-    keys = known_keys() if key is None else [PublicKey.read(read_file(key).decode())]
-    wrong = "there is no key here to check it with."
-    for verifier in keys:
+    wrong, hint = "there is no key here to check it with.", "give the operator's: --key FILE."
+    for verifier in known_keys() if given is None else given:
         try:
-            kept = check_against(list(receipts), note, verifier)
-            return {"size": kept.size, "run": kept.origin, "wrong": None}
+            kept = check_against(list(eraser.receipts_), note, verifier, eraser.log_name_)
+            return {"size": kept.size, "run": kept.origin, "wrong": None, "hint": None}
         except (VerificationError, CorruptRunError) as error:
-            wrong = error.message
+            wrong, hint = error.message, error.hint or ""
             if "not signed by" not in wrong:
                 break
-    return {"size": None, "run": None, "wrong": wrong}
+    return {"size": None, "run": None, "wrong": wrong, "hint": hint or None}
 
 
 def _print_strays(strays: list[str]) -> None:
     for name in strays:
         say(f"stray: {name} is no file of the run and may hold forgotten data")
-    print(f"strays: {len(strays)} FILES")
+    print_line(f"strays: {len(strays)} FILES")
     say("\nhint: delete them and verify again; the next change deletes leftovers of a crash.")
 
 
 def _searched(path: Path, forgotten: Path | None) -> Search:
-    from grapheraser.audit.residues.forgotten import Forgotten
-    from grapheraser.audit.residues.search import search_run
+    from grapheraser.store.residues.forgotten import Forgotten
+    from grapheraser.store.residues.search import search_run
 
     return search_run(path, None if forgotten is None else Forgotten.read(forgotten))
 
 
 def _print_search(search: Search) -> None:
-    for note in search.notes:
-        say(f"note: {note}")
+    say_notes(search.notes)
     for residue in search.residues:
         say(f"found: {residue.kind} in {residue.file}: {residue.what}")
-    print(f"searched    {search.files} files, {search.size:,} bytes in {duration(search.seconds)}")
-    print(f"deep: {'nothing left' if search.clean else f'{len(search.residues)} RESIDUES'}")
+    print_line(
+        f"searched    {search.files} files, {search.size:,} bytes in {duration(search.seconds)}"
+    )
+    print_line(f"deep: {'nothing left' if search.clean else f'{len(search.residues)} RESIDUES'}")
+
+
+def audit(
+    path: RunArgument,
+    minutes: Annotated[float, typer.Option(help="Time limit of the attacks.")] = 3.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the report; default RUN-audit.")
+    ] = None,
+    forgotten: Annotated[
+        Path | None,
+        typer.Option(help="File of forgotten nodes, edges and feature rows to search for."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
+    trust: TrustOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Verify, search and attack a run, and write a report."""
+    from grapheraser.audit.report import DATA, audit_run, report_folder
+    from grapheraser.reports.pages.audit import audit_page
+    from grapheraser.store import write_text
+    from grapheraser.store.residues.forgotten import Forgotten
+
+    folder = report_folder(path) if out is None else out
+    if folder.resolve().is_relative_to(path.resolve()):
+        raise ParameterError(
+            f"{folder} is inside the run, where a report would be a stray file.",
+            hint="choose another --out.",
+        )
+    sought = None if forgotten is None else Forgotten.read(forgotten)
+    report = audit_run(
+        path, minutes=minutes, forgotten=sought, seed=seed, say=say, own=own_parts(path, trust)
+    )
+    content = report.to_dict()
+    page, data = folder / "index.html", folder / DATA
+    write_text(page, audit_page(content))
+    write_text(data, jsonlib.dumps(content, indent=1) + "\n")
+    if json:
+        print_json({**content, "page": str(page)})
+    else:
+        rows = [(f.level, f.question) for f in report.findings]
+        print_table("", ("result", "question"), rows)
+        print_rows({"page": page, "data": data})
+        for question in report.not_run:
+            print_line(f"NOT RUN   {question}")
+        missing = f"{plural(len(report.not_run), 'question')} NOT RUN; " if report.not_run else ""
+        verdict = "every proof holds" if report.passed else "A PROOF FAILED"
+        leaks = f"{plural(report.leaks, 'leak')} measured"
+        print_line(f"audited: {missing}{verdict}; {leaks}; in {duration(report.seconds)}")
+    if not report.passed:
+        raise typer.Exit(1)
+    if report.not_run:
+        raise typer.Exit(INCOMPLETE)

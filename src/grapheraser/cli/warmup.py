@@ -7,30 +7,33 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, print_json
+from grapheraser.cli.options import JsonOption
+from grapheraser.cli.output import print_json, print_line
 from grapheraser.reports.wording import duration, plural
 
-NAME = "warmup"
-_LINKS = "links"
+_LINKS, _RECOMMENDATION = "links", "recommendation"
 
 
 def run(
     models: Annotated[
-        str, typer.Option(help="Models, e.g. gcn,gat, and links for link runs; default all.")
+        str, typer.Option(help="Models, e.g. gcn,gat, links and recommendation; default all.")
     ] = "",
     json: JsonOption = False,
 ) -> None:
     """Compile what fitting, predicting and unlearning on the CPU will use, and keep it on disk."""
-    from grapheraser.eraser import GraphEraser
-    from grapheraser.eraser.warmup import BUILT_IN, warm_up_models
     from grapheraser.kernels.compiled import compilations
     from grapheraser.links.warmup import warm_up_links
+    from grapheraser.nodes import GraphEraser
+    from grapheraser.nodes.warmup import BUILT_IN, warm_up_models
+    from grapheraser.recommendation.warmup import warm_up_recommendation
 
-    names = models.split(",") if models else [*BUILT_IN, _LINKS]
+    names = models.split(",") if models else [*BUILT_IN, _LINKS, _RECOMMENDATION]
     started, before = time.perf_counter(), len(compilations())
     if _LINKS in names:
         warm_up_links()
-    own = [name for name in names if name != _LINKS]
+    if _RECOMMENDATION in names:
+        warm_up_recommendation()
+    own = [name for name in names if name not in (_LINKS, _RECOMMENDATION)]
     done = warm_up_models(own, GraphEraser().get_params())
     fresh, seconds = len(compilations()) - before, time.perf_counter() - started
     if json:
@@ -43,7 +46,7 @@ def run(
             }
         )
         return
-    print(f"models    {', '.join(names)}")
-    print(f"compiled  {plural(fresh, 'kernel')} in {duration(seconds)}")
+    print_line(f"models    {', '.join(names)}")
+    print_line(f"compiled  {plural(fresh, 'kernel')} in {duration(seconds)}")
     for folder in done.folders:
-        print(f"kept in   {folder}")
+        print_line(f"kept in   {folder}")

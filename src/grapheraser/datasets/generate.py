@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from grapheraser.checks import real, whole
 from grapheraser.graph import Graph
+from grapheraser.graph.formats.streams import NodeBlock
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED
-from grapheraser.graph.streams import NodeBlock
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, logarithm
 from grapheraser.kernels.hashing import mixed, paired
@@ -84,12 +84,12 @@ class GeneratedGraph:
 
     @property
     def signature(self) -> dict[str, Any]:
-        """What tells one generated graph from another; see `graph.streams`."""
+        """The values that tell one generated graph from another; see `graph.formats.streams`."""
         return {"generated": asdict(self)}
 
     @property
     def num_pairs(self) -> int:
-        """How many pairs are drawn; those of a node with itself and repeated ones are no edges."""
+        """The number of drawn pairs; loops and repeated ones are no edges."""
         return round(self.num_nodes * self.degree / 2)
 
     def edges(self, low: int, high: int) -> NDArray[np.int64]:
@@ -129,7 +129,7 @@ class GeneratedGraph:
 
     @cached_property
     def _plan(self) -> _Plan:
-        """What the kernels need to know of classes and communities."""
+        """The numbers that the kernels need of classes and communities."""
         assert self.communities is not None
         count, classes = self.communities, self.num_classes
         # The share of class k falls as 1 / sqrt(k + 1): some classes are larger than others.
@@ -154,7 +154,7 @@ class GeneratedGraph:
 
 
 class _Ranks(NamedTuple):
-    """How ranks of some groups are drawn: rank r with a popularity of (r + head) ** (power - 1).
+    """The ranks of some groups: rank r has a popularity of (r + head) ** (power - 1).
 
     Attributes:
         sizes: int64, ranks of each group.
@@ -169,7 +169,7 @@ class _Ranks(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """How nodes lie in communities and communities in classes.
+    """The place of nodes in communities, and of communities in classes.
 
     Attributes:
         num_nodes, communities: how many.
@@ -242,21 +242,7 @@ def generate_graph(
         seed: of everything.
         name: for people.
     """
-    plan = GeneratedGraph(
-        num_nodes,
-        degree=degree,
-        num_features=num_features,
-        num_classes=num_classes,
-        homophily=homophily,
-        tail=tail,
-        communities=communities,
-        signal=signal,
-        mislabelled=mislabelled,
-        labelled=labelled,
-        test_share=test_share,
-        seed=seed,
-        name=name,
-    )
+    plan = GeneratedGraph(**locals())
     ids, y, role, x = plan.nodes(0, plan.num_nodes)
     pairs = np.sort(plan.edges(0, plan.num_pairs), axis=1)
     joined = np.unique(pairs[:, 0] * plan.num_nodes + pairs[:, 1])
@@ -347,7 +333,7 @@ def _home(plan: _Plan, node: int, back: int) -> int:
 
 @compiled
 def _inverse(stride: int, size: int) -> int:
-    """What undoes multiplying by a stride modulo a size."""
+    """Return what undoes multiplying by a stride modulo a size."""
     old, new, a, b = 1, 0, stride, size
     while b:
         quotient = a // b

@@ -21,7 +21,7 @@ from grapheraser.datasets.public import (
 )
 from grapheraser.errors import ParameterError, UnknownDatasetError
 from grapheraser.graph import CONTEXT, TRAIN, UNLABELLED, Graph
-from grapheraser.graph.stored import is_stored
+from grapheraser.graph.pages.stored import is_stored
 
 PUBLIC_SPLIT = "public"
 # The embedded graphs, what `grapheraser datasets` says of them, and shards that suit them.

@@ -24,10 +24,10 @@ PAPERS, WORDS = 24_000, 1_500
 _TOPICS = (30, 16, 15, 13, 11, 8, 7)  # shares of a hundred
 _ELSEWHERE = 0.1  # of the papers are filed under a topic drawn at random
 _CIRCLE = 40  # papers of a circle on average
-_FURTHER, _MOST = 0.54, 12  # how likely another reference follows one, and how often at most
+_FURTHER, _MAX_FURTHER = 0.54, 12  # how likely another reference follows one, and how often at most
 _WITHIN_CIRCLE, _WITHIN_TOPIC = 0.80, 0.16
 _COPIED, _CLOSED = 0.15, 0.50
-_LEAST_WORDS, _MOST_WORDS = 9, 33
+_MIN_WORDS, _MAX_WORDS = 9, 33
 _TOPIC_WORDS, _CIRCLE_WORDS = 40, 8
 _FROM_CIRCLE, _FROM_TOPIC = 0.27, 0.12
 _HEAD = 4  # the k-th most common word is as common as 1 / (k + _HEAD)
@@ -58,10 +58,10 @@ def _citations(
     topic: NDArray[np.int64], circle: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Pairs ``[2, m]`` of a paper and one that it cites, each pair once."""
-    more = rng.random((PAPERS, _MOST)) < _FURTHER
+    more = rng.random((PAPERS, _MAX_FURTHER)) < _FURTHER
     counts = 1 + np.cumprod(more, axis=1).sum(axis=1)
-    chance = rng.random((PAPERS, _MOST + 1, 3)).tolist()
-    draws = rng.integers(1 << 62, size=(PAPERS, _MOST + 1, 2)).tolist()
+    chance = rng.random((PAPERS, _MAX_FURTHER + 1, 3)).tolist()
+    draws = rng.integers(1 << 62, size=(PAPERS, _MAX_FURTHER + 1, 2)).tolist()
     of_circle: dict[int, list[int]] = {}
     of_topic: dict[int, list[int]] = {}
     cited: list[list[int]] = []
@@ -97,7 +97,7 @@ def _words(
     popularity = np.cumsum(10**9 // np.arange(_HEAD, WORDS + _HEAD))
     of_topic = rng.integers(WORDS, size=(len(_TOPICS), _TOPIC_WORDS))
     of_circle = rng.integers(WORDS, size=(circles, _CIRCLE_WORDS))
-    lengths = rng.integers(_LEAST_WORDS, _MOST_WORDS, size=PAPERS)
+    lengths = rng.integers(_MIN_WORDS, _MAX_WORDS, size=PAPERS)
     rows = np.repeat(np.arange(PAPERS), lengths)
     words = np.searchsorted(popularity, rng.integers(popularity[-1], size=len(rows)), side="right")
     source = rng.random(len(rows))

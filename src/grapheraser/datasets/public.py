@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from grapheraser.errors import DatasetNotFoundError, GraphError, ParameterError
+from grapheraser.environment import needs_torch
+from grapheraser.errors import DatasetNotFoundError, GraphError, MissingExtraError, ParameterError
 from grapheraser.graph import Graph
+from grapheraser.graph.formats.npz import checked
 
 # Validation nodes of every published split.
 _VALIDATION = 500
@@ -27,6 +29,7 @@ class PublicGraph:
         folder: its name in PyG, which is also the folder of its raw files.
         family: PyG's class for it, Planetoid or Coauthor.
         num_shards: the paper's k.
+        num_classes: as published.
         num_train: training nodes of the published split, where there is one.
     """
 
@@ -34,6 +37,7 @@ class PublicGraph:
     folder: str
     family: str
     num_shards: int
+    num_classes: int
     num_train: int | None = None
 
     @property
@@ -47,11 +51,11 @@ class PublicGraph:
 PUBLIC = {
     graph.name: graph
     for graph in (
-        PublicGraph("cora", "Cora", "Planetoid", 20, 140),
-        PublicGraph("citeseer", "CiteSeer", "Planetoid", 20, 120),
-        PublicGraph("pubmed", "PubMed", "Planetoid", 50, 60),
-        PublicGraph("cs", "CS", "Coauthor", 30),
-        PublicGraph("physics", "Physics", "Coauthor", 100),
+        PublicGraph("cora", "Cora", "Planetoid", 20, 7, 140),
+        PublicGraph("citeseer", "CiteSeer", "Planetoid", 20, 6, 120),
+        PublicGraph("pubmed", "PubMed", "Planetoid", 50, 3, 60),
+        PublicGraph("cs", "CS", "Coauthor", 30, 15),
+        PublicGraph("physics", "Physics", "Coauthor", 100, 5),
     )
 }
 
@@ -87,7 +91,7 @@ def load_public(public: PublicGraph, root: Path) -> Graph:
     """Load a public graph; all of its sources give the same one."""
     compact = compact_file(public.name, root)
     if compact.exists():
-        graph = Graph.from_npz(compact, name=public.name)
+        graph = Graph.from_npz(compact, num_classes=public.num_classes, name=public.name)
         return _binary(graph) if public.family == "Coauthor" else graph
     raw = raw_file(public, root)
     if not raw.exists():
@@ -124,22 +128,24 @@ def with_public_split(graph: Graph, public: PublicGraph, root: Path) -> Graph:
 def _binary(graph: Graph) -> Graph:
     """Replace the keyword counts of compact Coauthor files by PyG's ones."""
     x = sp.csr_array((np.ones_like(graph.x.data), graph.x.indices, graph.x.indptr), graph.x.shape)
-    return Graph.from_arrays(x, graph.edges.T, graph.y, each_edge_once=True, name=graph.name)
+    arrays, classes = (x, graph.edges.T, graph.y), graph.num_classes
+    return Graph.from_arrays(*arrays, num_classes=classes, each_edge_once=True, name=graph.name)
 
 
 def _planetoid(public: PublicGraph, root: Path) -> Graph:
+    needs_torch(f"{raw_file(public, root).parent}: reading these files")
     from torch_geometric.datasets import Planetoid
 
     data = Planetoid(root=str(root), name=public.folder)[0]
     # The paper uses random splits, not the public one.
     data.train_mask = data.val_mask = data.test_mask = None
-    return Graph.from_pyg(data, name=public.name)
+    return Graph.from_pyg(data, num_classes=public.num_classes, name=public.name)
 
 
 def _read_coauthor(path: Path, public: PublicGraph) -> Graph:
     """Read PyG's raw file; PyG itself makes the features dense (Physics: 1.2 GB)."""
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as z:
+        with open(path, "rb") as file, np.load(checked(file), allow_pickle=False) as z:
             x = _csr(z, "attr")
             links = _csr(z, "adj").tocoo()
             labels = z["labels"]
@@ -149,7 +155,8 @@ def _read_coauthor(path: Path, public: PublicGraph) -> Graph:
         raise GraphError(f"{path}: not a readable file ({error}).") from error
     x.data = np.ones_like(x.data)
     edges = np.stack([links.row, links.col])
-    return Graph.from_arrays(x, edges, labels, each_edge_once=True, name=public.name)
+    arrays, classes = (x, edges, labels), public.num_classes
+    return Graph.from_arrays(*arrays, num_classes=classes, each_edge_once=True, name=public.name)
 
 
 def _csr(z: Any, prefix: str) -> sp.csr_array:
@@ -162,14 +169,17 @@ def _csr(z: Any, prefix: str) -> sp.csr_array:
 
 def _download(public: PublicGraph, root: Path) -> None:
     """Let PyG download the raw files; if that fails, list the paths that were searched."""
-    import torch_geometric.datasets
-
     try:
+        needs_torch("a download")
+        import torch_geometric.datasets
+
         getattr(torch_geometric.datasets, public.family)(root=str(root), name=public.folder)
     except Exception as error:
+        install = f" For a download, {error.hint}" if isinstance(error, MissingExtraError) else ""
         raise DatasetNotFoundError(
             f"data set '{public.name}' is not on disk and could not be downloaded "
             f"({type(error).__name__}). Searched:\n"
             f"  {compact_file(public.name, root)}\n  {raw_file(public, root)}",
-            hint="put one of these files there, or set GRAPHERASER_DATA to a folder that has it.",
+            hint="put one of these files there, or set GRAPHERASER_DATA to a folder that has it."
+            + install,
         ) from error

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grapheraser.demo.charts import draw_f1, draw_times
-from grapheraser.demo.pictures import draw_around, draw_moves, draw_shard, draw_shards
+from grapheraser.demo.pictures import (
+    draw_around,
+    draw_f1,
+    draw_moves,
+    draw_shard,
+    draw_shards,
+    draw_times,
+)
 from grapheraser.demo.scene import AGGREGATION
-from grapheraser.demo.story import PYG_EPOCHS
+from grapheraser.demo.story import NO_PYG, PYG_EPOCHS
 from grapheraser.reports.pages.render import drawn, render
 from grapheraser.reports.tables import Table
 from grapheraser.reports.wording import contents, duration, listed, plural
@@ -52,7 +58,10 @@ def demo_page(result: DemoResult, command: str = "") -> str:
         digests=_digests(result),
         command=command,
         times=drawn(draw_times(result), _measured(result)),
-        utility=drawn(draw_f1(result), "Bars begin at 0. From scratch: one model, no shards."),
+        utility=drawn(
+            draw_f1(result),
+            f"Bars begin at 0. From scratch: one model, no shards. What decides: {result.decides}.",
+        ),
         answered=_receipts(result),
         setting=f"{result.eraser}, engine {result.eraser.engine_}",
     )
@@ -69,10 +78,14 @@ def _about(result: DemoResult) -> str:
 
 def _facts(result: DemoResult) -> list[tuple[str, str]]:
     kept = len(result.sizes) - len(result.scene.retrained)
+    rivals = {"retrain": "with the same engine", "pyg": "with plain PyG, scaled"}
     return [
         (duration(result.seconds["node"]), "to forget a node, call to receipt, median"),
-        (f"{result.times('retrain'):,.0f}x", "less than retraining with the same engine"),
-        (f"{result.times('pyg'):,.0f}x", "less than retraining with plain PyG, scaled"),
+        *(
+            (f"{result.times(name):,.0f}x", f"less than retraining {how}")
+            for name, how in rivals.items()
+            if name in result.rivals
+        ),
         (f"{kept} of {len(result.sizes)}", "shards not touched by the first request"),
         (f"{result.f1['after']:.4f}", f"F1 after; {result.f1['before']:.4f} before"),
     ]
@@ -102,11 +115,11 @@ def _measured(result: DemoResult) -> str:
     seconds = result.seconds
     each = f"{duration(min(result.per_request))} to {duration(max(result.per_request))}"
     half = len(result.receipts) // 2
+    pyg = f"{PYG_EPOCHS} epochs measured and scaled to all" if "pyg" in result.rivals else NO_PYG
     return (
         f"Logarithmic, measured in this run. Nodes and edges: medians of {half} each; single "
-        f"requests took {each}. Plain PyG: {PYG_EPOCHS} epochs measured and scaled to all. The "
-        f"first fit of all shards took {duration(seconds['fit'])}, the replay "
-        f"{duration(seconds['verify'])}."
+        f"requests took {each}. Plain PyG: {pyg}. The first fit of all shards took "
+        f"{duration(seconds['fit'])}, the replay {duration(seconds['verify'])}."
     )
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.engines.task import digest_tensors
 from grapheraser.graph import Graph
 from grapheraser.seeding import generator
-from grapheraser.training.task import digest_tensors
 
 if TYPE_CHECKING:
-    from grapheraser.eraser import GraphEraser
+    from grapheraser.nodes import GraphEraser
 
 # A node with fewer neighbours leaves little to see, one with more is a hub; and where all
 # neighbours are of one class, as most often, there is little to see either.
-_LEAST, _MOST, _CLASSES = 6, 9, 3
+_MIN_DEGREE, _MAX_DEGREE, _CLASSES = 6, 9, 3
 _TRIES = 200
 # So many neighbours of each neighbour are drawn.
 _FURTHER = 4
@@ -77,7 +77,7 @@ class Scene:
 
     @property
     def changed(self) -> int:
-        """How many of the nodes around got another class."""
+        """The number of nodes around that got another class."""
         return int((self.before.argmax(axis=1) != self.after.argmax(axis=1)).sum())
 
     @property
@@ -103,9 +103,9 @@ def choose(graph: Graph, seed: int) -> int:
     """A training node with some neighbours, of several classes if possible, but no hub."""
     nodes = graph.train_nodes
     degrees = graph.degree[graph.positions(nodes)]
-    fitting = nodes[(degrees >= _LEAST) & (degrees <= _MOST)]
+    fitting = nodes[(degrees >= _MIN_DEGREE) & (degrees <= _MAX_DEGREE)]
     if not len(fitting):
-        fitting = nodes[degrees == degrees[degrees <= max(_MOST, int(degrees.min()))].max()]
+        fitting = nodes[degrees == degrees[degrees <= max(_MAX_DEGREE, int(degrees.min()))].max()]
     drawn = generator(seed, "demo", "scene").permutation(fitting)[:_TRIES]
     for node in drawn.tolist():
         if len(np.unique(graph.y[graph.positions(graph.neighbours(node))])) >= _CLASSES:
@@ -156,8 +156,4 @@ def look(eraser: GraphEraser, node: int) -> Scene:
 
 def look_again(scene: Scene, eraser: GraphEraser) -> Scene:
     """The scene once the node is forgotten."""
-    return replace(
-        scene,
-        after=eraser.predict_proba(scene.around),
-        digests_after=digests(eraser),
-    )
+    return replace(scene, after=eraser.predict_proba(scene.around), digests_after=digests(eraser))

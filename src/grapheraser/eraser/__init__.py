@@ -1,5 +1,8 @@
-"""The eraser: fit, predict, unlearn, update, verify, recommend."""
+"""The spine of every task: fit, plan, unlearn, update, verify, save, load, receipts."""
 
-from grapheraser.eraser.estimator import GraphEraser
+from grapheraser.eraser.base import Eraser
+from grapheraser.eraser.load import load_eraser
+from grapheraser.eraser.settings import closed_form
+from grapheraser.eraser.task import Task
 
-__all__ = ["GraphEraser"]
+__all__ = ["Eraser", "Task", "closed_form", "load_eraser"]

@@ -1,4 +1,4 @@
-"""What a `GraphEraser` shares with every estimator: arguments to read and set, a turn to take."""
+"""Conventions of scikit-learn's estimators: arguments to read and set; and a turn to take."""
 
 from __future__ import annotations
 
@@ -42,13 +42,12 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+        from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
-            estimator_type="classifier",
+            estimator_type=None,
             target_tags=TargetTags(required=False),
             input_tags=InputTags(two_d_array=False),
-            classifier_tags=ClassifierTags(),
         )
 
 

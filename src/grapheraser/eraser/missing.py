@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from grapheraser.errors import ParameterError, PartitionError
-from grapheraser.training import Engine, ShardTask, TrainingConfig, resolve_engine
-
-# In the description of a run, where its bits depend on what torch computes with.
-PROCESSOR = "processor"
+from grapheraser.engines import Engine, ShardTask, TrainingConfig, resolve_engine
+from grapheraser.environment import needs_torch
+from grapheraser.errors import MissingExtraError, ParameterError, PartitionError
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,13 @@ class MissingEngine:
     Attributes:
         name: of the engine.
         why: what is missing.
+        hint: what to do.
     """
 
     name: str
     why: str
+    depends_on: tuple[str, ...] = ()
+    hint: str = "unlearn and verify this run where it was fitted, or fit it again here."
 
     def train(self, task: ShardTask, config: TrainingConfig) -> NoReturn:
         """Refuse any task."""
@@ -55,7 +56,7 @@ class MissingEngine:
         """Say why something can't be computed here."""
         raise ParameterError(
             f"{what} can't be retrained here bit for bit: {self.why}",
-            hint="unlearn and verify this run where it was fitted, or fit it again here.",
+            hint=self.hint,
         )
 
 
@@ -63,36 +64,28 @@ def same_engine(fitted_as: Mapping[str, Any], config: TrainingConfig, device: st
     """The engine that trained a run, on a device of the same kind; else a `MissingEngine`.
 
     Args:
-        fitted_as: the run's own description of its engine, device and processor.
+        fitted_as: the run's own description of its engine and device.
         config: the run's model and how it is trained.
         device: where it is to train now.
     """
-    _check_device(device)
-    name, fitted_on, processor = (fitted_as.get(key) for key in ("engine", "device", PROCESSOR))
-    name, fitted_on = str(name), str(fitted_on)
+    name, fitted_on = (str(fitted_as.get(key)) for key in ("engine", "device"))
+    if device != fitted_on:
+        _check_device(device)
     if device.partition(":")[0] != fitted_on.partition(":")[0]:
         why = f"the run was trained on device '{fitted_on}', and this is '{device}'."
         return MissingEngine(name, why)
     try:
-        engine = resolve_engine(name, config, device)
+        return resolve_engine(name, config, device)
     except ParameterError as error:
         return MissingEngine(name, error.message)
-    here = processor_of(engine)
-    if here != processor:
-        why = f"torch computed with {processor} there, and with {here} here; last bits differ."
-        return MissingEngine(name, why)
-    return engine
-
-
-def processor_of(engine: Engine) -> str | None:
-    """What the bits of an engine depend on beside its versions; None where they don't."""
-    processor: str | None = getattr(engine, PROCESSOR, None)
-    return processor
+    except MissingExtraError as error:
+        return MissingEngine(name, error.message, hint=str(error.hint))
 
 
 def _check_device(device: str) -> None:
     if device == "cpu":  # whoever only predicts there does not wait for torch
         return
+    needs_torch(f"device {device!r}")
     import torch
 
     try:

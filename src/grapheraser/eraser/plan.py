@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.eraser.seen import Named, Seen, seen_by_shards
-from grapheraser.errors import EmptyEnsembleError
 from grapheraser.graph import TRAIN, Edit, Graph, Removal
 from grapheraser.kernels.sets import ranks
+from grapheraser.kinds import ADD, GRAPH_CHANGES, GRAPH_KINDS, GRAPH_NAMES, LABELS, SET
 from grapheraser.partition import Partition
 from grapheraser.reports.wording import listed, plural
 
 # Members of a shard that are looked at together, in search of one with a label.
 _BLOCK = 4096
-_COUNTED = ("nodes", "edges", "features", "labels")
-_NOUNS = {
-    "nodes": "node",
-    "edges": "edge",
-    "features": "feature row",
-    "halo": "halo node",
-    "labels": "label",
-}
+_WORDS = {kind.name: kind.words for kind in GRAPH_KINDS} | {"halo": "halo node"}
+_ADDED = tuple(kind.changes for kind in GRAPH_CHANGES if kind.verb == ADD)
+_SET = tuple(kind.changes for kind in GRAPH_CHANGES if kind.verb == SET)
 
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What a change does to the graph that one shard trains on.
+    """Effect of a change on the graph that one shard trains on.
 
     Attributes:
         shard: its id.
@@ -43,6 +38,7 @@ class ShardPlan:
         halo: nodes in its halo that go.
         labels: members that lose their label.
         learns: whether a member with a label is left.
+        elsewhere: whether it was trained where bits are others, which alone retrains it.
         gains: what comes or is set instead, under the same names.
     """
 
@@ -55,15 +51,17 @@ class ShardPlan:
     halo: int = 0
     labels: int = 0
     learns: bool = True
+    elsewhere: bool = False
     gains: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def why(self) -> str:
         """In words, e.g. ``2 nodes and 1 edge go; 107 of 109 nodes stay``."""
-        gone = {name: getattr(self, name) for name in _NOUNS}
-        parts = [_counted(gone, _NOUNS, "goes", "go")]
-        parts += [_counted(self.gains, ("nodes", "edges", "halo"), "comes", "come")]
-        parts += [_counted(self.gains, ("features", "labels"), "is set", "are set")]
+        gone = {name: getattr(self, name) for name in _WORDS}
+        parts = [_counted(gone, _WORDS, "goes", "go")]
+        parts += [_counted(self.gains, (*_ADDED, "halo"), "comes", "come")]
+        parts += [_counted(self.gains, _SET, "is set", "are set")]
+        parts += ["trained elsewhere"] if self.elsewhere else []
         what = ", ".join(part for part in parts if part)
         left = "" if self.learns or not self.size_after else ", none of them with a label"
         sizes = f"{self.size_after} of {self.size_before} nodes stay"
@@ -77,18 +75,18 @@ class ShardPlan:
 
 def _counted(counts: Mapping[str, int], names: Any, one: str, several: str) -> str:
     found = {name: counts.get(name, 0) for name in names}
-    words = [plural(count, _NOUNS[name]) for name, count in found.items() if count]
+    words = [plural(count, _WORDS[name]) for name, count in found.items() if count]
     verb = one if sum(found.values()) == 1 else several
     return f"{listed(words)} {verb}" if words else ""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What forgetting, or a list of changes, takes.
+    """Plan of a request to forget, or of a list of changes.
 
     Attributes:
         removal: the checked request.
-        shards: the shards that lose or gain something, ascending.
+        shards: the shards that lose or gain something, or were trained elsewhere, ascending.
         cut_edges: named edges that are in no shard's training graph (they cross shards, or touch
             a node that is in none): they retrain nothing.
         untrained_nodes: named nodes, feature rows and labels that no shard is trained on.
@@ -126,18 +124,19 @@ class Plan:
 
     @property
     def stale(self) -> tuple[int, ...]:
-        """Ids of the shards with members whose training graph changes."""
+        """Ids of the shards with members whose weights can't stay."""
         return tuple(s.shard for s in self.shards if s.size_after)
 
     @property
     def counts(self) -> dict[str, int]:
         """How much is named, by kind; how much of it no shard is trained on, and what is new."""
-        counts = {name: len(getattr(self.removal, name)) for name in _COUNTED}
+        counts = {name: len(getattr(self.removal, name)) for name in GRAPH_NAMES}
+        counts[LABELS.name] = self.removal.num_labels
         more: dict[str, int] = {}
-        if self.edit is not None:
+        if self.edit is not None and not self.edit.only_forgets:
             more = self.edit.counts
-            for name, count in zip(_COUNTED, more.values(), strict=True):
-                counts[name] += count
+            for kind in GRAPH_CHANGES:
+                counts[kind.changes] += more[kind.count]
         counts["context"] = self.context
         counts["untrained"] = self.untrained_nodes + self.cut_edges
         if self.removal.skipped:
@@ -162,7 +161,7 @@ class Plan:
 def plan_removal(
     graph: Graph, partition: Partition, removal: Removal, halo: int | None = None
 ) -> Plan:
-    """Work out what a removal touches; refuses to take the last label.
+    """Work out what a removal touches.
 
     Args:
         graph: before the removal.
@@ -170,8 +169,6 @@ def plan_removal(
         removal: the checked request.
         halo: the key that chooses the shards' halos; None where they have none.
     """
-    if graph.num_train == graph.trained_among(removal):
-        raise no_label_left(graph.num_train)
     gone = _gone(graph, partition, removal, halo)
     sizes = partition.sizes
     left = sizes - np.bincount(partition.shard_of(gone.named.moving), minlength=len(sizes))
@@ -223,6 +220,24 @@ def plan_edit(
     )
 
 
+def with_all_shards(plan: Plan, trained: Iterable[int], sizes: Ids) -> Plan:
+    """The plan that retrains all shards, also those that lose and gain nothing.
+
+    Args:
+        plan: of a change.
+        trained: ids of the shards that have weights.
+        sizes: how many members each has.
+    """
+    hit = {shard.shard for shard in plan.shards}
+    members = {shard: int(sizes[shard]) for shard in trained if shard not in hit}
+    others = [
+        ShardPlan(shard, 0, 0, 0, size_before=size, size_after=size, elsewhere=True)
+        for shard, size in members.items()
+    ]
+    shards = sorted((*plan.shards, *others), key=lambda each: each.shard)
+    return replace(plan, shards=tuple(shards))
+
+
 def leaving_shards(graph: Graph, partition: Partition, removal: Removal) -> Ids:
     """Sorted ids of the nodes that a removal takes out of a shard.
 
@@ -231,21 +246,13 @@ def leaving_shards(graph: Graph, partition: Partition, removal: Removal) -> Ids:
     trained = _in_shards(partition, removal.nodes)
     if graph.context != "none":
         return trained
-    return np.union1d(trained, removal.labels[graph.roles(removal.labels) == TRAIN])
-
-
-def no_label_left(num_train: int) -> EmptyEnsembleError:
-    """The error for changes that take the last label."""
-    return EmptyEnsembleError(
-        f"the request takes the last {num_train} training nodes or their labels: no shard would be "
-        "left to predict with.",
-        hint="delete the run instead, or leave some training nodes in it.",
-    )
+    bare = removal.unlabelled(graph)
+    return np.union1d(trained, bare[graph.roles(bare) == TRAIN])
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What goes, or what comes.
+    """One side of a change: all that goes, or all that comes.
 
     Attributes:
         named: in shards.
@@ -263,17 +270,18 @@ class _Part:
 
 
 def _gone(graph: Graph, partition: Partition, removal: Removal, halo: int | None) -> _Part:
-    """What a removal takes from the graph before it."""
+    """Work out what a removal takes from the graph before it."""
+    lose = removal.relabelled
     named = Named(
         _in_shards(partition, removal.nodes),
         removal.edges,
         _in_shards(partition, removal.features),
-        removal.labels[graph.roles(removal.labels) == TRAIN],
+        lose[graph.roles(lose) == TRAIN],
         leaving_shards(graph, partition, removal),
     )
     around = graph.around(np.concatenate([removal.nodes, named.moving]))
-    changed = np.concatenate([around, removal.edges.ravel(), removal.features, removal.labels])
-    asked = len(removal.nodes) + len(removal.features) + len(removal.labels)
+    changed = np.concatenate([around, removal.edges.ravel(), removal.features, lose])
+    asked = len(removal.nodes) + len(removal.features) + len(lose)
     return _Part(
         named,
         seen_by_shards(graph, partition, named, halo),
@@ -284,18 +292,19 @@ def _gone(graph: Graph, partition: Partition, removal: Removal, halo: int | None
 
 
 def _come(graph: Graph, partition: Partition, edit: Edit, entering: Ids, halo: int | None) -> _Part:
-    """What an edit puts into the graph after it."""
+    """Work out what an edit puts into the graph after it."""
     labels = edit.labels[graph.roles(edit.labels) == TRAIN]
     new = np.intersect1d(edit.nodes, entering)
     features = _in_shards(partition, edit.features)
     named = Named(new, edit.pairs, features, labels, entering)
-    asked = len(edit.nodes) + len(edit.features) + len(edit.labels)
+    own = np.setdiff1d(edit.features, edit.relearned, assume_unique=True)  # that somebody named
+    asked, inside = len(edit.nodes) + len(own) + len(edit.labels), _in_shards(partition, own)
     return _Part(
         named,
         seen_by_shards(graph, partition, named, halo),
         np.union1d(edit.touched, graph.around(entering)),
         _context_among(graph, new),
-        asked - len(new) - len(features) - len(labels),
+        asked - len(new) - len(inside) - len(labels),
     )
 
 
@@ -307,7 +316,7 @@ def _shard_plans(
     shards: Ids, gone: Seen, come: Seen | None, before: Ids, after: Ids, learns: list[bool]
 ) -> tuple[ShardPlan, ...]:
     def counts(seen: Seen, shard: int) -> dict[str, int]:
-        return {name: int(getattr(seen, name)[shard]) for name in _NOUNS}
+        return {name: int(getattr(seen, name)[shard]) for name in _WORDS}
 
     return tuple(
         ShardPlan(
@@ -316,6 +325,7 @@ def _shard_plans(
             size_before=int(before[shard]),
             size_after=int(after[shard]),
             learns=still,
+            elsewhere=False,
             gains={} if come is None else counts(come, shard),
         )
         for shard, still in zip(shards.tolist(), learns, strict=True)
@@ -325,7 +335,7 @@ def _shard_plans(
 def _learning(
     graph: Graph, partition: Partition, shards: NDArray[np.int64], taken: NDArray[np.int64]
 ) -> list[bool]:
-    """Whether each shard keeps a training node but for those taken."""
+    """Tell of each shard whether it keeps a training node but for those taken."""
     if graph.num_train == partition.num_nodes:  # then every member is one
         lost = np.bincount(partition.shard_of(taken), minlength=partition.num_shards)
         return (partition.sizes[shards] > lost[shards]).tolist()
@@ -333,7 +343,7 @@ def _learning(
 
 
 def _learns(graph: Graph, members: NDArray[np.int64], taken: NDArray[np.int64]) -> bool:
-    """Whether a member is a training node that is not taken; mostly one of the first is."""
+    """Tell whether a member is a training node that is not taken; mostly one of the first is."""
     for start in range(0, len(members), _BLOCK):
         block = members[start : start + _BLOCK]
         if (~np.isin(block[graph.roles(block) == TRAIN], taken)).any():
@@ -342,7 +352,7 @@ def _learns(graph: Graph, members: NDArray[np.int64], taken: NDArray[np.int64]) 
 
 
 def _without(nodes: Ids, others: Ids) -> Ids:
-    """Those of sorted ids that are not among others, sorted likewise."""
+    """Return sorted ids without those that are among others, sorted likewise."""
     return nodes[ranks(nodes, others) < 0]
 
 

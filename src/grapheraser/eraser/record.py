@@ -12,36 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.eraser.arithmetic import made_with
 from grapheraser.eraser.seals import NO_NODES, document
 from grapheraser.eraser.settings import Settings
-from grapheraser.eraser.snapshot import AnySnapshot
-from grapheraser.eraser.state import State, seed_of
-from grapheraser.graph.register import Register
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.state import State, claim_of, seed_of
+from grapheraser.graph.proof.register import Register
+from grapheraser.kinds import CHANGES, GRAPH_NAMES, items_of, node_forgotten
 from grapheraser.partition.halo import task_graph
 from grapheraser.receipts import Details, Ends, Part, Receipt, Receipts, ShardRecord, digest_of
-from grapheraser.receipts.claim import exactness
 from grapheraser.receipts.part import About, Place, part_leaf
 from grapheraser.receipts.register import Opening, slot_of
 from grapheraser.receipts.tree import inclusion_proofs, root_of
 from grapheraser.store import shard_digest
 from grapheraser.store.keys import current_signer
 
-_COUNTED = ("nodes", "edges", "features", "labels")
 _NONCE_SIZE = 32
 _FIRST = 4096
-# What a part is called, by the names of `Removal.named` and `Edit.named`.
-_FORGET = {"nodes": "node", "edges": "edge", "features": "features", "labels": "label"}
-_CHANGE = {
-    "add_nodes": ("add", "node"),
-    "add_edges": ("add", "edge"),
-    "set_features": ("set", "features"),
-    "set_labels": ("set", "label"),
-}
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a change named and took.
+    """A change as it was carried out: what it named, and what it took.
 
     Attributes:
         action: "unlearn", "update", "insert" or "reshard".
@@ -73,27 +65,22 @@ class Work:
 
 
 def parts_of(named: Mapping[str, Sequence[Any]]) -> Iterator[About]:
-    """The parts of a change, from all that it names by kind; ids as text."""
-    for kind, noun in _FORGET.items():
-        for ids in named.get(kind, ()):
-            yield {"forget": noun, "ids": _texts(ids if kind == "edges" else [ids])}
-    for kind, (verb, noun) in _CHANGE.items():
-        for row in named.get(kind, ()):
+    """Yield the parts of a change, from all that `Removal.named` or `Edit.named` names by kind."""
+    for kind, ids in items_of(named):
+        yield kind.about(ids)
+    for kind in CHANGES.values():
+        for row in named.get(kind.name, ()):
             if isinstance(row, dict):
-                about = {name: value for name, value in row.items() if name != "id"}
-                yield {verb: noun, "ids": _texts([row["id"]]), **about}
-            elif kind == "add_edges":
-                yield {verb: noun, "ids": _texts(row[:2]), "values": list(row[2:])}
+                more = {name: value for name, value in row.items() if name != "id"}
+                yield kind.about([row["id"]], **more)
+            elif kind.ends > 1:
+                yield kind.about(row[: kind.ends], values=list(row[kind.ends :]))
             else:
-                yield {verb: noun, "ids": _texts(row[:1]), "label": row[1]}
+                yield kind.about(row[:1], label=row[1])
 
 
-def _texts(ids: Sequence[int]) -> list[str]:
-    return [str(int(node)) for node in ids]
-
-
-def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
-    """The snapshot after a change, whose last receipt is that of the change.
+def record(now: Snapshot, after: State, work: Work) -> Snapshot:
+    """Return the snapshot after a change, whose last receipt is that of the change.
 
     Args:
         now: the snapshot that the change started from, with the settings that hold from now on.
@@ -102,7 +89,7 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
     """
     sealing = time.perf_counter()
     signer, settings = current_signer(), now.settings
-    seals = now.seals.after(work.gone, work.new, settings.device)
+    seals = now.seals.after(work.gone, work.new, made_with(settings, now.seals.versions))
     described = document(after, now.configuration, seals)
     request = _Asked.fresh(work.abouts)
     receipt = Receipt(
@@ -112,7 +99,7 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
         run=now.ends.run,
         request=root_of(request.leaves).hex(),
         requests=len(request.leaves),
-        counts={**dict.fromkeys(_COUNTED, 0), **work.counts},
+        counts={**dict.fromkeys(GRAPH_NAMES, 0), **work.counts},
         before=now.ends.state,
         after=digest_of(described),
         register_before=now.seals.register.root,
@@ -127,7 +114,7 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
         engine=settings.engine.name,
         device=settings.device,
         versions=seals.versions,
-        exactness=exactness(after.partition.method, after.partition.inputs),
+        exactness=claim_of(settings, after),
         completed_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     if signer is not None:
@@ -141,13 +128,15 @@ def record(now: AnySnapshot, after: State, work: Work) -> AnySnapshot:
         untrained=work.untrained,
         skipped=tuple(work.skipped),
         notes=tuple(_single_rows(settings, after, work.shards)),
+        changed=tuple(np.asarray(getattr(after.aggregator, "changed", ())).tolist()),
     )
     done = time.perf_counter()  # all of it is part of the request
     timings = {**work.timings, "receipt": done - sealing, "total": done - work.started}
     rounded = {name: round(seconds, 6) for name, seconds in timings.items()}
     details = replace(details, timings=rounded)
     receipts = Receipts.of(now.receipts).then(receipt.telling(details, opened))
-    return replace(now, state=after, receipts=receipts, ends=ends, seals=seals, document=described)
+    made = replace(now, state=after, receipts=receipts, ends=ends, seals=seals)
+    return replace(made, document=described, loaded=None)
 
 
 @dataclass(frozen=True)
@@ -168,7 +157,7 @@ class _Asked:
 
 @dataclass(frozen=True, eq=False)
 class _Opened:
-    """What only the receipt of a change can show, as long as somebody has it."""
+    """Parts that only the receipt of a change can show, as long as somebody has it."""
 
     receipt: Receipt
     asked: _Asked
@@ -189,20 +178,20 @@ class _Opened:
                 place=Place(index, size, tuple(proof)),
                 log=log,
                 checkpoint=self.after.checkpoint,
-                opening=self._opening(int(about["ids"][0]))
-                if about.get("forget") == "node"
-                else None,
+                opening=self._opening(node_forgotten(about)),
             )
             for index, (about, nonce, proof) in enumerate(columns)
         )
 
-    def _opening(self, node: int) -> Opening:
+    def _opening(self, node: int | None) -> Opening | None:
+        if node is None:
+            return None
         slot = slot_of(self.register_before.key, node)
         before, after = self.register_before, self.register_after
         return Opening(node, slot, before.nonce(node), before.proof(slot), after.proof(slot))
 
 
-def _shard_record(before: AnySnapshot, after: State, shard: int) -> ShardRecord:
+def _shard_record(before: Snapshot, after: State, shard: int) -> ShardRecord:
     old, new = before.state.shards.get(shard), after.shards.get(shard)
     sizes = after.partition.sizes
     return ShardRecord(
@@ -236,7 +225,7 @@ def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _single_rows(settings: Settings, after: State, shards: Sequence[int]) -> list[str]:
-    """What to know of retrained shards whose batch norms have seen a single node."""
+    """Note retrained shards whose batch norms have seen a single node."""
     single = [
         shard
         for shard in sorted(shards)

@@ -51,5 +51,5 @@ def fresh_seeds(policy: str, shards: Sequence[int]) -> dict[int, int]:
 
 
 def note_on(policy: str) -> tuple[str, ...]:
-    """What a receipt says of the policy."""
+    """Return what a receipt says of the policy."""
     return (_NOTES[policy],) if policy in _NOTES else ()

@@ -6,24 +6,24 @@ import time
 from dataclasses import replace
 
 from grapheraser.checks import whole
-from grapheraser.eraser.fit import make_partition
 from grapheraser.eraser.record import Work, record
-from grapheraser.eraser.settings import describe, resolve
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.state import fit_state
+from grapheraser.eraser.state import fit_state, replayed
 
 
 def reshard(now: Snapshot, num_shards: int) -> Snapshot:
-    """The snapshot of a fresh fit on the current graph, with a receipt that follows the others."""
+    """Return the snapshot of a fresh fit on the current graph; its receipt follows the others."""
     started = time.perf_counter()
-    num_shards = whole("num_shards", "GraphEraser.reshard", num_shards, 1)
+    task, graph = now.task, now.state.graph
+    num_shards = whole("num_shards", f"{task.owner}.reshard", num_shards, 1)
     arguments = {**now.arguments, "num_shards": num_shards}
-    settings = resolve(arguments, now.configuration["resolved"])
-    partition = make_partition(arguments, now.state.graph)
+    settings = task.resolve(arguments, now.configuration["resolved"])
+    partition = task.partition_of(arguments, settings, graph)
     partitioned = time.perf_counter()
-    after = fit_state(settings, now.state.graph, partition)
+    after = fit_state(settings, graph, partition)
+    settings = replayed(settings, after)
     fitted = time.perf_counter()
-    configuration = describe(arguments, settings)
+    configuration = task.describe(arguments, settings)
     changed = replace(now, arguments=arguments, settings=settings, configuration=configuration)
     work = Work(
         action="reshard",

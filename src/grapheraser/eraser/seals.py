@@ -1,4 +1,4 @@
-"""What hides a state of a run in its receipts, and goes when the next state replaces it.
+"""Seals: nonces that hide a state in its receipts, destroyed when the next state replaces it.
 
 The nonce hides the digests of the graph, the weights and the aggregator, the register the ids. Both
 come from the system's randomness and are no part of the fitted state: training is deterministic, so
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.environment import versions
 from grapheraser.eraser.state import State
-from grapheraser.graph.register import Register
+from grapheraser.graph.proof.register import Register
 from grapheraser.receipts import digest_of
 from grapheraser.store import aggregator_digest, shards_digest
+from grapheraser.store.graphs import schema_of
+from grapheraser.store.writing import partition_digest
 
 _NONCE_SIZE = 32
 _FORMAT = "grapheraser-state-2"
@@ -32,12 +33,12 @@ def name_of_run() -> str:
 
 @dataclass(frozen=True, eq=False)
 class Seals:
-    """What hides one state.
+    """Nonces and register of one state.
 
     Attributes:
         register: who is in the run.
         nonce: of the document of the state.
-        versions: of what made the state.
+        versions: of what made the state; see `made_with`.
     """
 
     register: Register
@@ -45,18 +46,20 @@ class Seals:
     versions: dict[str, str]
 
     @classmethod
-    def fresh(cls, nodes: NDArray[np.int64], device: str) -> Seals:
-        """For a run that was fitted just now."""
-        return cls(Register.of(nodes), _nonce(), versions(device))
+    def fresh(cls, nodes: NDArray[np.int64], versions: dict[str, str]) -> Seals:
+        """For a run that begins its log just now."""
+        return cls(Register.of(nodes), _nonce(), versions)
 
-    def after(self, gone: NDArray[np.int64], new: NDArray[np.int64], device: str) -> Seals:
+    def after(
+        self, gone: NDArray[np.int64], new: NDArray[np.int64], versions: dict[str, str]
+    ) -> Seals:
         """For the state after a change; the nonces of what has gone are kept nowhere."""
         register = self.register.changed(gone, new)
-        return replace(self, register=register, nonce=_nonce(), versions=versions(device))
+        return replace(self, register=register, nonce=_nonce(), versions=versions)
 
 
 def document(state: State, configuration: dict[str, Any], seals: Seals) -> dict[str, Any]:
-    """All that a state consists of, by digests; receipts name the digest of this document.
+    """Return all that a state consists of, by digests; receipts name the digest of this document.
 
     It is kept in the manifest for as long as the state is current: whoever has the run can check
     the files against the receipt, and once its nonce is gone nobody can.
@@ -72,14 +75,16 @@ def document(state: State, configuration: dict[str, Any], seals: Seals) -> dict[
         "shards": shards_digest(state.shards),
         "seeds": digest_of({str(shard): str(seed) for shard, seed in state.seeds.items()}),
         "described": {
-            "name": graph.name,
-            "notes": list(graph.notes),
+            **schema_of(graph),
+            "named": graph.named,
             "context": graph.context,
             "partition": partition.method,
             "num_shards": partition.num_shards,
             "capacity": partition.capacity,
             "inputs": sorted(partition.inputs),
             "seed": str(partition.seed),
+            # One that is data-free follows from ids and a key.
+            **({} if partition.data_free else {"assignment": partition_digest(partition)}),
         },
         "versions": seals.versions,
     }

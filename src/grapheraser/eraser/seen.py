@@ -1,4 +1,4 @@
-"""Which shards see what a change names: their training graphs differ with it."""
+"""Find the shards that see what a change names: their training graphs differ with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ids = NDArray[np.int64]
 
 
 class Named(NamedTuple):
-    """What a change is about, by id, in the graph that has it.
+    """The ids that a change names, in the graph that has them.
 
     Attributes:
         nodes: sorted, in shards: those that come or go with all they have.
@@ -33,7 +33,7 @@ class Named(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """How much of it each shard sees ``[num_shards]``.
+    """Counts of what each shard sees of a change ``[num_shards]``.
 
     Attributes:
         nodes, edges, features, labels: members, edges, feature rows and labels of its training
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
     @property
     def any(self) -> NDArray[np.bool_]:
-        """Whether each shard sees anything."""
+        """Mask of the shards that see anything."""
         return (self.nodes + self.edges + self.features + self.labels + self.halo) > 0
 
 
@@ -80,7 +80,7 @@ def seen_by_shards(graph: Graph, partition: Partition, named: Named, halo: int |
 
 
 def _halo_rows(graph: Graph, partition: Partition, nodes: Ids, key: int) -> Ids:
-    """How many of these nodes are in the halo of each shard ``[num_shards]``."""
+    """Count these nodes in the halo of each shard ``[num_shards]``."""
     pairs = halo_edges_to(graph, partition, nodes, key)
     shards = partition.shard_of(pairs[:, 0]).astype(np.int64)
     once = np.unique(np.stack([shards, pairs[:, 1]]), axis=1)
@@ -90,7 +90,7 @@ def _halo_rows(graph: Graph, partition: Partition, nodes: Ids, key: int) -> Ids:
 def _halo_edges_named(
     graph: Graph, partition: Partition, edges: Ids, key: int
 ) -> NDArray[np.bool_]:
-    """Of each edge ``[m, 2]``, whether it is a halo edge of the shard of each of its ends."""
+    """Tell of each edge ``[m, 2]`` whether it is a halo edge of the shard of each of its ends."""
     ends = np.unique(edges)
     pairs = halo_edges(graph, partition, ends[partition.contains(ends)], key)
     known = set(map(tuple, pairs.tolist()))

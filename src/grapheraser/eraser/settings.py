@@ -1,9 +1,9 @@
 """The settings of a run: from the constructor's arguments to parts, to plain JSON, and back.
 
-`resolve` turns arguments into parts. `describe` writes both down: the arguments as given, and what
-they were resolved to. `restore` turns a description into arguments again, with the parts that only
-the user has; `check` refuses them where they resolve to something else than the run was fitted
-with.
+A task's `resolve` turns arguments into parts. `describe` writes both down: the arguments as given,
+and what they were resolved to. `restore` turns a description into arguments again, with the parts
+that only the user has; `check` refuses them where they resolve to something else than the run was
+fitted with.
 """
 
 from __future__ import annotations
@@ -17,44 +17,29 @@ import numpy as np
 
 from grapheraser.aggregation import (
     AGGREGATORS,
-    MEMBERS,
-    SHARDS_ASKED,
     Aggregator,
     PooledAggregator,
-    named,
-    resolve_aggregator,
 )
-from grapheraser.checks import flag, one_of, real, whole
-from grapheraser.eraser.guideline import AUTO
-from grapheraser.eraser.missing import PROCESSOR, MissingPartitioner, processor_of, same_engine
-from grapheraser.errors import CorruptRunError, ParameterError
-from grapheraser.execution import Executor, resolve_executor
-from grapheraser.graph.roles import DEFAULT_CONTEXT, SHARDED_ROLES
-from grapheraser.models import CustomModel, Model, ModelSpec, resolve_model
-from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
-from grapheraser.partition.halo import halo_key
-from grapheraser.partition.partitioning import FunctionPartitioner
-from grapheraser.seeding import derive
-from grapheraser.training import (
+from grapheraser.engines import (
     EarlyStopping,
     Engine,
     Training,
     TrainingConfig,
     resolve_engine,
 )
-from grapheraser.training.engine import ENGINES
-from grapheraser.training.importable import name_of
-from grapheraser.training.task import SAMPLING
-from grapheraser.training.training import configure
+from grapheraser.engines.task import HOOKS, SAMPLING
+from grapheraser.eraser.missing import MissingPartitioner
+from grapheraser.eraser.replay import REPLAY
+from grapheraser.errors import CorruptRunError, ParameterError
+from grapheraser.execution import Executor, resolve_executor
+from grapheraser.graph.roles import DEFAULT_CONTEXT
+from grapheraser.models import CustomModel, ModelSpec
+from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
+from grapheraser.partition.halo import halo_key
+from grapheraser.partition.partitioning import FunctionPartitioner
+from grapheraser.registry import name_of
+from grapheraser.seeding import derive
 
-# What arguments about shards may be where a model has none.
-_WITHOUT_SHARDS: dict[str, tuple[Any, ...]] = {
-    "aggregation": ("routed",),
-    "partition": ("hash",),
-    "global_expert": (None, True),
-    "halo": (False,),
-    "shards_asked": (SHARDS_ASKED,),
-}
 _FORM = {"model": "factory", "aggregation": "...", "training": "ge.Training(...)"}
 _PLAIN = str | int | float | bool | None
 # Classes that a description can be turned into again; any other is a user's own.
@@ -71,7 +56,7 @@ _PARTS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """A `GraphEraser`'s arguments, resolved: everything but the data.
+    """The arguments of an eraser, resolved: everything but the data.
 
     Attributes:
         training: the model and how each shard of it is trained.
@@ -83,6 +68,7 @@ class Settings:
         device: where the engine trains.
         halo: whether shards see the features of neighbours in other shards.
         context: which nodes are in shards beside the training nodes.
+        replay: how training a shard twice went when the run was fitted; see `eraser.replay`.
     """
 
     training: TrainingConfig
@@ -94,6 +80,7 @@ class Settings:
     device: str = "cpu"
     halo: bool = False
     context: str = DEFAULT_CONTEXT
+    replay: str | None = None
 
     def shard_seed(self, shard: int) -> int:
         """The seed of one shard's training; no other shard or node has a part in it."""
@@ -101,85 +88,39 @@ class Settings:
 
     @property
     def halo_key(self) -> int | None:
-        """What chooses the neighbours in a halo; None where there is none."""
+        """The key that chooses the neighbours in a halo; None where there is none."""
         return halo_key(self.seed) if self.halo else None
 
     @property
+    def own_code(self) -> tuple[str, ...]:
+        """Names of the parts that train or combine and are code of the user's own."""
+        return (*self.training.own_code, *_own_types(_described(self.aggregator)))
+
+    @property
     def aggregation_names(self) -> dict[str, Any]:
-        """What a receipt says of the aggregation's kind."""
+        """Name and members of the aggregation, as receipts state them."""
         return {
             "name": self.aggregator.name,
             "members": list(getattr(self.aggregator, "members", ())),
         }
 
 
-def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = None) -> Settings:
-    """The parts that arguments of `GraphEraser` stand for.
+def closed_form(learner: Any, *, seed: int, executor: str | Executor = "local") -> Settings:
+    """Return the settings of a task without shards.
 
     Args:
-        arguments: by name.
-        fitted_as: what the arguments of a loaded run were resolved to; its engine is the run's.
+        learner: an `Aggregator`, which does all the work; what it learns needs ``tensors`` alone.
+        seed: every random number follows from it.
+        executor: as for `GraphEraser`.
     """
-    model = resolve_model(arguments["model"])
-    for name in ("seed", "num_shards"):
-        whole(name, "GraphEraser", arguments[name])
-    training = training_config(arguments)
-    device = str(arguments["device"])
-    _check_capacity(arguments["gamma"], arguments["delta"])
-    if fitted_as is None:
-        engine = resolve_engine(arguments["engine"], training, device)
-    else:
-        one_of("engine", "GraphEraser", arguments["engine"], ("auto", *ENGINES))
-        engine = same_engine(fitted_as, training, device)
-    partition = arguments["partition"]
+    training = TrainingConfig(ModelSpec("closed-form"), epochs=1)
     return Settings(
         training=training,
-        partitioner=None if partition == AUTO else resolve_partitioner(partition),
-        aggregator=_aggregator(model, arguments),
-        engine=engine,
-        executor=resolve_executor(arguments["executor"], device),
-        seed=int(arguments["seed"]),
-        device=device,
-        halo=flag("halo", "GraphEraser", arguments["halo"]),
-        context=one_of("context", "GraphEraser", arguments["context"], tuple(SHARDED_ROLES)),
-    )
-
-
-def training_config(arguments: Mapping[str, Any]) -> TrainingConfig:
-    """The model, and how its shards are trained."""
-    model, epochs = arguments["model"], arguments["epochs"]
-    epochs = None if epochs is None else whole("epochs", "GraphEraser", epochs, 1)
-    named = isinstance(model, str)
-    return configure(resolve_model(model), arguments["training"], epochs, named=named)
-
-
-def _check_capacity(gamma: object, delta: object) -> None:
-    """What can be said of a shard's capacity before there is a graph."""
-    real("gamma", "GraphEraser", gamma, 0, 1)
-    if delta is not None:
-        whole("delta", "GraphEraser", delta, 1)
-
-
-def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
-    sample, members = arguments["sample"], arguments["members"]
-    if model.closed_form:
-        for name, usual in _WITHOUT_SHARDS.items():
-            if not any(type(arguments[name]) is type(v) and arguments[name] == v for v in usual):
-                allowed = " or ".join(map(repr, usual))
-                without = f"{allowed} with model '{model.name}', which has no shards"
-                raise ParameterError.of(name, "GraphEraser", without, arguments[name])
-        chosen = named(model.members if members is None else members)
-        if not chosen:
-            wanted = f"at least one of {', '.join(MEMBERS)} with model '{model.name}'"
-            raise ParameterError.of("members", "GraphEraser", wanted, members)
-        return PooledAggregator(chosen, shards=False, sample=sample)
-    return resolve_aggregator(
-        arguments["aggregation"],
-        num_shards=arguments["num_shards"],
-        sample=sample,
-        global_expert=arguments["global_expert"],
-        members=members,
-        shards_asked=arguments["shards_asked"],
+        partitioner=resolve_partitioner("hash"),
+        aggregator=learner,
+        engine=resolve_engine("cpu", training, "cpu"),
+        executor=resolve_executor(executor, "cpu"),
+        seed=seed,
     )
 
 
@@ -189,7 +130,6 @@ def _aggregator(model: Model, arguments: Mapping[str, Any]) -> Aggregator:
 def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """Everything that the result depends on, but for the data; executors have no part in it."""
     given = {name: value for name, value in arguments.items() if name != "executor"}
-    processor = processor_of(settings.engine)
     return {
         "arguments": {name: _described(value) for name, value in given.items()},
         "resolved": {
@@ -199,7 +139,7 @@ def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]
             "aggregation": _described(settings.aggregator),
             "engine": settings.engine.name,
             "device": settings.device,
-            **({} if processor is None else {PROCESSOR: processor}),
+            **({} if settings.replay is None else {REPLAY: settings.replay}),
         },
     }
 
@@ -262,8 +202,8 @@ def _described(part: Any) -> Any:
 
 def _training(config: TrainingConfig) -> dict[str, Any]:
     names = ["epochs", "optimizer", "loss", "class_weights", "early_stopping"]
-    # Runs from before there was sampling say nothing of it.
-    names += [name for name in SAMPLING if getattr(config, name) is not None]
+    # Runs from before there were these say nothing of them.
+    names += [name for name in (*SAMPLING, *HOOKS) if getattr(config, name) is not None]
     return {name: _described(getattr(config, name)) for name in names}
 
 
@@ -311,6 +251,15 @@ def _has_own(described: Any) -> bool:
     if not isinstance(described, dict):
         return False
     return "type" in described or any(map(_has_own, described["options"].values()))
+
+
+def _own_types(described: Any) -> list[str]:
+    """The names of parts in a description that come from outside this package."""
+    if not isinstance(described, dict):
+        return []
+    own = not described.get("type", "grapheraser.").startswith("grapheraser.")
+    inner = [name for part in described["options"].values() for name in _own_types(part)]
+    return [described["name"], *inner] if own else inner
 
 
 def _missing(name: str, described: dict[str, Any]) -> MissingPartitioner:

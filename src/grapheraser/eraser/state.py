@@ -16,17 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation import Change, Ensemble, FittedAggregator
+from grapheraser.engines import ShardModels, ShardTask, ShardWeights
+from grapheraser.engines.graph_checks import check_features
+from grapheraser.engines.shards import train_shards
 from grapheraser.eraser.missing import MissingEngine
+from grapheraser.eraser.replay import compared, replay
 from grapheraser.eraser.settings import Settings
 from grapheraser.execution import held
-from grapheraser.graph import UNLABELLED, Graph
+from grapheraser.graph import Graph
 from grapheraser.models import CustomModel, Model
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import task_graph
 from grapheraser.progress import stage
-from grapheraser.training import ShardModels, ShardTask, ShardWeights
-from grapheraser.training.magnitude import check_features
-from grapheraser.training.shards import train_groups
+from grapheraser.receipts.claim import DIFFERENT, exactness
 
 # Nodes whose graphs are made before they are trained on.
 _GROUP = 2**19
@@ -35,7 +37,7 @@ _NO_SEEDS: Mapping[int, int] = MappingProxyType({})
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that fitting makes: what "bit for bit" is about.
+    """S(G, P, seed): everything that "bit for bit" is about.
 
     Attributes:
         ensemble: the current graph, its partition and the trained shards.
@@ -60,7 +62,7 @@ class State:
         return ShardModels.of(self.ensemble.shards)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """Every array of the state, by a name that says what it is."""
+        """Return every array of the state, by a name that says what it is."""
         named: dict[str, NDArray[Any]] = {
             "partition/nodes": self.partition.nodes,
             "partition/labels": self.partition.labels,
@@ -70,6 +72,10 @@ class State:
                 named[f"shard {shard}/{name}"] = array
         for name, array in self.aggregator.tensors.items():
             named[f"aggregator/{name}"] = array
+        # An aggregator may hold arrays that follow from the graph, too large to digest each time.
+        held = getattr(self.aggregator, "compared", None)
+        if held is not None:
+            named |= {f"aggregator/{name}": array for name, array in held(self.ensemble).items()}
         return named
 
 
@@ -80,8 +86,8 @@ def fit_state(
     shard_ids = [int(shard) for shard in partition.shard_ids]
     shards = train(settings, graph, partition, shard_ids, seeds)
     stage("fitting what combines the shards")
-    model, seed, device = settings.training.model, settings.seed, settings.device
-    ensemble = Ensemble(graph, partition, ShardModels.of(shards), model, seed, device)
+    model, seed = settings.training.model, settings.seed
+    ensemble = Ensemble(graph, partition, ShardModels.of(shards), model, seed)
     return State(ensemble, settings.aggregator.fit(ensemble), _only(seeds, shards))
 
 
@@ -124,7 +130,7 @@ def change_state(
 
 
 def seed_of(settings: Settings, seeds: Mapping[int, int], shard: int) -> int:
-    """What the training of a shard is seeded with."""
+    """Return the seed of a shard's training."""
     return seeds[shard] if shard in seeds else settings.shard_seed(shard)
 
 
@@ -157,11 +163,32 @@ def train(
     groups = list(_groups(partition, shard_ids))
     tasks = (_tasks(settings, graph, partition, some, seeds) for some in groups)
     with held(settings.executor) if len(groups) > 1 else nullcontext():
-        trained = train_groups(tasks, settings.engine, settings.executor, settings.training)
+        trained = train_shards(tasks, settings.engine, settings.executor, settings.training)
     own = isinstance(settings.training.model, CustomModel)
     if isinstance(settings.engine, MissingEngine) and own:  # what it says would have other bits
         settings.engine.refuse("what a module of your own learned")
     return trained
+
+
+def replayed(settings: Settings, state: State) -> Settings:
+    """The settings with how code of the user's own went twice, where that is to be told."""
+    found = None
+    if settings.training.own_code and len(state.shards):
+        sizes, ids = state.partition.sizes, state.shards.ids
+        largest = int(ids[np.argmax(sizes[ids])])
+        (task,) = _tasks(settings, state.graph, state.partition, [largest], _NO_SEEDS)
+        found = replay(task, settings.engine, settings.executor, settings.training)
+    if len(settings.own_code) > len(settings.training.own_code) and found != DIFFERENT:
+        again = settings.aggregator.fit(state.ensemble)
+        found = compared(settings.aggregator, state.aggregator.tensors, again.tensors)
+    return settings if found is None else replace(settings, replay=found)
+
+
+def claim_of(settings: Settings, state: State) -> dict[str, Any]:
+    """Return what receipts of a run may claim; see `receipts.claim`."""
+    partition = state.partition
+    inputs, schema = partition.inputs, state.graph.inferred
+    return exactness(partition.method, inputs, schema, settings.replay)
 
 
 def _tasks(
@@ -171,7 +198,7 @@ def _tasks(
     shard_ids: Sequence[int],
     seeds: Mapping[int, int],
 ) -> list[ShardTask]:
-    """What the shards with a label to learn from are trained on."""
+    """Return the training tasks of the shards that have a label to learn from."""
     made = (
         ShardTask(
             shard,
@@ -180,7 +207,7 @@ def _tasks(
         )
         for shard in shard_ids
     )
-    tasks = [task for task in made if (task.graph.y != UNLABELLED).any()]
+    tasks = [task for task in made if task.graph.labelled.any()]
     if isinstance(settings.engine, MissingEngine) and tasks:
         settings.engine.train(tasks[0], settings.training)
     return tasks

@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
-from grapheraser.eraser.carry_out import carry_out
+from grapheraser.eraser.change import change, completed
+from grapheraser.eraser.plan import Plan, leaving_shards, plan_edit, plan_removal
 from grapheraser.eraser.refresh import NONE
-from grapheraser.eraser.snapshot import AnySnapshot
-from grapheraser.graph import Request
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.graph import Request, as_requests, coalesce
+from grapheraser.graph.changes.edit import relearning
+from grapheraser.graph.changes.requests import as_tuple
 
 
 def unlearn(
-    now: AnySnapshot,
-    request: Request | Sequence[Request],
+    now: Snapshot,
+    request: Any,
     *,
     missing: str = "raise",
     refresh: str = NONE,
-) -> AnySnapshot:
-    """The snapshot without what a request names, with its receipt.
+) -> Snapshot:
+    """Return the snapshot without what a request names, with its receipt.
 
     Args:
         now: the snapshot.
-        request: nodes, edges, features or labels.
+        request: as the task takes it: nodes, edges, features, labels, a list of them.
         missing: "raise" or "skip", for what the graph does not have.
         refresh: which shards get fresh seeds; see `refresh`.
     """
     started = time.perf_counter()
-    plan = now.plan(request, missing=missing)
+    requests = now.task.changes_of(now, as_tuple(request))
+    plan = plan_request(now, as_requests(requests), missing=missing)
     planned = time.perf_counter()
-    graph = now.state.graph.without(plan.removal)
+    before = now.state.graph
+    graph = before.without(plan.removal) if plan.edit is None else before.updated(plan.edit)
     partition = now.state.partition.without(plan.trained)
     timings = {"planning": planned - started, "graph": time.perf_counter() - planned}
-    return carry_out(
+    return change(
         now,
         plan,
         graph,
@@ -42,3 +48,18 @@ def unlearn(
         started=started,
         refresh=refresh,
     )
+
+
+def plan_request(now: Snapshot, requests: Sequence[Request], *, missing: str = "raise") -> Plan:
+    """Work out what forgetting takes; refuse what leaves nothing to learn from."""
+    graph, partition = now.state.graph, now.state.partition
+    removal = coalesce(graph, requests, missing=missing)
+    now.task.check_removal(graph, removal)
+    edit, halo = relearning(graph, removal), now.settings.halo_key
+    if edit is None:
+        plan = plan_removal(graph, partition, removal, halo)
+    else:
+        rest = partition.without(leaving_shards(graph, partition, removal))
+        after = graph.updated(edit), rest
+        plan = plan_edit((graph, partition), after, edit, removal.nodes[:0], halo)
+    return completed(now, plan, partition.num_nodes - len(plan.trained))

@@ -5,37 +5,37 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from grapheraser.eraser.carry_out import carry_out
+from grapheraser.engines.graph_checks import check_new_weights
+from grapheraser.eraser.change import change, completed
 from grapheraser.eraser.plan import Ids, Plan, leaving_shards, plan_edit
-from grapheraser.eraser.snapshot import AnySnapshot, Snapshot
-from grapheraser.graph import Edit, Graph, GraphChange
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.graph import Edit, Graph, GraphChange, edit_of
+from grapheraser.graph.changes.requests import as_tuple
 from grapheraser.graph.roles import SHARDED_ROLES
 from grapheraser.partition import Partition
 from grapheraser.partition.placing import place_nodes
-from grapheraser.training.edge_arguments import check_new_weights
 
 
-def update(
-    now: AnySnapshot, changes: GraphChange | Sequence[GraphChange], *, action: str = "update"
-) -> AnySnapshot:
-    """The snapshot after a list of changes, and its receipt."""
+def update(now: Snapshot, changes: Any, *, action: str = "update") -> Snapshot:
+    """Return the snapshot after a list of changes, with its receipt."""
     started = time.perf_counter()
-    plan, graph, partition = planned(now, changes)
+    parts = now.task.changes_of(now, as_tuple(changes))
+    plan, graph, partition = plan_changes(now, parts)
     timings = {"planning": time.perf_counter() - started}
-    return carry_out(now, plan, graph, partition, action=action, timings=timings, started=started)
+    return change(now, plan, graph, partition, action=action, timings=timings, started=started)
 
 
-def planned(
-    now: Snapshot, changes: GraphChange | Sequence[GraphChange]
-) -> tuple[Plan, Graph, Partition]:
-    """What a list of changes takes, and the graph and the partition that it leads to."""
-    edit, state, halo = now.edit(changes), now.state, now.settings.halo_key
+def plan_changes(now: Snapshot, changes: Sequence[GraphChange]) -> tuple[Plan, Graph, Partition]:
+    """Work out what a list of changes takes, and the graph and partition that it leads to."""
+    state, halo = now.state, now.settings.halo_key
+    edit = edit_of(state.graph, changes)
+    now.task.check_edit(now, edit)
     graph = state.graph.updated(edit)
-    now.check_left(graph)
+    now.task.check_left(state.graph, graph)
     check_new_weights(now.settings.training.model, graph, edit.entries.values)
     partition = state.partition.without(leaving_shards(state.graph, state.partition, edit.removal))
     entering = _entering(graph, partition, edit)
@@ -43,7 +43,7 @@ def planned(
     partition = partition.with_nodes(entering, shards, inputs=inputs)
     before = state.graph, state.partition
     plan = plan_edit(before, (graph, partition), edit, entering, halo)
-    return replace(plan, notes=now.shrunk(partition.num_nodes)), graph, partition
+    return completed(now, plan, partition.num_nodes), graph, partition
 
 
 def _entering(graph: Graph, partition: Partition, edit: Edit) -> Ids:

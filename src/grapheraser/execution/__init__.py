@@ -1,19 +1,12 @@
-"""Where shards are trained: in this process, in a pool of processes, or on a Ray cluster."""
+"""Executors of training: in this process, in a pool of processes, or on a Ray cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from grapheraser.errors import ParameterError
-from grapheraser.execution.base import (
-    Executor,
-    SlottedExecutor,
-    StreamingExecutor,
-    held,
-    streamed,
-)
-from grapheraser.execution.local import LocalExecutor
-from grapheraser.execution.process import ProcessExecutor
+from grapheraser.execution.base import Executor, SlottedExecutor, StreamingExecutor, held, streamed
+from grapheraser.execution.pools import LocalExecutor, ProcessExecutor
 from grapheraser.execution.ray import RayExecutor
 from grapheraser.registry import Registry
 

@@ -1,4 +1,4 @@
-"""What every executor promises, and how results and failures are gathered."""
+"""The interface of executors; gathering of results and failures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SlottedExecutor(Protocol):
     """An executor that trains several stacks of shards at once, for engines that stack them."""
 
     def slots(self) -> int:
-        """How many; one for an executor without this method."""
+        """Return how many; one for an executor without this method."""
 
 
 class StreamingExecutor(ABC):
@@ -80,7 +80,7 @@ class StreamingExecutor(ABC):
 def streamed(
     executor: Executor, function: Callable[[T], R], tasks: Sequence[T]
 ) -> Iterator[tuple[int, R | BaseException]]:
-    """What `StreamingExecutor.stream` gives; all at the end where an executor can't do that."""
+    """Yield results as they are there; all at the end where an executor can't do that."""
     if isinstance(executor, StreamingExecutor):
         yield from executor.stream(function, tasks)
     else:
@@ -93,9 +93,7 @@ def held(executor: Executor) -> AbstractContextManager[Any]:
 
 
 def gather(
-    names: Sequence[int],
-    finished: Iterable[tuple[int, R | BaseException]],
-    tick: Tick,
+    names: Sequence[int], finished: Iterable[tuple[int, R | BaseException]], tick: Tick
 ) -> list[R]:
     """The results in the tasks' order, or one `TrainingError` with every failure.
 

@@ -85,7 +85,7 @@ class RayExecutor(StreamingExecutor):
             _ray().shutdown()
 
     def slots(self) -> int:
-        """As many tasks as the cluster has CPUs and GPUs for, but at most ``workers``."""
+        """Return how many tasks the cluster has CPUs and GPUs for, at most ``workers``."""
         with self:
             return max(1, min(self._places(), self.workers or sys.maxsize))
 
@@ -125,11 +125,11 @@ class RayExecutor(StreamingExecutor):
         return _ray().remote(_call).options(**given, runtime_env=environment)
 
     def _room(self) -> int:
-        """How many tasks may be in flight; nodes that join make room for more."""
+        """Return how many tasks may be in flight; nodes that join make room for more."""
         return self.workers or 2 * max(1, self._places())
 
     def _places(self) -> int:
-        """How many tasks the nodes can run at once."""
+        """Return how many tasks the nodes can run at once."""
         needs = {"CPU": self.num_cpus, "GPU": self.num_gpus}
         needs = {kind: each for kind, each in needs.items() if each} or {"CPU": 1.0}
         nodes = [node["Resources"] for node in _ray().nodes() if node["Alive"]]
@@ -238,7 +238,7 @@ def _call(function: Callable[[T], R], task: T, expected: Mapping[str, str]) -> R
 
 
 def _outcome(done: Any) -> Any:
-    """What a finished call returned, or what went wrong."""
+    """Return what a finished call returned, or what went wrong."""
     ray = _ray()
     try:
         return ray.get(done)

@@ -1,16 +1,7 @@
 """An immutable graph, and requests to remove, add and change parts of it."""
 
-from grapheraser.graph.changes import (
-    AddEdges,
-    AddNodes,
-    GraphChange,
-    SetFeatures,
-    SetLabels,
-    as_changes,
-)
-from grapheraser.graph.edit import Edit, edit_of
-from grapheraser.graph.graph import Graph
-from grapheraser.graph.requests import (
+from grapheraser.graph.changes.edit import Edit, edit_of
+from grapheraser.graph.changes.requests import (
     Edges,
     Features,
     Labels,
@@ -22,6 +13,15 @@ from grapheraser.graph.requests import (
     in_graph,
     request_digest,
 )
+from grapheraser.graph.changes.updates import (
+    AddEdges,
+    AddNodes,
+    GraphChange,
+    SetFeatures,
+    SetLabels,
+    as_changes,
+)
+from grapheraser.graph.graph import Graph
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
 
 __all__ = [

@@ -2,25 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import whole
-from grapheraser.errors import GraphError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph.arrays import as_array, as_int64, fresh
-from grapheraser.graph.edge_input import EdgeInput, checked_edges
-from grapheraser.graph.ids import as_given, ids_among, shown
-from grapheraser.graph.names import Names, ids_and_names
+from grapheraser.graph.contents import Contents
+from grapheraser.graph.edge_values import PLAIN, EdgeInput, checked_edges
+from grapheraser.graph.ids import Names, as_given, ids_among, ids_and_names, shown
+from grapheraser.graph.label_input import NOT_SAID, LabelInput, kind_of, targets_of
+from grapheraser.graph.labels import CLASSES, LabelKind
 from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
 
-_MOST = 2**31 - 1
+if TYPE_CHECKING:
+    from grapheraser.graph.graph import Graph
+
+_MAX_COUNT = 2**31 - 1
+KEYED_IDS = "keyed"
 _ROLES = {TRAIN: "training", TEST: "test", VALIDATION: "validation"}
+ClassNames = tuple[str, ...] | tuple[int, ...]
 # Ids of the training, test and validation nodes, where they are given.
 Split = tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None]
+
+
+def from_arrays(
+    _cls: type[Graph],
+    /,
+    x: ArrayLike | sp.sparray | sp.spmatrix,
+    edge_index: ArrayLike,
+    y: ArrayLike,
+    *,
+    ids: ArrayLike | None = None,
+    train: ArrayLike | None = None,
+    test: ArrayLike | None = None,
+    validation: ArrayLike | None = None,
+    num_classes: int | None = None,
+    class_names: Sequence[str | int] | None = None,
+    each_edge_once: bool = False,
+    edge_weight: ArrayLike | None = None,
+    edge_attr: ArrayLike | None = None,
+    directed: bool = False,
+    inferred: Sequence[str] = (),
+    name: str = "graph",
+    labels: str | None = None,
+    target_names: Sequence[str] | None = None,
+    label_range: float | Sequence[float] | None = None,
+) -> Graph:
+    """Build a graph from arrays, checking all of them.
+
+    Args:
+        x: features ``[n, num_features]``, dense or scipy sparse.
+        edge_index: ``[2, m]`` node ids or names, sources and targets; one direction or both,
+            unless the graph is ``directed``.
+        y: class per node ``[n]``, -1 where it is not known; or words, None where not known.
+            Several labels ``[n, t]`` of 0, 1 and -1 where they are not known, or a set of names
+            per node. Numbers: floats ``[n]`` or ``[n, t]``, NaN where they are not known.
+        ids: the node ids of the rows, or their names; default ``0 .. n-1``; ``"keyed"`` for keyed
+            ids that stand for these (see `with_keyed_ids`).
+        train: ids of the training nodes; default all labelled nodes that are neither in
+            ``test`` nor in ``validation``.
+        test: ids of the test nodes; default none.
+        validation: ids of the validation nodes; default none.
+        num_classes: default as many as there are in ``y``, found in the data: then receipts say
+            ``exact given schema``.
+        class_names: of the classes, in their order; default all words in ``y``, sorted, or the
+            ids that are there where these leave gaps (5, 15, 25): likewise.
+        each_edge_once: the input lists every undirected edge once; no note is made of missing
+            reverses.
+        edge_weight: ``[m]``, finite; duplicate edges, and in an undirected graph both
+            directions of an edge, get the mean of theirs, with a warning.
+        edge_attr: features of the edges ``[m, d]``, finite; likewise.
+        directed: keep the directions of the edges.
+        inferred: what else was found in the data that these arrays were made of, and would be
+            other without some of it, such as ``["categories"]`` of a column; receipts name it.
+        name: for people.
+        labels: what ``y`` holds: ``"classes"``, ``"several"`` or ``"numbers"``; default what its
+            type and shape say, with a note where they leave a doubt.
+        target_names: of the targets, in their order, where ``y`` has several labels or numbers.
+        label_range: the largest magnitude that a number may have, of all targets or of each;
+            default that of the data: then receipts say ``exact given schema``.
+    """
+    given = EdgeInput(edge_weight, edge_attr, directed, each_edge_once)
+    split = (train, test, validation)
+    said = LabelInput(labels, target_names, label_range)
+    known = num_classes, given, class_names, inferred, said
+    is_keyed = isinstance(ids, str) and ids == KEYED_IDS
+    fields = checked_fields(x, edge_index, y, None if is_keyed else ids, split, *known)
+    warn_of(fields["notes"] if fields["edge_kind"] != PLAIN else fields["doubts"], name)
+    graph = graph_of(_cls, fields, name)
+    return graph.with_keyed_ids() if is_keyed else graph
+
+
+def graph_of(cls: type[Graph], fields: dict[str, Any], name: str) -> Graph:
+    """Make a graph of the fields that `checked_fields` returns."""
+    schema = ("label_kind", "notes", "inferred")
+    known = {part: fields.pop(part) for part in schema}
+    del fields["doubts"]  # they are among the notes
+    return cls.of_contents(Contents.of_arrays(**fields), **known, name=name)
+
+
+def warn_of(notes: Sequence[str], name: str) -> None:
+    """Warn of what was put right; call it from what the user calls."""
+    for note in notes:
+        warnings.warn(f"graph '{name}': {note}.", stacklevel=3)
 
 
 def checked_fields(
@@ -31,66 +121,153 @@ def checked_fields(
     split: Split,
     num_classes: int | None,
     given: EdgeInput,
-    class_names: Sequence[str] | None = None,
+    class_names: Sequence[str | int] | None = None,
+    inferred: Iterable[str] = (),
+    said: LabelInput = NOT_SAID,
 ) -> dict[str, Any]:
-    """The fields of a `Graph`, all of them fresh; see `Graph.from_arrays`."""
+    """Return the fields of a `Graph`, all of them fresh; see `from_arrays`."""
     features = check_features(x)
     n = features.shape[0]
     node_ids, names = (np.arange(n), None) if ids is None else _check_ids(ids, n)
-    y, class_names = classes_of(y, class_names)
-    if class_names and num_classes is None:
-        num_classes = len(class_names)
-    labels, classes = check_labels(y, n, num_classes)
-    if class_names and len(class_names) != classes:
-        raise GraphError(f"there are {classes} classes (found names of {len(class_names)}).")
+    kind, y, found, notes = _checked_labels(y, n, num_classes, class_names, said)
+    labels, targets = kind.encoded(y)
     chosen = [_of_role(role, part, node_ids) for role, part in zip(_ROLES, split, strict=True)]
     if n and (np.diff(node_ids) < 0).any():
         order = np.argsort(node_ids, kind="stable")
-        node_ids, features, labels = node_ids[order], features[order], labels[order]
+        node_ids, features = node_ids[order], features[order]
+        labels, targets = labels[order], targets[order]
         names = None if names is None else names[order]
     adjacency = checked_edges(edge_index, node_ids, given)
     role = _check_roles(node_ids, labels, chosen, names)
-    return fresh(
+    fields = fresh(
         ids=node_ids,
         x=features,
         y=labels,
+        targets=targets,
         role=role,
-        num_classes=classes,
+        label_kind=kind,
         names=names,
-        class_names=class_names,
+        inferred=_checked_inferred([*found, *inferred]),
         **adjacency._asdict(),
     )
+    return fields | {"notes": (*notes, *fields["notes"]), "doubts": tuple(notes)}
 
 
-def classes_of(y: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
-    """Labels as integers, and the names of the classes where they have any.
+def _checked_labels(
+    y: Any,
+    n: int,
+    num_classes: int | None,
+    class_names: Sequence[str | int] | None,
+    said: LabelInput,
+) -> tuple[LabelKind, NDArray[Any], list[str], list[str]]:
+    """Return the kind of labels, the labels, what of it was found in the data, and notes."""
+    name = kind_of(y, said.labels)
+    if name != CLASSES:
+        if num_classes is not None or class_names:
+            raise GraphError(
+                f"'num_classes' and 'class_names' are for classes (found {LabelKind(name).words}).",
+                hint="target_names=[...] names targets; labels='classes' says that y has classes.",
+            )
+        return targets_of(y, n, name, *said[1:], said.labels is not None)
+    if said.target_names or said.label_range is not None:
+        raise GraphError("'target_names' and 'label_range' are for several labels and numbers.")
+    if said.labels is not None:
+        y = _whole_floats(y)
+    declared = bool(class_names)
+    if num_classes is None and not class_names:
+        class_names = found_class_ids(y)
+    y, class_names = classes_of(y, class_names)
+    # A number of classes says nothing of which words they are.
+    declared |= num_classes is not None and not class_names
+    if class_names and num_classes is None:
+        num_classes = len(class_names)
+    labels, classes = check_labels(y, n, num_classes)
+    found = [] if declared or (labels == UNLABELLED).all() else ["classes"]
+    if class_names and len(class_names) != classes:
+        raise GraphError(f"there are {classes} classes (found names of {len(class_names)}).")
+    return LabelKind(count=classes, names=tuple(class_names)), labels, found, []
+
+
+def _whole_floats(y: Any) -> Any:
+    """Take floats for the classes that they are said to be, NaN for none."""
+    found = y if isinstance(y, list | tuple) else as_array(y, "labels")
+    if getattr(found, "dtype", np.dtype(object)).kind != "f":
+        return y
+    known = np.where(np.isnan(found), UNLABELLED, found)
+    return known.astype(np.int64) if (known == np.rint(known)).all() else y
+
+
+def _checked_inferred(items: list[Any]) -> tuple[str, ...]:
+    """Return the parts of the schema that were found in the data, each once, in order."""
+    for item in items:
+        if not isinstance(item, str) or not item.isidentifier():
+            raise ParameterError.of("inferred", "Graph", "names such as 'categories'", item)
+    return tuple(sorted(set(items)))
+
+
+def found_class_ids(y: Any) -> tuple[int, ...]:
+    """Return the ids of the classes where some number below the largest is none of them.
+
+    Ids 5, 15 and 25 are three classes, which these ids name; 0 to 6 are seven and need no names.
+    """
+    labels = as_array(_boxed(y), "labels")
+    if labels.dtype.kind not in "iu" or labels.ndim > 2 or labels.shape[1:] not in ((), (1,)):
+        return ()
+    known = [label for label in np.unique(labels).tolist() if label != UNLABELLED]
+    sound = bool(known) and known[0] >= 0 and known[-1] < 2**63
+    return tuple(known) if sound and known[-1] >= len(known) else ()
+
+
+def classes_of(y: Any, names: Sequence[str | int] | None) -> tuple[Any, ClassNames]:
+    """Return labels as integers from 0 on, and the names of the classes where they have any.
 
     Labels that are words stand for the classes of these names, by default all words there are, in
-    the order of the alphabet. None and the empty word are labels that are not known.
+    the order of the alphabet; integers, where names are integers. None, the empty word and -1 are
+    labels that are not known.
     """
-    classes = tuple(map(str, names or ()))
-    if len(set(classes)) < len(classes):
-        raise GraphError(f"names of classes must be unique (found {', '.join(classes)}).")
-    words = as_array(_boxed(y), "labels")
-    plain = words.tolist() if words.ndim == 1 and words.dtype.kind in "UO" else []
-    if not any(isinstance(word, str) for word in plain):
+    classes = class_names_of(names or ())
+    given = as_array(_boxed(y), "labels")
+    flat = given.reshape(-1) if given.shape[1:] == (1,) else given
+    by_id = flat.ndim == 1 and flat.dtype.kind in "iu" and are_ids(classes)
+    plain = flat.tolist() if by_id or (given.ndim == 1 and given.dtype.kind in "UO") else []
+    if not by_id and not any(isinstance(word, str) for word in plain):
         return y, classes
-    known = {word for word in plain if word is not None and word != ""}
-    others = [word for word in known if not isinstance(word, str)]
+    known = set(plain) - ({UNLABELLED} if by_id else {None, ""})
+    others = [] if by_id else [word for word in known if not isinstance(word, str)]
     if others:
         raise GraphError(f"labels must be words, or integers, and not both (found {others[0]!r}).")
-    classes = classes or tuple(sorted(known))
+    if not by_id:
+        classes = tuple(map(str, classes)) or tuple(sorted(known))
     number = {name: at for at, name in enumerate(classes)}
     unknown = sorted(known - number.keys())
     if unknown:
-        raise GraphError(
-            f"labels must be among the classes {', '.join(classes)} (found {unknown[0]!r})."
-        )
+        raise unknown_class(unknown[0], classes)
     return np.array([number.get(word, UNLABELLED) for word in plain], dtype=np.int64), classes
 
 
+def unknown_class(label: Any, classes: ClassNames, more: str = "") -> GraphError:
+    """Return the error that a label is none of the classes."""
+    listed = ", ".join(map(str, classes))
+    return GraphError(f"labels must be among the classes {listed} (found {label!r}){more}.")
+
+
+def class_names_of(names: Sequence[Any]) -> ClassNames:
+    """Return names of classes: integers where all of them are, else strings."""
+    ids = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in names)
+    classes: ClassNames = tuple(map(int, names)) if ids else tuple(map(str, names))
+    if len(set(classes)) < len(classes):
+        found = ", ".join(map(str, classes))
+        raise GraphError(f"names of classes must be unique (found {found}).")
+    return classes
+
+
+def are_ids(names: ClassNames) -> TypeGuard[tuple[int, ...]]:
+    """Tell whether classes are named by integers."""
+    return bool(names) and isinstance(names[0], int)
+
+
 def _boxed(y: Any) -> Any:
-    """A list with words in it as an array of objects, lest NumPy make words of all."""
+    """Turn a list with words in it into an array of objects, lest NumPy make words of all."""
     if not isinstance(y, list | tuple) or not any(isinstance(label, str) for label in y):
         return y
     boxed = np.empty(len(y), dtype=object)
@@ -99,12 +276,12 @@ def _boxed(y: Any) -> Any:
 
 
 def check_features(x: Any) -> sp.csr_array | NDArray[np.float32]:
-    """Float32 features that nobody else holds: dense where most entries are not 0, else CSR."""
+    """Return own float32 features: dense where most entries are not 0, else CSR."""
     x = x if sp.issparse(x) else as_array(x, "features")
     if x.ndim != 2 or x.dtype.kind not in "fiub":
         raise GraphError(f"features must be a numeric matrix (found {x.ndim}-d, dtype {x.dtype}).")
-    if x.shape[1] > _MOST:
-        raise GraphError(f"a graph has at most {_MOST} feature columns (found {x.shape[1]}).")
+    if x.shape[1] > _MAX_COUNT:
+        raise GraphError(f"a graph has at most {_MAX_COUNT} feature columns (found {x.shape[1]}).")
     # A value too large for float32 becomes infinite and is refused below.
     with np.errstate(over="ignore"):
         if not sp.issparse(x) and 2 * np.count_nonzero(x) > x.size:
@@ -135,7 +312,7 @@ def _refuse_infinite(values: NDArray[np.float32], indptr: NDArray[Any]) -> None:
 
 
 def _check_ids(ids: ArrayLike, n: int) -> tuple[NDArray[np.int64], Names | None]:
-    """The ids of all rows, and the names that they were given by."""
+    """Return the ids of all rows, and the names that they were given by."""
     node_ids, names = ids_and_names(ids)
     if len(node_ids) != n:
         raise GraphError(f"ids must name every feature row: {n} rows (found {len(node_ids)} ids).")
@@ -150,7 +327,7 @@ def _check_ids(ids: ArrayLike, n: int) -> tuple[NDArray[np.int64], Names | None]
 
 
 def check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray[np.int64], int]:
-    """The labels of n nodes, and how many classes there are."""
+    """Return the labels of n nodes, and how many classes there are."""
     labels = as_array(y, "labels")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.reshape(-1)
@@ -158,13 +335,13 @@ def check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray
         raise GraphError(
             f"a node has one class: labels must be a flat integer array (found shape "
             f"{list(labels.shape)}, several labels per node).",
-            hint="choose one column, y[:, 0]; of one-hot rows, y.argmax(axis=1).",
+            hint="labels='several' takes 0, 1 and -1 of each; of one-hot rows, y.argmax(axis=1).",
         )
     if labels.size and labels.dtype.kind == "f":
         raise GraphError(
             f"labels must be classes, in a flat integer array (found dtype {labels.dtype}): "
-            "numbers are not predicted.",
-            hint="y.astype(int) where they are classes; np.digitize(y, edges) makes classes.",
+            "numbers are not classes.",
+            hint="y.astype(int) where they are classes; labels='numbers' takes numbers.",
         )
     if labels.ndim != 1 or (labels.size and labels.dtype.kind not in "iu"):
         raise GraphError(
@@ -175,8 +352,8 @@ def check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray
     labels = as_int64(labels, "labels")
     given = int(labels.max(initial=-1)) + 1 if num_classes is None else num_classes
     classes = whole("num_classes", "Graph", given)
-    if classes > _MOST:
-        raise GraphError(f"a graph has at most {_MOST} classes (found {classes}).")
+    if classes > _MAX_COUNT:
+        raise GraphError(f"a graph has at most {_MAX_COUNT} classes (found {classes}).")
     outside = (labels < UNLABELLED) | (labels >= classes)
     if outside.any():
         raise GraphError(
@@ -192,7 +369,7 @@ def _check_roles(
     chosen: Sequence[NDArray[np.int64] | None],
     names: Names | None,
 ) -> NDArray[np.int8]:
-    """The role of each node, from the ids of the training, test and validation nodes."""
+    """Return the role of each node, from the ids of the training, test and validation nodes."""
     train, *rest = (None if nodes is None else np.isin(ids, nodes) for nodes in chosen)
     none = np.zeros(len(ids), dtype=bool)
     test, validation = (none if nodes is None else nodes for nodes in rest)
@@ -213,7 +390,7 @@ def _check_roles(
 
 
 def _of_role(role: int, nodes: ArrayLike | None, ids: NDArray[np.int64]) -> Any:
-    """The ids of a part of the split; a mask is about the rows as they were given."""
+    """Return the ids of a part of the split; a mask is about the rows as they were given."""
     if nodes is None:
         return None
     found = ids_among(nodes, lambda: ids, "the rows of a graph")

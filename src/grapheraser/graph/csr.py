@@ -9,7 +9,7 @@ from grapheraser.kernels.compiled import compiled
 
 
 def slices_of(indptr: NDArray[np.integer], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Indices of the entries of these rows, row after row."""
+    """Return the indices of the entries of these rows, row after row."""
     counts = indptr[rows + 1] - indptr[rows]
     starts = np.repeat(indptr[rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
     return starts + np.arange(len(starts))
@@ -18,13 +18,13 @@ def slices_of(indptr: NDArray[np.integer], rows: NDArray[np.int64]) -> NDArray[n
 def csr_from_pairs(
     rows: NDArray[np.integer], columns: NDArray[np.integer], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """CSR of a set of directed pairs: columns sorted, duplicates merged."""
+    """Make a CSR of directed pairs: columns sorted, duplicates merged."""
     keys = np.unique(rows.astype(np.int64) * max(n, 1) + columns)
     return row_pointers(keys // max(n, 1), n), (keys % max(n, 1)).astype(np.int32)
 
 
 def row_pointers(sorted_rows: NDArray[np.integer], n: int) -> NDArray[np.int64]:
-    """The ``indptr`` of a CSR from the row of every entry, in order."""
+    """Return the ``indptr`` of a CSR from the row of every entry, in order."""
     counts = np.bincount(sorted_rows, minlength=n)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
@@ -33,7 +33,7 @@ def row_pointers(sorted_rows: NDArray[np.integer], n: int) -> NDArray[np.int64]:
 def symmetric_csr(
     rows: NDArray[np.int32], columns: NDArray[np.int32], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], int, int, int]:
-    """The undirected graph of directed pairs, in linear time.
+    """Make the undirected graph of directed pairs, in linear time.
 
     Returns: pointers and sorted columns of a symmetric CSR; how many pairs were loops, how many
     were there before, and how many of the others came without their reverse.
@@ -43,7 +43,7 @@ def symmetric_csr(
         loops += rows[e] == columns[e]
     # Sorted by column and then, in that order, by row: each row's columns ascend.
     start, by_column = _transposed(rows, columns, n)
-    indptr, indices = _again(start, by_column, n)
+    indptr, indices = _transposed_csr(start, by_column, n)
     repeated = 0
     end = 0
     for row in range(n):
@@ -57,7 +57,7 @@ def symmetric_csr(
                 indices[end] = indices[e]
                 end += 1
     indptr[n] = end
-    back, reverse = _again(indptr, indices, n)
+    back, reverse = _transposed_csr(indptr, indices, n)
     out_pointers = np.zeros(n + 1, dtype=np.int64)
     out = np.empty(2 * end, dtype=np.int32)
     at, one_way = 0, 0
@@ -84,7 +84,7 @@ def symmetric_csr(
 def _transposed(
     rows: NDArray[np.int32], columns: NDArray[np.int32], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The rows of each column, in the order of the pairs, without loops."""
+    """List the rows of each column, in the order of the pairs, without loops."""
     pointers = np.zeros(n + 1, dtype=np.int64)
     for e in range(len(rows)):
         if rows[e] != columns[e]:
@@ -100,10 +100,10 @@ def _transposed(
 
 
 @compiled
-def _again(
+def _transposed_csr(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The transpose of a CSR; its rows come out sorted."""
+    """Transpose a CSR; its rows come out sorted."""
     pointers = np.zeros(n + 1, dtype=np.int64)
     for e in range(indptr[n]):
         pointers[indices[e] + 1] += 1
@@ -119,7 +119,7 @@ def _again(
 
 @compiled
 def reverse_of(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Place of (j, i) for every entry (i, j) of a symmetric CSR with sorted rows."""
+    """Find (j, i) for every entry (i, j) of a symmetric CSR with sorted rows."""
     free = indptr.copy()
     reverse = np.empty(len(indices), dtype=np.int32)
     for r in range(len(indptr) - 1):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,21 +13,35 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import one_of, real, whole
-from grapheraser.errors import UnknownNodeError
-from grapheraser.graph import stored
-from grapheraser.graph.arrays import fresh, owned, owned_csr, read_only
-from grapheraser.graph.changes import GraphChange, one_training_node
-from grapheraser.graph.conversions import Conversions
+from grapheraser.errors import GraphError, UnknownNodeError
+from grapheraser.graph import build
+from grapheraser.graph.arrays import owned, owned_csr, read_only
+from grapheraser.graph.build import ClassNames
+from grapheraser.graph.changes.edit import Edit, edit_of, edited_pages, relearning
+from grapheraser.graph.changes.requests import NOTHING, Removal, Request, coalesce
+from grapheraser.graph.changes.updates import GraphChange, one_training_node
+from grapheraser.graph.contents import AdjacencyBlock, Contents, PartContents
 from grapheraser.graph.csr import reverse_of, slices_of
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
-from grapheraser.graph.edit import Edit, edit_of, edited_pages
-from grapheraser.graph.ids import as_given, ids_among, is_plain, one_id
-from grapheraser.graph.induced import AdjacencyBlock, induced_edges, ranked_rows
-from grapheraser.graph.merkle import MerkleTree
-from grapheraser.graph.names import NO_NAMES, Names, check_new_names, names_of
-from grapheraser.graph.packing import Rows
-from grapheraser.graph.pages import Pages
-from grapheraser.graph.requests import NOTHING, Removal, Request, coalesce
+from grapheraser.graph.encoding import Encoding, means_of
+from grapheraser.graph.formats import from_tables as tables
+from grapheraser.graph.formats import known, networks, npz, ogb, pyg, sparse
+from grapheraser.graph.ids import (
+    KEYED,
+    Names,
+    as_given,
+    check_new_names,
+    ids_among,
+    is_plain,
+    keyed_ids,
+    names_of,
+    new_keyed_ids,
+    one_id,
+)
+from grapheraser.graph.labels import NUMBERS, SEVERAL, Frame, LabelKind, moments_of
+from grapheraser.graph.pages import stored
+from grapheraser.graph.pages.pages import Pages
+from grapheraser.graph.proof.merkle import MerkleTree
 from grapheraser.graph.roles import (
     CONTEXT,
     DEFAULT_CONTEXT,
@@ -43,30 +56,31 @@ from grapheraser.kernels.paged import (
     OUTGOING,
     ROOM,
     Table,
-    edge_value_rows,
-    entry_values,
-    feature_rows,
     labels_at,
     located,
     neighbour_rows,
     nodes_at,
     roles_at,
+    target_rows,
 )
 from grapheraser.kernels.sets import ranks
+from grapheraser.receipts import secret
 from grapheraser.receipts.proof import Proof
 from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"
-_ARRAYS = ("ids", "y", "role", "indptr", "indices", "x", "edge_values", "names")
+_ARRAYS = ("ids", "indptr", "indices", "x", "y", "role", "edge_kind", "edge_values", "names")
+_SCHEMA = ("label_kind", "name", "notes", "context", "inferred", "encoding")
 # By context and role: whether a node is in a shard.
 _IN_SHARDS = {name: np.isin(np.arange(4), roles) for name, roles in SHARDED_ROLES.items()}
 _NO_ROLES: NDArray[np.int8] = np.zeros(0, dtype=np.int8)
-# What is remembered of a graph and follows from its `context`.
+_NO_NODES: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+# Cached properties that follow from `context`.
 _OF_CONTEXT = ("sharded_nodes", "num_sharded", "training_graph")
 
 
-@dataclass(frozen=True, eq=False)
-class Graph(Conversions):
+@dataclass(frozen=True, eq=False, init=False)
+class Graph:
     """A graph with features and labels, sorted by node id; undirected unless it says otherwise.
 
     Nodes are named by ids that survive every deletion. Arrays are indexed by *position*, the rank
@@ -75,133 +89,191 @@ class Graph(Conversions):
     arrays that can be written to, and shares those that are read-only.
 
     A graph that came out of a change is held in `pages`, most of which it shares with the graph
-    before, and puts an array together when it is first asked for it. What has to be quick on large
-    graphs reads the pages, through `table` and by place (see `kernels.paged`).
+    before; an array is put together when it is first asked for (see `graph.contents`). What has to
+    be quick on large graphs reads the pages, through `table` and by place (see `kernels.paged`).
 
     Attributes:
-        ids: int64 ``[n]``, sorted, unique.
-        indptr, indices: symmetric CSR adjacency over positions, no self-loops, no duplicates.
-        x: float32 CSR ``[n, num_features]``, canonical (sorted columns, no explicit zeros).
-        y: int64 ``[n]``, a class in ``[0, num_classes)``, or -1 where it is not known.
-        role: int8 ``[n]``, 1 for training nodes, 2 for test nodes, 3 for validation nodes, 0 for
-            context nodes, which are none of these.
-        num_classes: part of the schema; deleting the last node of a class does not change it.
+        ids, indptr, indices, x, y, role: arrays; see the properties of these names.
+        edge_kind, edge_values: likewise, where edges carry anything.
+        names: likewise, where nodes have names.
+        label_kind: what labels are: classes, several labels per node, or numbers; part of the
+            schema, so deleting the last node of a class does not change it.
         name: for people; no part of the fingerprint.
         notes: what was put right while the graph was built; gone after a change.
-        edge_kind: whether edges have directions, weights and features of their own.
-        edge_values: float32 ``[len(indices), edge_kind.width]``, what each entry of ``indices``
-            carries (see `graph.edge_values`); `edge_weight` and `edge_attr` take it apart.
         context: which nodes are in shards beside the training nodes: ``none``, ``unlabelled`` (the
             context nodes) or ``all``; see `with_context`. No part of the fingerprint.
-        names: str ``[n]``, dtype object: the names of the nodes, whose ids follow from them; None
-            where nodes have ids alone.
-        class_names: of all classes, in their order, where labels were given as words.
+        inferred: the parts of the schema that were found in the data and not declared, such as
+            ``classes``; receipts name them (see `receipts.claim`). No part of the fingerprint.
+        encoding: the rule by which columns of a table became features; None without a table.
     """
 
-    ids: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    x: sp.csr_array
-    y: NDArray[np.int64]
-    role: NDArray[np.int8]
-    num_classes: int
-    name: str = "graph"
-    notes: tuple[str, ...] = ()
-    edge_kind: EdgeKind = PLAIN
-    edge_values: Values = field(default_factory=lambda: NO_VALUES)
-    context: str = DEFAULT_CONTEXT
-    names: Names | None = field(default_factory=lambda: None)
-    class_names: tuple[str, ...] = ()
+    _contents: Contents
+    label_kind: LabelKind
+    name: str
+    notes: tuple[str, ...]
+    context: str
+    inferred: tuple[str, ...]
+    encoding: Encoding | None
 
-    def __post_init__(self) -> None:
-        if self.names is not None:
-            object.__setattr__(self, "names", owned(self.names))
-        for name in ("ids", "indptr", "indices", "y", "role", "edge_values"):
-            object.__setattr__(self, name, owned(getattr(self, name)))
-        object.__setattr__(self, "x", owned_csr(self.x))
+    def __init__(
+        self,
+        ids: NDArray[np.int64],
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        x: sp.csr_array,
+        y: NDArray[Any],
+        role: NDArray[np.int8],
+        num_classes: int = 1,
+        name: str = "graph",
+        notes: tuple[str, ...] = (),
+        edge_kind: EdgeKind = PLAIN,
+        edge_values: Values = NO_VALUES,
+        context: str = DEFAULT_CONTEXT,
+        names: Names | None = None,
+        class_names: ClassNames = (),
+        inferred: tuple[str, ...] = (),
+        label_kind: LabelKind | None = None,
+        encoding: Encoding | None = None,
+    ) -> None:
+        kind = label_kind or LabelKind(count=num_classes, names=class_names)
+        labels, targets = kind.encoded(y)
+        nodes = {"ids": owned(ids), "y": owned(labels), "role": owned(role)}
+        edges = {"indptr": owned(indptr), "indices": owned(indices)}
+        carried = {
+            "edge_values": owned(edge_values),
+            "names": names if names is None else owned(names),
+            "targets": owned(targets),
+        }
+        contents = Contents.of_arrays(edge_kind, owned_csr(x), **nodes, **edges, **carried)
+        schema = (kind, name, notes, context, inferred, encoding)
+        vars(self).update(_contents=contents, **dict(zip(_SCHEMA, schema, strict=True)))
+
+    @classmethod
+    def of_contents(cls, contents: Contents, label_kind: LabelKind, **known: Any) -> Graph:
+        """Make a graph of contents; ``known`` is the rest of its schema, and cached properties."""
+        graph = object.__new__(cls)
+        schema: dict[str, Any] = {"name": "graph", "notes": (), "context": DEFAULT_CONTEXT}
+        schema |= {"inferred": (), "encoding": None}
+        vars(graph).update(_contents=contents, label_kind=label_kind, **(schema | known))
+        return graph
 
     @classmethod
     def of_pages(
-        cls,
-        pages: Pages,
-        num_classes: int,
-        *,
-        name: str = "graph",
-        notes: tuple[str, ...] = (),
-        context: str = DEFAULT_CONTEXT,
-        class_names: tuple[str, ...] = (),
-        tree: MerkleTree | None = None,
-        **arrays: Any,
+        cls, pages: Pages, label_kind: LabelKind, *, tree: MerkleTree | None = None, **known: Any
     ) -> Graph:
-        """A graph that is held in pages; with its Merkle tree and arrays, where they are known."""
-        graph = object.__new__(cls)
-        graph.__dict__.update(pages=pages, num_classes=num_classes, name=name, notes=notes)
-        graph.__dict__.update(
-            context=context, class_names=class_names, edge_kind=pages.edge_kind, **fresh(**arrays)
-        )
-        if tree is not None:
-            graph.__dict__["tree"] = tree
-        return graph
+        """Make a graph that is held in pages; with its Merkle tree, where that is known."""
+        made = Contents.of_pages(pages) if tree is None else Contents.of_pages(pages, tree=tree)
+        return cls.of_contents(made, label_kind, **known)
 
-    def __getattr__(self, name: str) -> Any:
-        """Put together an array of a graph that is held in pages."""
-        if name in _ARRAYS and "pages" in self.__dict__:
-            self.__dict__.update(fresh(**self._arrays(name)))
-            return self.__dict__[name]
-        if name in _ARRAYS and "_origin" in self.__dict__:
-            places, origin = self._origin.places(self.ids), self._origin
-            part = origin._features(places) if name == "x" else origin._between(self.ids, places)
-            self.__dict__.update(fresh(**part))
-            return self.__dict__[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def with_fields(self, **changes: Any) -> Graph:
+        """Return the graph with other arrays or other parts of its schema, which are trusted."""
+        fields = {name: getattr(self, name) for name in (*_ARRAYS, *_SCHEMA)}
+        if "num_classes" in changes:
+            fields["label_kind"] = None
+        return Graph(**fields | changes)
 
-    def _arrays(self, name: str) -> dict[str, Any]:
-        """The array of a name, with those that come with it."""
-        places = self._all_places
-        if name == "x":
-            return self._features(places)
-        if name in ("indptr", "indices"):
-            indptr, around = neighbour_rows(self.table, places)
-            ids = self.ids
-            consecutive = len(ids) == 0 or ids[-1] == len(ids) - 1
-            at = around if consecutive else np.searchsorted(ids, around)
-            return {"indptr": indptr, "indices": at.astype(np.int32)}
-        if name == "edge_values":
-            plain = self.edge_kind == PLAIN
-            return {"edge_values": NO_VALUES if plain else edge_value_rows(self.table, places)}
-        if name == "names":
-            return {"names": self.pages.names() if self.pages.named else None}
-        ids, y, role = self.pages.nodes()
-        return {"ids": ids, "y": y, "role": role}
+    # -- from and to other formats: a module each ------------------------------------------------
 
-    @cached_property
+    from_arrays = classmethod(build.from_arrays)
+    from_npz = classmethod(npz.from_npz)
+    to_npz = npz.to_npz
+    from_tables = classmethod(tables.from_tables)
+    to_tables = tables.to_tables
+    from_networkx = classmethod(networks.from_networkx)
+    to_networkx = networks.to_networkx
+    from_scipy = classmethod(sparse.from_scipy)
+    to_scipy = sparse.to_scipy
+    from_pyg = classmethod(pyg.from_pyg)
+    to_pyg = pyg.to_pyg
+    from_ogb = classmethod(ogb.from_ogb)
+    from_file = classmethod(known.from_file)
+    open = classmethod(stored.open_graph)
+
+    # -- arrays, pages and what follows from them ------------------------------------------------
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """Node ids ``[n]``, sorted, unique."""
+        return self._contents.ids
+
+    @property
+    def indptr(self) -> NDArray[np.int64]:
+        """Ends of the rows of `indices` ``[n + 1]``: neighbours of i are from ``indptr[i]`` on."""
+        return self._contents.indptr
+
+    @property
+    def indices(self) -> NDArray[np.int32]:
+        """Positions of neighbours: symmetric CSR, no self-loops, no duplicates."""
+        return self._contents.indices
+
+    @property
+    def x(self) -> sp.csr_array:
+        """Features, float32 CSR ``[n, num_features]``: sorted columns, no explicit zeros."""
+        return self._contents.x
+
+    @property
+    def y(self) -> NDArray[Any]:
+        """Labels as `label_kind` says.
+
+        Classes ``[n]`` in ``[0, num_classes)``, -1 where they are not known; several labels
+        ``[n, num_classes]`` of 0, 1, and -1 where they are not known; numbers likewise, or ``[n]``
+        where there is one target, NaN where they are not known.
+        """
+        kind, contents = self.label_kind, self._contents
+        return contents.y if kind.is_classes else kind.decoded(contents.y, contents.targets)
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Mask over all nodes of those with a label, or with any target that is known."""
+        return self._contents.y != UNLABELLED
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes, or of targets where labels are something else."""
+        return self.label_kind.count
+
+    @property
+    def class_names(self) -> ClassNames:
+        """Names of all classes or targets, in their order, where they have any."""
+        return self.label_kind.names
+
+    @property
+    def role(self) -> NDArray[np.int8]:
+        """Roles ``[n]``: 1 training, 2 test, 3 validation, 0 context nodes, which are no other."""
+        return self._contents.role
+
+    @property
+    def edge_kind(self) -> EdgeKind:
+        """Directions, weights and features of their own that edges have or lack."""
+        return self._contents.edge_kind
+
+    @property
+    def edge_values(self) -> Values:
+        """Values of the entries of `indices` ``[len(indices), edge_kind.width]``, float32.
+
+        See `graph.edge_values`; `edge_weight` and `edge_attr` take it apart.
+        """
+        return self._contents.edge_values
+
+    @property
+    def names(self) -> Names | None:
+        """Names of the nodes ``[n]``, which their ids follow from; None where they have none."""
+        return self._contents.names
+
+    @property
     def pages(self) -> Pages:
         """The pages that hold the graph."""
-        rows = (self.ids, self.y, self.role, self.indptr, self.ids[self.indices], self.x)
-        names = NO_NAMES if self.names is None else self.names
-        return Pages.of(Rows(*rows, self.edge_values, names), self.edge_kind)
+        return self._contents.pages
 
     @property
     def table(self) -> Table:
         """The pages as compiled code reads them; they live as long as this graph."""
-        return self.pages.table
-
-    @cached_property
-    def _before(self) -> NDArray[np.int64]:
-        """The number of nodes in the pages before each."""
-        counts = self.pages.directory.counts
-        return np.cumsum(counts) - counts
-
-    @property
-    def _all_places(self) -> NDArray[np.int64]:
-        counts = self.pages.directory.counts
-        rows = np.arange(self.num_nodes) - np.repeat(self._before, counts)
-        return np.repeat(np.arange(len(counts)) * ROOM, counts) + rows
+        return self._contents.pages.table
 
     def __repr__(self) -> str:
         return (
             f"Graph({self.name!r}, nodes={self.num_nodes:,}, edges={self.num_edges:,}, "
-            f"features={self.num_features:,}, classes={self.num_classes}, "
+            f"features={self.num_features:,}, {self._counted}, "
             f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}"
             + (", directed" if self.directed else "")
             + (", weighted" if self.edge_kind.weighted else "")
@@ -209,6 +281,12 @@ class Graph(Conversions):
             + (", named" if self.named else "")
             + f"{self._others})"
         )
+
+    @property
+    def _counted(self) -> str:
+        kind = self.label_kind
+        words = {SEVERAL: "labels", NUMBERS: "numbers"}
+        return f"{words.get(kind.name, 'classes')}={kind.count}"
 
     @property
     def _others(self) -> str:
@@ -221,29 +299,23 @@ class Graph(Conversions):
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    @cached_property
+    @property
     def num_nodes(self) -> int:
-        return len(self.ids) if "ids" in self.__dict__ else self.pages.num_nodes
+        return self._contents.num_nodes
 
     @property
     def num_edges(self) -> int:
         """Edges, each counted once; in a directed graph, pairs of nodes with an edge or two."""
-        if "indices" in self.__dict__ or "_origin" in self.__dict__:
-            return len(self.indices) // 2
-        return self.pages.num_entries // 2
+        return self._contents.num_entries // 2
 
     @property
     def num_features(self) -> int:
-        if "_origin" in self.__dict__:
-            return int(self._origin.num_features)
-        known = self.__dict__.get("x")
-        return self.pages.num_features if known is None else int(known.shape[1])
+        return self._contents.num_features
 
     @property
     def named(self) -> bool:
-        """Whether nodes have names; see `names`."""
-        known = self.__dict__.get("names")
-        return known is not None or ("pages" in self.__dict__ and self.pages.named)
+        """True where nodes have names; see `names`."""
+        return self._contents.named
 
     @cached_property
     def train_nodes(self) -> NDArray[np.int64]:
@@ -258,7 +330,7 @@ class Graph(Conversions):
     @property
     def labelled_test_nodes(self) -> NDArray[np.int64]:
         """Ids of the test nodes whose label is known: those that a score is made of."""
-        return self.ids[(self.role == TEST) & (self.y != UNLABELLED)]
+        return self.ids[(self.role == TEST) & self.labelled]
 
     @cached_property
     def validation_nodes(self) -> NDArray[np.int64]:
@@ -288,6 +360,23 @@ class Graph(Conversions):
         return len(self.sharded_nodes)
 
     @cached_property
+    def label_moments(self) -> NDArray[np.int64]:
+        """Exact sums over the targets of the training nodes; see `labels.moments_of`."""
+        return self._moments_among(self.train_nodes)
+
+    @cached_property
+    def label_frame(self) -> Frame:
+        """Where the targets of the training nodes lie."""
+        return Frame.of(self.label_moments)
+
+    def _moments_among(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sum the targets of those of the nodes (ids) that are there and are trained on."""
+        places = located(self.table, nodes)
+        places = places[places != NOWHERE]
+        places = places[roles_at(self.table, places) == TRAIN]
+        return moments_of(self.label_kind.fixed(self.labels_at(places)))
+
+    @cached_property
     def degree(self) -> NDArray[np.int64]:
         """Number of neighbours by position."""
         return read_only(np.diff(self.indptr))
@@ -299,7 +388,7 @@ class Graph(Conversions):
 
     @property
     def directed(self) -> bool:
-        """Whether edges lead from one node to another; see `from_arrays`."""
+        """True where edges lead from one node to another; see `from_arrays`."""
         return self.edge_kind.directed
 
     @property
@@ -328,12 +417,12 @@ class Graph(Conversions):
 
     @property
     def _leading_out(self) -> NDArray[np.bool_]:
-        """Whether there is an edge from the row to the column of each entry."""
+        """Mask of the entries with an edge from the row to the column."""
         return self.edge_kind.directions(self.edge_values) & OUTGOING != 0
 
     @property
     def _by_edge(self) -> Values:
-        """What each edge of `edge_index` carries: a row holds what comes in, not what leads out."""
+        """Values of the edges of `edge_index`: a row holds what comes in, not what leads out."""
         if not self.directed:
             return self.edge_values
         back = reverse_of(self.indptr.copy(), self.indices.copy())
@@ -349,101 +438,145 @@ class Graph(Conversions):
     def fingerprint(self) -> str:
         """SHA-256 of the content; the same however the graph came to be."""
         plain, header = self.edge_kind == PLAIN, [self.num_nodes, self.num_features]
-        header += [self.num_classes, *(() if plain else self.edge_kind)]
+        header += [self.num_classes, *(() if plain else self.edge_kind), *self.label_kind.exponents]
         content = np.array(header, dtype="<i8").tobytes() + self.tree.root
-        return hashlib.sha256((_FORMAT if plain else _FORMAT_WITH_VALUES) + content).hexdigest()
+        form = _FORMAT if plain else _FORMAT_WITH_VALUES
+        if not self.label_kind.is_classes:
+            form += b"-" + self.label_kind.name.encode()
+        return hashlib.sha256(form + content).hexdigest()
 
-    @cached_property
+    @property
     def tree(self) -> MerkleTree:
         """The Merkle tree over all nodes, whose root the fingerprint is made of."""
-        return MerkleTree.of(self.pages)
+        return self._contents.tree
 
     def proof(self, node: int | str) -> Proof:
-        """That a node is in the graph, or that it is not; ``proof.root()`` must be `tree`'s."""
-        return self.tree.proof(int(one_id(node, "node", "Graph.proof")))
-
-    # -- building --------------------------------------------------------------------------------
-
-    @classmethod
-    def open(cls, folder: str | Path) -> Graph:
-        """The graph of a graph store, which `grapheraser import` makes; read where it lies.
-
-        Every byte is checked against its digest once. After that the system reads the pages that
-        are touched, and takes their memory back when it needs it.
-        """
-        return stored.open_graph(cls, Path(folder))
-
-    @classmethod
-    def _of_fields(cls, fields: dict[str, Any], name: str) -> Graph:
-        """A graph of checked fields; dense features go straight into pages."""
-        if sp.issparse(fields["x"]):
-            return cls(**fields, name=name)
-        dense, around = fields.pop("x"), fields["ids"][fields["indices"]]
-        known = {part: fields[part] for part in ("ids", "y", "role", "indptr")}
-        names = NO_NAMES if fields["names"] is None else fields["names"]
-        rows = Rows(**known, neighbours=around, x=dense, values=fields["edge_values"], names=names)
-        return cls.of_pages(Pages.of(rows, fields.pop("edge_kind")), name=name, **fields)
+        """Prove that a node is in the graph, or not; ``proof.root()`` must be `tree`'s."""
+        (inside,) = self.inside([int(one_id(node, "node", "Graph.proof"))])
+        return self.tree.proof(int(inside))
 
     # -- looking things up ------------------------------------------------------------------
 
     def ids_of(self, nodes: ArrayLike) -> NDArray[np.int64]:
-        """The ids of what names nodes: ids, names, or a mask over all nodes of this graph.
+        """Return the ids of nodes, from ids, names, or a mask over all nodes of this graph.
 
         In a list, range, array, tensor, or pandas index or series. The index of a boolean series
         names its nodes, unless it only counts rows.
         """
-        return ids_among(nodes, lambda: self.ids)
+        found = ids_among(nodes, lambda: self.ids)
+        return np.array(self.inside(found.tolist()), dtype=np.int64) if self.keyed else found
+
+    @cached_property
+    def keyed(self) -> bool:
+        """True where ids stand for numbers; see `with_keyed_ids`."""
+        none = self.named or not self.num_nodes
+        return not none and int(self.ids_at(np.zeros(1, dtype=np.int64))[0]) >= KEYED
+
+    def inside(self, nodes: Sequence[int]) -> Sequence[int]:
+        """Return the keyed ids of numbers; all as they are where ids are not keyed."""
+        if not self.keyed or not secret.secret_file(secret.IDS).exists():
+            return nodes
+        return keyed_ids(nodes, secret.secret_of(secret.IDS))
+
+    def with_keyed_ids(self) -> Graph:
+        """Return the graph with ids that stand for its own under a secret of the folder of keys.
+
+        Numbers mean the same nodes as before wherever nodes are asked about, forgotten and added;
+        what is listed and kept are keyed ids, and they show no gaps. Without the secret nobody can
+        tell which number an id stands for, whoever lost it included.
+        """
+        if self.named:
+            raise GraphError("only numbers get keyed ids (found names, which have no gaps).")
+        ids = new_keyed_ids(self.ids, secret.secret_of(secret.IDS))
+        order = np.argsort(ids)
+        if (np.diff(ids[order]) == 0).any():
+            raise GraphError("two numbers have the same keyed id.", hint="use another secret.")
+        rank = np.empty(len(ids), dtype=np.int32)
+        rank[order] = np.arange(len(ids))
+        rows, columns = rank[self.sources], rank[self.indices]
+        entries = np.lexsort((columns, rows))
+        carried = self.edge_values[entries] if self.edge_kind.width else self.edge_values
+        ends = np.cumsum(np.bincount(rows, minlength=len(ids)))
+        return self.with_fields(
+            ids=ids[order],
+            x=self.x[order],
+            y=self.y[order],
+            role=self.role[order],
+            indptr=np.concatenate([[0], ends]).astype(np.int64),
+            indices=columns[entries],
+            edge_values=carried,
+        )
 
     def names_of(self, nodes: ArrayLike) -> Names:
-        """What these nodes are called: their names, or their ids where they have none."""
+        """Return the names of these nodes, or their ids where they have none."""
         ids = self.ids_of(nodes)
         return self.pages.names_at(self.places(ids)) if self.named else names_of(ids.tolist())
 
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each id is a node of this graph."""
+        """Mark the ids that are nodes of this graph."""
         ids = nodes if is_plain(nodes) else self.ids_of(nodes)
-        found: NDArray[np.bool_] = located(self.table, ids) != NOWHERE
+        found: NDArray[np.bool_] = self._located(ids) != NOWHERE
         return found
 
+    def _located(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the place of each id, or of the number that it stands for, or `NOWHERE`."""
+        places: NDArray[np.int64] = located(self.table, ids)
+        # The least of all numbers is `NOWHERE`.
+        if len(places) and places[places.argmin()] == NOWHERE and self.keyed:
+            inside = np.array(self.inside(ids.tolist()), dtype=np.int64)
+            places = located(self.table, inside)
+        return places
+
     def places(self, nodes: ArrayLike) -> NDArray[np.int64]:
-        """Where each id lies in the pages; unknown ids are an error."""
+        """Return the place of each id in the pages; unknown ids are an error."""
         ids = nodes if is_plain(nodes) else self.ids_of(nodes)
         if len(ids) == 0:
             return ids
-        places: NDArray[np.int64] = located(self.table, ids)
+        places = self._located(ids)
         if places[places.argmin()] == NOWHERE:  # all others are larger
             gone = np.unique(ids[places == NOWHERE]).tolist()
             raise UnknownNodeError.of(as_given(nodes, gone), len(ids))
         return places
 
     def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
-        """Row of each id; unknown ids are an error."""
+        """Return the position of each id; unknown ids are an error."""
         places = self.places(nodes)
-        return self._before[places // ROOM] + places % ROOM
+        return self._contents.starts[places // ROOM] + places % ROOM
 
     def places_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the nodes of these rows lie in the pages."""
-        pages = np.searchsorted(self._before, positions, side="right") - 1
-        return pages * ROOM + positions - self._before[pages]
+        """Return the places of these positions in the pages."""
+        pages = np.searchsorted(self._contents.starts, positions, side="right") - 1
+        return pages * ROOM + positions - self._contents.starts[pages]
 
     def ids_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The ids of the nodes of these rows."""
+        """Return the ids at these positions."""
         ids: NDArray[np.int64] = nodes_at(self.table, self.places_at(positions))
         return ids
 
-    def labels(self, nodes: ArrayLike) -> NDArray[np.int64]:
-        """The class of each id, -1 where it is not known."""
-        labels: NDArray[np.int64] = labels_at(self.table, self.places(nodes))
-        return labels
+    def labels(self, nodes: ArrayLike) -> NDArray[Any]:
+        """Return the class of each id, -1 where it is not known; or its targets, as in `y`."""
+        return self.labels_at(self.places(nodes))
+
+    def labels_at(self, places: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the labels of some nodes.
+
+        Args:
+            places: where the nodes lie in the pages.
+        """
+        labels: NDArray[np.int64] = labels_at(self.table, places)
+        kind = self.label_kind
+        if kind.is_classes:
+            return labels
+        return kind.decoded(labels, target_rows(self.table, places, kind.row_bytes))
 
     def roles(self, nodes: ArrayLike) -> NDArray[np.int8]:
-        """The role of each id."""
+        """Return the role of each id."""
         places = self.places(nodes)
         roles: NDArray[np.int8] = roles_at(self.table, places) if len(places) else _NO_ROLES
         return roles
 
     def has_edges(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each pair of (known) ids ``[m, 2]`` is an edge."""
+        """Mark the pairs of (known) ids ``[m, 2]`` that are edges."""
         self.places(pairs.ravel())
         indptr, around = neighbour_rows(self.table, self.places(pairs[:, 0]))
         found = np.zeros(len(pairs), dtype=bool)
@@ -454,22 +587,19 @@ class Graph(Conversions):
         return found
 
     def values_between(self, nodes: NDArray[np.int64], others: NDArray[np.int64]) -> Values:
-        """What the entries of ``others`` in the rows of ``nodes`` carry, all by id."""
-        if not self.edge_kind.width:
-            return NO_VALUES
-        values: Values = entry_values(self.table, self.places(nodes), others)
-        return values
+        """Return the values of the entries of ``others`` in the rows of ``nodes``, all by id."""
+        return self._contents.values_between(self.places(nodes), others)
 
     def neighbours(self, node: int | str) -> NDArray[np.int64]:
-        """Ids of the neighbours of one node, sorted."""
+        """Return the ids of the neighbours of one node, sorted."""
         return self.around([node])
 
     def around(self, nodes: ArrayLike) -> NDArray[np.int64]:
-        """Ids of the neighbours of some nodes, sorted, each once."""
+        """Return the ids of the neighbours of some nodes, sorted, each once."""
         return np.unique(neighbour_rows(self.table, self.places(nodes))[1])
 
     def within_hops(self, positions: NDArray[np.int64], hops: int) -> NDArray[np.int64]:
-        """Sorted positions that are at most ``hops`` edges away from any of the given ones."""
+        """Return the sorted positions at most ``hops`` edges away from any of the given ones."""
         reached = np.zeros(self.num_nodes, dtype=bool)
         frontier = np.unique(positions)
         reached[frontier] = True
@@ -483,44 +613,53 @@ class Graph(Conversions):
     # -- making other graphs ----------------------------------------------------------------
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
-        """The graph on these nodes and the edges between them; ids stay the same."""
-        inner = self._induced(nodes)
-        return replace(inner, **fresh(names=self.names_of(inner.ids))) if self.named else inner
-
-    def _induced(self, nodes: ArrayLike) -> Graph:
-        """The same, without names."""
+        """Return the graph on these nodes and the edges between them; ids stay the same."""
         ids = np.unique(self.ids_of(nodes))
-        places = self.places(ids)
-        fields = fresh(
+        return self._induced(ids, self.names_of(ids) if self.named else None)
+
+    def _induced(
+        self, ids: NDArray[np.int64], names: Names | None = None, *, trained: bool = False
+    ) -> Graph:
+        """Return the graph on sorted ids; with ``trained``, only training nodes have labels."""
+        places, whole = self.places(ids), self._contents
+        indptr, indices = whole.adjacency_between(ids, places)
+        carried = whole.values_between(np.repeat(places, np.diff(indptr)), ids[indices])
+        y, role, targets = self._labels_between(places, trained=trained)
+        contents = Contents.of_arrays(
+            self.edge_kind,
+            whole.features_at(places),
             ids=ids,
-            **self._between(ids, places),
-            **self._features(places),
-            y=labels_at(self.table, places),
-            role=roles_at(self.table, places),
+            y=y,
+            targets=targets,
+            role=role,
+            indptr=indptr,
+            indices=indices,
+            edge_values=carried,
+            names=names,
         )
-        return Graph(**fields, **self._schema, edge_kind=self.edge_kind)
+        # Shards learn numbers in the frame of the whole graph.
+        made = Graph.of_contents(contents, **self._schema)
+        if trained and self.label_kind.is_numbers:
+            vars(made)["label_frame"] = self.label_frame
+        return made
 
-    def _between(self, ids: NDArray[np.int64], places: NDArray[np.int64]) -> dict[str, Any]:
-        """The edges between sorted ids, which lie at these places."""
-        indptr, indices = induced_edges(self.table, places, ids)
-        if not self.edge_kind.width:
-            return {"indptr": indptr, "indices": indices, "edge_values": NO_VALUES}
-        carried = self.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
-        return {"indptr": indptr, "indices": indices, "edge_values": carried}
-
-    def _features(self, places: NDArray[np.int64]) -> dict[str, Any]:
-        indptr, columns, values = feature_rows(self.table, places)
-        kind = np.int32 if len(columns) < 2**31 else np.int64
-        parts, shape = (values, columns, indptr.astype(kind)), (len(places), self.num_features)
-        return {"x": sp.csr_array(parts, shape=shape)}
+    def _labels_between(
+        self, places: NDArray[np.int64], *, trained: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.uint8]]:
+        """Return labels, roles and targets (bytes); with ``trained``, of training nodes alone."""
+        y, role = labels_at(self.table, places), roles_at(self.table, places)
+        targets = target_rows(self.table, places, self.label_kind.row_bytes)
+        if trained:
+            y = np.where(role == TRAIN, y, UNLABELLED)
+            if targets.shape[1]:
+                bare = self.label_kind.decoded(y, targets).copy()
+                bare[role != TRAIN] = self.label_kind.unknown
+                y, targets = self.label_kind.encoded(bare)
+        return y, role, targets
 
     def trained_subgraph(self, nodes: ArrayLike) -> Graph:
-        """The subgraph on these nodes as shards see it: only training nodes have labels."""
-        inner = self._induced(nodes)
-        trained = inner.role == TRAIN
-        if trained.all():
-            return inner
-        return replace(inner, **fresh(y=np.where(trained, inner.y, UNLABELLED)))
+        """Return the subgraph as shards see it: no names, labels of training nodes only."""
+        return self._induced(np.unique(self.ids_of(nodes)), trained=True)
 
     @cached_property
     def training_graph(self) -> Graph:
@@ -528,42 +667,27 @@ class Graph(Conversions):
         return self.trained_subgraph(self.sharded_nodes)
 
     def training_view(self) -> Graph:
-        """The `training_graph` with edges and features that are put together when asked for.
+        """Return the `training_graph` with edges and features put together when asked for.
 
         It holds on to this graph, so nothing that lasts should hold it.
         """
-        if "training_graph" in self.__dict__:
+        if "training_graph" in vars(self):
             return self.training_graph
-        view = object.__new__(Graph)
         ids = self.sharded_nodes
         places = self.places(ids)
-        y, role = labels_at(self.table, places), roles_at(self.table, places)
-        fields = fresh(ids=ids, y=np.where(role == TRAIN, y, UNLABELLED), role=role)
-        schema = {**self._schema, "edge_kind": self.edge_kind, "names": None}
-        view.__dict__.update(fields, **schema, _origin=self)
-        return view
+        y, role, targets = self._labels_between(places, trained=True)
+        part = PartContents(self._contents, ids, y, role, targets)
+        return Graph.of_contents(part, **self._schema)
 
     def adjacency_blocks(self, size: int = 1 << 17) -> Iterator[AdjacencyBlock]:
-        """The neighbours of all nodes by position, in blocks of so many rows.
+        """Yield the neighbours of all nodes by position, in blocks of so many rows.
 
         Of a `training_view` they are looked up block by block, and never held all at once.
         """
-        origin: Graph | None = None if "indices" in self.__dict__ else self.__dict__.get("_origin")
-        if origin is not None:
-            ranks = np.full(len(origin.pages.pages) * ROOM, -1, dtype=np.int32)
-            places = origin.places(self.ids)
-            ranks[places] = np.arange(len(places), dtype=np.int32)
-        for low in range(0, self.num_nodes, size):
-            high = min(low + size, self.num_nodes)
-            if origin is None:
-                first, last = self.indptr[low], self.indptr[high]
-                rows = self.indptr[low : high + 1] - first, self.indices[first:last]
-            else:
-                rows = ranked_rows(origin.table, places[low:high], ranks)
-            yield AdjacencyBlock(low, *rows)
+        return self._contents.adjacency_blocks(size)
 
     def with_context(self, context: str) -> Graph:
-        """The same data with other nodes in shards; `GraphEraser.fit` calls it with its argument.
+        """Return the graph with other nodes in shards; `GraphEraser.fit` passes its argument on.
 
         Args:
             context: ``"none"``: training nodes alone; ``"unlabelled"``: context nodes too;
@@ -572,37 +696,52 @@ class Graph(Conversions):
         one_of("context", "Graph.with_context", context, tuple(SHARDED_ROLES))
         if context == self.context:
             return self
-        made = object.__new__(Graph)
-        kept = {k: v for k, v in self.__dict__.items() if k not in _OF_CONTEXT}
-        made.__dict__.update(kept, context=context)
-        return made
+        kept = {name: value for name, value in vars(self).items() if name not in _OF_CONTEXT}
+        return Graph.of_contents(kept.pop("_contents"), **kept | {"context": context})
+
+    def with_encoding(self, encoding: Encoding | None) -> Graph:
+        """Return the graph with the rule by which its features were made."""
+        return Graph.of_contents(self._contents, **self._schema | {"encoding": encoding})
+
+    @cached_property
+    def means(self) -> NDArray[np.float32]:
+        """The means in place of gaps, one for each of ``encoding.means``."""
+        rule = self.encoding
+        return means_of(rule, self.x) if rule and rule.means else np.zeros(0, np.float32)
 
     def without(self, request: Request | Sequence[Request] | Removal) -> Graph:
-        """A new graph without the data that the request names."""
+        """Return a new graph without the data that the request names."""
         removal = request if isinstance(request, Removal) else coalesce(self, request)
+        edit = relearning(self, removal)
+        return self.bare_without(removal) if edit is None else self.updated(edit)
+
+    def bare_without(self, removal: Removal) -> Graph:
+        """Return the graph without some data, and with means as they were before."""
         gone = self.places(removal.nodes)
         indptr, around = neighbour_rows(self.table, gone)
         near = np.stack([around, np.repeat(removal.nodes, indptr[1:] - indptr[:-1])], axis=1)
         near = near[ranks(around, removal.nodes) < 0]
         pairs = np.concatenate([near, removal.edges, removal.edges[:, ::-1]])
-        touched = np.unique(np.concatenate([pairs[:, 0], removal.features, removal.labels]))
+        lose = removal.relabelled
+        touched = np.unique(np.concatenate([pairs[:, 0], removal.features, lose]))
         entries = np.stack([self.places(pairs[:, 0]), pairs[:, 1]], axis=1)
         entries = entries[np.lexsort((entries[:, 1], entries[:, 0]))]
         pages = self.pages.without(gone, entries, self.places(removal.features))
-        if len(removal.labels):
-            places = located(pages.table, removal.labels)
+        if len(lose):
+            places = located(pages.table, lose)
+            y, targets = self.label_kind.encoded(removal.labels_left(self))
             role = roles_at(pages.table, places)
-            role[role == TRAIN] = CONTEXT
-            pages = pages.with_labels(places, np.full(len(places), UNLABELLED), role)
-        graph = self._changed(pages, touched)
+            role[(role == TRAIN) & (y == UNLABELLED)] = CONTEXT
+            pages = pages.with_labels(places, y, role, targets)
         lost = self._sharded_among(removal.nodes)
         if self.context == "none":  # then a node without a label leaves its shard
-            lost += self._sharded_among(removal.labels)
-        return graph._counted(self, -self.trained_among(removal), -lost)
+            lost += self._sharded_among(removal.unlabelled(self))
+        counts = -self.trained_among(removal), -lost
+        return self._changed(pages, touched, *counts, removal.nodes)
 
     def trained_among(self, removal: Removal) -> int:
-        """How many training nodes a removal takes: nodes that go, and those without a label."""
-        named = np.concatenate([removal.nodes, removal.labels])
+        """Count the training nodes that a removal takes: nodes that go, or lose their label."""
+        named = np.concatenate([removal.nodes, removal.unlabelled(self)])
         return int((self.roles(named) == TRAIN).sum())
 
     def with_node(
@@ -615,7 +754,7 @@ class Graph(Conversions):
         edge_weight: ArrayLike | None = None,
         edge_attr: ArrayLike | None = None,
     ) -> Graph:
-        """A new graph with one more training node.
+        """Return a new graph with one more training node.
 
         Args:
             node: its id, or its name where nodes have names.
@@ -630,7 +769,7 @@ class Graph(Conversions):
         return self.updated(one_training_node(kind, node, features, label, neighbours, **carried))
 
     def updated(self, changes: GraphChange | Sequence[GraphChange] | Edit) -> Graph:
-        """A new graph after additions, changes and deletions; the latter come first.
+        """Return a new graph after additions, changes and deletions; the latter come first.
 
         Args:
             changes: any of `AddNodes`, `AddEdges`, `SetFeatures`, `SetLabels`, `Nodes`, `Edges`,
@@ -638,23 +777,23 @@ class Graph(Conversions):
         """
         edit = changes if isinstance(changes, Edit) else edit_of(self, changes)
         check_new_names(edit.nodes, edit.names, self.named)
-        rest = self if edit.removal is NOTHING else self.without(edit.removal)
+        rest = self if edit.removal is NOTHING else self.bare_without(edit.removal)
         named_first = int((rest.roles(edit.labels) == CONTEXT).sum())
         in_shards = int(np.isin(edit.role, SHARDED_ROLES[self.context]).sum())
         in_shards += named_first if self.context == "none" else 0
-        graph = rest._changed(edited_pages(rest.pages, edit), edit.touched)
-        return graph._counted(rest, int((edit.role == TRAIN).sum()) + named_first, in_shards)
+        trained = int((edit.role == TRAIN).sum()) + named_first
+        return rest._changed(edited_pages(rest.pages, edit), edit.touched, trained, in_shards)
 
     def without_weights(self) -> Graph:
-        """The same graph, its edges without weights."""
+        """Return the graph, its edges without weights."""
         return self._of_kind(self.edge_kind._replace(weighted=False))
 
     def without_edge_attr(self) -> Graph:
-        """The same graph, its edges without features of their own."""
+        """Return the graph, its edges without features of their own."""
         return self._of_kind(self.edge_kind._replace(columns=0))
 
     def undirected(self) -> Graph:
-        """The same graph with edges that lead both ways.
+        """Return the graph with edges that lead both ways.
 
         Where they did before with other weights or features, these get the mean.
         """
@@ -666,47 +805,61 @@ class Graph(Conversions):
         back = reverse_of(self.indptr.copy(), self.indices.copy())
         values = converted(self.edge_values, back, self.edge_kind, kind)
         if not self.pages.dense:
-            return replace(self, edge_kind=kind, **fresh(edge_values=values))
+            return self.with_fields(edge_kind=kind, edge_values=read_only(values))
         pages = Pages.of(self.pages.rows()._replace(values=values), kind)
         return Graph.of_pages(pages, **self._schema)
 
     def with_split(self, *, test_share: float = 0.2, seed: int = 0) -> Graph:
-        """The same graph with a random train/test split of its labelled nodes."""
+        """Return the graph with a random train/test split of its labelled nodes."""
         test_share = real("test_share", "Graph.with_split", test_share, 0, below=1)
         seed = whole("seed", "Graph.with_split", seed)
-        labelled = np.flatnonzero(self.y != UNLABELLED)
+        labelled = np.flatnonzero(self.labelled)
         shuffled = generator(seed, "split").permutation(labelled)
         num_train = int(len(labelled) * (1 - test_share))
         role = np.zeros(self.num_nodes, dtype=np.int8)
         role[shuffled[:num_train]] = TRAIN
         role[shuffled[num_train:]] = TEST
-        if "pages" not in self.__dict__:
-            return replace(self, **fresh(role=role))
-        pages = self.pages.with_labels(self._all_places, self.y, role)
+        if not self._contents.paged:
+            return self.with_fields(role=read_only(role))
+        labels = self._contents.y, role, self._contents.targets
+        pages = self.pages.with_labels(self._contents.all_places, *labels)
         return Graph.of_pages(pages, **self._schema)
 
     @property
     def _schema(self) -> dict[str, Any]:
-        names = ("num_classes", "name", "notes", "context", "class_names")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _SCHEMA}
 
     def with_pages(self, pages: Pages, *, trained: int = 0, sharded: int = 0) -> Graph:
-        """A graph of other pages, with so many more training nodes and nodes in shards."""
-        return Graph.of_pages(pages, **self._schema)._counted(self, trained, sharded)
+        """Return a graph of other pages, with so many more training nodes and nodes in shards."""
+        made = Graph.of_pages(pages, **self._schema, **self._counts(trained, sharded))
+        if "label_moments" in vars(self) and not trained:
+            vars(made)["label_moments"] = self.label_moments
+        return made
 
-    def _changed(self, pages: Pages, touched: NDArray[np.int64]) -> Graph:
-        """The graph of pages that differ from these in the touched nodes, and in nodes gone."""
-        known = self.__dict__.get("tree")
+    def _changed(
+        self,
+        pages: Pages,
+        touched: NDArray[np.int64],
+        trained: int,
+        sharded: int,
+        gone: NDArray[np.int64] = _NO_NODES,
+    ) -> Graph:
+        """Return the graph of pages that differ in the touched nodes, and in nodes gone."""
+        known = self._contents.known_tree
         tree = None if known is None else known.changed(pages, touched)
         # Notes may speak of what is gone.
-        return Graph.of_pages(pages, **{**self._schema, "notes": ()}, tree=tree)
+        schema = {**self._schema, "notes": ()}
+        made = Graph.of_pages(pages, **schema, tree=tree, **self._counts(trained, sharded))
+        if "label_moments" in vars(self):
+            both = np.concatenate([touched, gone])
+            more = made._moments_among(both) - self._moments_among(both)
+            vars(made)["label_moments"] = self.label_moments + more
+        return made
 
-    def _counted(self, before: Graph, trained: int, sharded: int) -> Graph:
-        """This graph, which has so many training nodes and nodes in shards more than before."""
-        for name, more in (("num_train", trained), ("num_sharded", sharded)):
-            if name in before.__dict__:
-                self.__dict__[name] = before.__dict__[name] + more
-        return self
+    def _counts(self, trained: int, sharded: int) -> dict[str, Any]:
+        """Return the counts after a change that adds these, of those that are known now."""
+        known, more = vars(self), {"num_train": trained, "num_sharded": sharded}
+        return {name: known[name] + count for name, count in more.items() if name in known}
 
     def _sharded_among(self, nodes: NDArray[np.int64]) -> int:
         return int(_IN_SHARDS[self.context][self.roles(nodes)].sum())

@@ -1,22 +1,35 @@
-"""What names nodes: ids, names and masks, in any container that people have them in.
+"""Ids, names and masks: all that names nodes, in any container that people have them in.
 
 A name is a string. Its id is 63 bits of its SHA-256, so that whatever follows from an id (`hash`
-partitions, samples, dropout) does not depend on the order in which names arrived.
+partitions, samples, dropout) does not depend on the order in which names arrived. In a page, the
+names of its nodes lie beside them: pointers int64[m + 1], and then the names, one after the other,
+in UTF-8.
+
+A keyed id stands for a number, and follows from it and a secret that lies with the keys: the ids of
+a graph then don't tell which numbers are missing. Keyed ids begin at 2^62, the numbers end there.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.errors import ParameterError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph.arrays import as_array
 
 Ids = NDArray[np.int64]
+Block = NDArray[np.uint8]
+Names = NDArray[Any]  # of str, dtype object
+
+KEYED = 2**62
+NO_NAMES: Names = np.zeros(0, dtype=object)
+_NOTHING: Block = np.zeros(0, dtype=np.uint8)
+NO_NAMES.flags.writeable = _NOTHING.flags.writeable = False
 
 
 class NamedId(int):
@@ -31,8 +44,42 @@ class NamedId(int):
         return name_id, (self.name,)
 
 
+class KeyedId(NamedId):
+    """A keyed id, together with the number, by which it is printed."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int(self),)
+
+
+def keyed_ids(numbers: Iterable[int], secret: bytes) -> list[int]:
+    """Return an id for each number: 2^62 and 62 bits of its HMAC; keyed ids as they are."""
+    found: list[int] = []
+    for number in numbers:
+        if not 0 <= number < KEYED:
+            found.append(number)
+            continue
+        digest = hmac.digest(secret, str(int(number)).encode(), "sha256")
+        made = KeyedId(KEYED + (int.from_bytes(digest[:8], "big") >> 2))
+        made.name = str(int(number))
+        found.append(made)
+    return found
+
+
+def new_keyed_ids(numbers: Ids, secret: bytes) -> Ids:
+    """Return the keyed ids of an array of numbers; refuse what is none below 2^62."""
+    once, at = np.unique(numbers, return_inverse=True)
+    if len(once) and not 0 <= once[0] <= once[-1] < KEYED:
+        raise GraphError(
+            f"only numbers from 0 to 2^62 - 1 get keyed ids (found {once[0]} to {once[-1]})."
+        )
+    return np.array(keyed_ids(once.tolist(), secret), dtype=np.int64)[at].reshape(numbers.shape)
+
+
 def name_id(name: str) -> NamedId:
-    """The id of a name: the first 63 bits of the SHA-256 of its UTF-8 form."""
+    """Return the id of a name: the first 63 bits of the SHA-256 of its UTF-8 form."""
     try:
         content = name.encode()
     except UnicodeEncodeError as error:
@@ -47,7 +94,7 @@ def name_id(name: str) -> NamedId:
 
 
 def one_id(node: Any, name: str, owner: str) -> int:
-    """The id of a single node, given by id or name.
+    """Return the id of a single node, given by id or name.
 
     Args:
         node: its id or name.
@@ -63,12 +110,12 @@ def one_id(node: Any, name: str, owner: str) -> int:
 
 
 def shown(node: Any) -> str:
-    """A node in a message: names in quotes, ids as they are."""
+    """Spell a node for a message: names in quotes, ids as they are."""
     return repr(str(node)) if isinstance(node, str) else str(node)
 
 
 def as_given(nodes: Any, ids: Iterable[int]) -> list[int]:
-    """Some of these nodes by id, those that were given by name with it; for messages."""
+    """Return ids of some of these nodes, with the name where one was given; for messages."""
     known: dict[int, int] = {}
     if isinstance(nodes, str | list | tuple | np.ndarray):
         found = listed(nodes, "node ids")
@@ -77,19 +124,19 @@ def as_given(nodes: Any, ids: Iterable[int]) -> list[int]:
 
 
 def with_names(nodes: Iterable[int]) -> dict[int, int]:
-    """The ids of names among these, each by itself: what looks an id up finds its name."""
+    """Return the ids of names among these by their number: who looks an id up finds its name."""
     return {int(node): node for node in nodes if isinstance(node, NamedId)}
 
 
 def as_called(ids: Ids, called: Mapping[int, int]) -> list[Any]:
-    """Ids, or pairs of them, each with the name that it was given by; see `with_names`."""
+    """Return ids, or pairs of them, each with the name that it was given by; see `with_names`."""
     if ids.ndim > 1:
         return [tuple(as_called(pair, called)) for pair in ids]
     return [called.get(node, node) for node in ids.tolist()]
 
 
 def as_ids(nodes: ArrayLike) -> Ids:
-    """Node ids as a flat int64 array of its own, from ids or names.
+    """Return node ids as a flat int64 array of its own, from ids or names.
 
     Raises `ParameterError` for anything else, masks included: they need the nodes that they are
     about; see `ids_among`.
@@ -104,7 +151,7 @@ def as_ids(nodes: ArrayLike) -> Ids:
 
 
 def ids_among(nodes: ArrayLike, every: Callable[[], Ids], what: str = "the graph") -> Ids:
-    """The same, where a mask says of every node of a graph whether it is meant.
+    """Return ids as `as_ids` does, also from a mask over all nodes of a graph.
 
     Args:
         nodes: ids, names or a mask.
@@ -123,7 +170,7 @@ def ids_among(nodes: ArrayLike, every: Callable[[], Ids], what: str = "the graph
 
 
 def is_plain(nodes: Any) -> TypeGuard[Ids]:
-    """Whether compiled code can read these ids as they are: most are, deep inside."""
+    """Tell whether compiled code can read these ids as they are; most callers have such."""
     return (
         type(nodes) is np.ndarray
         and nodes.dtype == np.int64
@@ -133,13 +180,13 @@ def is_plain(nodes: Any) -> TypeGuard[Ids]:
 
 
 def named(nodes: ArrayLike) -> NDArray[Any]:
-    """Ids as int64 in an array of its own, or a mask as it is: flat either way."""
+    """Return ids as int64 in an array of its own, or a mask as it is: flat either way."""
     found = _checked(nodes, "node ids")
     return np.array(_with_names(found), dtype=np.int64) if found.dtype.kind in "UO" else found
 
 
 def listed(nodes: ArrayLike | Iterable[Any], what: str) -> list[int] | NDArray[np.bool_]:
-    """Ids as a list, those of names with their name; or a mask as it is.
+    """Return ids as a list, those of names with their name; or a mask as it is.
 
     Args:
         nodes: ids, names or a mask.
@@ -159,7 +206,7 @@ def _with_names(found: NDArray[Any]) -> list[int]:
 
 
 def _checked(nodes: Any, what: str) -> NDArray[Any]:
-    """A flat array: a mask, integers as int64, or objects that are names or integers."""
+    """Return a flat array: a mask, integers as int64, or objects that are names or integers."""
     if type(nodes) is np.ndarray and nodes.dtype == np.int64 and nodes.ndim == 1:
         return nodes.copy()  # as most are
     array = as_array(_plain(nodes), what, ParameterError)
@@ -193,7 +240,7 @@ def _is_id(item: Any) -> bool:
 
 
 def _plain(nodes: Any) -> Any:
-    """What NumPy reads as it is meant: one name as a list, an iterable as a list."""
+    """Turn one name, or an iterable, into what NumPy reads as it is meant."""
     if isinstance(nodes, str):
         return [nodes]
     if hasattr(nodes, "__array__") or not isinstance(nodes, Iterable):
@@ -211,10 +258,96 @@ def _plain(nodes: Any) -> Any:
 
 
 def _own_index(nodes: Any) -> NDArray[Any] | None:
-    """The index of a pandas mask where it names nodes, and does not only count rows."""
+    """Return the index of a pandas mask where it names nodes, and does not only count rows."""
     index = getattr(nodes, "index", None)
     if index is None or callable(index):
         return None
     found = np.asarray(index)
     counts = found.dtype.kind in "iu" and np.array_equal(found, np.arange(len(found)))
     return None if counts else found
+
+
+# -- names in arrays and in pages -----------------------------------------------------------------
+
+
+def names_of(names: Iterable[str]) -> Names:
+    """Return an array of names."""
+    items = list(names)
+    made = np.empty(len(items), dtype=object)
+    made[:] = items
+    return made
+
+
+def ids_and_names(nodes: ArrayLike | Iterable[Any]) -> tuple[NDArray[np.int64], Names | None]:
+    """Return the ids of different nodes, and their names where they were given by these."""
+    given = listed(nodes, "node ids")
+    if isinstance(given, np.ndarray):
+        raise GraphError("node ids must be integers or names (found a mask).")
+    named = [node.name for node in given if isinstance(node, NamedId)]
+    if not named:
+        return np.array(given, dtype=np.int64), None
+    if len(named) < len(given):
+        raise GraphError(
+            f"node ids must be integers, or names, and not both (found {named[0]!r} and "
+            f"{next(node for node in given if not isinstance(node, NamedId))})."
+        )
+    names = names_of(named)
+    return ids_of_names(names), names
+
+
+def ids_of_names(names: Names) -> NDArray[np.int64]:
+    """Return the ids of names; refuse two names with one id."""
+    ids = np.array([name_id(name) for name in names], dtype=np.int64)
+    order = np.argsort(ids, kind="stable")
+    same = np.flatnonzero(np.diff(ids[order]) == 0)
+    if len(same):
+        one, other = names[order[same[0]]], names[order[same[0] + 1]]
+        if one == other:
+            raise GraphError(f"names must be unique (found {one!r} twice).")
+        raise GraphError(
+            f"the names {one!r} and {other!r} have the same id, {ids[order[same[0]]]}.",
+            hint="change one of them: the id of a name is 63 bits of its SHA-256.",
+        )
+    return ids
+
+
+def check_new_names(ids: NDArray[np.int64], names: Names, named: bool) -> None:
+    """Refuse new nodes without names where others have them, and the other way round."""
+    if named and len(names) < len(ids):
+        raise GraphError(
+            f"the nodes of this graph have names: a new one needs one (found {ids[0]})."
+        )
+    if not named and len(names):
+        raise GraphError(
+            f"the nodes of this graph have no names: a new one needs an id (found {names[0]!r})."
+        )
+
+
+def packed_names(names: Names) -> Block:
+    """Pack names into a block; empty where there are none."""
+    if not len(names):
+        return _NOTHING
+    parts = [name.encode() for name in names]
+    pointers = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    block = np.frombuffer(pointers.tobytes() + b"".join(parts), dtype=np.uint8)
+    block.flags.writeable = False
+    return block
+
+
+def unpacked_names(block: Block, count: int) -> Names:
+    """Unpack the names of a block of so many."""
+    return names_at(block, count, range(count)) if block.nbytes else NO_NAMES
+
+
+def names_at(block: Block, count: int, rows: Iterable[int]) -> Names:
+    """Unpack the names of some rows of a block."""
+    pointers = block[: 8 * (count + 1)].view(np.int64)
+    text = block[8 * (count + 1) :].tobytes()
+    return names_of(text[pointers[row] : pointers[row + 1]].decode() for row in rows)
+
+
+def kept_names(block: Block, keep: NDArray[np.bool_]) -> Block:
+    """Return a block of names without the rows that go."""
+    if not block.nbytes:
+        return block
+    return packed_names(names_at(block, len(keep), np.flatnonzero(keep).tolist()))

@@ -32,7 +32,7 @@ _BLOCK = 48  # a multiple of 4 and of a vector's length
 
 
 def solve_positive(A: Matrix, B: Matrix) -> Matrix:
-    """X with ``A X = B``.
+    """Solve ``A X = B``.
 
     Args:
         A: float64 ``[n, n]``, symmetric positive definite; only its lower half is read.
@@ -44,7 +44,7 @@ def solve_positive(A: Matrix, B: Matrix) -> Matrix:
 
 
 def solve_in_place(L: Matrix, B: Matrix) -> Matrix:
-    """X with ``A X = B``, where A is not needed any more.
+    """Solve ``A X = B``, where A is not needed any more.
 
     Args:
         L: float64 ``[n, padded(n)]``, holds A in the lower half of its first n columns.
@@ -86,7 +86,7 @@ def _factor(L: Matrix) -> None:
 
 @compiled
 def _factor_block(L: Matrix, start: int, end: int) -> None:
-    """The factor of one block on the diagonal."""
+    """Factor one block on the diagonal, column by column from the left."""
     column = np.zeros(_BLOCK)
     for r in range(start, end):
         L[r, r] = math.sqrt(L[r, r])
@@ -104,7 +104,11 @@ def _factor_block(L: Matrix, start: int, end: int) -> None:
 
 @compiled
 def _divide(panel, L, start, end, at, tile):  # type: ignore[no-untyped-def]
-    """Divide a tile of the panel's columns by the factor of the block above."""
+    """Divide a tile of the panel's columns by the factor of the block above.
+
+    Lanes hold different columns and never meet, so tiles of one vector and of four give a column
+    the same bits.
+    """
     width = panel.shape[1]
     for j in range(end - start):
         sums = load(panel, j * width + at, tile)
@@ -117,7 +121,9 @@ def _divide(panel, L, start, end, at, tile):  # type: ignore[no-untyped-def]
 def _update(L: Matrix, first: int, panel: Matrix) -> None:
     """``L[first:, first:] -= panel' panel`` on the lower half, and on some entries above it.
 
-    In tiles of four rows: the numbers in flight stay in registers.
+    In tiles of four rows: the numbers in flight stay in registers. Each entry has its products
+    taken away one by one in the order of the columns, fused, in a tile or beside one: the tiles
+    are no part of the result, the order is.
     """
     n, stride, width = L.shape[0] - first, L.shape[1], panel.shape[1]
     for i in range(0, n - 3, 4):
@@ -149,6 +155,7 @@ def _substitute(L: Matrix, X: Matrix) -> None:
     """Solve for every column of X ``[n, .]``, in place.
 
     The sums over a row of L run in eight, side by side: a fixed order that keeps the machine busy.
+    It is part of the result: fewer sums, or one folded in pairs, would round differently.
     """
     n, width = len(L), X.shape[1]
     for at in range(0, width, HALF_LANES):

@@ -10,7 +10,13 @@ or not. It reads and writes the first of these folders that it can:
 3. ``grapheraser/kernels`` in the user's cache folder (``XDG_CACHE_HOME``, else ``~/.cache``);
 4. a folder of the user's own among the temporary files.
 
-Where it can write nowhere, functions are compiled in every process.
+Where it can write nowhere, functions are compiled in every process. Processes that need the same
+kernel at the same time compile it once: the first one claims it, the others wait for the result.
+
+This module and `kernels.linking` use numba beyond its public interface: a dispatcher's ``_cache``
+and ``_compiler._compile_core``, `FunctionCache` and its ``_impl``, `compile_extra`, `Flags` and the
+steps of a code library. Any release may change them, so `pyproject.toml` bounds numba's version by
+the last one that was tested; raise the bound together with a run of ``tests/kernels``.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -59,6 +65,9 @@ class Compilation:
     folder: Path | None
 
 
+# Seconds after which a kernel that another process has begun to compile is compiled here as well.
+_MAX_WAIT = 60.0
+
 _done: list[Compilation] = []
 _watching: list[Callable[[str], None]] = []
 
@@ -78,26 +87,14 @@ def watched(begin: Callable[[str], None]) -> Iterator[None]:
         _watching.remove(begin)
 
 
-def compiled_elsewhere(kernels: Iterator[str]) -> None:
-    """Wait for what another process compiles for this one, and count it in."""
-    known, begun = {one.kernel for one in _done}, time.perf_counter()
-    for kernel in kernels:
-        if kernel not in known:
-            for begin in _watching:
-                begin(kernel)
-            now = time.perf_counter()
-            _done.append(Compilation(kernel, now - begun, next(cache_folders(), None)))
-            begun = now
-
-
 def is_kept(kernel: Any) -> bool:
-    """Whether code of a kernel's present sources is on disk, for arguments of any type."""
+    """Return whether code of a kernel's present sources is on disk, for arguments of any type."""
     own = getattr(kernel, "_cache", None)
     return isinstance(own, KernelCache) and own.is_kept()
 
 
 def can_keep() -> bool:
-    """Whether there is a folder that takes compiled code."""
+    """Return whether there is a folder that takes compiled code."""
     return any(os.access(folder, os.W_OK) for folder in cache_folders(create=True))
 
 
@@ -139,30 +136,53 @@ class KernelCache(FunctionCache):
         self._state = _digest(f"{versions} {source_digest(function.__module__)}")
         self._kernel = self._prefix.removeprefix(f"{_PACKAGE.name}.").rstrip(".")
         self._begun = 0.0
+        self._claim: Path | None = None
         self.enable()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled code of a signature; None where it has to be compiled, which comes next."""
+        """Return the compiled code of a signature; None where it has to be compiled next."""
         # All that loaded code needs. Refreshing the whole context takes longer than to predict, and
         # numba does it itself before it compiles.
         rtsys.initialize(target_context)
         name = self._file_name(sig, target_context.codegen())
+        code = self._read(name, target_context)
+        if code is not None:
+            return code
+        self._begun, self._claim = time.perf_counter(), None
+        for begin in _watching:
+            begin(self._kernel)
+        folder = next(cache_folders(create=True), None)
+        if folder is not None:
+            claim = folder / f"{name}.claim"
+            while not (mine := _claimed(claim)) and code is None:
+                time.sleep(0.01)
+                code = self._read(name, target_context)
+            if mine:
+                self._claim = claim
+                code = self._read(name, target_context)  # finished just before it was claimed
+        if code is not None:
+            self._record(folder)
+        return code
+
+    def _read(self, name: str, target_context: Any) -> Any:
         for folder in cache_folders():
             try:
                 content = (folder / name).read_bytes()
                 return self._impl.rebuild(target_context, pickle.loads(content))
             except Exception:  # not there, not readable, or damaged: compiling always works
                 continue
-        self._begun = time.perf_counter()
-        for begin in _watching:
-            begin(self._kernel)
         return None
+
+    def _record(self, folder: Path | None) -> None:
+        """Note that a kernel was compiled, or waited for, and give the claim back."""
+        if self._claim is not None:
+            with contextlib.suppress(OSError):
+                self._claim.unlink()
+        _done.append(Compilation(self._kernel, time.perf_counter() - self._begun, folder))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write compiled code to the first folder that takes it, if any does."""
-        seconds = time.perf_counter() - self._begun
-        folder = None if data.library.has_dynamic_globals else self._save(sig, data)
-        _done.append(Compilation(self._kernel, seconds, folder))
+        self._record(None if data.library.has_dynamic_globals else self._save(sig, data))
 
     def _save(self, sig: Any, data: Any) -> Path | None:
         name, content = self._file_name(sig, data.codegen), dumps(self._impl.reduce(data))
@@ -180,7 +200,7 @@ class KernelCache(FunctionCache):
         return None
 
     def is_kept(self) -> bool:
-        """Whether there is compiled code of the present sources."""
+        """Return whether there is compiled code of the present sources."""
         pattern = f"{self._prefix}{self._state}.*.nbc"
         return any(True for folder in cache_folders() for _ in folder.glob(pattern))
 
@@ -197,6 +217,35 @@ class KernelCache(FunctionCache):
             if not keep or not file.name.startswith(self._prefix + keep):
                 with contextlib.suppress(OSError):
                     file.unlink()
+
+
+def _claimed(claim: Path) -> bool:
+    """Claim a kernel for this process to compile; False while another process has it.
+
+    A claim is a file with the process's id. One whose process is gone, or that is too old, counts
+    for nothing; nor does it where none can be written. Then two processes compile the same, which
+    costs time and no more.
+    """
+    try:
+        with claim.open("x") as file:
+            file.write(str(os.getpid()))
+        return True
+    except FileExistsError:
+        pass
+    except OSError:
+        return True
+    try:
+        owner, age = claim.read_text(), time.time() - claim.stat().st_mtime
+        if age < _MAX_WAIT and owner != str(os.getpid()):
+            if owner and os.name == "posix":
+                os.kill(int(owner), 0)  # signal 0 only asks whether the process is there
+            return False
+        claim.write_text(str(os.getpid()))
+    except (FileNotFoundError, PermissionError):
+        return False  # just done, or somebody else's process
+    except (OSError, ValueError):
+        claim.write_text(str(os.getpid()))  # its process is gone
+    return True
 
 
 def cache_folders(*, create: bool = False) -> Iterator[Path]:
@@ -236,7 +285,7 @@ def _temporary() -> Path | None:
 
 
 def _is_foreign(folder: Path) -> bool:
-    """Whether somebody else could have written there: code that is loaded is code that is run."""
+    """Return whether others could have written there: code that is loaded is code that is run."""
     if not hasattr(os, "getuid"):
         return False
     found = folder.lstat()

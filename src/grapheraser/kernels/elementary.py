@@ -7,6 +7,7 @@ same bits everywhere, to within about one unit in the last place.
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,16 @@ _INVERSE_7, _INVERSE_8, _INVERSE_9, _INVERSE_10 = (1.0 / math.factorial(n) for n
 _INVERSE_11, _INVERSE_12, _INVERSE_13, _INVERSE_14 = (
     1.0 / math.factorial(n) for n in range(11, 15)
 )
+
+# Of `single_exponential`: the bits of 2^(i/32) without i as an exponent, and a polynomial in 1/32.
+_STEPS = 32
+_ROOTS = np.array([float(Decimal(2) ** (Decimal(i) / _STEPS)) for i in range(_STEPS)])
+_ROOT_BITS = _ROOTS.view(np.int64) - (np.arange(_STEPS) << 47)
+_PER_STEP = float.fromhex("0x1.71547652b82fep+0") * _STEPS
+_SHIFT = float.fromhex("0x1.8p+52")  # adding it rounds to a whole number
+_CUBIC = float.fromhex("0x1.c6af84b912394p-5") / _STEPS**3
+_QUADRATIC = float.fromhex("0x1.ebfce50fac4f3p-3") / _STEPS**2
+_LINEAR = float.fromhex("0x1.62e42ff0c52d6p-1") / _STEPS
 
 
 def _bitcast(source: Any, target: Any) -> Any:
@@ -93,6 +104,22 @@ def exponential(x: float) -> float:
     series = series * r + 1.0
     power = _number((np.int64(k) + np.int64(1023)) << 52)
     return series * power if x >= _SMALLEST else 0.0
+
+
+@compiled
+def single_exponential(x: np.float32) -> np.float32:
+    """E to the power of a float32 of at most 0, as a float32; 0 below -104.
+
+    The method of Arm's optimized routines, which C libraries use too, there with or without fused
+    multiplications: here always without.
+    """
+    if x < np.float32(-104.0):
+        return np.float32(0.0)
+    z = np.float64(x) * _PER_STEP
+    shifted = z + _SHIFT
+    k, r = _bits(shifted), z - (shifted - _SHIFT)
+    power = _number(_ROOT_BITS[k & (_STEPS - 1)] + (k << 47))
+    return np.float32(((_CUBIC * r + _QUADRATIC) * (r * r) + (_LINEAR * r + 1.0)) * power)
 
 
 @compiled

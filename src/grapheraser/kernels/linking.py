@@ -4,7 +4,10 @@ numba makes a program of its own of every function that a compiled one calls, be
 numba's: optimised, translated to machine code, with an entry for Python. Then it links the function
 into its callers and optimises it there again. Here only what Python calls becomes a program;
 whatever is called from there is linked into it as it is, which halves the time of a first use. The
-arithmetic is that of the source either way.
+arithmetic is that of the source either way: without fast-math flags LLVM neither reorders nor fuses
+floating-point operations, whatever it inlines or vectorises.
+
+numba is used beyond its public interface here; see `kernels.compiled` for the bound on its version.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -35,7 +38,7 @@ def link_callees(kernel: Any, callee: Any) -> None:
 
 
 def _template(callee: Any, args: Any, kws: Any) -> Any:
-    """How numba is to call a function with arguments of these types.
+    """Tell numba how to call a function with arguments of these types.
 
     A constant is taken as any number of its type: numba would compile the function once for each.
     """
@@ -44,7 +47,7 @@ def _template(callee: Any, args: Any, kws: Any) -> Any:
 
 
 class _Flags(compiler.Flags):
-    """How a function is compiled, as far as numba's own functions that it calls are concerned.
+    """Flags of a compilation that compare equal wherever numba's own callees would be the same.
 
     numba compiles these once for each state of the flags of their callers, though only inlining is
     handed down; and it compares flags, one by one, whenever it looks for one.
@@ -74,7 +77,7 @@ class LinkedLibrary(JITCodeLibrary):
 
     @property
     def codegen(self) -> Any:
-        """What numba tells a function's environment; `_compile_kernel` tells it the callers."""
+        """Swallow a function's environment; `_compile_kernel` gives it to the callers."""
         return _Nobody()
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.paged import (
+    COUNT,
     NOWHERE,
     ROOM,
     Table,
@@ -76,7 +77,7 @@ def put_in_order(chosen: NDArray[Any], count: int) -> None:
 
 @compiled(inline=True)
 def is_kind(table: Table, place: int, kind: int) -> bool:
-    """Whether the node at a place is of a kind."""
+    """Return whether the node at a place is of a kind."""
     if kind == ANY:
         return True
     role = role_at(table, place)
@@ -90,10 +91,12 @@ def is_kind(table: Table, place: int, kind: int) -> bool:
 @compiled
 def places_of(table: Table, kind: int) -> NDArray[np.int64]:
     """The places of all nodes of a kind, ascending."""
-    out = np.empty(table.counts.sum(), dtype=np.int64)
-    count = 0
-    for page in range(len(table.counts)):
-        for place in range(page * ROOM, page * ROOM + table.counts[page]):
+    total = count = 0
+    for page in range(len(table.pages)):
+        total += table.pages[page, COUNT]
+    out = np.empty(total, dtype=np.int64)
+    for page in range(len(table.pages)):
+        for place in range(page * ROOM, page * ROOM + table.pages[page, COUNT]):
             if is_kind(table, place, kind):
                 out[count] = place
                 count += 1
@@ -159,6 +162,7 @@ def chosen_but(
             continue
         if kind == ANY or is_kind(table, locate(table, node), kind):
             count = admit(value, node, hashes, chosen, count)
+    # By id, as where there is nothing to choose: whoever adds up the chosen ones rounds alike.
     put_in_order(chosen, count)
     for i in range(count):
         chosen[i] = locate(table, chosen[i])
@@ -167,7 +171,7 @@ def chosen_but(
 
 @compiled
 def is_chosen(table: Table, place: int, kind: int, key: np.uint64, most: int, node: int) -> bool:
-    """Whether `chosen_around` chooses a neighbour, where ``most`` are chosen."""
+    """Return whether `chosen_around` chooses a neighbour, where ``most`` are chosen."""
     if kind != ANY and not is_kind(table, locate(table, node), kind):
         return False
     first, degree = first_edge(table, place), degree_at(table, place)
@@ -196,7 +200,7 @@ def chosen_alike(
     key: np.uint64,
     room: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]],
 ) -> int:
-    """How many neighbours are chosen, or -1 where they are not those that were chosen before.
+    """Count the neighbours that are chosen; -1 where they are not those that were chosen before.
 
     Those have the same ids, and where edges have weights, the same weights.
 
@@ -227,7 +231,7 @@ def chosen_alike(
 
 @compiled
 def features_differ(before: Table, was: int, after: Table, place: int) -> bool:
-    """Whether the features at a place of a graph are not those at a place of another."""
+    """Return whether the features at a place of a graph differ from those at a place of another."""
     most = max(size_at(before, was), size_at(after, place))
     columns, values = np.empty(2 * most, dtype=np.int32), np.empty(2 * most, dtype=np.float32)
     count = copy_features(before, was, columns, values, 0)

@@ -1,8 +1,8 @@
 """A graph in pages, as compiled code reads it.
 
-Nodes lie in pages of at most `ROOM`, in the order of their ids; `graph.directory` says which share
-one. A *place* is where a node lies: the number of its page times `ROOM`, plus its row there. Places
-are ordered as ids are, and hold for one graph. A page is four blocks of memory:
+Nodes lie in pages of at most `ROOM`, in the order of their ids; `graph.pages.directory` says which
+share one. A *place* is where a node lies: the number of its page times `ROOM`, plus its row there.
+Places are ordered as ids are, and hold for one graph. A page is five blocks of memory:
 
     nodes      ids int64[m], labels int32[m], roles int8[m]
     edges      pointers int64[m + 1], ids of the neighbours int64[...], sorted in each row
@@ -10,8 +10,9 @@ are ordered as ids are, and hold for one graph. A page is four blocks of memory:
                or, where features are dense, values float32[m, num_features]
     values     what each entry of the edges carries, float32[entries, edge_width]: direction,
                weight, features, those that the graph's edges have; empty where they have none
+    targets    bytes[m, row_bytes], where labels are no classes (see `graph.labels`); else empty
 
-Where nodes have names, these are a fifth block (see `graph.names`), which no kernel reads.
+Where nodes have names, these are a sixth block (see `graph.ids`), which no kernel reads.
 
 `Table` holds their addresses; whoever calls a kernel keeps the graph alive meanwhile.
 """
@@ -33,8 +34,10 @@ from grapheraser.kernels.compiled import compiled
 
 ROOM = 256
 NOWHERE = -1
+# Columns of `Table.pages`.
+START, COUNT, NODES, EDGES, FEATURES, VALUES, TARGETS = range(7)
 # How many nodes ahead of their turn memory is asked for, and how many neighbours of each.
-_AHEAD, _MOST = 2, 64
+_AHEAD, _MAX_NEIGHBOURS = 2, 64
 # Directions of an entry: from the neighbour to the node, or the other way round; 3 is both.
 INCOMING, OUTGOING = 1, 2
 
@@ -42,26 +45,23 @@ INCOMING, OUTGOING = 1, 2
 class Table(NamedTuple):
     """Where the pages of a graph lie.
 
+    Few fields on purpose: numba hands over every part of every array by itself, wherever a kernel
+    calls another one, and each of them is typed and translated again.
+
     Attributes:
-        starts: int64 ``[num_pages]``, the smallest id that each page may hold, ascending.
+        pages: int64 ``[num_pages, 7]``: the smallest id that a page may hold (ascending), the
+            number of its nodes, the addresses of its five blocks; see `START` to `TARGETS`.
         first: int32, for each block of ids of ``1 << shift`` the last page that starts at or
             before it.
         shift: see ``first``.
-        counts: int64 ``[num_pages]``, nodes in each page.
-        nodes, edges, features, values: int64 ``[num_pages]``, addresses.
         width: number of feature columns where they are dense, else -1.
         edge_width: number of values of each entry.
         directed, weighted: whether a direction, a weight is among them, in this order.
     """
 
-    starts: NDArray[np.int64]
+    pages: NDArray[np.int64]
     first: NDArray[np.int32]
     shift: int
-    counts: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    edges: NDArray[np.int64]
-    features: NDArray[np.int64]
-    values: NDArray[np.int64]
     width: int
     edge_width: int
     directed: bool
@@ -126,7 +126,7 @@ _floats = _pointer_to(types.float32)
 @compiled(inline=True)
 def locate(table: Table, node: int) -> np.int64 | int:
     """The place of a node id; `NOWHERE` for one that the graph doesn't have."""
-    pages = len(table.starts)
+    pages = len(table.pages)
     block = node >> table.shift
     if node < 0 or pages == 0 or block >= len(table.first):
         if node < 0 or pages == 0:
@@ -134,10 +134,10 @@ def locate(table: Table, node: int) -> np.int64 | int:
         page = np.int64(pages - 1)
     else:
         page = np.int64(table.first[block])
-    while page + 1 < pages and table.starts[page + 1] <= node:
+    while page + 1 < pages and table.pages[page + 1, START] <= node:
         page += 1
-    count = table.counts[page]
-    ids = table.nodes[page]
+    count = table.pages[page, COUNT]
+    ids = table.pages[page, NODES]
     # Where ids are consecutive, the first of them tells the row.
     row = node - _int64(ids)
     if 0 <= row < count and (
@@ -159,27 +159,29 @@ def locate(table: Table, node: int) -> np.int64 | int:
 @compiled(inline=True)
 def node_at(table: Table, place: int) -> int:
     """The id of the node at a place."""
-    return _int64(table.nodes[place // ROOM] + 8 * (place % ROOM))
+    return _int64(table.pages[place // ROOM, NODES] + 8 * (place % ROOM))
 
 
 @compiled(inline=True)
 def label_at(table: Table, place: int) -> np.int64:
     """The class of the node at a place, or -1."""
     page = place // ROOM
-    return np.int64(_int32(table.nodes[page] + 8 * table.counts[page] + 4 * (place % ROOM)))
+    return np.int64(
+        _int32(table.pages[page, NODES] + 8 * table.pages[page, COUNT] + 4 * (place % ROOM))
+    )
 
 
 @compiled(inline=True)
 def role_at(table: Table, place: int) -> np.int64:
     """The role of the node at a place."""
     page = place // ROOM
-    return np.int64(_int8(table.nodes[page] + 12 * table.counts[page] + place % ROOM))
+    return np.int64(_int8(table.pages[page, NODES] + 12 * table.pages[page, COUNT] + place % ROOM))
 
 
 @compiled(inline=True)
 def degree_at(table: Table, place: int) -> int:
     """The number of neighbours of the node at a place."""
-    start = table.edges[place // ROOM] + 8 * (place % ROOM)
+    start = table.pages[place // ROOM, EDGES] + 8 * (place % ROOM)
     return _int64(start + 8) - _int64(start)
 
 
@@ -187,8 +189,8 @@ def degree_at(table: Table, place: int) -> int:
 def first_edge(table: Table, place: int) -> int:
     """Where the neighbours of the node at a place begin; for `neighbour`."""
     page = place // ROOM
-    start = _int64(table.edges[page] + 8 * (place % ROOM))
-    return table.edges[page] + 8 * (table.counts[page] + 1 + start)
+    start = _int64(table.pages[page, EDGES] + 8 * (place % ROOM))
+    return table.pages[page, EDGES] + 8 * (table.pages[page, COUNT] + 1 + start)
 
 
 @compiled(inline=True)
@@ -215,8 +217,8 @@ def entry_of(table: Table, place: int, other: int) -> int:
 def edge_value(table: Table, place: int, i: int, column: int) -> np.float32:
     """A value of the entry of the i-th neighbour of the node at a place."""
     page = place // ROOM
-    entry = _int64(table.edges[page] + 8 * (place % ROOM)) + i
-    return _float32(table.values[page] + 4 * (entry * table.edge_width + column))
+    entry = _int64(table.pages[page, EDGES] + 8 * (place % ROOM)) + i
+    return _float32(table.pages[page, VALUES] + 4 * (entry * table.edge_width + column))
 
 
 @compiled(inline=True)
@@ -254,14 +256,14 @@ def size_at(table: Table, place: int) -> int:
     """The most features that `copy_features` may write for the node at a place."""
     if table.width >= 0:
         return table.width
-    start = table.features[place // ROOM] + 8 * (place % ROOM)
+    start = table.pages[place // ROOM, FEATURES] + 8 * (place % ROOM)
     return _int64(start + 8) - _int64(start)
 
 
 @compiled(inline=True)
 def dense_features(table: Table, place: int) -> NDArray[np.float32]:
     """The features of the node at a place where they are dense, as they lie in its page."""
-    start = table.features[place // ROOM] + 4 * table.width * (place % ROOM)
+    start = table.pages[place // ROOM, FEATURES] + 4 * table.width * (place % ROOM)
     values: NDArray[np.float32] = carray(_floats(start), table.width)
     return values
 
@@ -276,7 +278,7 @@ def copy_features(
 ) -> int:
     """Write the features of a node that are not 0 from ``at`` on; returns where they end."""
     page, row = place // ROOM, place % ROOM
-    block = table.features[page]
+    block = table.pages[page, FEATURES]
     if table.width >= 0:
         block += 4 * table.width * row
         for column in range(table.width):
@@ -286,7 +288,7 @@ def copy_features(
                 values[at] = value
                 at += 1
         return at
-    count = table.counts[page]
+    count = table.pages[page, COUNT]
     start, end = _int64(block + 8 * row), _int64(block + 8 * row + 8)
     entries = _int64(block + 8 * count)
     block += 8 * (count + 1)
@@ -301,13 +303,13 @@ def copy_features(
 def prefetch_features(table: Table, place: int) -> None:
     """Ask for the features of a node that is about to be read."""
     page, row = place // ROOM, place % ROOM
-    block = table.features[page]
+    block = table.pages[page, FEATURES]
     if table.width >= 0:
         start = block + 4 * table.width * row
         for line in range(start, start + 4 * table.width, 64):
             _ask_for(line)
         return
-    count = table.counts[page]
+    count = table.pages[page, COUNT]
     start, end = _int64(block + 8 * row), _int64(block + 8 * row + 8)
     columns, entries = block + 8 * (count + 1), _int64(block + 8 * count)
     for line in range(columns + 4 * start, columns + 4 * end, 64):
@@ -324,7 +326,7 @@ def prefetch_ahead(table: Table, places: NDArray[np.int64], r: int, ahead: int) 
     last = len(places) - 1
     place = places[min(r + 2 * ahead, last)]
     if table.width < 0:
-        _ask_for(table.features[place // ROOM] + 8 * (place % ROOM))
+        _ask_for(table.pages[place // ROOM, FEATURES] + 8 * (place % ROOM))
     prefetch_features(table, places[min(r + ahead, last)])
 
 
@@ -333,10 +335,10 @@ def prefetch_neighbours(table: Table, places: NDArray[np.int64], r: int) -> None
     """Ask for the ids of the neighbours of nodes that come after the one at ``places[r]``."""
     last = len(places) - 1
     place = places[min(r + 2 * _AHEAD, last)]
-    _ask_for(table.edges[place // ROOM] + 8 * (place % ROOM))
+    _ask_for(table.pages[place // ROOM, EDGES] + 8 * (place % ROOM))
     place = places[min(r + _AHEAD, last)]
     first = first_edge(table, place)
-    for line in range(first, first + 8 * min(degree_at(table, place), _MOST), 64):
+    for line in range(first, first + 8 * min(degree_at(table, place), _MAX_NEIGHBOURS), 64):
         _ask_for(line)
 
 
@@ -346,18 +348,18 @@ def prefetch_around(table: Table, places: NDArray[np.int64], r: int) -> None:
     prefetch_neighbours(table, places, r + _AHEAD)
     place = places[min(r + _AHEAD, len(places) - 1)]
     first = first_edge(table, place)
-    for e in range(min(degree_at(table, place), _MOST)):
+    for e in range(min(degree_at(table, place), _MAX_NEIGHBOURS)):
         node = neighbour(first, e)
         page = np.int64(table.first[min(node >> table.shift, len(table.first) - 1)])
-        row, count = node - table.starts[page], table.counts[page]
-        _ask_for(table.nodes[page] + 8 * count + 4 * row)
-        _ask_for(table.nodes[page] + 12 * count + row)
+        row, count = node - table.pages[page, START], table.pages[page, COUNT]
+        _ask_for(table.pages[page, NODES] + 8 * count + 4 * row)
+        _ask_for(table.pages[page, NODES] + 12 * count + row)
 
 
 @compiled(inline=True)
 def copy_columns(table: Table, place: int, columns: NDArray[np.int32]) -> int:
     """Write the columns of a node's features that are not 0; returns how many there are."""
-    block, row = table.features[place // ROOM], place % ROOM
+    block, row = table.pages[place // ROOM, FEATURES], place % ROOM
     count = 0
     if table.width >= 0:
         block += 4 * table.width * row
@@ -367,7 +369,7 @@ def copy_columns(table: Table, place: int, columns: NDArray[np.int32]) -> int:
                 count += 1
         return count
     start, end = _int64(block + 8 * row), _int64(block + 8 * row + 8)
-    block += 8 * (table.counts[place // ROOM] + 1)
+    block += 8 * (table.pages[place // ROOM, COUNT] + 1)
     for e in range(start, end):
         columns[count] = _int32(block + 4 * e)
         count += 1
@@ -411,6 +413,29 @@ def roles_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int8]:
 
 
 @compiled
+def target_rows(table: Table, places: NDArray[np.int64], row_bytes: int) -> NDArray[np.uint8]:
+    """The targets at these places, as bytes ``[len(places), row_bytes]``."""
+    out = np.empty((len(places), row_bytes), dtype=np.uint8)
+    for i in range(len(places)):
+        page, row = places[i] // ROOM, places[i] % ROOM
+        start = table.pages[page, TARGETS] + row * row_bytes
+        for at in range(row_bytes):
+            out[i, at] = np.uint8(_int8(start + at))
+    return out
+
+
+@compiled(inline=True)
+def targets_differ(before: Table, was: int, after: Table, now: int, row_bytes: int) -> bool:
+    """Return whether the nodes at two places have other targets."""
+    first = before.pages[was // ROOM, TARGETS] + was % ROOM * row_bytes
+    second = after.pages[now // ROOM, TARGETS] + now % ROOM * row_bytes
+    differ = False
+    for at in range(row_bytes):
+        differ |= _int8(first + at) != _int8(second + at)
+    return differ
+
+
+@compiled
 def neighbour_rows(
     table: Table, places: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -443,7 +468,7 @@ def feature_rows(
 
 @compiled
 def edge_value_rows(table: Table, places: NDArray[np.int64]) -> NDArray[np.float32]:
-    """What the entries of `neighbour_rows` carry ``[entries, edge_width]``."""
+    """Return what the entries of `neighbour_rows` carry ``[entries, edge_width]``."""
     count = 0
     for place in places:
         count += degree_at(table, place)
@@ -460,7 +485,7 @@ def edge_value_rows(table: Table, places: NDArray[np.int64]) -> NDArray[np.float
 def entry_values(
     table: Table, places: NDArray[np.int64], others: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """What the entries of these neighbours in the rows at these places carry.
+    """Return what the entries of these neighbours in the rows at these places carry.
 
     Returns: ``[len(places), edge_width]``; zeros for an id that is no neighbour.
     """

@@ -29,7 +29,7 @@ _SHORT = 64
 
 @compiled(inline=True)
 def _rank(first: int, low: int, high: int, node: int) -> int:
-    """Where a node is, or would be, among the neighbours from the one at ``low`` on."""
+    """Find where a node is, or would be, among the neighbours from the one at ``low`` on."""
     while low < high:
         middle = (low + high) // 2
         if neighbour(first, middle) < node:
@@ -41,13 +41,13 @@ def _rank(first: int, low: int, high: int, node: int) -> int:
 
 @compiled
 def adjacent(table: Table, place: int, other: int) -> bool:
-    """Whether the node at a place has the node ``other`` (an id) for a neighbour."""
+    """Tell whether the node at a place has the node ``other`` (an id) for a neighbour."""
     return entry_of(table, place, other) != NOWHERE
 
 
 @compiled
 def ways(table: Table, place: int, other: int) -> int:
-    """How the edges between a node and ``other`` (an id) lead: `INCOMING`, `OUTGOING`, both, or 0.
+    """Return the directions of edges to ``other`` (an id): `INCOMING`, `OUTGOING`, both, or 0.
 
     Where edges have no directions, both.
     """
@@ -59,7 +59,7 @@ def ways(table: Table, place: int, other: int) -> int:
 
 @compiled
 def linked(table: Table, place: int, other: int) -> bool:
-    """Whether there is an edge from the node at a place to the node ``other`` (an id)."""
+    """Tell whether there is an edge from the node at a place to the node ``other`` (an id)."""
     return ways(table, place, other) & OUTGOING != 0
 
 
@@ -93,7 +93,7 @@ def thinned(table: Table, place: int, key: np.uint64, but: int, chosen: NDArray[
 
 @compiled
 def counted(table: Table, place: int, node: int) -> float:
-    """What the edge to a neighbour (an id) counts: the root of its weight; 1 where it has none."""
+    """Return what the edge to a neighbour (an id) counts: the root of its weight, 1 without one."""
     if not table.weighted:
         return 1.0
     return math.sqrt(float(weight_between(table, place, entry_of(table, place, node))))
@@ -101,7 +101,7 @@ def counted(table: Table, place: int, node: int) -> float:
 
 @compiled
 def counted_degree(table: Table, place: int, but: int) -> float:
-    """What all edges of a node count, but for that to the neighbour ``but``; -1 for none."""
+    """Sum what all edges of a node count, but for that to the neighbour ``but``; -1 for none."""
     rows = degree_at(table, place)
     if not table.weighted:
         return float(rows - (but >= 0))

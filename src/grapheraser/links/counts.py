@@ -1,10 +1,10 @@
-"""What is counted between two nodes: their common neighbours, and paths of three edges.
+"""Counts between two nodes: their common neighbours, and paths of three edges.
 
 A pair is always judged without the edge between its two nodes, whether there is one or not. So what
 is counted of a pair is the same before and after that edge is forgotten.
 
-Hubs are thinned. Of common neighbours, at most `MOST_COMMON` of the node with fewer neighbours are
-looked for among the other's; of the paths of three edges, those through at most `MOST_AROUND`
+Hubs are thinned. Of common neighbours, at most `MAX_COMMON` of the node with fewer neighbours are
+looked for among the other's; of the paths of three edges, those through at most `MAX_AROUND`
 neighbours of each node. The numbers are scaled up by the share that was left out.
 """
 
@@ -29,7 +29,7 @@ from grapheraser.kernels.paged import (
 )
 from grapheraser.links.adjacency import common, counted, linked, thinned, ways
 
-MOST_COMMON, MOST_AROUND = 256, 64
+MAX_COMMON, MAX_AROUND = 256, 64
 # The numbers of a pair; for what follows from features see `rows`.
 NUMBERS = (
     "common neighbours",
@@ -64,9 +64,9 @@ REVERSE, THROUGH, BACK, TARGETS, SOURCES, OUT_OF_SOURCE, _, OUT_OF_TARGET, _ = r
 def room_for_counts() -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Room for the neighbours of both nodes, and for those that are found."""
     return (
-        np.empty(MOST_COMMON, dtype=np.int64),
-        np.empty(MOST_AROUND, dtype=np.int64),
-        np.empty(MOST_COMMON, dtype=np.int64),
+        np.empty(MAX_COMMON, dtype=np.int64),
+        np.empty(MAX_AROUND, dtype=np.int64),
+        np.empty(MAX_COMMON, dtype=np.int64),
     )
 
 
@@ -130,7 +130,7 @@ def _count_ways(table, u, v, node, value, out) -> None:  # type: ignore[no-untyp
 
 @compiled
 def count_directions(table, u, v, out) -> None:  # type: ignore[no-untyped-def]
-    """Whether there is an edge back from v to u, and edges in and out of both but for their own."""
+    """Count the edge back from v to u, and edges in and out of both but for their own."""
     out[REVERSE] = 1.0 if linked(table, v, node_at(table, u)) else 0.0
     for place, other, at in ((u, v, OUT_OF_SOURCE), (v, u, OUT_OF_TARGET)):
         first, but = first_edge(table, place), node_at(table, other)
@@ -152,7 +152,7 @@ def count_paths(table, u, v, edge, key, room, read):  # type: ignore[no-untyped-
     many were read.
     """
     near, around, found = room
-    one = thinned(table, u, key, node_at(table, v) if edge else -1, near[:MOST_AROUND])
+    one = thinned(table, u, key, node_at(table, v) if edge else -1, near[:MAX_AROUND])
     two = thinned(table, v, key, node_at(table, u) if edge else -1, around)
     weights = np.empty(two)
     for j in range(two):

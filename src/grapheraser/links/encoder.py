@@ -1,4 +1,4 @@
-"""Training an encoder: the loop of `training.reference` with the loss of link prediction."""
+"""Training an encoder: the loop of `engines.reference` with the loss of link prediction."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from grapheraser.engines import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.engines.batches import edge_tensors, shard_tensors
+from grapheraser.engines.graph_checks import accepted
+from grapheraser.engines.reference import initial_module, reproducible, tensors_of
 from grapheraser.links.shards import negatives_key
-from grapheraser.training import ShardTask, ShardWeights, TrainingConfig
-from grapheraser.training.batches import shard_tensors
-from grapheraser.training.edge_arguments import edge_tensors, taken
-from grapheraser.training.reference import initial_module, reproducible, tensors_of
 
 
 def train_encoder(task: ShardTask, config: TrainingConfig, *, device: str = "cpu") -> ShardWeights:
@@ -26,7 +26,7 @@ def train_encoder(task: ShardTask, config: TrainingConfig, *, device: str = "cpu
     once = edge_index[:, edge_index[0] < edge_index[1]]
     with reproducible(task.seed):
         module = initial_module(task, config.model, columns).to(device)
-        carried = taken(module, edge_tensors(graph, device))
+        carried = accepted(module, edge_tensors(graph, device))
         model = config.model
         optimizer = torch.optim.Adam(
             module.parameters(), lr=model.lr, weight_decay=model.weight_decay

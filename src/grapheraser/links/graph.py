@@ -8,7 +8,7 @@ classes is the width of the encoders' output.
 from __future__ import annotations
 
 import warnings
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from grapheraser.checks import whole
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import TRAIN, Graph
 from grapheraser.graph.edge_values import EdgeKind, Values
-from grapheraser.graph.pages import Pages
+from grapheraser.graph.labels import LabelKind, require_classes
+from grapheraser.graph.pages.packing import NO_TARGETS
+from grapheraser.graph.pages.pages import Pages
 
 Sides: TypeAlias = str | int | None
 BY_LABEL = "labels"
@@ -37,7 +39,7 @@ def check_sides(sides: Sides) -> Sides:
 
 
 def link_graph(graph: Graph, sides: Sides = None, width: int = 1) -> Graph:
-    """What a link run keeps of a graph.
+    """Return what a link run keeps of a graph.
 
     Args:
         graph: with or without labels.
@@ -46,6 +48,8 @@ def link_graph(graph: Graph, sides: Sides = None, width: int = 1) -> Graph:
         width: of the encoders' output; 1 without shards.
     """
     graph = _plain(graph)
+    if sides == BY_LABEL:
+        require_classes(graph, "sides='labels'")
     check_weights(graph.edge_values, graph.edge_kind)
     y = _sides(graph, sides)
     if sides is not None:
@@ -59,11 +63,14 @@ def link_graph(graph: Graph, sides: Sides = None, width: int = 1) -> Graph:
                 hint="check 'sides', or leave it out if the graph is not bipartite.",
             )
     role = np.full(graph.num_nodes, TRAIN, dtype=np.int8)
-    rows = graph.pages.rows()._replace(y=y, role=role)
+    rows = graph.pages.rows()._replace(y=y, role=role, targets=NO_TARGETS)
     classes = max(width, 1 if sides is None else 2)
-    return Graph.of_pages(
-        Pages.of(rows, graph.edge_kind), classes, name=graph.name, notes=graph.notes
-    )
+    # Labels have a part in a link run only where they tell the sides.
+    inferred = tuple(item for item in graph.inferred if item != "classes" or sides == BY_LABEL)
+    pages = Pages.of(rows, graph.edge_kind)
+    named: dict[str, Any] = {"name": graph.name, "notes": graph.notes, "inferred": inferred}
+    made = Graph.of_pages(pages, LabelKind(count=classes), **named)
+    return made.with_encoding(graph.encoding)
 
 
 def check_weights(values: Values, kind: EdgeKind) -> None:
@@ -105,11 +112,10 @@ def _plain(graph: Graph) -> Graph:
     if not graph.edge_kind.columns:
         return graph
     note = "links are learned without the features of edges"
-    warnings.warn(f"graph '{graph.name}': {note}.", stacklevel=4)
+    warnings.warn(f"graph '{graph.name}': {note}.", stacklevel=7)
     plain = graph.without_edge_attr()
-    return Graph.of_pages(
-        plain.pages, plain.num_classes, name=plain.name, notes=(*plain.notes, note)
-    )
+    notes = (*plain.notes, note)
+    return plain.with_fields(notes=notes)
 
 
 def _sides(graph: Graph, sides: Sides) -> NDArray[np.int64]:

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
-from grapheraser.aggregation.members.sketch import Sketch
-from grapheraser.aggregation.members.stale import Reach, Walk, stale_nodes
+from grapheraser.aggregation.members.smoothing import Sketch
+from grapheraser.aggregation.members.walks import Reach, Walk, stale_nodes
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import ANY, places_of
 from grapheraser.kernels.paged import nodes_at
 from grapheraser.kernels.sets import ranks
-from grapheraser.links.numbers import key_of
+from grapheraser.links.pair_features import key_of
 from grapheraser.links.rows import (
     FIRST,
-    MOST_FAR,
+    MAX_FAR,
     SECOND,
     describe,
     project,
@@ -43,7 +43,7 @@ _LENGTH = 2.0**14
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some nodes with neighbouring ids.
+    """A block of nodes with neighbouring ids.
 
     Attributes:
         nodes: sorted ids.
@@ -131,7 +131,7 @@ def _rows(graph: Graph, places: NDArray[np.int64], seed: int) -> NDArray[np.int1
 def _smoothed(table, places, key, targets, signs, num_features, width):  # type: ignore[no-untyped-def]
     out = np.empty((len(places), width), dtype=np.int16)
     room, rows = room_for_walk(num_features), room_for_rows(num_features)
-    near, far = np.empty(SECOND, dtype=np.int64), np.empty(MOST_FAR, dtype=np.int64)
+    near, far = np.empty(SECOND, dtype=np.int64), np.empty(MAX_FAR, dtype=np.int64)
     for i in range(len(places)):
         describe(rows, table, places[i], -1, key, room, near, far)
         project(rows, targets, signs, _LENGTH, out[i])

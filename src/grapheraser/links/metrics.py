@@ -1,4 +1,4 @@
-"""How well scores tell edges from other pairs: AUC, Hits@K and mean reciprocal rank."""
+"""Metrics of link prediction: AUC, Hits@K and mean reciprocal rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HITS = (10, 50, 100)
 
 @dataclass(frozen=True)
 class LinkScore:
-    """What `LinkEraser.score` found.
+    """Result of `LinkEraser.score`.
 
     Attributes:
         auc: how often an edge scores higher than another pair; ties count half.

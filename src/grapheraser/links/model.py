@@ -1,4 +1,4 @@
-"""What a link run learns: the weights of a few numbers, from a sample of pairs.
+"""The model of a link run: weights of a few numbers, learned from a sample of pairs.
 
 The weights are all that is kept of the graph besides the graph itself. They are learned anew with
 every request; of the sampled pairs only those that a change has touched are described again.
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble, FittedAggregator
-from grapheraser.aggregation.form import MOST, Form, Tensors, check_forms
+from grapheraser.aggregation.form import MAX_WEIGHT, Form, Tensors, check_forms
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.links.index import Index
-from grapheraser.links.numbers import Described, Pairs, numbers_of
+from grapheraser.links.pair_features import Described, Pairs, numbers_of
 from grapheraser.links.regression import (
     COLUMNS,
     DIRECTED,
@@ -38,7 +38,7 @@ _BLOCK = 100_000
 
 @dataclass(frozen=True)
 class LinkModel:
-    """How a link run learns, before it has seen a graph; the aggregator of a link run.
+    """The aggregator of a link run, before it has seen a graph.
 
     Attributes:
         members: `CLOSED_FORM`, `SHARDS` or both.
@@ -80,7 +80,7 @@ class LinkModel:
         names = self.column_names(directed=directed)
         most = 2 * self.sample if directed else self.sample  # see `EdgeCandidates.turned`
         forms = {
-            "weights": Form(np.float64, (len(names),), -MOST, MOST),
+            "weights": Form(np.float64, (len(names),), -MAX_WEIGHT, MAX_WEIGHT),
             "counts": Form(np.int64, (2,), 0, most),
         }
         check_forms(tensors, forms, "a link run")
@@ -92,7 +92,7 @@ class LinkModel:
         return FittedLinks(self, weights, counts, None, None)
 
     def column_names(self, *, directed: bool) -> tuple[str, ...]:
-        """What there is a weight for, in a directed graph or another."""
+        """Name the columns that have a weight, in a directed graph or another."""
         closed: tuple[str, ...] = COLUMNS[:1]
         if CLOSED_FORM in self.members:
             closed = (*COLUMNS, *DIRECTED) if directed else COLUMNS
@@ -165,7 +165,7 @@ class FittedLinks:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a receipt should say about what was learned."""
+        """Notes for receipts about what was learned."""
         edges, others = self.counts.tolist()
         if edges and others:
             return ()

@@ -14,20 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.checks import whole
+from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.graph import Graph
 from grapheraser.graph.ids import one_id
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import label_at, locate
 from grapheraser.links.adjacency import linked, thinned
+from grapheraser.links.answers import fitted_links, log_odds
 from grapheraser.links.model import probabilities
-from grapheraser.links.numbers import key_of
-from grapheraser.links.snapshot import LinkSnapshot
+from grapheraser.links.pair_features import key_of
 from grapheraser.seeding import keyed_hash
 
 # Neighbours that a step goes on through, and how many of each.
-_THROUGH, _EACH = 64, 64
+_MAX_NODES_PER_STEP, _MAX_NEIGHBOURS = 64, 64
 # Candidates by features, for each one that is wanted, and at least.
-_SPARE, _LEAST = 4, 100
+_CANDIDATES_PER_ANSWER, _MIN_CANDIDATES = 4, 100
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Ranked:
         return {"node": self.node, "links": links, "candidates": self.candidates}
 
 
-def rank(now: LinkSnapshot, node: int | str, top: int = 10) -> Ranked:
+def rank(now: Snapshot, node: int | str, top: int = 10) -> Ranked:
     """The links of a node that are not there, by falling probability; equal ones by id.
 
     In a directed graph, those out of the node.
@@ -64,13 +65,16 @@ def rank(now: LinkSnapshot, node: int | str, top: int = 10) -> Ranked:
     node = one_id(node, "node", "LinkEraser.rank")
     graph = now.state.graph
     (place,) = graph.places([node])
-    sides, index = now.fitted.rule.sides, now.fitted.index_of(now.state.ensemble)
+    fitted = fitted_links(now)
+    sides, index = fitted.rule.sides, fitted.index_of(now.state.ensemble)
     near = _steps_away(graph, node, 3 if sides else 2, now.settings.seed)
-    alike = index.alike(graph, node, max(_LEAST, _SPARE * top), sides=sides)
+    alike = index.alike(
+        graph, node, max(_MIN_CANDIDATES, _CANDIDATES_PER_ANSWER * top), sides=sides
+    )
     candidates = np.unique(np.concatenate([near, alike]))
     candidates = candidates[_allowed(graph.table, place, candidates, sides)]
     pairs = np.stack([np.full(len(candidates), node), candidates], axis=1).astype(np.int64)
-    odds = now.log_odds(pairs)
+    odds = log_odds(now, pairs)
     best = np.lexsort((candidates, -odds))[:top]
     others = candidates[best]
     if not graph.named:
@@ -84,9 +88,9 @@ def _steps_away(graph: Graph, node: int, steps: int, seed: int) -> NDArray[np.in
     key = key_of(seed)
     reached = np.array([node], dtype=np.int64)
     for _ in range(steps):
-        if len(reached) > _THROUGH:
+        if len(reached) > _MAX_NODES_PER_STEP:
             hashes = keyed_hash(reached, int(key))
-            reached = reached[np.lexsort((reached, hashes))[:_THROUGH]]
+            reached = reached[np.lexsort((reached, hashes))[:_MAX_NODES_PER_STEP]]
         reached = np.unique(_around(graph.table, reached, key))
     return reached
 
@@ -94,8 +98,8 @@ def _steps_away(graph: Graph, node: int, steps: int, seed: int) -> NDArray[np.in
 @compiled
 def _around(table, nodes, key):  # type: ignore[no-untyped-def]
     """Ids of neighbours of some nodes, a bounded number of each; some more than once."""
-    near = np.empty(_EACH, dtype=np.int64)
-    out, end = np.empty(len(nodes) * _EACH, dtype=np.int64), 0
+    near = np.empty(_MAX_NEIGHBOURS, dtype=np.int64)
+    out, end = np.empty(len(nodes) * _MAX_NEIGHBOURS, dtype=np.int64), 0
     for node in nodes:
         count = thinned(table, locate(table, node), key, -1, near)
         out[end : end + count] = near[:count]
@@ -105,7 +109,7 @@ def _around(table, nodes, key):  # type: ignore[no-untyped-def]
 
 @compiled
 def _allowed(table, place, candidates, sides):  # type: ignore[no-untyped-def]
-    """Which candidates are neither the node itself nor linked to it, nor on its side."""
+    """Mask candidates that are neither the node itself nor linked to it, nor on its side."""
     out = np.zeros(len(candidates), dtype=np.bool_)
     for i in range(len(candidates)):
         other = locate(table, candidates[i])

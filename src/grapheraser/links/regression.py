@@ -21,7 +21,7 @@ from grapheraser.kernels.cholesky import solve_few
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, logarithm
 from grapheraser.links.counts import DIRECTIONS, NUMBERS
-from grapheraser.links.numbers import Numbers
+from grapheraser.links.pair_features import Numbers
 
 COLUMNS = (
     "constant",

@@ -23,7 +23,7 @@ from grapheraser.links.adjacency import counted
 # Neighbours that count in the step from the node, and in the one from there.
 SECOND, FIRST = 10, 5
 # Nodes whose features alone are read.
-MOST_FAR = FIRST * (SECOND + 1)
+MAX_FAR = FIRST * (SECOND + 1)
 # How much a node's own features count beside those around it.
 OWN_WEIGHT = 0.5
 OWN, ONE, TWO = range(3)

@@ -1,4 +1,4 @@
-"""Which pairs of nodes the weights are learned from: some edges, and as many pairs without one.
+"""The pairs that weights are learned from: some edges, and as many pairs without one.
 
 Both follow from keyed hashes of ids and from the current graph alone, so a fresh fit on what is
 left chooses the same pairs.
@@ -30,6 +30,7 @@ from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.paged import (
+    COUNT,
     NOWHERE,
     OUTGOING,
     ROOM,
@@ -95,7 +96,7 @@ class EdgeCandidates:
 
     @property
     def _run_out(self) -> bool:
-        """Whether an edge that is no candidate may have to be let in."""
+        """Tell whether an edge that is no candidate may have to be let in."""
         return len(self.edges) < self.count and self.bound < 2**64
 
     @property
@@ -104,13 +105,13 @@ class EdgeCandidates:
         return self.edges[: self.count]
 
     def turned(self, graph: Graph) -> Pairs:
-        """Some of the sampled edges the other way round, those that are no edges."""
+        """Return sampled edges the other way round, where these are no edges."""
         some = self.hashes[: self.count] % np.uint64(_TURNED) == 0
         pairs = np.ascontiguousarray(self.sampled[some][:, ::-1])
         return pairs[~linked_pairs(graph.table, pairs)]
 
     def changed(self, graph: Graph, nodes: NDArray[np.int64], seed: int) -> EdgeCandidates:
-        """Those of a graph that differs from the one before at these (sorted) nodes alone."""
+        """Return the candidates of a graph that differs at these (sorted) nodes alone."""
         kept = (ranks(self.edges.reshape(-1), nodes) < 0).reshape(-1, 2).all(axis=1)
         key, top = np.uint64(self.key), _top(self.bound)
         edges, hashes = _edges_of(graph.table, nodes, key, top)
@@ -216,8 +217,8 @@ def _all_edges(table: Table, key: np.uint64, top: np.uint64) -> tuple[Pairs, NDA
         if writing:
             edges, hashes = np.empty((count, 2), dtype=np.int64), np.empty(count, dtype=np.uint64)
             count = 0
-        for page in range(len(table.counts)):
-            for place in range(page * ROOM, page * ROOM + table.counts[page]):
+        for page in range(len(table.pages)):
+            for place in range(page * ROOM, page * ROOM + table.pages[page, COUNT]):
                 node, first = node_at(table, place), first_edge(table, place)
                 for e in range(degree_at(table, place)):
                     other = neighbour(first, e)
@@ -235,7 +236,7 @@ def _all_edges(table: Table, key: np.uint64, top: np.uint64) -> tuple[Pairs, NDA
 
 @compiled(inline=True)
 def _belongs(table: Table, place: int, entry: int, node: int, other: int) -> bool:
-    """Whether an entry is where its edge is counted: at the smaller id, or at the source."""
+    """Tell whether an entry is where its edge is counted: at the smaller id, or at the source."""
     if table.directed:
         return int(edge_value(table, place, entry, 0)) & OUTGOING != 0
     return node < other
@@ -313,7 +314,7 @@ def _drawn(
 
 @compiled
 def linked_pairs(table: Table, pairs: Pairs) -> NDArray[np.bool_]:
-    """Whether there is an edge between each pair, in a directed graph from the first node."""
+    """Tell whether there is an edge between each pair, in a directed graph from the first node."""
     out = np.zeros(len(pairs), dtype=np.bool_)
     for i in range(len(pairs)):
         out[i] = linked(table, locate(table, pairs[i, 0]), pairs[i, 1])

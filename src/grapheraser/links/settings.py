@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from grapheraser.checks import one_of, whole
+from grapheraser.engines import Engine, TrainingConfig, resolve_engine
 from grapheraser.eraser.missing import MissingEngine, same_engine
-from grapheraser.eraser.save import LINKS, TASK
 from grapheraser.eraser.settings import Settings
-from grapheraser.eraser.settings import describe as describe_arguments
 from grapheraser.errors import ParameterError
 from grapheraser.execution import resolve_executor
 from grapheraser.links.graph import check_sides
@@ -17,7 +16,6 @@ from grapheraser.links.model import CLOSED_FORM, SHARDS, LinkModel
 from grapheraser.links.shards import LinkEngine
 from grapheraser.models import ModelSpec, resolve_model
 from grapheraser.partition import resolve_partitioner
-from grapheraser.training import Engine, TrainingConfig, resolve_engine
 
 MEMBERS: dict[str, tuple[str, ...]] = {
     CLOSED_FORM: (CLOSED_FORM,),
@@ -26,7 +24,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
 }
 DEFAULT_SAMPLE = 1000
 # Beyond any use; more would keep a request busy for years.
-_MOST_EPOCHS = 1_000_000
+_MAX_EPOCHS = 1_000_000
 # Arguments about shards, which closed-form members have no use for, with their defaults.
 OF_SHARDS: dict[str, Any] = {
     "model": "gcn",
@@ -66,7 +64,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
     else:
         _refuse_shards(arguments)
         model = ModelSpec(CLOSED_FORM)
-    training = TrainingConfig(model, whole("epochs", owner, arguments["epochs"], 1, _MOST_EPOCHS))
+    training = TrainingConfig(model, whole("epochs", owner, arguments["epochs"], 1, _MAX_EPOCHS))
     return Settings(
         training=training,
         partitioner=resolve_partitioner(arguments["partition"]),
@@ -93,8 +91,3 @@ def _engine(config: TrainingConfig, device: str, fitted_as: Mapping[str, Any] | 
         return engine if isinstance(engine, MissingEngine) else LinkEngine.on(device)
     resolve_engine("pyg", config, device)  # refuses a device that is not there
     return LinkEngine.on(device)
-
-
-def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """Everything that the result depends on, but for the data."""
-    return {TASK: LINKS, **describe_arguments(arguments, settings)}

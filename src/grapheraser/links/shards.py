@@ -18,38 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Ensemble
-from grapheraser.environment import torch_processor
+from grapheraser.engines import ShardTask, ShardWeights, TrainingConfig
+from grapheraser.engines.engine import PygEngine, check_processor
 from grapheraser.graph import Edges, Graph
 from grapheraser.kernels.elementary import logarithms
 from grapheraser.links.regression import Vector
 from grapheraser.seeding import derive
-from grapheraser.training import ShardTask, ShardWeights, TrainingConfig
-from grapheraser.training.engine import check_processor
 
 # Logarithms of smaller posteriors are all the same.
 _SMALLEST = 1e-30
 # Evidence beyond this says no more.
-_MOST = 12.0
+_MAX_LOG_ODDS = 12.0
 _SCALE = 0.25
 
 
 @dataclass(frozen=True)
-class LinkEngine:
-    """Trains an encoder on the edges of a shard, in plain PyTorch, on one thread.
-
-    Attributes:
-        device: a torch device.
-        processor: see `PygEngine`.
-    """
-
-    device: str = "cpu"
-    processor: str | None = None
-    name: str = "pyg"
-
-    @classmethod
-    def on(cls, device: str) -> LinkEngine:
-        """The engine on a device of this machine."""
-        return cls(device, torch_processor(device))
+class LinkEngine(PygEngine):
+    """Trains an encoder on the edges of a shard, in plain PyTorch, on one thread."""
 
     def train(self, task: ShardTask, config: TrainingConfig) -> ShardWeights:
         """See `Engine`."""
@@ -65,7 +50,7 @@ def without_edges(graph: Graph, edges: NDArray[np.int64]) -> Graph:
 
 
 def shard_evidence(ensemble: Ensemble, graph: Graph, pairs: NDArray[np.int64]) -> Vector:
-    """What the shards say about pairs of ids: a bounded logarithm of odds, scaled.
+    """Return what the shards say about pairs of ids: a bounded logarithm of odds, scaled.
 
     Args:
         ensemble: the shards.
@@ -92,7 +77,7 @@ def shard_evidence(ensemble: Ensemble, graph: Graph, pairs: NDArray[np.int64]) -
         rows[wanted] = encoded(found)
         total[held] += np.einsum("ij,ij->i", rows[u[held]], rows[v[held]])
         asked[held] += 1.0
-    return np.clip(total / np.maximum(asked, 1.0), -_MOST, _MOST) * _SCALE
+    return np.clip(total / np.maximum(asked, 1.0), -_MAX_LOG_ODDS, _MAX_LOG_ODDS) * _SCALE
 
 
 def encoded(posteriors: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -103,5 +88,5 @@ def encoded(posteriors: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def negatives_key(seed: int, epoch: int) -> int:
-    """What chooses the pairs without an edge in one epoch of a shard's training."""
+    """Return the key that chooses pairs without an edge in one epoch of a shard's training."""
     return derive(seed, "negatives", epoch)

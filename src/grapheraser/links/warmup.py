@@ -6,7 +6,7 @@ import numpy as np
 
 from grapheraser.eraser.warmup import compiling
 from grapheraser.graph import Edges, Features, Graph, Nodes
-from grapheraser.links.estimator import LinkEraser
+from grapheraser.links.eraser import LinkEraser
 
 
 def warm_up_links() -> None:

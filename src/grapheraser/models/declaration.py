@@ -1,12 +1,10 @@
-"""What a built-in model is: the one description that modules, engines and inference read."""
+"""The declaration of a built-in model, which modules, engines and inference read."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -34,7 +32,7 @@ class Units:
 
 @dataclass(frozen=True)
 class Initial:
-    """How a parameter starts: uniform in plus and minus ``bound``; constant where that is 0."""
+    """Initial values: uniform in plus and minus ``bound``; constant where that is 0."""
 
     bound: float = 0.0
     constant: float = 0.0
@@ -44,17 +42,17 @@ ZEROS, ONES = Initial(), Initial(constant=1.0)
 
 
 def glorot(shape: Shape) -> Initial:
-    """What PyG's own linear layers and attention vectors start from."""
+    """Return the initial values of PyG's own linear layers and attention vectors."""
     return Initial(math.sqrt(6.0 / (shape[-1] + shape[-2])))
 
 
 def by_fan_in(shape: Shape) -> Initial:
-    """What torch's linear layers start from."""
+    """Return the initial values of torch's linear layers."""
     return fan_in(shape[-1])
 
 
 def fan_in(count: int) -> Initial:
-    """What the biases of torch's linear layers with ``count`` inputs start from."""
+    """Return the initial values of biases of torch's linear layers with ``count`` inputs."""
     return Initial(1.0 / math.sqrt(count)) if count else ZEROS
 
 
@@ -103,7 +101,7 @@ def vector(
 def layers_of(
     spec: ModelSpec, num_features: int, num_classes: int, *, heads: int = 1
 ) -> list[tuple[int, Units, Units]]:
-    """Of each layer its number, the units that it takes and those that it gives.
+    """Return the number of each layer, the units that it takes and those that it gives.
 
     The hidden ones have ``heads``, the last one has one.
     """
@@ -171,17 +169,5 @@ class Declaration:
     weighs_edges: bool = False
 
     def reach(self, spec: ModelSpec) -> int:
-        """How many hops away a removal can change logits: degrees of neighbours reach one more."""
+        """Return how many hops a removal reaches; degrees of neighbours reach one more."""
         return spec.hops + (1 if self.weighing(spec) == "normalised" else 0)
-
-
-def declaration_of(kind: str) -> Declaration:
-    """The declaration of a kind of model: that of the module of its name."""
-    found: Declaration = import_module(f"grapheraser.models.{kind}").DECLARATION
-    return found
-
-
-@lru_cache(maxsize=256)
-def architecture_of(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
-    """The tensors of a model."""
-    return declaration_of(spec.kind).architecture(spec, num_features, num_classes)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.kernels.hashing import keyed_uniform
-from grapheraser.models.declaration import Shape, architecture_of
+from grapheraser.models.builtin import architecture_of
+from grapheraser.models.declaration import Shape
 from grapheraser.models.spec import ModelSpec
 from grapheraser.seeding import derive
 
@@ -28,11 +29,7 @@ def input_parameters(spec: ModelSpec) -> tuple[str, ...]:
 
 
 def initial_weights(
-    spec: ModelSpec,
-    num_features: int,
-    num_classes: int,
-    columns: NDArray[np.integer],
-    key: int,
+    spec: ModelSpec, num_features: int, num_classes: int, columns: NDArray[np.integer], key: int
 ) -> dict[str, NDArray[np.float32]]:
     """Initial weights, with the input parameters restricted to the given feature columns."""
     architecture = architecture_of(spec, num_features, num_classes)

@@ -1,9 +1,10 @@
-"""What the PyG modules of the built-in models are made of: ``forward(x, edge_index) -> logits``."""
+"""The PyG modules of the built-in models: ``forward(x, edge_index) -> logits``."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from grapheraser.models.declaration import declaration_of
+from grapheraser.models.builtin import declaration_of
 from grapheraser.models.spec import ModelSpec
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -24,14 +25,16 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 def build_module(spec: ModelSpec, num_features: int, num_classes: int) -> nn.Module:
     """The PyG module of a spec, with PyG's own initial weights."""
-    with warnings.catch_warnings():
-        # A shard whose nodes have no features at all is a module without inputs.
-        warnings.filterwarnings("ignore", "Initializing zero-element tensors")
+    # A shard without features is a module without inputs. Others leave filters as they are: after a
+    # change of them a warning that was shown once is shown again.
+    with warnings.catch_warnings() if num_features == 0 else nullcontext():
+        if num_features == 0:
+            warnings.filterwarnings("ignore", "Initializing zero-element tensors")
         return declaration_of(spec.kind).module(spec, num_features, num_classes)
 
 
 class BuiltIn(nn.Module):
-    """What the built-in models share: a spec, and its activation and dropout."""
+    """Base class of the built-in modules: a spec, and its activation and dropout."""
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import ParameterError
-from grapheraser.models.presets import PRESETS
+from grapheraser.models.builtin import PRESETS
 from grapheraser.models.spec import CLOSED_FORM, ModelSpec
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class CustomModel:
 
     @property
     def name(self) -> str:
-        """Where the factory can be imported from, as ``module:qualname``."""
+        """The place that the factory can be imported from, as ``module:qualname``."""
         qualname = getattr(self.factory, "__qualname__", type(self.factory).__qualname__)
         return f"{getattr(self.factory, '__module__', '?')}:{qualname}"
 

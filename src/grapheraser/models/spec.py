@@ -8,12 +8,12 @@ from typing import Any
 from grapheraser.checks import flag, one_of, real, whole
 from grapheraser.models.constants import ACTIVATION_CODES
 
-# Each has a module of that name beside this one, with its declaration.
+# `models.builtin` declares each of them.
 KINDS = ("gcn", "sage", "gat", "gin", "mlp")
 # Models without shards: the closed-form members of the pool that they consist of; None: all.
 CLOSED_FORM: dict[str, tuple[str, ...] | None] = {"sgc": ("features",), "closed-form": None}
 # What the kernels of the engines are written for; other numbers of layers go through PyG modules.
-MOST_LAYERS = 32
+MAX_LAYERS = 32
 USUAL_LAYERS = {kind: 3 if kind == "mlp" else 2 for kind in KINDS}
 _FLAGS = ("self_loops", "bias", "mean", "skip", "batch_norm", "linear_head", "all_columns")
 
@@ -75,7 +75,7 @@ class ModelSpec:
             if given[name] is not None:
                 object.__setattr__(self, name, whole(name, owner, given[name], 1))
         if self.layers is not None:
-            object.__setattr__(self, "layers", whole("layers", owner, self.layers, 1, MOST_LAYERS))
+            object.__setattr__(self, "layers", whole("layers", owner, self.layers, 1, MAX_LAYERS))
         for name in ("dropout", "input_dropout", "attention_dropout"):
             real(name, owner, given[name], 0, below=1)
         for name in _FLAGS:
@@ -87,7 +87,7 @@ class ModelSpec:
 
     @property
     def closed_form(self) -> bool:
-        """Whether the model is solved for instead of trained: closed-form members, no shards."""
+        """Tell whether the model is solved for, not trained: closed-form members, no shards."""
         return self.kind in CLOSED_FORM
 
     @property
@@ -97,7 +97,7 @@ class ModelSpec:
 
     @property
     def hops(self) -> int:
-        """How far a node's logits look."""
+        """The number of hops that a node's logits look."""
         return 0 if self.kind == "mlp" else self.depth
 
     @property
@@ -108,7 +108,7 @@ class ModelSpec:
     @property
     def name(self) -> str:
         """The preset's name, or the kind and what differs from its default."""
-        from grapheraser.models.presets import PRESETS  # made of specs itself
+        from grapheraser.models.builtin import PRESETS  # made of specs itself
 
         for preset, spec in PRESETS.items():
             if spec == self:

@@ -1,16 +1,15 @@
 """The partition stage: from a training graph to shards."""
 
 from grapheraser.partition.base import Assignment, Partition, Partitioner
-from grapheraser.partition.blpa_lp import BlpaLpPartitioner
 from grapheraser.partition.contract import BrokenContractError, check_case, check_partitioner
 from grapheraser.partition.data_free import HashPartitioner, RandomPartitioner
 from grapheraser.partition.embedding import smoothed_features
-from grapheraser.partition.kmeans import (
-    BekmHungarianPartitioner,
-    BekmPartitioner,
-    EkmPartitioner,
+from grapheraser.partition.kmeans import BekmHungarianPartitioner, BekmPartitioner, EkmPartitioner
+from grapheraser.partition.label_propagation import (
+    BlpaLpPartitioner,
+    BlpaPartitioner,
+    LpaPartitioner,
 )
-from grapheraser.partition.label_propagation import BlpaPartitioner, LpaPartitioner
 from grapheraser.partition.multilevel import KaminparPartitioner, MetisPartitioner
 from grapheraser.partition.partitioning import (
     PARTITIONERS,

@@ -1,4 +1,4 @@
-"""What a partition is, and the interface of a partitioner."""
+"""The partition of a graph, and the interface of a partitioner."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import fresh, owned, read_only
 from grapheraser.graph.ids import as_ids, is_plain
-from grapheraser.graph.packing import Rows
-from grapheraser.graph.pages import Pages
+from grapheraser.graph.pages.packing import Rows
+from grapheraser.graph.pages.pages import Pages
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import NOWHERE, Table, label_at, labels_at, locate, located
+from grapheraser.kinds import GRAPH_NAMES
 from grapheraser.partition.quality import PartitionQuality
 
-NODES, EDGES, FEATURES, LABELS = "nodes", "edges", "features", "labels"
+NODES, EDGES, FEATURES, LABELS = GRAPH_NAMES
 EVERYTHING = frozenset({NODES, EDGES, FEATURES, LABELS})
 MAX_ITERATIONS = 30
 # More shards than any graph has use for; sizes of arrays follow from their number.
-MOST_SHARDS = 2**20
+MAX_SHARDS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """What a partitioner returns.
+    """The result of a partitioner.
 
     Attributes:
         labels: int ``[n]``, shard in ``[0, num_shards)`` of each node of the training graph, by
@@ -146,11 +147,7 @@ class Partition:
     @cached_property
     def pages(self) -> Pages:
         """The pages that hold the partition: of a graph without edges, its labels the shards."""
-        n = len(self.nodes)
-        none = np.zeros(0, dtype=np.int64)
-        pointers, x = np.zeros(n + 1, dtype=np.int64), np.zeros((n, 0), dtype=np.float32)
-        role = np.zeros(n, dtype=np.int8)
-        return Pages.of(Rows(self.nodes, self.labels.astype(np.int64), role, pointers, none, x))
+        return Pages.of(_rows(self.nodes, self.labels.astype(np.int64)))
 
     @cached_property
     def _members(self) -> list[NDArray[np.int64]]:
@@ -181,7 +178,7 @@ class Partition:
 
     @property
     def data_free(self) -> bool:
-        """Whether a node's shard follows from its id and a key alone."""
+        """Tell whether a node's shard follows from its id and a key alone."""
         return not self.inputs
 
     def report(self) -> dict[str, Any]:
@@ -216,7 +213,7 @@ class Partition:
         return shards
 
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each node is in a shard."""
+        """Tell whether each node is in a shard."""
         ids = nodes if is_plain(nodes) else as_ids(nodes)
         found: NDArray[np.bool_] = located(self.pages.table, ids) != NOWHERE
         return found
@@ -226,14 +223,14 @@ class Partition:
         return self._members[shard] if 0 <= shard < self.num_shards else as_ids(())
 
     def restricted_to(self, nodes: ArrayLike) -> Partition:
-        """The same partition on those of its nodes that are among ``nodes``.
+        """Restrict the partition to those of its nodes that are among ``nodes``.
 
         Its quality is unknown: even where all nodes are left, edges between them may be gone.
         """
         return self.without(self.nodes[~np.isin(self.nodes, as_ids(nodes))])
 
     def without(self, nodes: ArrayLike) -> Partition:
-        """The same partition without some of its nodes, in the time that they take.
+        """Return the partition without some of its nodes, in the time that they take.
 
         Its quality is unknown: the edges of the nodes are gone too.
         """
@@ -250,12 +247,9 @@ class Partition:
     def with_nodes(
         self, nodes: NDArray[np.int64], shards: NDArray[np.integer], *, inputs: frozenset[str]
     ) -> Partition:
-        """The same partition with more nodes (sorted ids), placed by reading ``inputs``."""
-        n = len(nodes)
-        pointers, x = np.zeros(n + 1, dtype=np.int64), np.zeros((n, 0), dtype=np.float32)
-        role, labels = np.zeros(n, dtype=np.int8), shards.astype(np.int64)
-        rows = Rows(nodes, labels, role, pointers, as_ids(()), x)
-        pages = self.pages.with_rows(rows, np.zeros((0, 2), dtype=np.int64))
+        """Return the partition with more nodes (sorted ids), placed by reading ``inputs``."""
+        labels = shards.astype(np.int64)
+        pages = self.pages.with_rows(_rows(nodes, labels), np.zeros((0, 2), dtype=np.int64))
         more = np.bincount(labels, minlength=self.num_shards)
         made = self._changed(pages, more, inputs=self.inputs | inputs)
         for shard, members in made._members_of(labels):
@@ -284,14 +278,23 @@ class Partition:
     def _changed(self, pages: Pages, more: NDArray[np.int64], **fields: Any) -> Partition:
         """This partition in other pages, with so many more nodes in each shard."""
         made = object.__new__(Partition)
-        made.__dict__.update({name: self.__dict__[name] for name in _KEPT if name in self.__dict__})
+        made.__dict__.update(
+            {name: self.__dict__[name] for name in _CARRIED if name in self.__dict__}
+        )
         made.__dict__.update(fields, pages=pages, quality=None, sizes=read_only(self.sizes + more))
         if "_members" in self.__dict__:
             made.__dict__["_members"] = list(self._members)
         return made
 
 
-_KEPT = tuple(f.name for f in dataclasses.fields(Partition) if f.name not in ("nodes", "labels"))
+_CARRIED = tuple(f.name for f in dataclasses.fields(Partition) if f.name not in ("nodes", "labels"))
+
+
+def _rows(nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> Rows:
+    """Return rows of a graph without edges and features."""
+    n = len(nodes)
+    pointers, x = np.zeros(n + 1, dtype=np.int64), np.zeros((n, 0), dtype=np.float32)
+    return Rows(nodes, labels, np.zeros(n, dtype=np.int8), pointers, as_ids(()), x)
 
 
 @compiled

@@ -1,4 +1,9 @@
-"""A node embedding without training: smoothed features, projected to a few dimensions."""
+"""Node embeddings for k-means: smoothed features (no training), or a GNN's hidden layer.
+
+The paper takes 32 dimensions from "a pretrained GNN"; its code trains a GraphSAGE with labels.
+Here that is a GraphSAGE with 32 hidden units, trained for 100 epochs on the whole training graph as
+one shard; a node's embedding is its input to the second layer.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grapheraser.engines import ShardTask, TrainingConfig, resolve_engine
 from grapheraser.graph import Graph
-from grapheraser.seeding import generator
+from grapheraser.graph.labels import require_classes
+from grapheraser.models import ModelSpec
+from grapheraser.seeding import derive, generator
 
 DIMENSIONS = 32
 HOPS = 4
@@ -47,3 +55,30 @@ def normalised_adjacency(graph: Graph) -> sp.csr_array:
     adjacency = sp.csr_array((ones, graph.indices.copy(), graph.indptr.copy()), shape=(n, n))
     scale = sp.diags_array(1 / np.sqrt(graph.degree + 1.0))
     return sp.csr_array(scale @ (adjacency + sp.eye_array(n)) @ scale)
+
+
+_EPOCHS = 100
+
+
+def pretrained_gnn(graph: Graph, seed: int) -> NDArray[np.float32]:
+    """Hidden units ``[n, 32]`` of a GraphSAGE trained on the labels, by position."""
+    require_classes(graph, "a partition by a pretrained GNN")
+    spec = ModelSpec("sage", hidden=DIMENSIONS)
+    task = ShardTask(0, graph, derive(seed, "partition", "pretrained"))
+    config = TrainingConfig(spec, epochs=_EPOCHS)
+    weights = resolve_engine("auto", config, "cpu").train(task, config)
+    own, around, bias = (
+        weights.tensors[f"conv1.{name}"].astype(np.float32)
+        for name in ("lin_r.weight", "lin_l.weight", "lin_l.bias")
+    )
+    # SciPy's sparse products sum row by row, so the bits do not depend on threads.
+    x = graph.x[:, weights.columns]
+    hidden = x @ own.T + mean_adjacency(graph) @ (x @ around.T) + bias
+    return np.maximum(np.asarray(hidden, dtype=np.float32), 0)
+
+
+def mean_adjacency(graph: Graph) -> sp.csr_array:
+    """Row-normalised adjacency without self-loops; the row of an isolated node is empty."""
+    n = graph.num_nodes
+    share = np.repeat(1 / np.maximum(graph.degree, 1), graph.degree).astype(np.float32)
+    return sp.csr_array((share, graph.indices.copy(), graph.indptr.copy()), shape=(n, n))

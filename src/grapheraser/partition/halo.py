@@ -1,9 +1,10 @@
-"""What a shard trains on: its members, the edges between them, and on demand a halo.
+"""The graph that a shard trains on: its members, the edges between them, and on demand a halo.
 
 The halo of a shard is the nodes of other shards that are neighbours of its members. The
 shard sees their features and the edges from members to them; it sees no label of theirs and no
-edge between two of them. Of each member's neighbours in other shards at most `MOST` count, chosen
-by keyed hash, so the task graph follows from the key, the ids and the shards of the nodes around.
+edge between two of them. Of each member's neighbours in other shards at most `MAX_CHOSEN` count,
+chosen by keyed hash, so the task graph follows from the key, the ids and the shards of the nodes
+around.
 
 A task graph therefore changes with a member, with an edge or a feature row of a member, with an
 edge that a member has chosen, and with a node or feature row at the far end of such an edge. A
@@ -13,13 +14,11 @@ moves up, and the graph has changed anyway.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grapheraser.graph import UNLABELLED, Graph
+from grapheraser.graph import Graph
 from grapheraser.graph.arrays import fresh
 from grapheraser.graph.csr import csr_from_pairs
 from grapheraser.graph.roles import CONTEXT
@@ -42,11 +41,11 @@ from grapheraser.seeding import derive
 
 # Neighbours in other shards that count, of each member; see "Shards that stand alone" in
 # docs/aggregation.md for how it was chosen.
-MOST = 4
+MAX_CHOSEN = 4
 
 
 def halo_key(seed: int) -> int:
-    """What chooses the halos of a run with this seed."""
+    """Return the key that chooses the halos of a run with this seed."""
     return derive(seed, "halo")
 
 
@@ -67,7 +66,7 @@ def task_graph(graph: Graph, partition: Partition, shard: int, key: int | None =
         np.concatenate([new[inner.indices], pairs[:, 1], pairs[:, 0]]),
         len(ids),
     )
-    y = np.full(len(ids), UNLABELLED, dtype=np.int64)
+    y = np.full((len(ids), *inner.y.shape[1:]), inner.label_kind.unknown, dtype=inner.y.dtype)
     role = np.full(len(ids), CONTEXT, dtype=np.int8)
     y[new], role[new] = inner.y, inner.role
     ends, columns, values = feature_rows(graph.table, graph.places(ids))
@@ -75,7 +74,10 @@ def task_graph(graph: Graph, partition: Partition, shard: int, key: int | None =
     x = sp.csr_array(parts, shape=(len(ids), graph.num_features))
     carried = graph.values_between(np.repeat(ids, np.diff(indptr)), ids[indices])
     fields = {"ids": ids, "indptr": indptr, "indices": indices, "x": x, "edge_values": carried}
-    return replace(inner, **fresh(**fields, y=y, role=role))
+    made = inner.with_fields(**fresh(**fields, y=y, role=role))
+    if "label_frame" in vars(inner):
+        vars(made)["label_frame"] = inner.label_frame
+    return made
 
 
 def halo_edges(
@@ -100,14 +102,10 @@ def halo_edges_to(
 
 @compiled
 def _chosen(
-    graph: Table,
-    shards: Table,
-    places: NDArray[np.int64],
-    own: NDArray[np.int32],
-    key: np.uint64,
+    graph: Table, shards: Table, places: NDArray[np.int64], own: NDArray[np.int32], key: np.uint64
 ) -> NDArray[np.int64]:
-    hashes, chosen = places_for(MOST)
-    pairs = np.empty((len(places) * MOST, 2), dtype=np.int64)
+    hashes, chosen = places_for(MAX_CHOSEN)
+    pairs = np.empty((len(places) * MAX_CHOSEN, 2), dtype=np.int64)
     end = 0
     for r in range(len(places)):
         node = node_at(graph, places[r])

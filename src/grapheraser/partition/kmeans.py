@@ -5,8 +5,10 @@ times: squared distances of all nodes to all centroids, assignment, new centroid
 shard). They differ in the assignment:
 
 - `ekm`: the nearest centroid.
-- `bekm`: pairs by rising distance while the shard holds fewer than delta nodes (`matching`).
-- `bekm-hungarian`: the smallest sum of squared distances under the capacity (`transport`).
+- `bekm`: pairs by rising distance while the shard holds fewer than delta nodes
+  (`greedy_assignment`).
+- `bekm-hungarian`: the smallest sum of squared distances under the capacity
+  (`optimal_assignment`).
 
 Ties between equal distances go by a random order of the nodes, fixed for the run, then by shard. A
 shard that would be empty gets the nearest node of the shards that hold more than one. The run ends
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
+from grapheraser.partition.assignment import greedy_assignment, optimal_assignment
 from grapheraser.partition.base import (
     EDGES,
     FEATURES,
@@ -34,10 +37,7 @@ from grapheraser.partition.base import (
     Assignment,
     overfull,
 )
-from grapheraser.partition.embedding import smoothed_features
-from grapheraser.partition.matching import greedy_assignment
-from grapheraser.partition.pretrained import pretrained_gnn
-from grapheraser.partition.transport import optimal_assignment
+from grapheraser.partition.embedding import pretrained_gnn, smoothed_features
 from grapheraser.seeding import generator
 
 Embedding: TypeAlias = Callable[[Graph, int], Any]

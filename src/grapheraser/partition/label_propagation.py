@@ -1,4 +1,4 @@
-"""Label propagation: `lpa`, and the paper's balanced `blpa` (its Algorithm 1).
+"""Label propagation: `lpa`, the paper's balanced `blpa` (its Algorithm 1), and `blpa-lp`.
 
 One round starts from the labels of the last:
 
@@ -21,20 +21,31 @@ Algorithm 1 leaves some details open. Here they are:
 With delta = n / k exactly, all shards are full from the start and Algorithm 1 can't move any node.
 There, or where ``exchange`` is set, a profile whose destination is full waits until the end of the
 round for the first profile in the opposite direction; the two nodes then change places.
+
+`blpa-lp`, after Ugander and Backstrom (2013), chooses the moves of a round by a linear programme.
+Each node wishes for the shard that holds most of its neighbours, if it holds more than the node's
+own shard; the difference is the gain. For each pair of shards (a, b) the nodes of a that wish for b
+are sorted by falling gain, so the gain of moving the first x of them is a concave,
+piecewise linear function of x. The programme maximises the sum of these functions, subject to every
+shard ending with 1 to delta nodes. Gains are integers, so every distinct gain of a pair is one
+variable, bounded by the number of nodes that have it. The programme is a flow between shards:
+HiGHS's simplex method ends in a vertex, and vertices are integral.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.partition.base import EDGES, MAX_ITERATIONS, NODES, Assignment, overfull
 from grapheraser.partition.data_free import balanced_labels
-from grapheraser.partition.profiles import profiles
 from grapheraser.seeding import generator
 
 
@@ -56,15 +67,12 @@ class BlpaPartitioner:
 
     def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
         stuck = capacity * num_shards == graph.num_nodes and num_shards > 1
-        exchange = stuck if self.exchange is None else self.exchange
-        labels, moved = propagate(
-            graph.indptr,
-            graph.indices,
-            balanced_labels(graph.num_nodes, num_shards, seed),
+        labels, moved = _propagated(
+            graph,
             num_shards,
             capacity=capacity,
             max_iterations=self.max_iterations,
-            exchange=exchange,
+            exchange=stuck if self.exchange is None else self.exchange,
             seed=seed,
         )
         notes: tuple[str, ...] = ()
@@ -86,10 +94,8 @@ class LpaPartitioner:
     strict: bool = False
 
     def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
-        labels, moved = propagate(
-            graph.indptr,
-            graph.indices,
-            balanced_labels(graph.num_nodes, num_shards, seed),
+        labels, moved = _propagated(
+            graph,
             num_shards,
             capacity=graph.num_nodes,
             max_iterations=self.max_iterations,
@@ -101,40 +107,18 @@ class LpaPartitioner:
         )
 
 
-def propagate(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    labels: NDArray[np.int32],
-    num_shards: int,
-    *,
-    capacity: int,
-    max_iterations: int,
-    exchange: bool,
-    seed: int,
+def _propagated(
+    graph: Graph, num_shards: int, *, capacity: int, max_iterations: int, exchange: bool, seed: int
 ) -> tuple[NDArray[np.int32], tuple[int, ...]]:
-    """Run (balanced) label propagation on a CSR graph.
-
-    Args:
-        indptr: where the neighbours of each node begin in ``indices``.
-        indices: the neighbours of all nodes, one after the other.
-        labels: the initial shards ``[n]``, left unchanged.
-        num_shards: k.
-        capacity: delta.
-        max_iterations: T.
-        exchange: see the module's docstring.
-        seed: of the order of the nodes.
-
-    Returns:
-        The labels, and how many nodes moved in each round.
-    """
-    labels = labels.copy()
+    """Return the labels, and how many nodes moved in each round."""
+    labels = balanced_labels(graph.num_nodes, num_shards, seed)
     sizes = np.bincount(labels, minlength=num_shards)
+    move = _move_or_exchange if exchange else _move
     moved: list[int] = []
     for step in range(max_iterations):
         order = generator(seed, "partition", "blpa", step).permutation(len(labels))
-        nodes, destinations = profiles(indptr, indices, labels, order, num_shards)
-        carry_out = _move_or_exchange if exchange else _move
-        moved.append(int(carry_out(nodes, destinations, labels, sizes, capacity)))
+        nodes, destinations = profiles(graph.indptr, graph.indices, labels, order, num_shards)
+        moved.append(int(move(nodes, destinations, labels, sizes, capacity)))
         if moved[-1] == 0:
             break
     return labels, tuple(moved)
@@ -142,7 +126,7 @@ def propagate(
 
 @compiled
 def _move(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-untyped-def]
-    """Carry out the profiles in order; update ``labels`` and ``sizes``, return the moves."""
+    """Move nodes by their profiles, in order; update ``labels`` and ``sizes``, count the moves."""
     done = np.zeros(len(labels), np.bool_)
     moves = 0
     for i in range(len(nodes)):
@@ -212,3 +196,230 @@ def _slot(pair_of, pair):  # type: ignore[no-untyped-def]
     while pair_of[slot] != -1 and pair_of[slot] != pair:
         slot = (slot + 1) & mask
     return slot
+
+
+@compiled
+def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
+    """All profiles that could make a node move, by falling count, ties as in the text above.
+
+    Args:
+        indptr: where the neighbours of each node begin in ``indices``.
+        indices: the neighbours of all nodes, one after the other.
+        labels: the shard of each node.
+        order: the nodes in this round's random order.
+        num_shards: k.
+
+    Returns:
+        nodes, destinations: one entry per profile.
+    """
+    n = len(order)
+    rank_of = np.empty(n, np.int64)
+    for rank in range(n):
+        rank_of[order[rank]] = rank
+    starts = np.empty(n + 1, np.int64)
+    destinations = np.empty(len(indices), np.int32)
+    counts = np.empty(len(indices), np.int32)
+    in_shard = np.zeros(num_shards, np.int32)
+    highest = 0
+    for u in range(n):
+        highest = max(highest, indptr[u + 1] - indptr[u])
+    touched = np.empty(min(highest, num_shards) + 1, np.int64)
+    of_count = np.zeros(highest + 2, np.int64)
+    total = 0
+    for u in range(n):
+        starts[u] = total
+        rank = rank_of[u]
+        num_touched = 0
+        for e in range(indptr[u], indptr[u + 1]):
+            shard = labels[indices[e]]
+            if in_shard[shard] == 0:
+                touched[num_touched] = shard
+                num_touched += 1
+            in_shard[shard] += 1
+        own = in_shard[labels[u]]
+        num_better = 0
+        for i in range(num_touched):
+            shard = touched[i]
+            if in_shard[shard] > own:
+                touched[num_better] = (shard - rank) % num_shards
+                num_better += 1
+            else:
+                in_shard[shard] = 0
+        in_shard[labels[u]] = 0
+        _sort_few(touched, num_better)
+        for i in range(num_better):
+            shard = (touched[i] + rank) % num_shards
+            destinations[total] = shard
+            counts[total] = in_shard[shard]
+            of_count[in_shard[shard]] += 1
+            in_shard[shard] = 0
+            total += 1
+    starts[n] = total
+    # A counting sort: it is stable, so nodes read by rank are in that order within a count.
+    at = 0
+    for count in range(highest, 0, -1):
+        at += of_count[count]
+        of_count[count] = at - of_count[count]
+    sorted_nodes = np.empty(total, np.int32)
+    sorted_destinations = np.empty(total, np.int32)
+    for rank in range(n):
+        u = order[rank]
+        for i in range(starts[u], starts[u + 1]):
+            place = of_count[counts[i]]
+            of_count[counts[i]] += 1
+            sorted_nodes[place] = u
+            sorted_destinations[place] = destinations[i]
+    return sorted_nodes, sorted_destinations
+
+
+@compiled
+def best_destinations(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
+    """The shard that holds most neighbours of each node, ties as in `profiles`.
+
+    Returns:
+        destinations: int32 ``[n]``.
+        gains: int32 ``[n]``, how many more neighbours it holds than the node's own shard.
+    """
+    in_shard = np.zeros(num_shards, np.int32)
+    destinations = labels.copy()
+    gains = np.zeros(len(labels), np.int32)
+    for rank in range(len(order)):
+        u = order[rank]
+        for e in range(indptr[u], indptr[u + 1]):
+            in_shard[labels[indices[e]]] += 1
+        own = in_shard[labels[u]]
+        best = labels[u]
+        for e in range(indptr[u], indptr[u + 1]):
+            shard = labels[indices[e]]
+            if in_shard[shard] > in_shard[best] or (
+                in_shard[shard] == in_shard[best]
+                and best != labels[u]
+                and (shard - rank) % num_shards < (best - rank) % num_shards
+            ):
+                best = shard
+        destinations[u] = best
+        gains[u] = in_shard[best] - own
+        for e in range(indptr[u], indptr[u + 1]):
+            in_shard[labels[indices[e]]] = 0
+    return destinations, gains
+
+
+@compiled
+def _sort_few(values, length):  # type: ignore[no-untyped-def]
+    """Sort the first ``length`` values in place; usually there are a few."""
+    if length > 64:
+        values[:length] = np.sort(values[:length])
+        return
+    for i in range(1, length):
+        value = values[i]
+        j = i
+        while j > 0 and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+
+
+@dataclass(frozen=True)
+class BlpaLpPartitioner:
+    """Balanced label propagation whose rounds make the best moves, by linear programming."""
+
+    name: str = "blpa-lp"
+    max_iterations: int = MAX_ITERATIONS
+    inputs: frozenset[str] = frozenset({NODES, EDGES})
+    strict: bool = True
+
+    def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
+        labels = balanced_labels(graph.num_nodes, num_shards, seed)
+        moved: list[int] = []
+        for step in range(self.max_iterations):
+            order = generator(seed, "partition", "blpa-lp", step).permutation(graph.num_nodes)
+            wishes, gains = best_destinations(
+                graph.indptr, graph.indices, labels, order, num_shards
+            )
+            movers = chosen_moves(labels, wishes, gains, order, num_shards, capacity)
+            labels[movers] = wishes[movers]
+            moved.append(len(movers))
+            if not len(movers):
+                break
+        return Assignment(labels, tuple(moved), converged=moved[-1] == 0)
+
+
+def chosen_moves(
+    labels: NDArray[np.int32],
+    wishes: NDArray[np.int32],
+    gains: NDArray[np.int32],
+    order: NDArray[np.int64],
+    num_shards: int,
+    capacity: int,
+) -> NDArray[np.int64]:
+    """The nodes that move: the choice of largest total gain under the capacity.
+
+    Args:
+        labels: the shard of each node.
+        wishes: the shard that each node wishes for.
+        gains: how many more neighbours it has there; nodes that gain nothing stay.
+        order: a permutation of the nodes that breaks ties within a pair of shards.
+        num_shards: k.
+        capacity: delta.
+    """
+    nodes = order[gains[order] > 0]
+    if not len(nodes):
+        return nodes
+    pairs = labels[nodes].astype(np.int64) * num_shards + wishes[nodes]
+    by_group = np.lexsort((-gains[nodes], pairs))
+    nodes, pairs = nodes[by_group], pairs[by_group]
+    gain = gains[nodes]
+    new_group = np.ones(len(nodes), dtype=bool)
+    new_group[1:] = (pairs[1:] != pairs[:-1]) | (gain[1:] != gain[:-1])
+    starts = np.flatnonzero(new_group)
+    counts = np.diff(np.append(starts, len(nodes)))
+    flows = best_flows(
+        pairs[starts] // num_shards,
+        pairs[starts] % num_shards,
+        gain[starts],
+        counts,
+        np.bincount(labels, minlength=num_shards),
+        capacity,
+    )
+    position = np.arange(len(nodes)) - np.repeat(starts, counts)
+    return nodes[position < np.repeat(flows, counts)]
+
+
+def best_flows(
+    sources: NDArray[np.integer],
+    targets: NDArray[np.integer],
+    gain: NDArray[np.integer],
+    counts: NDArray[np.integer],
+    sizes: NDArray[np.integer],
+    capacity: int,
+) -> NDArray[np.int64]:
+    """Return how many nodes of each group move for the largest total gain.
+
+    Args:
+        sources: the shard of each group of nodes.
+        targets: the shard that the group wishes for.
+        gain: the gain of each node of the group.
+        counts: the number of nodes in the group.
+        sizes: the shard sizes before the moves.
+        capacity: the most nodes that a shard may hold afterwards; the least is one.
+    """
+    from scipy.optimize import linprog  # takes long to import
+
+    num_groups, k = len(sources), len(sizes)
+    columns = np.arange(num_groups)
+    entries = np.concatenate([np.ones(num_groups), -np.ones(num_groups)])
+    change = sp.csr_array(
+        (entries, (np.concatenate([targets, sources]), np.concatenate([columns, columns]))),
+        shape=(k, num_groups),
+    )
+    bounds: Any = np.stack([np.zeros(num_groups), counts], axis=1)
+    result = linprog(
+        -gain.astype(np.float64),
+        A_ub=sp.vstack([change, -change], format="csr"),
+        b_ub=np.concatenate([capacity - sizes, sizes - 1]),
+        bounds=bounds,
+        method="highs-ds",
+    )
+    if result.x is None:
+        raise PartitionError(f"the linear programme of 'blpa-lp' failed: {result.message}")
+    return np.rint(result.x).astype(np.int64)

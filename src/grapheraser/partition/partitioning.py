@@ -16,13 +16,12 @@ from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.graph import Graph
 from grapheraser.partition.base import (
     EVERYTHING,
-    MOST_SHARDS,
+    MAX_SHARDS,
     Assignment,
     Partition,
     Partitioner,
     overfull,
 )
-from grapheraser.partition.blpa_lp import BlpaLpPartitioner
 from grapheraser.partition.data_free import HashPartitioner, RandomPartitioner
 from grapheraser.partition.kmeans import (
     BekmGnnPartitioner,
@@ -31,6 +30,7 @@ from grapheraser.partition.kmeans import (
     EkmPartitioner,
 )
 from grapheraser.partition.label_propagation import (
+    BlpaLpPartitioner,
     BlpaPartitioner,
     LpaPartitioner,
 )
@@ -95,16 +95,21 @@ def resolve_partitioner(method: str | Partitioner | PartitionFunction) -> Partit
 
 
 def shard_capacity(
-    num_nodes: int, num_shards: int, *, gamma: float = 0.0, delta: int | None = None
+    num_nodes: int,
+    num_shards: int,
+    *,
+    gamma: float = 0.0,
+    delta: int | None = None,
+    owner: str = "partition_graph",
 ) -> int:
     """The most nodes that a shard may hold: ``delta``, or ceil(n/k) + gamma (n - ceil(n/k))."""
     smallest = math.ceil(num_nodes / num_shards)
     if delta is None:
-        gamma = real("gamma", "partition_graph", gamma, 0, 1)
+        gamma = real("gamma", owner, gamma, 0, 1)
         return smallest + int(gamma * (num_nodes - smallest))
-    delta = whole("delta", "partition_graph", delta)
+    delta = whole("delta", owner, delta)
     if gamma:
-        raise ParameterError("give 'gamma' or 'delta' of partition_graph, not both.")
+        raise ParameterError(f"give 'gamma' or 'delta' of {owner}, not both.")
     if delta < smallest:
         raise PartitionError(
             f"{num_shards} shards of at most {delta} nodes can't hold {num_nodes} nodes.",
@@ -134,20 +139,35 @@ def partition_graph(
         gamma: slack of a shard's capacity, from 0 (strictly balanced) to 1 (no limit).
         delta: the capacity itself, instead of ``gamma``.
     """
+    options = {"num_shards": num_shards, "seed": seed, "gamma": gamma, "delta": delta}
+    return partition_for("partition_graph", graph, method, **options)
+
+
+def partition_for(
+    owner: str,
+    graph: Graph,
+    method: str | Partitioner | PartitionFunction,
+    *,
+    num_shards: Any,
+    seed: Any,
+    gamma: Any = 0.0,
+    delta: Any = None,
+) -> Partition:
+    """Partition like `partition_graph`; messages speak of the arguments of ``owner``."""
     if not isinstance(graph, Graph):
         raise ParameterError(
-            f"'graph' of partition_graph must be a Graph. Got {type(graph).__name__}.",
+            f"'graph' of {owner} must be a Graph. Got {type(graph).__name__}.",
             hint="Graph.from_pyg makes one from a PyG Data, Graph.from_arrays from arrays.",
         )
-    seed = whole("seed", "partition_graph", seed)
+    seed = whole("seed", owner, seed)
     training = graph.training_view()
     n = training.num_nodes
     if n == 0:
         raise PartitionError(f"graph '{graph.name}' has no training nodes to partition.")
     partitioner = resolve_partitioner(method)
-    most = n if partitioner.inputs else MOST_SHARDS
-    num_shards = whole("num_shards", "partition_graph", num_shards, 1, most)
-    capacity = shard_capacity(n, num_shards, gamma=gamma, delta=delta)
+    largest = n if partitioner.inputs else MAX_SHARDS
+    num_shards = whole("num_shards", owner, num_shards, 1, largest)
+    capacity = shard_capacity(n, num_shards, gamma=gamma, delta=delta, owner=owner)
     started = time.perf_counter()
     assignment = partitioner(training, num_shards, capacity=capacity, seed=seed)
     seconds = time.perf_counter() - started

@@ -100,10 +100,7 @@ def accept_partition(
 
 
 def _place_by_id(
-    partition: Partition,
-    graph: Graph,
-    nodes: NDArray[np.int64],
-    partitioner: Partitioner | None,
+    partition: Partition, graph: Graph, nodes: NDArray[np.int64], partitioner: Partitioner | None
 ) -> NDArray[np.int32]:
     if not len(nodes):
         return np.zeros(0, dtype=np.int32)

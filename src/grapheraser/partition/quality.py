@@ -76,9 +76,12 @@ def measure_labels(graph: Graph, labels: NDArray[np.integer], num_shards: int) -
         modularity = float(kept_entries / (2 * edges) - ((volume / (2 * edges)) ** 2).sum())
     kept = np.full(n, np.nan)
     kept[degree > 0] = own[degree > 0] / degree[degree > 0]
-    counts = np.zeros((num_shards, graph.num_classes))
-    known = graph.y >= 0
-    np.add.at(counts, (labels[known], graph.y[known]), 1)
+    # Targets are no classes to be spread evenly: labelled nodes are.
+    of_classes = graph.label_kind.is_classes
+    counts = np.zeros((num_shards, graph.num_classes if of_classes else 1))
+    known = graph.labelled
+    column = graph.y[known] if of_classes else np.zeros(int(known.sum()), dtype=np.int64)
+    np.add.at(counts, (labels[known], column), 1)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     log_share = np.log(share, out=np.zeros_like(share), where=share > 0)
     return PartitionQuality(

@@ -1,18 +1,34 @@
-"""What was checked of a receipt that was handed out, in words: for whoever holds one.
+"""Check a receipt that was handed out, and say what was checked: for whoever holds one.
+
+With the published run at hand, its weights are checked too: a receipt names the digest of a
+document, which the manifest of the run holds for as long as the state is current, and the document
+names the files of the weights.
 
 Standard library alone, but for the signatures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grapheraser.canonical import digest_by_page, digest_of
 from grapheraser.errors import VerificationError
 from grapheraser.receipts.keys import PublicKey
 from grapheraser.receipts.part import Part
-from grapheraser.receipts.published import check_published
+from grapheraser.receipts.receipt import Receipt
+from grapheraser.receipts.witness import WitnessKey, check_cosigned
+from grapheraser.untrusted import parse_json
+
+VALID, SIGNED = "valid", "signed"
+UNSHOWN = (
+    "that it is gone is the operator's word, for only nodes have a slot in the register; "
+    "`verify` of the run shows it"
+)
 
 
 @dataclass(frozen=True)
@@ -23,16 +39,28 @@ class Checked:
         part: the receipt.
         key: id of the key that it is signed with.
         lines: what was checked.
+        verdict: ``"valid"``, or ``"signed"`` where all holds that it shows, and it does not show
+            that what it is about is gone.
     """
 
     part: Part
     key: str
     lines: tuple[str, ...]
 
+    @property
+    def verdict(self) -> str:
+        return VALID if self.part.shows_absence else SIGNED
+
+    @property
+    def in_words(self) -> str:
+        """The verdict in a line."""
+        return "valid" if self.verdict == VALID else f"signed; {UNSHOWN}"
+
     def to_dict(self) -> dict[str, Any]:
         receipt = self.part.receipt
         return {
             "about": dict(self.part.about),
+            "verdict": self.verdict,
             "statement": receipt.statement,
             "reason": receipt.exactness["reason"],
             "run": receipt.run,
@@ -48,6 +76,8 @@ def check_part(
     keys: Sequence[PublicKey],
     checkpoint: str | None = None,
     published: Callable[[str], bytes] | None = None,
+    witnesses: Sequence[WitnessKey] = (),
+    quorum: int | None = None,
 ) -> Checked:
     """Check all that can be checked of a receipt; raise `VerificationError` unless it holds.
 
@@ -56,6 +86,8 @@ def check_part(
         keys: public keys of the operator; one of them has to fit.
         checkpoint: one of the run's log that was kept elsewhere.
         published: gives the content of a file of the published run, by its name.
+        witnesses: who should have cosigned the log.
+        quorum: how many of them have to have; None: all.
     """
     key = _fitting(part, keys, checkpoint)
     lines = [
@@ -67,6 +99,8 @@ def check_part(
         lines.append("the node was in the run before and is not after")
     if checkpoint is not None:
         lines.append("the log is that of the checkpoint")
+    if witnesses:
+        lines += check_cosigned(part.checkpoint or "", witnesses, quorum)
     if published is not None:
         files = check_published(part.receipt, published)
         lines.append(f"the published run is in that state ({files} files of weights)")
@@ -81,3 +115,67 @@ def _fitting(part: Part, keys: Sequence[PublicKey], checkpoint: str | None) -> P
     key = next((key for key in keys if key.id in known), keys[0])
     part.check(key, checkpoint)
     return key
+
+
+MANIFEST = "run.json"
+_FILE = re.compile(r"(aggregator-|shards/)[0-9a-f]{20}\.safetensors")
+_INDEX = re.compile(r"shards-[0-9a-f]{20}\.npy|pages/[0-9a-f]{64}\.page")
+
+
+def check_published(receipt: Receipt, read: Callable[[str], bytes]) -> int:
+    """Raise `VerificationError` unless a run is in the state that the receipt led to.
+
+    Args:
+        receipt: one that can be believed.
+        read: gives the content of a file of the run, by its name.
+
+    Returns:
+        How many files of weights were checked.
+    """
+    try:
+        manifest = parse_json(read(MANIFEST))
+        state, aggregator = dict(manifest["state"]), manifest["aggregator"]
+        index = manifest["shards"]
+        shards = dict(_shards(index["file"], index["sha256"], read, set()))
+        named = {f"shards/{sha256[:20]}.safetensors": sha256 for sha256 in shards.values()}
+        named[aggregator["file"]] = aggregator["sha256"]
+        fits = {
+            "aggregator": state.get("aggregator") == aggregator["sha256"],
+            "weights": state.get("shards") == digest_by_page(shards),
+        }
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, struct.error) as error:
+        raise VerificationError(f"not the manifest of a run ({error!r}).") from error
+    if digest_of(state) != receipt.after:
+        raise VerificationError("the run is not in the state that the receipt led to.")
+    for name, fit in fits.items():
+        if not fit:
+            raise VerificationError(f"the {name} were swapped: the receipt is about others.")
+    for name, sha256 in named.items():
+        _check_file(name, sha256, read)
+    return len(named)
+
+
+def _shards(
+    name: str, sha256: str, read: Callable[[str], bytes], seen: set[str]
+) -> Iterator[tuple[int, str]]:
+    """The shards that an index names, and the digests of their files; see `store.indexes`."""
+    if not _INDEX.fullmatch(name) or name in seen:
+        raise VerificationError(f"not an index of shards ({name[:80]!r}).")
+    seen.add(name)
+    content = read(name)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise VerificationError(f"the weights were swapped: {name} is not what it was.")
+    (length,) = struct.unpack("<H", content[8:10])  # of the head of an npy file
+    linked = b"'part'" in content[10 : 10 + length]
+    for start, _, digest in struct.iter_unpack("<qq32s", content[10 + length :]):
+        if linked:
+            yield from _shards(f"pages/{digest.hex()}.page", digest.hex(), read, seen)
+        else:
+            yield start, digest.hex()
+
+
+def _check_file(name: Any, sha256: Any, read: Callable[[str], bytes]) -> None:
+    if not isinstance(name, str) or not _FILE.fullmatch(name):
+        raise VerificationError(f"not a file of weights ({str(name)[:80]!r}).")
+    if hashlib.sha256(read(name)).hexdigest() != sha256:
+        raise VerificationError(f"the weights were swapped: {name} is not what it was.")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import VerificationError
 from grapheraser.receipts.notes import Verifier
+from grapheraser.untrusted import parse_json
 
-_MOST_CHARACTERS = 10_000_000
+_MAX_CHARACTERS = 10_000_000
 
 
 class Signature(NamedTuple):
@@ -27,13 +27,13 @@ class Signature(NamedTuple):
 
 
 def encoded(kind: str, payload: bytes) -> bytes:
-    """What is signed: the pre-authentication encoding of a payload and its type."""
+    """Return what is signed: the pre-authentication encoding of a payload and its type."""
     of_kind = kind.encode()
     return b"DSSEv1 %d %s %d %s" % (len(of_kind), of_kind, len(payload), payload)
 
 
 def spelled(kind: str, payload: bytes, signatures: Sequence[Signature]) -> str:
-    """An envelope, as canonical JSON; without signatures it says that it is unsigned."""
+    """Write an envelope as canonical JSON; without signatures it says that it is unsigned."""
     body = base64.b64encode(payload).decode()
     signed = [{"keyid": key, "sig": text} for key, text in signatures]
     return canonical_json({"payload": body, "payloadType": kind, "signatures": signed})
@@ -51,11 +51,11 @@ def check_signed(
 
 
 def opened(envelope: str, kind: str) -> tuple[bytes, tuple[Signature, ...]]:
-    """The payload of an envelope and the signatures, whoever made them."""
-    if len(envelope) > _MOST_CHARACTERS:
+    """Read the payload of an envelope and the signatures, whoever made them."""
+    if len(envelope) > _MAX_CHARACTERS:
         raise VerificationError("not a DSSE envelope: it is too long.")
     try:
-        fields = json.loads(envelope)
+        fields = parse_json(envelope)
         found, signatures = fields["payloadType"], fields["signatures"]
         if set(fields) != {"payload", "payloadType", "signatures"}:
             raise VerificationError("not a DSSE envelope: it has unknown fields.")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_available() -> bool:
-    """Whether signatures can be made and checked here."""
+    """Tell whether signatures can be made and checked here."""
     try:
         import cryptography  # noqa: F401
     except ImportError:
@@ -66,7 +66,7 @@ class PublicKey:
         return identity(self.public)
 
     def accepts(self, message: bytes, signature: bytes) -> bool:
-        """Whether the signature is one of this key over the message."""
+        """Tell whether the signature is one of this key over the message."""
         needs_cryptography()
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

@@ -16,10 +16,11 @@ from grapheraser.errors import VerificationError
 from grapheraser.receipts.tree import HASH_SIZE
 
 _DASH = "\u2014 "
-_ED25519 = b"\x01"
+# Types of signatures: of a text, and of a witness under a checkpoint at some time.
+ED25519, COSIGNATURE = b"\x01", b"\x04"
 _KEY_SIZE, _ID_SIZE = 32, 4
 # What anyone needs is far below; a note beyond it is no note.
-_MOST_CHARACTERS, _MOST_SIGNATURES = 1_000_000, 100
+_MAX_CHARACTERS, _MAX_SIGNATURES = 1_000_000, 100
 
 
 class Signer(Protocol):
@@ -41,12 +42,12 @@ class Verifier(Protocol):
         """The raw public key."""
 
     def accepts(self, message: bytes, signature: bytes) -> bool:
-        """Whether the signature is one of this key over the message."""
+        """Tell whether the signature is one of this key over the message."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How far a log has come.
+    """The size and root of a log at some moment.
 
     Attributes:
         origin: which log; also the name of the key that signs for it.
@@ -74,7 +75,7 @@ class Checkpoint:
     @classmethod
     def read(cls, note: str) -> Checkpoint:
         """Read a checkpoint, whoever signed it."""
-        lines = _text_of(note).split("\n")
+        lines = text_of(note).split("\n")
         if len(lines) < 4 or not all(lines[:-1]):
             raise VerificationError("not a checkpoint: it needs an origin, a size and a root.")
         origin, size, root = lines[:3]
@@ -99,20 +100,18 @@ def sign_note(text: str, name: str, signer: Signer) -> str:
     if lines[-1] or not all(lines[:-1]) or any(ord(c) < 32 for line in lines for c in line):
         raise ValueError("a note is lines of printable characters, none of them empty")
     signature = key_id(name, signer.public) + signer.sign(text.encode())
-    return f"{text}\n{_DASH}{name} {base64.b64encode(signature).decode()}\n"
+    return f"{text}\n{signature_line(name, signature)}"
+
+
+def signature_line(name: str, signature: bytes) -> str:
+    """The line of a note that holds a signature, which begins with the id of its key."""
+    return f"{_DASH}{name} {base64.b64encode(signature).decode()}\n"
 
 
 def check_note(note: str, name: str, verifier: Verifier) -> str:
     """The text of a note; raise `VerificationError` unless the key of that name signed it."""
-    text, wanted = _text_of(note), key_id(name, verifier.public)
-    lines = note[len(text) + 1 :].split("\n")[:-1]
-    if len(lines) > _MOST_SIGNATURES:
-        raise VerificationError("the note has too many signatures.")
-    for line in lines:
-        signer, _, encoded = line.removeprefix(_DASH).partition(" ")
-        if not line.startswith(_DASH) or not signer or not encoded:
-            raise VerificationError("the note has a malformed signature.")
-        signature = _decoded(encoded)
+    text, wanted = text_of(note), key_id(name, verifier.public)
+    for signer, signature in signatures_of(note):
         if signer == name and signature[:_ID_SIZE] == wanted:
             if verifier.accepts(text.encode(), signature[_ID_SIZE:]):
                 return text
@@ -120,32 +119,48 @@ def check_note(note: str, name: str, verifier: Verifier) -> str:
     raise VerificationError(f"the note is not signed by {name} with this key.")
 
 
-def key_id(name: str, public: bytes) -> bytes:
-    """Four bytes that tell keys apart."""
-    return hashlib.sha256(name.encode() + b"\n" + _ED25519 + public).digest()[:_ID_SIZE]
+def signatures_of(note: str) -> list[tuple[str, bytes]]:
+    """The signatures of a note, unchecked: the name of each key, then its id with the signature."""
+    lines = note[len(text_of(note)) + 1 :].split("\n")[:-1]
+    if len(lines) > _MAX_SIGNATURES:
+        raise VerificationError("the note has too many signatures.")
+    found = []
+    for line in lines:
+        signer, _, encoded = line.removeprefix(_DASH).partition(" ")
+        if not line.startswith(_DASH) or not signer or not encoded:
+            raise VerificationError("the note has a malformed signature.")
+        found.append((signer, _decoded(encoded)))
+    return found
 
 
-def verifier_key(name: str, public: bytes) -> str:
+def key_id(name: str, public: bytes, kind: bytes = ED25519) -> bytes:
+    """Four bytes that tell keys, and their kinds of signatures, apart."""
+    return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:_ID_SIZE]
+
+
+def verifier_key(name: str, public: bytes, kind: bytes = ED25519) -> str:
     """A public key as one line, ``name+id+key``."""
     _check_name(name)
-    encoded = base64.b64encode(_ED25519 + public).decode()
-    return f"{name}+{key_id(name, public).hex()}+{encoded}"
+    encoded = base64.b64encode(kind + public).decode()
+    return f"{name}+{key_id(name, public, kind).hex()}+{encoded}"
 
 
-def read_verifier_key(line: str) -> tuple[str, bytes]:
+def read_verifier_key(line: str, kind: bytes = ED25519) -> tuple[str, bytes]:
     """The name and the raw key of such a line."""
     name, _, rest = line.strip().partition("+")
     identity, _, encoded = rest.partition("+")
     key = _decoded(encoded)
-    if len(key) != 1 + _KEY_SIZE or key[:1] != _ED25519:
-        raise VerificationError("not an Ed25519 verifier key.")
-    if key_id(name, key[1:]).hex() != identity:
+    if len(key) != 1 + _KEY_SIZE or key[:1] != kind:
+        wanted = "an Ed25519 verifier key" if kind == ED25519 else "the verifier key of a witness"
+        raise VerificationError(f"not {wanted}.")
+    if key_id(name, key[1:], kind).hex() != identity:
         raise VerificationError("the verifier key is damaged: its id does not fit.")
     return name, key[1:]
 
 
-def _text_of(note: str) -> str:
-    if len(note) > _MOST_CHARACTERS:
+def text_of(note: str) -> str:
+    """The text of a note, with its last line break, whoever signed it."""
+    if len(note) > _MAX_CHARACTERS:
         raise VerificationError("not a signed note: it is too long.")
     at = note.rfind("\n\n")
     if at < 0 or not note.endswith("\n") or any(ord(c) < 32 and c != "\n" for c in note):

@@ -12,22 +12,24 @@ register. The operator keeps none of this. Standard library alone, but for the s
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import VerificationError
+from grapheraser.kinds import ADD, FORGET, KINDS, SET, node_forgotten
 from grapheraser.receipts.envelope import check_signed
+from grapheraser.receipts.form import RESHARD, check_about, is_forgotten
 from grapheraser.receipts.notes import Checkpoint, Verifier
 from grapheraser.receipts.receipt import Receipt
 from grapheraser.receipts.register import Opening
 from grapheraser.receipts.statement import PAYLOAD
 from grapheraser.receipts.tree import check_inclusion, inclusion_proof, leaf_hash, root_of
+from grapheraser.untrusted import parse_json
 
 FORMAT = "grapheraser-part-1"
-_MOST_CHARACTERS = 10_000_000
+_MAX_CHARACTERS = 10_000_000
 
 About: TypeAlias = dict[str, Any]
 
@@ -44,7 +46,7 @@ def id_of_name(name: str) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an entry is in a tree.
+    """The place of an entry in a tree.
 
     Attributes:
         index: from 0.
@@ -74,6 +76,8 @@ class Place:
         )
         if type(place.index) is not int or type(place.size) is not int:
             raise TypeError("a place is two numbers")
+        if len(place.proof) > 64 or any(len(digest) != 32 for digest in place.proof):
+            raise ValueError("a proof is digests")
         return place
 
 
@@ -108,6 +112,7 @@ class Part:
             checkpoint: one of the run's log that was kept elsewhere.
         """
         receipt = self.receipt
+        check_about(self.about)
         if verifier is not None:
             check_signed(PAYLOAD, receipt.payload, receipt.signatures, verifier)
         self._check_log(verifier, checkpoint)
@@ -115,28 +120,49 @@ class Part:
             self.place.check(part_leaf(self.nonce, self.about), bytes.fromhex(receipt.request))
         except VerificationError:
             raise VerificationError("the receipt does not answer this request.") from None
-        for node, name in zip(self.about.get("ids", ()), self.about.get("names", ()), strict=False):
+        for node, name in zip(self.about.get("ids", ()), self._names_of_nodes(), strict=False):
             if node != str(id_of_name(name)):
                 raise VerificationError(f"the part is not about {name!r}.")
         if self.place.size != receipt.requests:
             raise VerificationError("the receipt answers another number of requests.")
+        node = self._forgotten_node()
         if self.opening is None:
-            if self._names_a_node():
+            if node is not None:
                 raise VerificationError("the part does not show that the node is gone.")
             return
-        if not self._names_a_node() or self.about["ids"] != [str(self.opening.node)]:
+        if node != self.opening.node:
             raise VerificationError("the part opens the slot of another node.")
         self.opening.check(receipt.register_before, receipt.register_after)
 
     @property
     def in_words(self) -> str:
-        """What was asked, e.g. ``forget node 12``."""
-        verb, noun = next(iter(self.about.items()))
+        """The request in words, e.g. ``forget node 12``."""
+        verb = next(name for name in (FORGET, ADD, SET, RESHARD) if name in self.about)
         ends = self.about.get("names") or self.about.get("ids", ())
-        return f"{verb} {noun} {'-'.join(ends)}".strip()
+        return f"{verb} {self.about[verb]} {'-'.join(ends)}".strip()
 
-    def _names_a_node(self) -> bool:
-        return self.about.get("forget") == "node"
+    @property
+    def shows_absence(self) -> bool:
+        """False where something is said to be gone, and no slot shows it: it is no node."""
+        return self.opening is not None or not is_forgotten(self.about)
+
+    def _forgotten_node(self) -> int | None:
+        try:
+            return node_forgotten(self.about)
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise VerificationError("the part does not say what it is about.") from None
+
+    def _names_of_nodes(self) -> list[str]:
+        """Names of the nodes that the part is about: users and items are called by their side."""
+        noun = next((self.about[verb] for verb in (FORGET, ADD, SET) if verb in self.about), None)
+        kind = next((kind for kind in KINDS.values() if kind.noun == noun), None)
+        ends = [KINDS[name] for name in kind.sides] if kind is not None else []
+        names = [str(name) for name in self.about.get("names", ())]
+        if kind is None or len(ends) not in (0, len(names)):
+            return names
+        return [
+            end.called(name) for end, name in zip(ends or [kind] * len(names), names, strict=True)
+        ]
 
     def _check_log(self, verifier: Verifier | None, kept: str | None) -> None:
         receipt, place = self.receipt, self.log
@@ -171,7 +197,7 @@ class Part:
             raise VerificationError("the log was rewritten: it is not that of the checkpoint.")
 
     def proved_in(self, receipts: Sequence[Receipt], checkpoint: str | None) -> Part:
-        """The part with its place in a log that has grown.
+        """Return the part with its place in a log that has grown.
 
         Args:
             receipts: all of the run.
@@ -180,15 +206,24 @@ class Part:
         index = self.receipt.sequence - 1
         if index >= len(receipts) or receipts[index] != self.receipt:
             raise VerificationError("the receipt is not in the log of this run.")
-        leaves = [receipt.leaf for receipt in receipts]
+        return self.placed([receipt.leaf for receipt in receipts], checkpoint)
+
+    def placed(self, leaves: Sequence[bytes], checkpoint: str | None) -> Part:
+        """Return the part with its place in a log.
+
+        Args:
+            leaves: the hashes of all entries.
+            checkpoint: of the log with all of them.
+        """
+        index = self.receipt.sequence - 1
         place = Place(index, len(leaves), tuple(inclusion_proof(leaves, index)))
-        place.check(leaves[index], root_of(leaves))
+        place.check(self.receipt.leaf, root_of(leaves))
         return replace(self, log=place, checkpoint=checkpoint)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "envelope": json.loads(self.receipt.to_json()),
+            "envelope": parse_json(self.receipt.to_json()),
             "request": {
                 "about": dict(self.about),
                 "nonce": self.nonce.hex(),
@@ -205,10 +240,10 @@ class Part:
     @classmethod
     def from_json(cls, text: str) -> Part:
         """Read a part back; anything else, or another spelling, is a `VerificationError`."""
-        if len(text) > _MOST_CHARACTERS:
+        if len(text) > _MAX_CHARACTERS:
             raise VerificationError("not a receipt: the file is too long.")
         try:
-            found = json.loads(text)
+            found = parse_json(text)
             if found["format"] != FORMAT:
                 raise VerificationError(f"not a receipt of this version ({found['format']!r}).")
             request, log, register = found["request"], found["log"], found["register"]
@@ -221,12 +256,28 @@ class Part:
                 checkpoint=log["checkpoint"],
                 opening=None if register is None else Opening.from_dict(register),
             )
+            check_about(part.about)
             is_canonical = part.to_json() == text.removesuffix("\n")
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise VerificationError("not a readable receipt, or a truncated one.") from error
         if not is_canonical or not isinstance(part.checkpoint, str | None):
             raise VerificationError("the receipt is not spelled canonically.")
         return part
+
+
+def read_parts(text: str) -> list[Part]:
+    """Read a file that was handed out: one part, or a bundle with all parts of a request.
+
+    A bundle is ``{"request": ID, "parts": [...]}``, as the service and its dashboard hand it out;
+    how it is spelled doesn't matter.
+    """
+    try:
+        found = parse_json(text)
+        parts = found["parts"] if isinstance(found, dict) and "format" not in found else None
+        spelled = [canonical_json(part) for part in parts] if parts else [text]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise VerificationError("not a readable receipt, or a truncated one.") from error
+    return [Part.from_json(one) for one in spelled]
 
 
 def _opened(note: str, verifier: Verifier | None) -> Checkpoint:

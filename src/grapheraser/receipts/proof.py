@@ -1,6 +1,7 @@
 """Proofs about trees with sixteen branches at each level, keyed by hexadecimal digits.
 
-See `graph.merkle` and `graph.register` for the trees. The standard library alone checks a proof.
+See `graph.proof.merkle` and `graph.proof.register` for the trees. The standard library alone checks
+a proof.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Proof:
-    """That a node has a certain leaf in the tree of a graph, or that it has none.
+    """A proof that a node has a certain leaf in the tree of a graph, or that it has none.
 
     Attributes:
         node: its id.
@@ -47,7 +48,7 @@ class Proof:
 
 
 def root_above(key: int, levels: int, leaf: bytes | None, steps: Sequence[Step]) -> bytes:
-    """The root that leads through these steps to the leaf of a key, or to the lack of it.
+    """Return the root that leads through these steps to the leaf of a key, or to the lack of it.
 
     Args:
         key: 64 bits; its digits are the way, the most significant first.

@@ -17,8 +17,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from grapheraser.errors import VerificationError
+from grapheraser.kinds import forgotten_counts
 from grapheraser.receipts.envelope import Signature, encoded, opened, spelled
-from grapheraser.receipts.form import check_types
+from grapheraser.receipts.form import check_fields
 from grapheraser.receipts.notes import Signer
 from grapheraser.receipts.statement import PAYLOAD, fields_of, statement_of
 from grapheraser.receipts.tree import leaf_hash
@@ -26,13 +27,14 @@ from grapheraser.receipts.tree import leaf_hash
 if TYPE_CHECKING:
     from grapheraser.receipts.part import Part
 
-EXACT = "exact"
+# The strongest and the weakest statement; `receipts.claim` has those between.
+EXACT, NOT_EXACT = "exact", "retrained, not exact"
 EXACT_GIVEN_PARTITION = "exact given partition"
 
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """What happened to one shard.
+    """The change of one shard.
 
     Attributes:
         shard: its id.
@@ -50,7 +52,7 @@ class ShardRecord:
 
 @dataclass(frozen=True)
 class Details:
-    """What only whoever made the request is told.
+    """The part of a receipt that only whoever made the request is told.
 
     Attributes:
         shards: one record per shard that was retrained or emptied.
@@ -60,6 +62,7 @@ class Details:
         timings: seconds per step, and in total.
         skipped: requests for what was not there.
         notes: what else to know of the shards.
+        changed: ids of the rows that moved, of an embedding run.
     """
 
     shards: tuple[ShardRecord, ...] = ()
@@ -69,9 +72,13 @@ class Details:
     timings: dict[str, float] = field(default_factory=dict)
     skipped: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
+    changed: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, but what was skipped; seeds as text, since they may exceed 2**53."""
+        """Plain values, but what was skipped and what moved.
+
+        Seeds as text, since they may exceed 2**53.
+        """
         shards = [{**record.__dict__, "seed": str(record.seed)} for record in self.shards]
         return {
             "shards": shards,
@@ -81,15 +88,6 @@ class Details:
             "timings": dict(self.timings),
             "notes": list(self.notes),
         }
-
-
-# What counts of an update speak of: all of a kind, and those that were added or set.
-COMING = {
-    "nodes": "added_nodes",
-    "edges": "added_edges",
-    "features": "set_features",
-    "labels": "set_labels",
-}
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ class Receipt:
         configuration: digest of everything that the run was set to.
         seed: of the run, as text.
         engine, device, versions: what did the work.
-        exactness: the statement, the partition's method and which data went into it, in words.
+        exactness: the statement and what it follows from, also in words; see `receipts.claim`.
         completed_at: UTC, ISO 8601.
         signatures: over the statement; none where the receipt is unsigned.
         details: of the receipt that a change returns; empty for one that was kept.
@@ -142,14 +140,13 @@ class Receipt:
 
     @property
     def statement(self) -> str:
-        """``exact`` or ``exact given partition``."""
+        """The claim, such as ``exact given schema``; see `receipts.claim`."""
         return str(self.exactness["statement"])
 
     @property
     def forgotten(self) -> dict[str, int]:
-        """How many nodes, edges, feature rows and labels went; `counts` has what came with them."""
-        counts = self.counts
-        return {kind: counts.get(kind, 0) - counts.get(new, 0) for kind, new in COMING.items()}
+        """Counts of what went, by kind; `counts` has what came as well."""
+        return forgotten_counts(self.counts)
 
     @property
     def is_signed(self) -> bool:
@@ -175,6 +172,11 @@ class Receipt:
         """Requests for what was not there; empty for a receipt that was kept."""
         return self.details.skipped
 
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """Ids of the rows of an embedding that moved, ascending; empty for a receipt kept."""
+        return self.details.changed
+
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """A receipt for each node, edge, feature row and label that was named.
@@ -194,7 +196,7 @@ class Receipt:
         return leaf_hash(self.to_json().encode())
 
     def to_dict(self) -> dict[str, Any]:
-        """What the statement says, and the details where they are known."""
+        """Return what the statement says, and the details where they are known."""
         known = self.details != Details()
         return _fields(self) | ({"details": self.details.to_dict()} if known else {})
 
@@ -219,16 +221,16 @@ class Receipt:
         return signed
 
     @property
-    def is_kept(self) -> bool:
-        """Whether it tells nothing but what is kept."""
+    def is_redacted(self) -> bool:
+        """Tell whether it tells nothing but what is kept."""
         return self._open is None and self.details == Details()
 
-    def kept(self) -> Receipt:
-        """The receipt without what is not kept."""
+    def redacted(self) -> Receipt:
+        """Return the receipt without what is not stored."""
         return self.telling(Details(), None)
 
     def telling(self, details: Details, opened: Callable[[], tuple[Part, ...]] | None) -> Receipt:
-        """The same receipt with other details, and parts that are opened like this."""
+        """Return the receipt with other details, and parts that are opened like this."""
         made = object.__new__(Receipt)
         made.__dict__.update(self.__dict__, details=details, _open=opened)
         made.__dict__.pop("parts", None)
@@ -242,7 +244,7 @@ class Receipt:
         if found.keys() != set(_NAMES):
             odd = ", ".join(sorted(map(str, found.keys() ^ set(_NAMES))))
             raise VerificationError(f"not a readable receipt (missing or unknown: {odd}).")
-        check_types(found)
+        check_fields(found)
         return cls(**found, signatures=signatures)
 
 

@@ -1,10 +1,10 @@
-"""What is shown of a run's register, which says who is in the run without giving anyone away.
+"""Proofs about a run's register, which says who is in the run without giving anyone away.
 
 Every node has a slot, 64 bits of a keyed hash of its id, and in it a commitment to the id that
-nobody can work out without the node's own nonce. `graph.register` keeps the slots; the root of the
-tree over them is in every receipt. A person's opening shows that a slot was theirs in one state,
-and a proof that it is empty in the next. Once the nonce is gone, neither the commitment nor any
-root that held it can be worked out again.
+nobody can work out without the node's own nonce. `graph.proof.register` keeps the slots; the root
+of the tree over them is in every receipt. A person's opening shows that a slot was theirs in one
+state, and a proof that it is empty in the next. Once the nonce is gone, neither the commitment nor
+any root that held it can be worked out again.
 
     commitment  SHA-256(2, nonce, id)
     bin         SHA-256(0, slot and commitment of each node whose slot begins with the same digits)
@@ -36,7 +36,7 @@ def slot_of(key: bytes, node: int) -> int:
 
 
 def commitment_of(nonce: bytes, node: int) -> bytes:
-    """What a slot holds."""
+    """Return the commitment that a slot holds."""
     return hashlib.sha256(COMMITMENT + nonce + struct.pack("<q", node)).digest()
 
 
@@ -107,7 +107,7 @@ class SlotProof:
 
 @dataclass(frozen=True)
 class Opening:
-    """What a person is given about their node, and the operator then forgets.
+    """The proof that a person is given about their node, and the operator then forgets.
 
     Attributes:
         node: its id.
@@ -125,9 +125,7 @@ class Opening:
     def check(self, before: str, after: str) -> None:
         """Raise `VerificationError` unless the slot was this node's, and then was empty.
 
-        Args:
-            before: the root of the register in the state before.
-            after: and in the state after.
+        ``before`` and ``after`` are the roots of the register in both states.
         """
         if self.before.root(self.slot) != before:
             raise VerificationError("the slot is not in the register of the state before.")

@@ -1,4 +1,4 @@
-"""What is signed: an in-toto Statement whose subject is the state that a change led to.
+"""The statement that is signed: in-toto, its subject the state that a change led to.
 
     _type          https://in-toto.io/Statement/v1
     subject        the document of the state after the change; see `eraser.document`
@@ -11,12 +11,12 @@ alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import VerificationError
+from grapheraser.untrusted import parse_json
 
 PAYLOAD = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -51,7 +51,7 @@ def statement_of(fields: Mapping[str, Any]) -> bytes:
 def fields_of(payload: bytes) -> dict[str, Any]:
     """The fields of the receipt in a statement; anything else is a `VerificationError`."""
     try:
-        statement = json.loads(payload)
+        statement = parse_json(payload)
         fields = dict(statement["predicate"])
         for name in _EXTRA:
             fields.pop(name, None)

@@ -73,7 +73,7 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """What shows that a leaf is in the tree, from the leaf upwards.
+    """Return the proof that a leaf is in the tree, from the leaf upwards.
 
     Args:
         leaves: all of the tree.
@@ -90,7 +90,7 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def inclusion_proofs(leaves: Sequence[bytes]) -> list[list[bytes]]:
-    """The same for every leaf of the tree."""
+    """Return the proof of inclusion of every leaf."""
     return _proofs(leaves)[1] if leaves else []
 
 
@@ -131,7 +131,7 @@ def check_inclusion(
 
 
 def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
-    """What shows that a tree only grew since it had ``old`` leaves.
+    """Return the proof that a tree only grew since it had ``old`` leaves.
 
     Args:
         leaves: all of the tree.

@@ -1,1 +1,1 @@
-"""Whatever a person looks at: pages, figures, tables."""
+"""Everything that a person looks at: pages, figures, tables."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from grapheraser.kinds import KINDS
+
 # (used below this many seconds, units in a second, name)
 _UNITS = ((1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (120.0, 1.0, "s"), (7200.0, 1 / 60, "min"))
-_NOUNS = {"nodes": "node", "edges": "edge", "features": "feature row", "labels": "label"}
 
 
 def duration(seconds: float | None) -> str:
@@ -59,9 +60,10 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 
 def contents(counts: Mapping[str, int]) -> str:
-    """What a request or a receipt is about.
+    """Say what a request or a receipt is about.
 
     >>> contents({"nodes": 2, "edges": 0, "features": 1})
     '2 nodes and 1 feature row'
     """
-    return listed([plural(counts[key], noun) for key, noun in _NOUNS.items() if counts.get(key)])
+    found = [(counts.get(name), kind.words) for name, kind in KINDS.items()]
+    return listed([plural(count, words) for count, words in found if count])

@@ -1,4 +1,4 @@
-"""A service with all its parts, opened for one run."""
+"""An opened service: the database, the queue, the served version and the worker of one run."""
 
 from __future__ import annotations
 
@@ -6,38 +6,35 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from grapheraser.errors import ParameterError
+from grapheraser.receipts.secret import FOLDER_VARIABLE
 from grapheraser.service.database import Database
 from grapheraser.service.database.engine import sqlite_url
-from grapheraser.service.queue import Queue
-from grapheraser.service.serving import Served
+from grapheraser.service.logs import configure
+from grapheraser.service.queue.queue import Queue
+from grapheraser.service.queue.vault import SECRET, Vault
+from grapheraser.service.served.serving import Served
 from grapheraser.service.settings import NO_WORKER, PROCESS, Settings
-from grapheraser.service.subjects import Subjects
-from grapheraser.service.vault import SECRET, Vault
-from grapheraser.service.worker import Worker
-from grapheraser.service.worker_process import Announced, Channel, WorkerProcess
+from grapheraser.service.worker.process import Announced, Channel, WorkerProcess
+from grapheraser.service.worker.worker import Worker
 from grapheraser.store.files import make_folder
-from grapheraser.store.keys import FOLDER_VARIABLE, KeyFolder
+from grapheraser.store.keys import KeyFolder
 
 _SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True)
 class Service:
-    """The parts of a running service.
+    """An opened service.
 
     Attributes:
-        settings: of the service.
-        keys: the folder of the keys.
-        database: holds the queue.
-        queue: of the run.
-        served: the published version.
         worker: carries out requests, in a thread once it is started, or round by round.
-        apart: does so in a process of its own, where the settings say so.
+        process: a worker in a process of its own, where the settings say so.
     """
 
     settings: Settings
@@ -46,7 +43,7 @@ class Service:
     queue: Queue
     served: Served
     worker: Worker
-    apart: WorkerProcess | None = None
+    process: WorkerProcess | None = None
 
     @classmethod
     def opened(
@@ -65,7 +62,7 @@ class Service:
             settings: of the service.
             own: parts of the user's own, by argument of `GraphEraser.load`.
             keys: the folder of the keys; None: ``GRAPHERASER_KEYS``.
-            reached: is told of every step of the worker; for tests.
+            reached: called after every step of the worker; for tests.
         """
         settings = settings or Settings()
         keys = keys or service_keys()
@@ -78,63 +75,62 @@ class Service:
             database.dispose()
             raise
         worker = Worker(queue, served, settings, keys, reached=reached)
-        apart = None
+        process = None
         if settings.worker == PROCESS:
-            opener = partial(_worker_apart, path.absolute(), settings, own, keys)
-            apart = WorkerProcess(opener, served, queue.woken, settings)
-        return cls(settings, keys, database, queue, served, worker, apart)
-
-    @property
-    def subjects(self) -> Subjects:
-        return self.queue.subjects
+            opener = partial(_process_worker, path.absolute(), settings, own, keys)
+            process = WorkerProcess(opener, served, queue.woken, settings)
+        return cls(settings, keys, database, queue, served, worker, process)
 
     @property
     def works(self) -> Callable[[], bool] | None:
-        """Says whether requests are carried out; None where that is not up to this service."""
+        """Tells whether requests are carried out; None where other services do so."""
         if self.settings.worker == NO_WORKER:
             return None
-        return lambda: (self.worker if self.apart is None else self.apart).is_alive
+        return lambda: (self.worker if self.process is None else self.process).is_alive
 
     @property
     def trouble(self) -> str | None:
-        """What keeps the worker from working, in words for the operator; None: nothing."""
-        return (self.worker if self.apart is None else self.apart).trouble
+        """The reason why the worker can't work, for the operator; None: it can."""
+        return (self.worker if self.process is None else self.process).trouble
 
     @property
     def restarts(self) -> int:
-        """How often the worker's process has ended by itself and was started again."""
-        return 0 if self.apart is None else self.apart.restarts
+        """The number of times that the worker's process was started again."""
+        return 0 if self.process is None else self.process.restarts
 
     def start(self) -> None:
         """Start the worker; where the settings say so, only follow what others publish."""
-        # Whoever answers a prediction should not wait long for other Python code.
+        # A prediction should not wait long for other Python code.
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
-        if self.apart is not None:
-            self.apart.start()
+        if self.process is not None:
+            self.process.start()
         else:
             self.worker.start(follow=self.settings.worker == NO_WORKER)
 
     def stop(self) -> None:
         """Let the worker finish its batch, and close the database."""
-        if self.apart is not None:
-            self.apart.stop()
+        if self.process is not None:
+            self.process.stop()
         self.worker.stop()
         self.database.dispose()
 
 
 def _queue(database: Database, run: str, settings: Settings, keys: KeyFolder) -> Queue:
     vault = Vault(keys.secret(SECRET))
-    return Queue(database, run, vault, deadline=settings.deadline, grace=settings.grace)
+    deadline = timedelta(days=settings.deadline_days)
+    grace = timedelta(hours=settings.collected_hours)
+    return Queue(database, run, vault, deadline=deadline, grace=grace)
 
 
-def _worker_apart(
+def _process_worker(
     path: Path,
     settings: Settings,
     own: Mapping[str, Any] | None,
     keys: KeyFolder,
     channel: Channel,
 ) -> Worker:
-    """The worker of a service, in the process that it has for itself."""
+    """Open the worker of a service in a process of its own."""
+    configure(settings)
     served = Announced(path, own, settings.answered, channel)
     database = Database(settings.database or database_beside(path))
     queue = _queue(database, served.run, settings, keys)
@@ -142,7 +138,7 @@ def _worker_apart(
 
 
 def service_keys() -> KeyFolder:
-    """The folder of the keys, which the service can't do without."""
+    """Return the folder of the keys, which the service can't do without."""
     if os.environ.get(FOLDER_VARIABLE) == "":
         raise ParameterError(
             f"the service needs a folder for its keys, and {FOLDER_VARIABLE} is empty.",
@@ -152,7 +148,7 @@ def service_keys() -> KeyFolder:
 
 
 def database_beside(path: Path) -> str:
-    """The URL of the SQLite database in a folder beside a run, which is made if need be."""
+    """Return the URL of the SQLite database in a folder beside a run; make the folder."""
     folder = path.absolute().with_name(f"{path.absolute().name}.service")
     make_folder(folder)
     return sqlite_url(folder / "queue.db")

@@ -1,29 +1,33 @@
-"""Everything that can be set of the service: by argument, environment variable or file."""
+"""Settings of the service: by argument, environment variable or file."""
 
 from __future__ import annotations
 
 import os
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime, time, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from grapheraser.checks import one_of, real, whole
+from grapheraser.checks import flag, one_of, real, whole
 from grapheraser.eraser.refresh import ALL, NONE, TOUCHED
 from grapheraser.errors import ParameterError
+from grapheraser.service.logs import JSON, LEVELS, TEXT
 from grapheraser.store import read_text
 
 PREFIX = "GRAPHERASER_SERVICE_"
 _TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 _OWNER = "the service"
 PROCESS, THREAD, NO_WORKER = "process", "thread", "none"
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What can be set.
+    """The settings of a service.
 
     Args:
         database: URL of the database; empty: SQLite in a folder beside the run.
@@ -43,8 +47,13 @@ class Settings:
         poll_seconds: how often to look for requests that another process has accepted.
         host: address to listen on.
         port: to listen on.
-        rate: requests per second that each API key may make on average; 0: any number.
+        rate: requests per second that each API key may make on average; 0: as its role usually
+            may, requesters and auditors 20, operators 200, readers 1000.
         body_bytes: size of a request's body at the most.
+        header_seconds: in which a connection has to send the headers of a request.
+        body_seconds: in which it has to send the body, from then on.
+        connections: at the same time. Beyond them, whoever has waited for longest without a whole
+            request makes room; where all are at work, only questions about health are answered.
         name: of the model in the Open Inference Protocol; empty: that of the run's folder.
         answered: how many nodes a graph may have for all posteriors to be worked out before a
             version is served, so that predictions are looked up; 0: none.
@@ -53,6 +62,9 @@ class Settings:
         opendsr_domain: domain under which this processor answers OpenDSR requests; empty: none.
         opendsr_certificate: PEM file with the certificate that OpenDSR answers are signed under.
         opendsr_key: PEM file with its private key.
+        witness: URLs of witnesses that cosign the log, with commas between; URL#KEY also says which
+            key they sign with, else it is asked for.
+        witness_quorum: cosignatures with which a checkpoint counts as witnessed; 0: all.
         callback_hosts: hosts, with commas between, that callbacks may be sent to without TLS or
             in the own network.
         callback_attempts: how often a callback is tried at the most.
@@ -61,6 +73,11 @@ class Settings:
         worker: where requests are carried out: in a process of its own, which leaves predictions
             alone; in a thread of the server's process, which needs half the memory; or none, where
             this process only accepts and serves.
+        log_level: what is logged, to stderr: debug, info, warning or error. At info there is a line
+            for each request that is accepted, begun, completed, failed or cancelled.
+        log_format: of a line: text or json.
+        access_log: log every HTTP request, at info: its method, the template of its route, status
+            and milliseconds; no path, no address, no key.
     """
 
     database: str = ""
@@ -80,6 +97,9 @@ class Settings:
     port: int = 8080
     rate: float = 0.0
     body_bytes: int = 10_000_000
+    header_seconds: float = 10.0
+    body_seconds: float = 60.0
+    connections: int = 500
     name: str = ""
     answered: int = 100_000
     predict_most: int = 10_000
@@ -87,10 +107,15 @@ class Settings:
     opendsr_domain: str = ""
     opendsr_certificate: str = ""
     opendsr_key: str = ""
+    witness: str = ""
+    witness_quorum: int = 0
     callback_hosts: str = ""
     callback_attempts: int = 20
     callback_seconds: float = 10.0
     worker: str = PROCESS
+    log_level: str = "info"
+    log_format: str = TEXT
+    access_log: bool = False
 
     def __post_init__(self) -> None:
         for name in ("window", "alert_days", "rate"):
@@ -98,15 +123,20 @@ class Settings:
         lasting = ("deadline_days", "receipt_days", "collected_hours", "backup_days")
         for name in (*lasting, "session_hours"):
             real(name, _OWNER, getattr(self, name), above=0, most=36_500)
-        for name in ("retry_seconds", "retry_most_seconds", "poll_seconds", "callback_seconds"):
+        waited = ("retry_seconds", "retry_most_seconds", "poll_seconds", "callback_seconds")
+        for name in (*waited, "header_seconds", "body_seconds"):
             real(name, _OWNER, getattr(self, name), above=0)
-        for name in ("predict_most", "body_bytes", "callback_attempts"):
+        for name in ("predict_most", "body_bytes", "connections", "callback_attempts"):
             whole(name, _OWNER, getattr(self, name), 1)
         whole("answered", _OWNER, self.answered, 0)
+        whole("witness_quorum", _OWNER, self.witness_quorum, 0, len(self.witnesses))
         whole("batch", _OWNER, self.batch, 1, 100_000)
         whole("port", _OWNER, self.port, 0, 65_535)
         one_of("refresh", _OWNER, self.refresh, (NONE, TOUCHED, ALL))
         one_of("worker", _OWNER, self.worker, (PROCESS, THREAD, NO_WORKER))
+        one_of("log_level", _OWNER, self.log_level, LEVELS)
+        one_of("log_format", _OWNER, self.log_format, (TEXT, JSON))
+        flag("access_log", _OWNER, self.access_log)
         self.times  # noqa: B018 - refuses what is no time
 
     @property
@@ -121,45 +151,29 @@ class Settings:
         return tuple(sorted(found))
 
     @property
-    def deadline(self) -> timedelta:
-        return timedelta(days=self.deadline_days)
-
-    @property
-    def grace(self) -> timedelta:
-        return timedelta(hours=self.collected_hours)
-
-    @property
-    def session(self) -> timedelta:
-        return timedelta(hours=self.session_hours)
-
-    @property
-    def backups_kept(self) -> timedelta:
-        return timedelta(days=self.backup_days)
+    def witnesses(self) -> list[str]:
+        """The witnesses, one by one."""
+        return [one.strip() for one in self.witness.split(",") if one.strip()]
 
     @property
     def alert(self) -> timedelta:
         return timedelta(days=self.alert_days)
 
     def rest(self, attempts: int) -> timedelta:
-        """How long a request rests after so many attempts that failed."""
+        """Return the time that a request rests after so many failed attempts."""
         doubled = self.retry_seconds * 2.0 ** min(attempts - 1, 60)
         return timedelta(seconds=min(doubled, self.retry_most_seconds))
 
     @classmethod
     def read(cls, file: Path | None = None, **given: Any) -> Settings:
-        """The settings: arguments first, then the environment, then a file, then defaults.
-
-        Args:
-            file: a TOML file with the names of the settings as keys.
-            given: arguments; None where nothing was given.
-        """
+        """Read the settings: arguments that aren't None, the environment, a TOML file, defaults."""
         found: dict[str, Any] = {} if file is None else _from_file(file)
         found |= _from_environment()
         return cls(**(found | {name: value for name, value in given.items() if value is not None}))
 
 
 def variables() -> dict[str, str]:
-    """The environment variables, each with the name of its setting."""
+    """Return the environment variables, each with the name of its setting."""
     return {PREFIX + field.name.upper(): field.name for field in fields(Settings)}
 
 
@@ -170,8 +184,10 @@ def _from_file(file: Path) -> dict[str, Any]:
         raise ParameterError(f"{file}: not a TOML file ({error}).") from error
     known = {field.name for field in fields(Settings)}
     if odd := sorted(found.keys() - known):
+        near = get_close_matches(odd[0], known, n=1)
         raise ParameterError(
-            f"{file}: there is no setting {odd[0]!r}. Choose from: {', '.join(sorted(known))}."
+            f"{file}: there is no setting {odd[0]!r}. Choose from: {', '.join(sorted(known))}.",
+            hint=f"did you mean {near[0]!r}?" if near else None,
         )
     hints = get_type_hints(Settings)
     return {
@@ -181,24 +197,33 @@ def _from_file(file: Path) -> dict[str, Any]:
 
 
 def _from_environment() -> dict[str, Any]:
-    hints = get_type_hints(Settings)
+    hints, known = get_type_hints(Settings), variables()
     found: dict[str, Any] = {}
-    for variable, name in variables().items():
-        if variable in os.environ:
-            found[name] = _parsed(variable, os.environ[variable], hints[name])
+    for variable in sorted(name for name in os.environ if name.startswith(PREFIX)):
+        if variable not in known:
+            raise _unknown_variable(variable, known)
+        kind, text = hints[known[variable]], os.environ[variable]
+        try:
+            found[known[variable]] = _FLAGS[text.lower()] if kind is bool else kind(text)
+        except (ValueError, KeyError):
+            noun = {int: "a whole number", float: "a number", bool: "true or false"}[kind]
+            raise ParameterError(f"{variable} must be {noun}. Got {text!r}.") from None
     return found
 
 
-def _parsed(variable: str, text: str, kind: type) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        noun = {int: "a whole number", float: "a number"}[kind]
-        raise ParameterError(f"{variable} must be {noun}. Got {text!r}.") from None
+def _unknown_variable(variable: str, known: Iterable[str]) -> ParameterError:
+    """Make the error for a variable that is no setting; it names the nearest that is."""
+    near = get_close_matches(variable, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else "docs/service.md lists all settings."
+    if variable.startswith((f"{PREFIX}HOST_", f"{PREFIX}PORT_")):
+        hint = (
+            "Kubernetes sets it for a Service named 'grapheraser': set enableServiceLinks: false."
+        )
+    return ParameterError(f"{variable} is set, and there is no such setting.", hint=hint)
 
 
 def is_time(times: tuple[time, ...], last: datetime, now: datetime) -> bool:
-    """Whether one of the times of day has come since a moment, or there are none to wait for."""
+    """Tell whether one of the times of day has come since ``last``, or there are none."""
     if not times or now - last >= timedelta(days=1):
         return True
     days = {last.date(), now.date()}

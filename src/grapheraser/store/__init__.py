@@ -12,7 +12,7 @@ from grapheraser.store.folder import (
 from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
 from grapheraser.store.pages import page_arrays, page_names
 from grapheraser.store.run import StoredRun, load_receipts, load_run, save_run
-from grapheraser.store.writing import aggregator_digest, shard_digest, shards_digest
+from grapheraser.store.tensors import aggregator_digest, shard_digest, shards_digest
 
 __all__ = [
     "LOCK",

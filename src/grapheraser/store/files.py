@@ -1,33 +1,42 @@
-"""Write files whole: a crash, a full disk or a second process never leaves half of one."""
+"""Write files whole: a crash, a full disk or a second process never leaves half of one.
+
+Files that only grow are the exception: a line is on the disk before `append_line` returns.
+"""
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import io
+import json
 import os
 import secrets
-import stat
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from grapheraser.errors import CorruptRunError, ParameterError, StorageFullError, StoreError
+from grapheraser.untrusted import (
+    MAX_JSON,
+    MAX_LINES,
+    MAX_WEIGHTS,
+    parse_json,
+    read_named,
+    read_plain,
+)
 
 TEMPORARY = ".partial"
+# Bytes of a file of a run: a page, the model of a shard, or what the aggregator holds.
+MAX_FILE = MAX_WEIGHTS
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # modes, whatever the umask
 FLUSHERS = 16  # threads; the system combines flushes that wait side by side
-_MANY = 512  # from here on flushing the whole system is quicker
+_MANY_FILES = 512  # from here on flushing the whole system is quicker
 _UNDATED = (315_532_800, 315_532_800)  # the year 1980, which every archive can hold
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# A link or a pipe in the place of a file is refused, not followed or waited for.
-_PLAIN = os.O_RDONLY
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
-    _PLAIN |= getattr(os, _flag, 0)
 
 
 class Batch:
@@ -37,10 +46,11 @@ class Batch:
 
     Args:
         dated: whether a file may tell when it was written.
+        private: whether nobody else may read it, whatever the umask.
     """
 
-    def __init__(self, *, dated: bool = True) -> None:
-        self._dated = dated
+    def __init__(self, *, dated: bool = True, private: bool = True) -> None:
+        self._dated, self._mode = dated, PRIVATE_FILE if private else 0o666
         self._waiting: list[tuple[Path, Path]] = []
 
     def __enter__(self) -> Self:
@@ -62,13 +72,16 @@ class Batch:
         partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
         self._waiting.append((partial, path))
         try:
-            with open(partial, "wb") as file:
+            with open(partial, "wb", opener=self._opened) as file:
                 file.write(content)
                 if not self._dated:
                     file.flush()
                     os.utime(file.fileno(), _UNDATED)
         except OSError as error:
             raise failure_of(path, error) from error
+
+    def _opened(self, path: str, flags: int) -> int:
+        return os.open(path, flags, self._mode)
 
     def commit(self, *others: Path) -> None:
         """Flush all files, and others beside them, then give them their names."""
@@ -83,23 +96,23 @@ class Batch:
             raise failure_of(path, error) from error
 
 
-def write_atomic(path: Path, content: bytes) -> None:
+def write_atomic(path: Path, content: bytes, *, private: bool = True) -> None:
     """Write under a temporary name, flush to the disk, then rename."""
-    with Batch() as batch:
+    with Batch(private=private) as batch:
         batch.write(path, content)
         batch.commit()
 
 
 def flush(paths: Collection[Path]) -> None:
     """Make the content of files, and the names in folders, durable."""
-    if len(paths) > _MANY and sys.platform == "linux":
+    if len(paths) > _MANY_FILES and sys.platform == "linux":
         os.sync()  # waits, on this system, until everything is on the disk
     else:
         _each(_flush, paths)
 
 
 def _each(change: Callable[[Path], None], paths: Collection[Path]) -> None:
-    """Carry out a change of each file, side by side: most of the time is spent waiting."""
+    """Change each file, side by side: most of the time is spent waiting."""
     if min(len(paths), FLUSHERS) <= 1:
         for path in paths:
             change(path)
@@ -116,7 +129,7 @@ def _each(change: Callable[[Path], None], paths: Collection[Path]) -> None:
 
 
 def _all_of(change: Callable[[Path], None], paths: Collection[Path]) -> list[Exception]:
-    """Carry out a change of each file, whatever becomes of the others; returns what went wrong."""
+    """Change each file, whatever becomes of the others; return what went wrong."""
     errors: list[Exception] = []
     for path in paths:
         try:
@@ -148,7 +161,7 @@ def _flush(path: Path) -> None:
 
 
 def failure_of(path: Path, error: OSError, consequence: str = "the run is as it was") -> StoreError:
-    """What to raise where a file could not be written."""
+    """Return the error to raise where a file could not be written."""
     if error.errno in _FULL:
         return StorageFullError(
             f"the disk is full: {path.name} could not be written; {consequence}.",
@@ -172,30 +185,25 @@ def _remove(file: Path) -> None:
         ) from error
 
 
-def read_checked(path: Path | str, sha256: str, size: int | None = None) -> bytes:
+def read_checked(
+    path: Path | str, sha256: str, size: int | None = None, limit: int = MAX_FILE
+) -> bytes:
     """Read a plain file and check its bytes against their digest, and first their number."""
     try:
-        content = read_plain(path, size)
+        content = read_plain(path, limit, size, sha256)
     except OSError as error:
         raise CorruptRunError(f"{path}: can't be read ({error.strerror}).") from error
-    if content is None or hashlib.sha256(content).hexdigest() != sha256:
+    except MemoryError:
+        raise CorruptRunError(f"{path}: larger than the memory that is free.") from None
+    if content is None:
         raise CorruptRunError(f"{path}: truncated or altered since it was written.")
     return content
 
 
-def read_plain(path: Path | str, size: int | None = None) -> bytes | None:
-    """Read a plain file; None where it should have another size. Follows no link."""
-    with io.FileIO(os.open(path, _PLAIN)) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise CorruptRunError(f"{path}: not a plain file.")
-        return file.readall() if size is None or found.st_size == size else None
-
-
-def read_text(path: Path) -> str:
+def read_text(path: Path, limit: int = MAX_JSON) -> str:
     """Read a text file that the caller named."""
     try:
-        return path.read_text()
+        return read_named(path, limit).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ParameterError(f"can't read {path}: {error}.") from error
 
@@ -206,14 +214,78 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file, such as a picture, and make its folder."""
-    make_folder(path.parent)
-    write_atomic(path, content)
+    """Write a file for others to read, such as a picture, and make its folder."""
+    make_folder(path.parent, private=False)
+    write_atomic(path, content, private=False)
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder and those above it, where they are missing."""
+def make_folder(path: Path, *, private: bool = True) -> None:
+    """Make a folder, which others can't enter if it is private, and those above it."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(PRIVATE_FOLDER if private else 0o777, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"can't make the folder {path}: {error.strerror}.") from error
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file that nobody else can read, which is made if need be.
+
+    What a crash or a full disk leaves of a line stays, alone on its line.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    try:
+        is_new = not path.exists()
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            size = os.fstat(descriptor).st_size
+            torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
+            content = f"{chr(10) if torn else ''}{line}\n".encode()
+            while content:
+                content = content[os.write(descriptor, content) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if is_new:
+            flush({path.parent})
+    except OSError as error:
+        raise failure_of(path, error, "it is tried again") from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """All lines of such a file that are not empty."""
+    try:
+        content = read_plain(path, MAX_LINES) or b""
+        return [line for line in content.decode().splitlines() if line]
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"can't read {path}: {error}.") from error
+
+
+def write_export(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write an export: files, by name and content, into a folder that holds nothing yet."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise ParameterError(
+            f"{path} holds something already.", hint="choose a folder that is empty or not there."
+        )
+    for name, content in files.items():
+        write_file(path / name, content)
+
+
+def read_result(path: Path) -> Any:
+    """Read a JSON file; None where there is none, or one that can't be read."""
+    try:
+        return parse_json(read_plain(path, MAX_JSON) or b"")
+    except (OSError, ValueError, CorruptRunError):
+        return None
+
+
+def write_result(path: Path, value: Any) -> None:
+    """Write a value as a JSON file; an equal one gives the same bytes."""
+    write_text(path, json.dumps(value, sort_keys=True, separators=(",", ":")) + "\n")
+
+
+def file_digest(path: Path) -> str | None:
+    """Return the SHA-256 digest of a file; None where there is none."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None

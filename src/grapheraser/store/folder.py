@@ -21,7 +21,7 @@ from grapheraser.errors import (
     StoreError,
 )
 from grapheraser.receipts import Receipt, Receipts
-from grapheraser.store.files import flush, remove
+from grapheraser.store.files import MAX_FILE, PRIVATE_FILE, flush, remove
 from grapheraser.store.manifest import (
     FORMAT,
     LOCK,
@@ -32,12 +32,13 @@ from grapheraser.store.manifest import (
     check_folders,
     is_ours,
     known_names,
-    read_json,
     read_manifest,
 )
+from grapheraser.untrusted import MAX_JSON, escaped, parse_json, read_plain
 
 # In the configuration of a run: where its receipts begin and end.
 HISTORY = "history"
+_MAX_DEPTH = 16  # folders within one another; a run has one below its own
 _NEW: Mapping[str, Any] = MappingProxyType({})
 
 # -- the files in it ----------------------------------------------------------------------------
@@ -48,7 +49,7 @@ class FoundFile:
     """Something in a run's folder, whether the run names it or not.
 
     Attributes:
-        name: relative to the folder.
+        name: relative to the folder, in printable characters.
         kind: a plain file, a link, or something else such as a socket.
         content: of a plain file.
     """
@@ -60,26 +61,29 @@ class FoundFile:
 
 def found_files(path: Path) -> Iterator[FoundFile]:
     """Read everything in a run's folder, hidden files included, in the order of the names."""
-    for name in sorted(_files(path)):
-        file = path / name
+    for found in sorted(_files(path)):
+        file, name = path / found, escaped(found)
         if file.is_symlink():
             yield FoundFile(name, "link")
         elif not file.is_file():
             yield FoundFile(name, "other")
         else:
             try:
-                yield FoundFile(name, "file", file.read_bytes())
+                yield FoundFile(name, "file", read_plain(file, MAX_FILE) or b"")
             except OSError as error:
                 raise StoreError(f"can't read {file}: {error.strerror}.") from error
 
 
 def stray_files(path: Path) -> list[str]:
-    """Files in a run's folder that are not the run's; they may hold forgotten data."""
+    """Files in a run's folder that are not the run's; they may hold forgotten data.
+
+    Their names are in printable characters: whoever made a file has chosen its name.
+    """
     found = _strays(path)
     if found and os.access(path, os.W_OK):
         with hold(path):  # a save in progress has such files too
             found = _strays(path)
-    return sorted(found)
+    return sorted(map(escaped, found))
 
 
 def sweep(path: Path) -> None:
@@ -105,7 +109,8 @@ def sweep(path: Path) -> None:
 def mark(path: Path) -> None:
     """Say in a folder that a save is under way; unless `unmark` follows, the next writer sweeps."""
     try:
-        os.close(os.open(path / MARKER, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)))
+        flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        os.close(os.open(path / MARKER, flags, PRIVATE_FILE))
     except OSError as error:
         raise StoreError(f"can't write {path / MARKER}: {error.strerror}.") from error
 
@@ -116,7 +121,7 @@ def unmark(path: Path) -> None:
 
 
 def is_marked(path: Path) -> bool:
-    """Whether a save did not finish."""
+    """Tell whether a save did not finish."""
     return os.path.lexists(path / MARKER)
 
 
@@ -132,13 +137,22 @@ def _known(path: Path, found: set[str]) -> set[str]:
     return {MANIFEST, *known_names(path, read_manifest(path), found)}
 
 
-def _files(path: Path, above: str = "") -> Iterator[str]:
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files(path / entry.name, f"{above}{entry.name}/")
-            else:
-                yield above + entry.name
+def _files(path: Path) -> Iterator[str]:
+    """The names of all files below a folder, and of folders that are nested too deeply."""
+    waiting = [""]
+    while waiting:
+        above = waiting.pop()
+        try:
+            with os.scandir(path / above) as entries:
+                for entry in entries:
+                    name = above + entry.name
+                    deep = name.count("/") >= _MAX_DEPTH
+                    if entry.is_dir(follow_symlinks=False) and not deep:
+                        waiting.append(f"{name}/")
+                    else:
+                        yield name
+        except OSError as error:
+            raise StoreError(f"can't list {path / above}: {error.strerror}.") from error
 
 
 # -- who may write ------------------------------------------------------------------------------
@@ -171,7 +185,9 @@ def hold(path: Path) -> Iterator[RunLock]:
     """Lock a folder, whether it holds a run yet or not; fails at once where it is locked."""
     file = path / LOCK
     # A mere marker file in place of a lock of the system would outlive a crash.
-    lock = FileLock(file, blocking=False, thread_local=False, fallback_to_soft=False)
+    lock = FileLock(
+        file, mode=PRIVATE_FILE, blocking=False, thread_local=False, fallback_to_soft=False
+    )
     try:
         if os.path.lexists(file) and not stat.S_ISREG(os.lstat(file).st_mode):
             raise StoreError(
@@ -201,11 +217,7 @@ def check_target(
     earlier state of the same run; with ``replace`` any run, even one that is damaged or of another
     version.
 
-    Args:
-        path: the folder.
-        receipts: of the run to be saved.
-        configuration: of that run; without one, it is a new run.
-        replace: whether to overwrite any run.
+    ``receipts`` and ``configuration`` are of the run to be saved; a new run has none.
     """
     there = next(place for place in (path, *path.parents) if os.path.exists(place))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -229,14 +241,14 @@ def check_target(
 
 
 def continues(path: Path, manifest: dict[str, Any], receipts: Sequence[Receipt]) -> bool:
-    """Whether the receipts of the run in a folder are the first of these."""
+    """Tell whether the receipts of the run in a folder are the first of these."""
     count, head = chain_ends(path, manifest)
     ours = Receipts.of(receipts)
     return count == 0 or (count <= len(ours) and ours.digest(count) == head)
 
 
 def _begins_alike(kept: Mapping[str, Any], ours: Mapping[str, Any], changes: int) -> bool:
-    """Whether a run without receipts, by its configuration, is where another began.
+    """Tell whether a run without receipts, by its configuration, is where another began.
 
     Resharding changes the settings, so after a change the graph that was fitted has to tell.
     """
@@ -248,9 +260,9 @@ def _begins_alike(kept: Mapping[str, Any], ours: Mapping[str, Any], changes: int
 
 
 def _holds_something_else(path: Path) -> bool:
-    """Whether a folder is neither a run nor what a crashed first save left."""
+    """Tell whether a folder is neither a run nor what a crashed first save left."""
     try:
-        manifest = read_json(path / MANIFEST)
+        manifest = parse_json(read_plain(path / MANIFEST, MAX_JSON) or b"")
     except (OSError, ValueError, CorruptRunError):
         return any(name not in (MANIFEST, LOCK) and not is_ours(name) for name in _files(path))
     return not isinstance(manifest, dict) or manifest.get("format") != FORMAT

@@ -1,4 +1,4 @@
-"""Writing graph stores; `graph.stored` says what such a folder holds, and reads it."""
+"""Writing graph stores; `graph.pages.stored` says what such a folder holds, and reads it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import ParameterError, StoreError
 from grapheraser.graph import Graph
-from grapheraser.graph.merkle import KeptLeaves, Leaves
-from grapheraser.graph.page_files import features_content, index_content, topology_content
-from grapheraser.graph.pages import Pages
-from grapheraser.graph.stored import (
+from grapheraser.graph.pages.files import features_content, index_content, topology_content
+from grapheraser.graph.pages.pages import Pages
+from grapheraser.graph.pages.stored import (
     ALIGNED,
     FORMAT,
     MANIFEST,
@@ -28,6 +27,7 @@ from grapheraser.graph.stored import (
     is_stored,
     pack_file,
 )
+from grapheraser.graph.proof.merkle import KeptLeaves, Leaves
 from grapheraser.progress import progress
 from grapheraser.store.files import failure_of, flush, make_folder, write_atomic
 from grapheraser.store.folder import hold
@@ -61,7 +61,7 @@ def _packs(graph: Graph, folder: Path) -> list[NDArray[np.void]]:
 
 
 def schema_of(graph: Graph) -> dict[str, Any]:
-    """What the manifest says of a graph."""
+    """Return what the manifest says of a graph."""
     return {
         "name": graph.name,
         "notes": list(graph.notes),
@@ -69,7 +69,10 @@ def schema_of(graph: Graph) -> dict[str, Any]:
         "dense": graph.pages.dense,
         "num_classes": graph.num_classes,
         "class_names": list(graph.class_names),
+        **graph.label_kind.to_dict(),
+        "inferred": list(graph.inferred),
         "edges": graph.edge_kind._asdict(),
+        **({"encoding": graph.encoding.to_list()} if graph.encoding else {}),
     }
 
 

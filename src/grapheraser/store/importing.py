@@ -9,8 +9,8 @@ Three steps, each of which can be interrupted and goes on where it stopped:
 3. *pages*: bucket by bucket, the entries are sorted, repetitions dropped, pages packed and
    digested, and written as a pack.
 
-What has been done is kept in ``import.partial``, with the lengths of all files: what a crash wrote
-beyond them is cut off.
+``import.partial`` keeps the steps that are done, with the lengths of all files: whatever a crash
+wrote beyond them is dropped.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ from numpy.typing import NDArray
 
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import GraphError, ParameterError
-from grapheraser.graph.build import check_features, check_labels
-from grapheraser.graph.directory import Directory
-from grapheraser.graph.edge_input import Counts, edge_notes
-from grapheraser.graph.edge_values import PLAIN
-from grapheraser.graph.merkle import MerkleTree
-from grapheraser.graph.packing import Rows
-from grapheraser.graph.pages import Pages
+from grapheraser.graph.build import check_features, check_labels, classes_of, found_class_ids
+from grapheraser.graph.edge_values import PLAIN, Counts, edge_notes
+from grapheraser.graph.formats.streams import NodeBlock, Stream
+from grapheraser.graph.ids import new_keyed_ids
+from grapheraser.graph.pages.directory import Directory
+from grapheraser.graph.pages.packing import Rows
+from grapheraser.graph.pages.pages import Pages
+from grapheraser.graph.pages.stored import PARTIAL, STORED
+from grapheraser.graph.proof.merkle import MerkleTree
 from grapheraser.graph.roles import CONTEXT, TRAIN, UNLABELLED
-from grapheraser.graph.stored import PARTIAL, STORED
-from grapheraser.graph.streams import NodeBlock, Stream
 from grapheraser.store.files import failure_of, make_folder, write_atomic
 from grapheraser.store.folder import hold
 from grapheraser.store.graphs import SPILL, begin, check_room, clear, finish, write_pack
+from grapheraser.untrusted import MAX_JSON, parse_json, read_plain
 
 _BUCKET = 1 << 17  # nodes of a bucket
-_MOST_KEYS = 1 << 24  # entries that are sorted at once
-_EVERY = 10.0  # seconds between two notes of what has been done
+_MAX_KEYS = 1 << 24  # entries that are sorted at once
+_NOTE_SECONDS = 10.0  # seconds between two notes of what has been done
 _ROW = 33  # bits of a key below the row: the column, and whether the edge was given so
 _CONSEQUENCE = "run the same import again once there is space: it goes on where it stopped"
 
@@ -56,11 +57,19 @@ Say = Callable[[str], None]
 
 
 def import_graph(
-    stream: Stream, folder: Path, *, replace: bool = False, say: Say = lambda text: None
+    stream: Stream,
+    folder: Path,
+    *,
+    replace: bool = False,
+    secret: bytes | None = None,
+    say: Say = lambda text: None,
 ) -> None:
-    """Make a graph store of a stream; goes on where an earlier import of the same one stopped."""
+    """Make a graph store of a stream; goes on where an earlier import of the same one stopped.
+
+    With a secret, keyed ids stand for those of the stream.
+    """
     said = json.dumps(stream.signature, sort_keys=True)
-    signature = hashlib.sha256(said.encode()).hexdigest()
+    signature = hashlib.sha256((secret or b"") + said.encode()).hexdigest()
     if not _continues(folder, signature, replace=replace):
         check_room(folder, replace=replace)
     make_folder(folder)
@@ -70,7 +79,7 @@ def import_graph(
             begin(folder, _Progress(folder, signature).content())
         make_folder(folder / SPILL)
         try:
-            _Import(stream, folder, _Progress.of(folder, signature), say).run()
+            _Import(stream, folder, _Progress.of(folder, signature), say, secret).run()
         except GraphError:
             clear(folder)  # no second try would do better
             raise
@@ -79,11 +88,11 @@ def import_graph(
 
 
 def _continues(folder: Path, signature: str, *, replace: bool) -> bool:
-    """Whether a folder holds the beginning of the same import."""
+    """Tell whether a folder holds the beginning of the same import."""
     if replace or not (folder / PARTIAL).exists():
         return False
     try:
-        kept = json.loads((folder / PARTIAL).read_bytes())["signature"]
+        kept = _kept(folder)["signature"]
     except (ValueError, KeyError, TypeError):
         kept = None
     if kept != signature:
@@ -94,9 +103,13 @@ def _continues(folder: Path, signature: str, *, replace: bool) -> bool:
     return True
 
 
+def _kept(folder: Path) -> Any:
+    return parse_json(read_plain(folder / PARTIAL, MAX_JSON) or b"")
+
+
 @dataclass
 class _Progress:
-    """What has been done, and how long each file was then."""
+    """The steps that are done, and how long each file was then."""
 
     folder: Path
     signature: str
@@ -108,8 +121,7 @@ class _Progress:
 
     @classmethod
     def of(cls, folder: Path, signature: str) -> _Progress:
-        file = folder / PARTIAL
-        kept = json.loads(file.read_bytes())
+        kept = _kept(folder)
         found = cls(folder, signature, **{k: v for k, v in kept.items() if k != "signature"})
         for name in sorted(os.listdir(folder / SPILL)):
             length = found.lengths.get(name, 0)
@@ -132,7 +144,7 @@ class _Progress:
 
     def note(self, *, now: bool = False) -> None:
         """Keep what has been done, if some time has passed."""
-        if not now and time.monotonic() - self.noted < _EVERY:
+        if not now and time.monotonic() - self.noted < _NOTE_SECONDS:
             return
         for name in self.lengths:
             with open(self.folder / SPILL / name, "ab") as part:
@@ -141,7 +153,7 @@ class _Progress:
         self.noted = time.monotonic()
 
     def content(self) -> bytes:
-        """What is kept."""
+        """Return what is kept."""
         kept = {"signature": self.signature, "step": self.step, "blocks": self.blocks}
         return canonical_json(kept | {"lengths": self.lengths, "counts": self.counts}).encode()
 
@@ -157,6 +169,7 @@ class _Import:
     folder: Path
     done: _Progress
     say: Say
+    secret: bytes | None
 
     def run(self) -> None:
         """All steps that are left."""
@@ -203,7 +216,7 @@ class _Import:
             done.append("lengths", np.diff(rows.indptr).astype(np.int64))
             done.append("columns", rows.indices.astype(np.int32))
             done.append("values", rows.data.astype(np.float32))
-        done.append("ids", block.ids.astype(np.int64))
+        done.append("ids", self._inside(block.ids.astype(np.int64)))
         done.append("y", y)
         done.append("role", role)
         done.counts["classes"] = max(done.counts.get("classes", 1), int(y.max(initial=0)) + 1)
@@ -221,19 +234,25 @@ class _Import:
         return ids if self._order is None else ids[self._order]
 
     @cached_property
+    def _class_ids(self) -> tuple[int, ...]:
+        """The ids of the classes, where they leave gaps and were not declared."""
+        declared = self.stream.num_classes is not None
+        return () if declared else found_class_ids(self.done.array("y", np.int64))
+
+    @cached_property
     def _directory(self) -> Directory:
         return Directory.of(self._ids)
 
     @cached_property
     def _bounds(self) -> NDArray[np.int64]:
-        """Where buckets begin and end among the pages."""
+        """The pages where buckets begin and end."""
         ends = np.cumsum(self._directory.counts)
         cuts = np.searchsorted(ends, np.arange(_BUCKET, ends[-1], _BUCKET), side="left") + 1
         return np.unique(np.concatenate([[0], cuts, [len(ends)]]))
 
     @cached_property
     def _firsts(self) -> NDArray[np.int64]:
-        """Where buckets begin and end among the rows."""
+        """The rows where buckets begin and end."""
         return np.concatenate([[0], np.cumsum(self._directory.counts)])[self._bounds]
 
     def _check_nodes(self) -> None:
@@ -251,13 +270,16 @@ class _Import:
     def _edges(self) -> None:
         done = self.done
         for pairs in islice(self.stream.edge_blocks(), done.blocks, None):
-            at = self._positions(pairs)
+            at = self._positions(self._inside(pairs))
             real = at[:, 0] != at[:, 1]
             done.counts["loops"] = done.counts.get("loops", 0) + int((~real).sum())
             self._add_edges(at[real])
             done.blocks += 1
             done.note()
             self.say(f"edges: block {done.blocks:,}")
+
+    def _inside(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        return ids if self.secret is None else new_keyed_ids(ids, self.secret)
 
     def _positions(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
         ids, n = self._ids, len(self._ids)
@@ -304,7 +326,7 @@ class _Import:
     def _ranges(self, bucket: int, low: int, high: int) -> Iterator[tuple[int, int]]:
         """The pages of a bucket, in ranges whose entries are not too many."""
         keys = self.done.lengths.get(_bucket(bucket), 0) // 8
-        parts = min(high - low, -(-keys // _MOST_KEYS) or 1)
+        parts = min(high - low, -(-keys // _MAX_KEYS) or 1)
         cuts = np.linspace(low, high, parts + 1).astype(np.int64).tolist()
         yield from pairwise(cuts)
 
@@ -315,7 +337,7 @@ class _Import:
         indptr, columns = self._entries(bucket, start - first, end - first)
         chosen = slice(start, end) if self._order is None else self._order[start:end]
         role = np.array(self.done.array("role", np.int8)[chosen])
-        y = np.array(self.done.array("y", np.int64)[chosen])
+        y, _ = classes_of(self.done.array("y", np.int64)[chosen], self._class_ids)
         ids = self._ids
         rows = Rows(ids[start:end], y, role, indptr, ids[columns], self._features(chosen))
         pages = Pages.packed(rows, directory.part(low, high), PLAIN)
@@ -367,8 +389,9 @@ class _Import:
             "notes": list(edge_notes(PLAIN, found, each_edge_once=once)),
             "num_features": counts["num_features"],
             "dense": bool(counts["dense"]),
-            "num_classes": counts["classes"] if given is None else given,
-            "class_names": [],
+            "num_classes": len(self._class_ids) or counts["classes"] if given is None else given,
+            "class_names": list(self._class_ids),
+            "inferred": ["classes"] if given is None else [],
             "edges": PLAIN._asdict(),
         }
 

@@ -22,15 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
-from grapheraser.graph.page_files import index_content, read_index
+from grapheraser.graph.pages.files import index_content, read_index
 from grapheraser.store.digests import NO_DIGEST, Column, as_bytes
 
 LINK = np.dtype([("start", "<i8"), ("entries", "<i8"), ("part", "V32")])
-MOST = 512  # entries of an index that is not divided
+MAX_ENTRIES = 512  # entries of an index that is not divided
 BITS = 6  # of the hash, which are zero where a part begins: 2**BITS entries on average
-_DEEPEST = 8
+MAX_INDEX = 2**27  # bytes of a file of an index, which has a few thousand entries at most
+_MAX_LEVELS = 8
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-_REMEMBERED = 16
+_MAX_REMEMBERED = 16
 
 Entries = NDArray[np.void]
 
@@ -42,7 +43,7 @@ class Index:
     Attributes:
         entries: one for each page or shard.
         links: one array for each level above them, from below.
-        token: stands for the pages that it was written for; see `graph.lineage`.
+        token: stands for the pages that it was written for; see `graph.pages.pages.Lineage`.
         columns: of entries, by name, where they were asked for.
     """
 
@@ -59,7 +60,7 @@ class Index:
 
     @property
     def top(self) -> Entries:
-        """What the manifest names."""
+        """The level that the manifest names."""
         return self.links[-1] if self.links else self.entries
 
     @property
@@ -71,7 +72,7 @@ class Index:
 def divided(
     entries: Entries, before: Index | None, touched: NDArray[np.int64] | None = None
 ) -> tuple[Index, dict[bytes, bytes]]:
-    """Entries with the levels above them.
+    """Put the levels above entries.
 
     Args:
         entries: of the lowest level.
@@ -86,7 +87,7 @@ def divided(
         return _divided_again(entries, before, touched)
     levels, fresh = [entries], dict[bytes, bytes]()
     olds = (before.entries, *before.links) if before else ()
-    while len(levels[-1]) > MOST and len(levels) <= _DEEPEST:
+    while len(levels[-1]) > MAX_ENTRIES and len(levels) <= _MAX_LEVELS:
         level = len(levels) - 1
         known = olds[level : level + 2]
         levels.append(_linked(levels[-1], level, known if len(known) == 2 else None, fresh))
@@ -96,7 +97,7 @@ def divided(
 def _divided_again(
     entries: Entries, before: Index, touched: NDArray[np.int64]
 ) -> tuple[Index, dict[bytes, bytes]]:
-    """The same, as the index before was divided: only the parts with touched rows are looked at."""
+    """Divide as the index before was: only the parts with touched rows are looked at."""
     levels, fresh = [entries], dict[bytes, bytes]()
     columns = {name: old.replaced(entries[name], touched) for name, old in before.columns.items()}
     for known in before.links:
@@ -115,10 +116,7 @@ def _divided_again(
 
 
 def _linked(
-    entries: Entries,
-    level: int,
-    known: tuple[Entries, ...] | None,
-    fresh: dict[bytes, bytes],
+    entries: Entries, level: int, known: tuple[Entries, ...] | None, fresh: dict[bytes, bytes]
 ) -> Entries:
     """The links to the parts of a level; ``known`` are entries and links from before."""
     cuts = _cuts(entries["start"], level)
@@ -153,25 +151,19 @@ def _raw(entries: Entries) -> memoryview:
 
 
 def _cuts(starts: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-    """Where the parts of a level begin, and the end."""
-    mixed = starts.astype(np.uint64) * _MIX >> np.uint64(64 - BITS * (level % _DEEPEST + 1))
+    """Return the rows where the parts of a level begin, and the end."""
+    mixed = starts.astype(np.uint64) * _MIX >> np.uint64(64 - BITS * (level % _MAX_LEVELS + 1))
     begins = mixed & np.uint64(2**BITS - 1) == 0
     begins[0] = True
     return np.append(np.flatnonzero(begins), len(starts))
 
 
 def read_levels(content: bytes, kind: np.dtype[np.void], read: Callable[[bytes], bytes]) -> Index:
-    """An index from the file of its top.
-
-    Args:
-        content: of the file.
-        kind: of the entries.
-        read: gives the content of a part by its digest.
-    """
+    """Read an index from the file of its top; ``read`` gives the content of a part."""
     level, links = read_index(content, kind, LINK), list[Entries]()
     while level.dtype == LINK:
         links.insert(0, level)
-        if len(links) > _DEEPEST:
+        if len(links) > _MAX_LEVELS:
             raise CorruptRunError("an index of too many levels.")
         level = _below(level, kind, read)
     return Index(level, tuple(links))
@@ -205,7 +197,7 @@ class Remembered:
         key = path.absolute(), part
         self._known[key] = digest, index
         self._known.move_to_end(key)
-        while len(self._known) > _REMEMBERED:
+        while len(self._known) > _MAX_REMEMBERED:
             self._known.popitem(last=False)
 
     def get(self, path: Path, part: str, digest: str) -> Index | None:

@@ -18,28 +18,29 @@ one before: however large a run is, its manifest is short.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grapheraser.errors import (
-    CorruptRunError,
-    RunNotFoundError,
-    RunVersionError,
-    VerificationError,
-)
-from grapheraser.graph.page_files import GRAPH
+from grapheraser.canonical import canonical_json
+from grapheraser.errors import CorruptRunError, RunNotFoundError, RunVersionError, VerificationError
+from grapheraser.graph.pages.files import GRAPH
 from grapheraser.receipts import Receipt, Receipts, Stored
-from grapheraser.store.files import TEMPORARY, read_checked, read_plain
-from grapheraser.store.indexes import Index, Remembered, read_levels
+from grapheraser.receipts.envelope import encoded
+from grapheraser.receipts.keys import PublicKey
+from grapheraser.store.files import MAX_FILE, TEMPORARY, read_checked
+from grapheraser.store.indexes import MAX_INDEX, Index, Remembered, read_levels
+from grapheraser.store.keys import signer_at_hand
 from grapheraser.store.pages import MODELS, SHARDS, SLOTS, files_of, page_file
 from grapheraser.store.schema import check_manifest
+from grapheraser.untrusted import MAX_JSON, parse_json, read_plain
 
 MANIFEST, LOCK = "run.json", ".lock"
 # There while a save changes the folder, and after one that did not finish.
@@ -47,6 +48,7 @@ MARKER = f"saving{TEMPORARY}"
 FOLDERS = ("pages", "shards", "receipts")
 # Raise the version when the content changes its meaning, not only its shape.
 FORMAT, VERSION = "grapheraser-run", 9
+SIGNATURE = "signature"
 OVERWRITE = "overwrite it with `grapheraser fit --replace`, or save(..., replace=True)."
 
 # What is named through an index, and the kind of its entries.
@@ -69,7 +71,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a run in this version of the format."""
     check_folders(path)
     try:
-        manifest = read_json(path / MANIFEST)
+        manifest = parse_json(read_plain(path / MANIFEST, MAX_JSON) or b"")
     except (FileNotFoundError, NotADirectoryError):
         raise RunNotFoundError(
             f"{path}: there is no run here ({MANIFEST} is missing).",
@@ -100,35 +102,54 @@ def check_folders(path: Path) -> None:
             )
 
 
-def read_json(file: Path) -> Any:
-    """The JSON in a plain file; `ValueError` where there is none."""
-    try:
-        return json.loads(read_plain(file) or b"")
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-
-
 def manifest_content(manifest: dict[str, Any]) -> bytes:
     """The file of a manifest, a line for each part of it."""
     lines = (f"{json.dumps(key)}: {json.dumps(manifest[key], sort_keys=True)}" for key in manifest)
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
+def signed_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Add the signature of the operator's key, where there is one already."""
+    signer = signer_at_hand()
+    if signer is None:
+        return manifest
+    text = base64.b64encode(signer.sign(_message(manifest))).decode()
+    return manifest | {SIGNATURE: {"key": signer.id, "sig": text}}
+
+
+def is_signed(manifest: Mapping[str, Any], keys: Iterable[PublicKey]) -> bool | None:
+    """Tell whether one of the keys has signed a manifest; None where it names none of them."""
+    found = manifest.get(SIGNATURE, {"key": None})
+    for key in (key for key in keys if key.id == found["key"]):
+        try:
+            return key.accepts(_message(manifest), base64.b64decode(found["sig"], validate=True))
+        except ValueError:
+            return False
+    return None
+
+
+def _message(manifest: Mapping[str, Any]) -> bytes:
+    said = {name: part for name, part in manifest.items() if name != SIGNATURE}
+    return encoded("application/vnd.grapheraser-run+json", canonical_json(said).encode())
+
+
 def is_part(name: str) -> bool:
-    """Whether a run can have a file of this name, relative to its folder."""
+    """Tell whether a run can have a file of this name, relative to its folder."""
     return _PART.fullmatch(name) is not None
 
 
 def is_ours(name: str) -> bool:
-    """Whether a save could have written a file of this name."""
+    """Tell whether a save could have written a file of this name."""
     return is_part(name) or _LEFTOVER.fullmatch(name) is not None
 
 
-def read_part(path: Path, name: str, sha256: str, size: int | None = None) -> bytes:
-    """A file of the run in a folder."""
+def read_part(
+    path: Path, name: str, sha256: str, size: int | None = None, limit: int = MAX_FILE
+) -> bytes:
+    """A file of the run in a folder, of a size and no more bytes than a limit."""
     if not is_part(name):
         raise CorruptRunError(f"{path / MANIFEST}: {name!r} is no file of a run.")
-    return read_checked(os.path.join(path, name), sha256, size)  # runs have many files
+    return read_checked(os.path.join(path, name), sha256, size, limit)  # runs have many files
 
 
 # -- receipts -----------------------------------------------------------------------------------
@@ -148,7 +169,7 @@ class ReceiptReader:
     def __call__(self, number: int, digest: str) -> Receipt:
         name = receipt_file(number, digest)
         try:
-            return Receipt.from_json(read_part(self.path, name, digest).decode())
+            return Receipt.from_json(read_part(self.path, name, digest, limit=MAX_JSON).decode())
         except (VerificationError, UnicodeDecodeError) as error:
             raise CorruptRunError(f"{self.path / name}: not a readable receipt.") from error
 
@@ -160,7 +181,7 @@ def stored_receipts(path: Path, manifest: dict[str, Any]) -> Receipts:
 
 
 def chain_ends(path: Path, manifest: dict[str, Any]) -> tuple[int, str | None]:
-    """How many receipts there are, and the digest of the last."""
+    """Return the number of receipts, and the digest of the last."""
     entry = manifest.get("receipts")
     match entry:
         case {"count": 0, "head": None}:
@@ -175,7 +196,7 @@ def _receipt_names(path: Path, manifest: dict[str, Any], found: Collection[str])
     """The names of the receipts; reads them only where the files that are there leave a doubt."""
     count, _ = chain_ends(path, manifest)
     names = {name: int(match[1]) for name in found if (match := _NUMBER.fullmatch(name))}
-    if sorted(names.values()) == list(range(1, count + 1)):
+    if len(names) == count and sorted(names.values()) == list(range(1, count + 1)):
         return set(names)
     return set(_receipt_digests(path, manifest))
 
@@ -202,7 +223,7 @@ def named_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
 
 
 def known_names(path: Path, manifest: dict[str, Any], found: Collection[str]) -> set[str]:
-    """The same without digests, where the folder holds these files."""
+    """Return the names of all files of the run, where the folder holds these files."""
     indexed = _indexed_files(path, manifest)
     return {*direct_files(manifest), *indexed, *_receipt_names(path, manifest, found)}
 
@@ -219,8 +240,10 @@ def _indexed_files(path: Path, manifest: dict[str, Any]) -> dict[str, str]:
 
 def read_levels_of(path: Path, entry: Mapping[str, Any], kind: np.dtype[np.void]) -> Index:
     """An index that the manifest names, every byte of it checked."""
-    content = read_part(path, entry["file"], entry["sha256"])
-    return read_levels(content, kind, lambda part: read_part(path, page_file(part), part.hex()))
+    content = read_part(path, entry["file"], entry["sha256"], limit=MAX_INDEX)
+    return read_levels(
+        content, kind, lambda part: read_part(path, page_file(part), part.hex(), limit=MAX_INDEX)
+    )
 
 
 def last_indexes(path: Path, manifest: dict[str, Any]) -> dict[str, Index]:
@@ -232,7 +255,7 @@ def last_indexes(path: Path, manifest: dict[str, Any]) -> dict[str, Index]:
         if known is None:
             known = read_levels_of(path, manifest[part], kind)
         else:
-            read_part(path, manifest[part]["file"], digest)
+            read_part(path, manifest[part]["file"], digest, limit=MAX_INDEX)
         found[part] = known
     return found
 

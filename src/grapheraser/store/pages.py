@@ -1,10 +1,10 @@
 """The pages of a graph, a partition and a register as files, and what an index says of them.
 
-A page of a graph is two files (see `graph.page_files`) and any other page is one, each a header of
+A page of a graph is two files (see `graph.pages.files`) and any other page is one, each a header of
 four numbers and then its content; all numbers are little-endian.
 
     partition   PARTITION, nodes m, 0, 0             nodes, their labels the shards
-    register    REGISTER, nodes m, digits, 0         slots, nonces and ids; see `graph.register`
+    register    REGISTER, nodes m, digits, 0         slots, nonces, ids: `graph.proof.register`
 
 No file holds anything of another page, so a change writes the pages that it touches. An index is an
 array of `GRAPH`, `SHARDS` or `SLOTS`, one entry per page in the order of the ids or slots, or of
@@ -21,16 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
-from grapheraser.graph.names import unpacked_names
-from grapheraser.graph.page_files import (
+from grapheraser.graph.ids import unpacked_names
+from grapheraser.graph.pages.files import (
     BLOCK,
     HEADER,
     NAMED,
+    TARGETED,
     Block,
     header_of,
     read_topology,
 )
-from grapheraser.graph.register import ENTRY, Entries, RegisterPage
+from grapheraser.graph.proof.register import ENTRY, Entries, RegisterPage
 from grapheraser.store.digests import as_bytes, unknown
 
 PARTITION = int.from_bytes(b"GE-part1", "little")
@@ -108,11 +109,12 @@ def page_arrays(content: bytes) -> dict[str, NDArray[np.int64]]:
 
 def page_names(content: bytes) -> tuple[str, ...]:
     """The names of nodes in a page; none for what is no page, or for a damaged one."""
-    if not content.startswith(_magic(NAMED)):
+    if not content.startswith((_magic(NAMED), _magic(TARGETED))):
         return ()
     try:
         _, count, *_ = header_of(content)
-        return tuple(unpacked_names(read_topology(content).names, count))
+        names = read_topology(content).names
+        return tuple(unpacked_names(names, count)) if names.nbytes else ()
     except (CorruptRunError, ValueError, IndexError):
         return ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
@@ -12,13 +12,13 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from grapheraser.engines import ShardWeights
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import read_only
 from grapheraser.graph.edge_values import EdgeKind
-from grapheraser.graph.merkle import KeptLeaves, MerkleTree
-from grapheraser.graph.packing import Page
-from grapheraser.graph.page_files import (
+from grapheraser.graph.encoding import Encoding
+from grapheraser.graph.pages.files import (
     GRAPH,
     HEADER,
     Content,
@@ -27,10 +27,15 @@ from grapheraser.graph.page_files import (
     read_features,
     read_topology,
 )
-from grapheraser.graph.pages import Pages
-from grapheraser.graph.register import ENTRY, Register, RegisterPage
-from grapheraser.graph.structure import check_nodes, check_structure
+from grapheraser.graph.pages.packing import Page
+from grapheraser.graph.pages.pages import Pages
+from grapheraser.graph.pages.stored import label_kind_of
+from grapheraser.graph.pages.structure import check_nodes, check_structure
+from grapheraser.graph.proof.merkle import KeptLeaves, MerkleTree
+from grapheraser.graph.proof.register import ENTRY, Register, RegisterPage
+from grapheraser.graph.roles import SHARDED_ROLES
 from grapheraser.partition import Partition
+from grapheraser.receipts.register import KEY_SIZE
 from grapheraser.store import spool
 from grapheraser.store.manifest import read_levels_of, read_part
 from grapheraser.store.pages import (
@@ -43,9 +48,8 @@ from grapheraser.store.pages import (
     read_shards_of,
     read_slots,
 )
-from grapheraser.store.structure import check_register
-from grapheraser.store.writing import page_files, shard_files
-from grapheraser.training import ShardWeights
+from grapheraser.store.tensors import shard_files
+from grapheraser.store.writing import page_files
 
 Entry = Mapping[str, Any]
 
@@ -60,15 +64,17 @@ def read_graph(path: Path, entry: Entry) -> Graph:
     entries = sum(page.edges.nbytes // 8 for page in pages)
     entries -= int(directory.counts.sum()) + len(pages)
     made = Pages.made(directory, pages, *shape, entries, kind)
-    num_classes = int(entry["num_classes"])
-    check_structure(made, num_classes)
+    labels = label_kind_of(entry)
+    check_structure(made, labels)
     return Graph.of_pages(
         made,
-        num_classes,
+        labels,
         name=str(entry["name"]),
         notes=tuple(map(str, entry["notes"])),
         context=str(entry["context"]),
-        class_names=tuple(map(str, entry.get("class_names", ()))),
+        # Runs from before this was kept don't tell whether their classes were declared.
+        inferred=tuple(entry.get("inferred", ["classes"])),
+        encoding=Encoding.of_list(entry.get("encoding")),
         tree=MerkleTree.restored(made, leaves),
     )
 
@@ -107,7 +113,8 @@ def _kept_pages(
             raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")
         page_files.put(topology.leaves, one)
         page_files.put(block, two)
-        pages.append(Page(topology.nodes, topology.edges, block, topology.values, topology.names))
+        blocks = topology.nodes, topology.edges, block, topology.values, topology.names
+        pages.append(Page(*blocks, topology.targets))
         leaves.append(KeptLeaves(topology.leaves, root))
     return pages, leaves
 
@@ -181,9 +188,27 @@ def read_shards(path: Path, entry: Entry) -> tuple[dict[int, ShardWeights], dict
 
 
 def read_aggregator(path: Path, entry: Entry) -> dict[str, NDArray[Any]]:
-    """What the aggregator of a run holds."""
-    return safetensors.numpy.load(_read(path, entry))
+    """Read what the aggregator of a run holds."""
+    return safetensors.numpy.load(read_part(path, entry["file"], entry["sha256"]))
 
 
-def _read(path: Path, entry: Entry) -> bytes:
-    return read_part(path, entry["file"], entry["sha256"])
+def check_register(key: bytes, pages: Sequence[RegisterPage]) -> None:
+    """Raise an error unless these are the pages of a register, in their order."""
+    digits = pages[0].digits if pages else 0
+    if len(key) != KEY_SIZE or len(pages) != 16**digits:
+        raise CorruptRunError("the register has other pages than it should.")
+    for number, page in enumerate(pages):
+        slots = page.entries["slot"].astype(np.uint64)
+        ordered = bool((slots[1:] > slots[:-1]).all())
+        if digits and len(slots):
+            ends = slots[[0, -1]] >> np.uint64(64 - 4 * digits)
+            ordered = ordered and bool((ends == number).all())
+        if page.digits != digits or not ordered:
+            raise CorruptRunError("the slots of the register are not ascending.")
+
+
+def check_coverage(graph: Pages, partition: Pages, context: str) -> None:
+    """Raise an error unless the partition holds the nodes that a context puts into shards."""
+    ids, _, role = graph.nodes()
+    if not np.array_equal(ids[np.isin(role, SHARDED_ROLES[context])], partition.nodes()[0]):
+        raise CorruptRunError("the nodes of the partition are not those of the graph's shards.")

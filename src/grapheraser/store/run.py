@@ -18,9 +18,10 @@ from zipfile import BadZipFile
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from grapheraser.engines import ShardWeights
 from grapheraser.errors import CorruptRunError, RunBusyError, StoreError, VerificationError
 from grapheraser.graph import Graph
-from grapheraser.graph.register import Register
+from grapheraser.graph.proof.register import Register
 from grapheraser.partition import Partition
 from grapheraser.receipts import Ends, Receipt, Receipts
 from grapheraser.store.files import Batch, flush, make_folder, remove
@@ -34,7 +35,6 @@ from grapheraser.store.folder import (
     sweep,
     unmark,
 )
-from grapheraser.store.kept import Kept
 from grapheraser.store.manifest import (
     FOLDERS,
     FORMAT,
@@ -45,18 +45,19 @@ from grapheraser.store.manifest import (
     manifest_content,
     read_manifest,
     remembered,
+    signed_manifest,
     stored_receipts,
 )
 from grapheraser.store.reading import (
+    check_coverage,
     read_aggregator,
     read_graph,
     read_partition,
     read_register,
     read_shards,
 )
-from grapheraser.store.structure import check_coverage
-from grapheraser.store.writing import Writer
-from grapheraser.training import ShardWeights
+from grapheraser.store.writing import StoredFiles, Writer
+from grapheraser.untrusted import MAX_JSON
 
 _TRIES = 10
 _UNREADABLE = (
@@ -76,7 +77,7 @@ class StoredRun:
     """Everything that a run folder holds, as values; receipts are read when they are asked for.
 
     ``state`` is the document of the state, which receipts name by its digest; ``seeds`` are those
-    of the shards that were seeded afresh.
+    of the shards that were seeded afresh, and ``manifest`` the one that a run was read by.
     """
 
     configuration: dict[str, Any]
@@ -88,21 +89,28 @@ class StoredRun:
     register: Register
     state: Mapping[str, Any]
     seeds: Mapping[int, int] = field(default_factory=dict)
+    manifest: Mapping[str, Any] | None = None
 
 
 def save_run(
-    path: Path, run: StoredRun, *, lock: RunLock | None = None, replace: bool = False
+    path: Path,
+    run: StoredRun,
+    *,
+    lock: RunLock | None = None,
+    replace: bool = False,
+    sign: bool = True,
 ) -> None:
     """Write a run, where `check_target` allows it.
 
     Pass ``lock`` when the caller has held the run since it read it. Where the folder should hold
-    exactly this run already, every file is checked, and written again if it is damaged.
+    exactly this run already, every file is checked, and written again if it is damaged. ``sign``
+    says that the state is known to be that of the last receipt: the manifest may be signed.
     """
     if lock is not None:
         lock.check(path)
     check_target(path, run.receipts, run.configuration, replace=replace)
     missing = [folder for name in FOLDERS if not (folder := path / name).is_dir()]
-    for folder in missing:
+    for folder in [path, *missing] if missing else ():
         make_folder(folder)
     if missing:
         flush([path.parent, path, *missing])
@@ -112,10 +120,10 @@ def save_run(
         if is_marked(path) or not (path / MANIFEST).exists():
             sweep(path)
         unswept = is_marked(path)
-        kept = Kept.by_manifest(path, run.receipts)
+        kept = StoredFiles.by_manifest(path, run.receipts)
         try:
             mark(path)
-            gone = _write(path, run, kept)
+            gone = _write(path, run, kept, sign=sign)
             if kept.manifest and not unswept:
                 remove([path / name for name in sorted(filter(is_part, gone))])
                 unmark(path)
@@ -126,13 +134,16 @@ def save_run(
             raise
 
 
-def _write(path: Path, run: StoredRun, kept: Kept) -> set[str]:
+def _write(path: Path, run: StoredRun, kept: StoredFiles, *, sign: bool) -> set[str]:
     """Write what the folder lacks, then the manifest; returns the names that it no longer names."""
     # When a page was written would tell which of them a request touched.
     with Batch(dated=False) as batch:
         writer = Writer(path, batch, kept)
         manifest = _put(writer, run)
-        content, named = manifest_content(manifest), direct_files(manifest)
+        content = manifest_content(signed_manifest(manifest) if sign else manifest)
+        if len(content) > MAX_JSON:
+            raise StoreError(f"{MANIFEST} would have {len(content):,} bytes; {MAX_JSON:,} can be.")
+        named = direct_files(manifest)
         if content == kept.manifest:
             writer = Writer(path, batch, kept.intact(path, named, run.receipts))
             _put(writer, run)
@@ -209,4 +220,5 @@ def _read(path: Path, manifest: dict[str, Any]) -> StoredRun:
         register=read_register(path, manifest["register"]),
         state=manifest["state"],
         seeds=seeds,
+        manifest=manifest,
     )

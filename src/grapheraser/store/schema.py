@@ -1,4 +1,4 @@
-"""What the manifest of a run must look like before anything is read by it.
+"""The form that the manifest of a run must have before anything is read by it.
 
 Numbers that sizes follow from have bounds: a small file must not ask for all of the memory.
 """
@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from grapheraser.errors import CorruptRunError
-from grapheraser.partition.base import MOST_SHARDS
+from grapheraser.partition.base import MAX_SHARDS
 
 Check = Callable[[Any], bool]
 
-MOST_COLUMNS = 2**26
-MOST_CLASSES = 2**20
+MAX_COLUMNS = 2**26
+MAX_CLASSES = 2**20
+MAX_RECEIPTS = 2**40
 
 
 def check_manifest(manifest: Mapping[str, Any], where: str) -> None:
@@ -59,6 +60,10 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(map(_text, value))
 
 
+def _list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
 def _flag(value: Any) -> bool:
     return isinstance(value, bool)
 
@@ -74,6 +79,10 @@ def _object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def _head(value: Any) -> bool:
+    return value is None or _text(value)
+
+
 def _by_name(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_text, value.values()))
 
@@ -83,19 +92,23 @@ _MANIFEST: dict[str, Any] = {
     "configuration": _object,
     "graph": {
         **_PART,
-        "num_features": _number(0, MOST_COLUMNS),
+        "num_features": _number(0, MAX_COLUMNS),
         "dense": _flag,
-        "num_classes": _number(0, MOST_CLASSES),
+        "num_classes": _number(0, MAX_CLASSES),
         "name": _text,
         "notes": _texts,
         "context": _text,
+        "inferred": _Optional(_texts),
+        "labels": _Optional({"kind": _text, "exponents": _list}),
+        "class_names": _Optional(lambda value: isinstance(value, list)),
+        "encoding": _Optional(lambda value: isinstance(value, list)),
         "edges": _Optional(
-            {"directed": _flag, "weighted": _flag, "columns": _number(0, MOST_COLUMNS)}
+            {"directed": _flag, "weighted": _flag, "columns": _number(0, MAX_COLUMNS)}
         ),
     },
     "partition": {
         **_PART,
-        "num_shards": _number(1, MOST_SHARDS),
+        "num_shards": _number(1, MAX_SHARDS),
         "method": _text,
         "capacity": _number(1, 2**63 - 1),
         "inputs": _texts,
@@ -104,6 +117,7 @@ _MANIFEST: dict[str, Any] = {
     "register": {**_PART, "key": _text},
     "aggregator": _PART,
     "state": {"nonce": _text, "versions": _by_name},
-    "receipts": _object,
+    "receipts": {"count": _number(0, MAX_RECEIPTS), "head": _head},
     "shards": _PART,
+    "signature": _Optional({"key": _text, "sig": _text}),
 }

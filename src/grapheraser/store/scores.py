@@ -29,10 +29,11 @@ from grapheraser.store.files import (
     flush,
     make_folder,
     read_checked,
+    read_result,
     remove,
     write_atomic,
+    write_result,
 )
-from grapheraser.store.results import read_result, write_result
 
 # Columns of some rows, by name; those with two dimensions have one number per class.
 Rows = Mapping[str, NDArray[Any]]
@@ -43,9 +44,7 @@ _CONTENTS = "contents.json"
 class Parts:
     """The finished parts of a file that is being made, in a folder beside it.
 
-    Args:
-        target: the file.
-        contents: plain JSON that says what the parts are of.
+    ``contents`` is plain JSON that says what the parts are of.
     """
 
     def __init__(self, target: Path, contents: Mapping[str, Any]) -> None:
@@ -104,7 +103,7 @@ class Parts:
 
 
 def score_format(path: Path) -> Callable[[Path, Iterable[Rows]], None]:
-    """What writes a file of scores, by its suffix."""
+    """Return the function that writes a file of scores with this suffix."""
     formats = {".parquet": _write_parquet, ".csv": _write_csv, ".npz": _write_npz}
     if path.suffix not in formats:
         *others, last = formats

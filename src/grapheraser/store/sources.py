@@ -1,4 +1,4 @@
-"""What `grapheraser import` reads: a stream where it can, else a graph in memory."""
+"""Sources of `grapheraser import`: read as a stream where possible, else into memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 from grapheraser.datasets import GeneratedGraph
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
-from grapheraser.graph.formats import format_of, tables_in
-from grapheraser.graph.streams import OgbStream, Stream, TableStream, UnstreamableError
+from grapheraser.graph.formats.known import format_of, tables_in
+from grapheraser.graph.formats.streams import OgbStream, Stream, TableStream, UnstreamableError
+from grapheraser.receipts import secret
 from grapheraser.store.graphs import clear, write_graph
 from grapheraser.store.importing import import_graph
 
@@ -28,24 +29,27 @@ def import_source(
     format: str | None = None,
     edges: Path | None = None,
     replace: bool = False,
+    keyed: bool = False,
     say: Callable[[str], None] = lambda text: None,
     **options: Any,
 ) -> None:
     """Make a graph store of a file, a folder or ``generated:nodes=...``; see `Graph.from_file`.
 
     Tables with whole numbers for ids and classes, folders of OGB and generated graphs are read
-    block by block; all else is read into memory first.
+    block by block; all else is read into memory first. ``keyed`` gives nodes keyed ids; see
+    `Graph.with_keyed_ids`.
     """
     stream = stream_of(source, format, edges, options)
     if stream is not None:
         try:
-            import_graph(stream, folder, replace=replace, say=say)
+            hidden = secret.secret_of(secret.IDS) if keyed else None
+            import_graph(stream, folder, replace=replace, secret=hidden, say=say)
             return
         except UnstreamableError as reason:
             say(f"reading all into memory: {reason}")
             clear(folder)
     graph = Graph.from_file(source, format=format, edges=edges, **options)
-    write_graph(graph, folder, replace=replace)
+    write_graph(graph.with_keyed_ids() if keyed else graph, folder, replace=replace)
 
 
 def stream_of(
@@ -59,15 +63,15 @@ def stream_of(
     path = Path(source)
     kind = format_of(path) if format is None else format
     name = path.name.split(".")[0]
-    if kind == "ogb" and not options.keys() - {"split"}:
-        return OgbStream(path, name, options.get("split"))
-    if kind != "tables" or options.keys() - {*_COLUMNS, "features"}:
+    classes = options.get("num_classes")
+    if kind == "ogb" and not options.keys() - {"split", "num_classes"}:
+        return OgbStream(path, name, options.get("split"), classes)
+    if kind != "tables" or options.keys() - {*_COLUMNS, "features", "num_classes"}:
         return None
     nodes, pairs = tables_in(path, edges)
     columns = {key: options[key] for key in _COLUMNS if key in options}
-    return (
-        None if nodes is None else TableStream(nodes, pairs, name, columns, options.get("features"))
-    )
+    features = options.get("features")
+    return None if nodes is None else TableStream(nodes, pairs, name, columns, features, classes)
 
 
 def generated(text: str) -> GeneratedGraph:

@@ -51,7 +51,7 @@ class Spool:
         self._file.close()  # maps keep what they need
 
     def put(self, content: bytes) -> memoryview:
-        """The same bytes in the file, mapped; overwritten once nobody holds them."""
+        """Put bytes into the file and map them; they are overwritten once nobody holds them."""
         size, chunk = len(content), self._chunk
         room = size + -size % mmap.PAGESIZE  # whole pages of memory, which can be given back
         if chunk is None or self._begin + self._at + room > self._end:

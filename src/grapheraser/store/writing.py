@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.canonical import digest_of, digest_of_pages
+from grapheraser.engines import ShardModels, ShardWeights
+from grapheraser.errors import StoreError
 from grapheraser.graph import Graph
-from grapheraser.graph.directory import Directory
-from grapheraser.graph.edge_values import PLAIN
-from grapheraser.graph.lineage import Lineage
-from grapheraser.graph.page_files import (
+from grapheraser.graph.pages.directory import Directory
+from grapheraser.graph.pages.files import (
     GRAPH,
     HEADER,
     features_content,
@@ -24,15 +23,23 @@ from grapheraser.graph.page_files import (
     topology_content,
     topology_size,
 )
-from grapheraser.graph.register import Register
+from grapheraser.graph.pages.pages import Lineage
+from grapheraser.graph.proof.register import Register
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt, Receipts
-from grapheraser.store.digests import NO_DIGEST, Digests, as_bytes, differing, unknown
-from grapheraser.store.files import Batch
-from grapheraser.store.indexes import Index, divided
-from grapheraser.store.kept import Kept
-from grapheraser.store.manifest import receipt_file
-from grapheraser.store.memo import Memo, MemoOfWeights
+from grapheraser.store.digests import NO_DIGEST, Column, Digests, Memo, as_bytes, differing, unknown
+from grapheraser.store.files import MAX_FILE, Batch, read_checked
+from grapheraser.store.folder import continues
+from grapheraser.store.graphs import schema_of
+from grapheraser.store.indexes import MAX_INDEX, Index, divided
+from grapheraser.store.manifest import (
+    MANIFEST,
+    chain_ends,
+    direct_files,
+    last_indexes,
+    read_manifest,
+    receipt_file,
+)
 from grapheraser.store.pages import (
     FILES,
     MODELS,
@@ -43,51 +50,99 @@ from grapheraser.store.pages import (
     register_content,
     shards_content,
 )
-from grapheraser.store.tensors import file_content, file_digest
-from grapheraser.training import ShardModels, ShardWeights
-from grapheraser.training.models import ModelPage
+from grapheraser.store.tensors import contiguous, file_content, shard_files
+from grapheraser.untrusted import MAX_JSON, read_plain
 
 Rows: TypeAlias = NDArray[np.int64]
 
 # Of a page: topology files by the leaves in them, features files and those of partitions by their
 # block.
 page_files = Memo()
-shard_files = MemoOfWeights()
 _AT_ONCE = 64  # files whose content is held
-_DIGEST = "_digest"  # of a page of shard models
 
 
-def shard_digest(weights: ShardWeights) -> str:
-    """SHA-256 of the file that holds a shard model."""
-    known = shard_files.get(weights)
-    if known is not None:
-        return known.hex()
-    return shard_files.put(weights, bytes.fromhex(file_digest(weights.arrays))).hex()
+@dataclass(frozen=True, eq=False)
+class StoredFiles:
+    """The files of a run that a folder holds, and that need not be written again.
+
+    Attributes:
+        manifest: its bytes.
+        names: files that the manifest names itself.
+        indexes: of its pages and shard models, by part.
+        receipts: numbers of receipts; those are the first of the run to be saved.
+    """
+
+    manifest: bytes = b""
+    names: Set[str] = frozenset()
+    indexes: Mapping[str, Index] = field(default_factory=dict)
+    receipts: Collection[int] = range(0)
+
+    @classmethod
+    def by_manifest(cls, path: Path, receipts: Sequence[Receipt]) -> StoredFiles:
+        """Read what the manifest of a folder names; nothing where its run has other receipts."""
+        try:
+            manifest = read_manifest(path)
+            if not continues(path, manifest, receipts):
+                return cls()
+            count, _ = chain_ends(path, manifest)
+            return cls(
+                read_plain(path / MANIFEST, MAX_JSON) or b"",
+                frozenset(direct_files(manifest)),
+                last_indexes(path, manifest),
+                range(1, count + 1),
+            )
+        except StoreError:
+            return cls()
+
+    def column(self, name: str) -> Column:
+        """The digests of all files of one kind."""
+        for index in self.indexes.values():
+            if name in (index.entries.dtype.names or ()):
+                return index.column(name)
+        return Column(np.zeros(0, dtype=NO_DIGEST.dtype))
+
+    def intact(
+        self, path: Path, named: Mapping[str, str], receipts: Sequence[Receipt]
+    ) -> StoredFiles:
+        """Return those that can be read, and are what their digests say."""
+        ours = Receipts.of(receipts)
+        return StoredFiles(
+            self.manifest,
+            {name for name in self.names if _is_intact(path / name, named[name])},
+            {part: _intact_index(path, index) for part, index in self.indexes.items()},
+            {
+                number
+                for number in self.receipts
+                if _is_intact(path / receipt_file(number, ours.digest(number)), ours.digest(number))
+            },
+        )
 
 
-def shards_digest(shards: Mapping[int, ShardWeights]) -> str:
-    """Over the files of all shard models: see `canonical.digest_by_page`."""
-    pages = ShardModels.of(shards).pages
-    return digest_of_pages({number: _page_digest(page) for number, page in pages.items()})
+def _intact_index(path: Path, index: Index) -> Index:
+    """An index without the digests of files that are not what these say."""
+    entries = index.entries
+    for name in (name for name in FILES if name in (entries.dtype.names or ())):
+        entries = _intact_column(path, entries, name, FILES[name])
+    links = tuple(_intact_column(path, level, "part", page_file) for level in index.links)
+    return Index(entries, links)
 
 
-def _page_digest(page: ModelPage) -> str:
-    """Remembered by the page: its models never change."""
-    known: str | None = page.__dict__.get(_DIGEST)
-    if known is None:
-        models = page.models.items()
-        known = digest_of({str(shard): shard_digest(weights) for shard, weights in models})
-        page.__dict__[_DIGEST] = known
-    return known
+def _intact_column(
+    path: Path, entries: NDArray[np.void], name: str, file_of: Callable[[bytes], str]
+) -> NDArray[np.void]:
+    left = entries.copy()
+    for row, digest in enumerate(as_bytes(entries[name])):
+        if not _is_intact(path / file_of(digest), digest.hex()):
+            left[name][row] = NO_DIGEST
+    return left
 
 
-def aggregator_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 of the file that holds what an aggregator learned."""
-    return file_digest(_contiguous(tensors))
-
-
-def _contiguous(tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+def _is_intact(file: Path, sha256: str) -> bool:
+    try:
+        read_checked(file, sha256)
+    except StoreError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -113,7 +168,7 @@ class Writer:
         indexes: of the run, by part.
     """
 
-    def __init__(self, path: Path, batch: Batch, kept: Kept) -> None:
+    def __init__(self, path: Path, batch: Batch, kept: StoredFiles) -> None:
         self._path, self._batch, self._kept = path, batch, kept
         self.folders: set[Path] = set()
         self.indexes: dict[str, Index] = {}
@@ -145,14 +200,8 @@ class Writer:
             index["root"][at] = np.frombuffer(tree[at].root, dtype="V32")[0]
         return {
             **self._put_index("graph", index, pages.lineage, touched),
-            "num_features": pages.num_features,
-            "dense": pages.dense,
-            "num_classes": graph.num_classes,
-            "name": graph.name,
-            "notes": list(graph.notes),
+            **schema_of(graph),
             "context": graph.context,
-            **({"class_names": list(graph.class_names)} if graph.class_names else {}),
-            **({} if graph.edge_kind == PLAIN else {"edges": graph.edge_kind._asdict()}),
         }
 
     def partition(self, partition: Partition) -> dict[str, Any]:
@@ -220,13 +269,14 @@ class Writer:
 
     def aggregator(self, tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """Write what an aggregator holds."""
-        return self.put("aggregator-{}.safetensors", file_content(_contiguous(tensors)))
+        return self.put("aggregator-{}.safetensors", file_content(contiguous(tensors)))
 
     def receipts(self, receipts: Sequence[Receipt]) -> dict[str, Any]:
         """Write the receipts that are new."""
         ours = Receipts.of(receipts)
-        for number in range(1, len(ours) + 1):
-            if number not in self._kept.receipts:
+        kept = self._kept.receipts  # all of the first, or those that are intact
+        for number in range(1 + len(kept) * isinstance(kept, range), len(ours) + 1):
+            if number not in kept:
                 content = ours[number - 1].to_json().encode()
                 self._write(receipt_file(number, _sha256(content)), content)
         return {"count": len(ours), "head": ours.digest(len(ours)) if len(ours) else None}
@@ -363,7 +413,7 @@ class Writer:
 
     def gone(self) -> Iterator[str]:
         """The files that the indexes in the folder name and those of the run no longer."""
-        named = Kept(indexes=self.indexes)
+        named = StoredFiles(indexes=self.indexes)
         for name, (before, now) in self._replaced.items():
             old = before[differing(before, now)]
             old = old[~unknown(old)]
@@ -374,9 +424,22 @@ class Writer:
             yield from map(page_file, index.parts - parts)
 
     def _write(self, name: str, content: bytes) -> None:
-        file = self._path / name
+        file, limit = self._path / name, MAX_INDEX if name.endswith(".npy") else MAX_FILE
+        if len(content) > limit:
+            raise StoreError(f"{name} would have {len(content):,} bytes; {limit:,} can be read.")
         self._batch.write(file, content)
         self.folders.add(file.parent)
+
+
+def partition_digest(partition: Partition) -> str:
+    """SHA-256 over the digests of the files of a partition's pages."""
+    pages, counts = partition.pages.pages, partition.pages.directory.counts
+    blocks = [page.nodes for page in pages]
+    found = page_files.column("shards", blocks)
+    for at in np.flatnonzero(unknown(found)).tolist():
+        digest = hashlib.sha256(shards_content(blocks[at], int(counts[at]))).digest()
+        found[at] = np.frombuffer(page_files.put(blocks[at], digest), dtype=found.dtype)[0]
+    return _sha256(found.tobytes())
 
 
 def _sha256(content: bytes) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -64,14 +63,14 @@ def unlabelled(graph: ge.Graph, nodes: Iterable[int]) -> ge.Graph:
     """The graph without these labels."""
     y = graph.y.copy()
     y[graph.positions(list(nodes))] = UNLABELLED
-    return replace(graph, y=y)
+    return graph.with_fields(y=y)
 
 
 def as_test_nodes(graph: ge.Graph, nodes: Iterable[int]) -> ge.Graph:
     """The graph with these nodes there, but not trained on."""
     role = graph.role.copy()
     role[graph.positions(list(nodes))] = TEST
-    return replace(graph, role=role)
+    return graph.with_fields(role=role)
 
 
 GRAPHS: dict[str, ge.Graph] = {

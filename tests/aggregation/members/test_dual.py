@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,7 +23,7 @@ def few(graph: ge.Graph, labels: int = 9) -> ge.Graph:
     """The graph with so many training nodes; the others that it had are context nodes."""
     role = graph.role.copy()
     role[np.flatnonzero((role == TRAIN) & (graph.y >= 0))[labels:]] = CONTEXT
-    return replace(graph, role=np.where((role == TRAIN) & (graph.y < 0), CONTEXT, role))
+    return graph.with_fields(role=np.where((role == TRAIN) & (graph.y < 0), CONTEXT, role))
 
 
 RULES: dict[str, tuple[RidgeMember, ge.Graph]] = {

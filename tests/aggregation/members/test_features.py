@@ -12,8 +12,14 @@ import grapheraser as ge
 from grapheraser.aggregation.members import closed_form
 from grapheraser.aggregation.members.base import SCALE
 from grapheraser.aggregation.members.features import FeatureRegression
-from grapheraser.aggregation.members.sketch import Projection, Sketch
-from grapheraser.aggregation.members.smoothing import FIRST, OWN, OWN_APART, SECOND
+from grapheraser.aggregation.members.smoothing import (
+    FIRST,
+    OWN,
+    OWN_APART,
+    SECOND,
+    Projection,
+    Sketch,
+)
 from grapheraser.errors import ParameterError
 from grapheraser.seeding import derive
 from tests.aggregation.members.oracle import GRAPHS, chosen, known, random_graph

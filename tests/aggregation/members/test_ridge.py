@@ -83,7 +83,7 @@ def test_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     ensemble, every = ensemble_of(graph), np.arange(graph.num_nodes)
     whole = rule.fit(ensemble, sample_of(ensemble))
     answers = whole.evidence(ensemble, every)
-    monkeypatch.setattr(ridge_module, "_MOST_NUMBERS", 7 * rule.width(graph))
+    monkeypatch.setattr(ridge_module, "_MAX_NUMBERS", 7 * rule.width(graph))
     parts = rule.fit(ensemble, sample_of(ensemble))
     for key, tensor in whole.tensors.items():
         assert tensor.tobytes() == parts.tensors[key].tobytes()
@@ -91,7 +91,7 @@ def test_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_blocks_hold_as_many_rows_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ridge_module, "_MOST_NUMBERS", 30)
+    monkeypatch.setattr(ridge_module, "_MAX_NUMBERS", 30)
     assert [len(block) for block in blocks(np.arange(10), 8)] == [3, 3, 3, 1]
     assert [len(block) for block in blocks(np.arange(2), 100)] == [1, 1]
     assert not list(blocks(np.arange(0), 8))

@@ -10,11 +10,11 @@ import pytest
 import grapheraser as ge
 from grapheraser.aggregation import Ensemble, RoutedAggregator
 from grapheraser.aggregation.members.shards import RoutedShards
-from grapheraser.aggregation.routing import routes
+from grapheraser.aggregation.routed import routes
 from grapheraser.aggregation.sample.membership import sampled_nodes
 from grapheraser.aggregation.sample.view import thinning
+from tests.inference.oracle import bounded_edges
 from tests.strategies import TwoHops, small_graph
-from tests.training.inference.oracle import bounded_edges
 
 LEAST = 1e-6
 
@@ -22,7 +22,7 @@ LEAST = 1e-6
 def fitted(num_shards: int = 4, **options: object) -> Ensemble:
     arguments = {"num_shards": num_shards, "epochs": 3, "partition": "random", **options}
     eraser = ge.GraphEraser(aggregation="mean", **arguments).fit(small_graph(4))  # type: ignore[arg-type]
-    return eraser._state.ensemble
+    return eraser._snapshot.state.ensemble
 
 
 def test_evidence_is_the_logarithm_of_the_routed_posterior() -> None:
@@ -38,7 +38,9 @@ def view_of(ensemble: Ensemble) -> Ensemble:
     graph = ensemble.graph
     sources, targets = bounded_edges(graph, *thinning(ensemble.seed))
     indptr = np.searchsorted(targets, np.arange(graph.num_nodes + 1)).astype(np.int64)
-    return replace(ensemble, graph=replace(graph, indptr=indptr, indices=sources.astype(np.int32)))
+    return replace(
+        ensemble, graph=graph.with_fields(indptr=indptr, indices=sources.astype(np.int32))
+    )
 
 
 @pytest.mark.parametrize("asked", [8, 2, 1])

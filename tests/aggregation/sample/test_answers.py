@@ -13,16 +13,16 @@ from grapheraser.aggregation import Change, Ensemble, base
 from grapheraser.aggregation.sample.answers import SampledAnswers, collect, refresh
 from grapheraser.aggregation.sample.membership import sampled_nodes
 from grapheraser.aggregation.sample.view import moved, seen_before, sees
-from grapheraser.training.inference.gather import Gathered
+from grapheraser.inference.gather import Gathered
 from tests.strategies import requests_for, small_graph, small_graphs
 
 
 def changed(eraser: ge.GraphEraser, request: object) -> tuple[Ensemble, Change]:
     """The ensemble after a request, and what the request did."""
-    before = eraser._state.ensemble
+    before = eraser._snapshot.state.ensemble
     plan = eraser.plan(request)  # type: ignore[arg-type]
     eraser.unlearn(request)  # type: ignore[arg-type]
-    after = eraser._state.ensemble
+    after = eraser._snapshot.state.ensemble
     retrained = frozenset(s for s in after.shards if after.shards[s] is not before.shards.get(s))
     gone = np.setdiff1d(before.graph.ids, after.graph.ids)
     return after, Change(before, retrained, plan.touched, gone)
@@ -43,12 +43,12 @@ def test_refreshed_answers_are_those_of_a_fresh_fit(
     data: st.DataObject, most: int, hub: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "MOST_NEIGHBOURS", hub)
+        patch.setattr(base, "MAX_NEIGHBOURS", hub)
         model = data.draw(st.sampled_from(["gcn", "gat", "mlp"]))
         eraser = ge.GraphEraser(model=model, num_shards=4, epochs=1, aggregation="mean")
         eraser.fit(data.draw(small_graphs(min_nodes=15)))
         limit = data.draw(st.sampled_from([(1.0, None), (0.5, None), (1.0, 6)]))
-        ensemble = eraser._state.ensemble
+        ensemble = eraser._snapshot.state.ensemble
         kept = collect(ensemble, sampled_nodes(ensemble.graph, limit, 0), most)
         for _ in range(3):
             request = data.draw(requests_for(eraser.graph_))
@@ -67,7 +67,7 @@ def test_only_stale_answers_are_asked_for_again(monkeypatch: pytest.MonkeyPatch)
     graph = small_graph(3, n=300)
     eraser = ge.GraphEraser(num_shards=12, epochs=1, aggregation="mean").fit(graph)
     nodes = graph.train_nodes[::2]
-    kept = collect(eraser._state.ensemble, nodes, 3)
+    kept = collect(eraser._snapshot.state.ensemble, nodes, 3)
     gone = int(graph.train_nodes[1])
     ensemble, change = changed(eraser, ge.Nodes([gone]))
     asked_again: set[tuple[int, int]] = set()

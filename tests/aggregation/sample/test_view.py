@@ -12,9 +12,9 @@ from grapheraser import graph as graphs
 from grapheraser.aggregation.sample.view import FANOUT, most_seen, moved, seen_ids, sees, thinning
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.errors import GraphEraserError
-from grapheraser.training.inference.gather import NO_FEATURES, gather_field
+from grapheraser.inference.gather import NO_FEATURES, gather_field
+from tests.inference.oracle import counted
 from tests.strategies import requests_for, small_graph
-from tests.training.inference.oracle import counted
 
 
 def seen(graph: ge.Graph, node: int, seed: int) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ from grapheraser.audit.attacks.shadow import fitted, parameters
 from grapheraser.errors import ParameterError
 
 
+@pytest.mark.long
 def test_edges_are_seen_until_they_are_forgotten(demo: ge.Graph) -> None:
     eraser = fitted(parameters(ge.GraphEraser(partition="hash", num_shards=4, epochs=15)), demo)
     result = edge_attack(eraser, demo, runs=12, candidates=80, targets=3, requests=8)

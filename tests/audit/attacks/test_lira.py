@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
-from grapheraser.audit.attacks.asking import ask, state_of
+from grapheraser.audit.attacks.answers import ask, log_odds, state_of
 from grapheraser.audit.attacks.lira import (
     ShadowRuns,
     left_out_scores,
@@ -16,7 +16,6 @@ from grapheraser.audit.attacks.lira import (
     lira,
     shadow_runs,
 )
-from grapheraser.audit.attacks.posterior_features import log_odds
 from grapheraser.audit.attacks.shadow import KEPT, PLANTED, RECUT, fitted, parameters, resplit
 from grapheraser.audit.statistics import auc
 from grapheraser.graph import TRAIN
@@ -86,6 +85,7 @@ def overfitted(noisy: ge.Graph) -> ge.GraphEraser:
     return fitted(parameters(eraser), noisy)
 
 
+@pytest.mark.long
 def test_lira_finds_members_and_no_trace_of_the_forgotten(
     noisy: ge.Graph, overfitted: ge.GraphEraser
 ) -> None:
@@ -133,6 +133,7 @@ def test_a_pool_learns_from_random_labels_to_listen_to_nobody(
         assert other < own / 2
 
 
+@pytest.mark.long
 def test_calibration_finds_members_whom_the_pools_own_scale_hides(
     demo: ge.Graph, pool: dict[str, Any]
 ) -> None:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
-from grapheraser.audit.attacks.asking import Answers, ask, state_of
+from grapheraser.audit.attacks.answers import FEATURES, Answers, ask, classical, state_of
 from grapheraser.audit.attacks.membership import attack
-from grapheraser.audit.attacks.posterior_features import FEATURES, classical
 from grapheraser.audit.attacks.shadow import (
     KEPT,
     KEPT_RESEEDED,
@@ -26,9 +25,9 @@ from grapheraser.audit.attacks.shadow import (
     resplit,
     unlearned,
 )
-from grapheraser.audit.mitigations import Mitigation
 from grapheraser.errors import MissingExtraError, ParameterError
 from grapheraser.graph import TRAIN
+from grapheraser.nodes.mitigations import Mitigation
 from tests.audit.attacks.conftest import Attacked
 
 QUICK = ("logistic regression", "decision tree")
@@ -115,7 +114,7 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(__import__("sys").modules, "sklearn.ensemble", None)
     with pytest.raises(MissingExtraError, match="scikit-learn") as caught:
         attack(seen(0.1, seed=0), seen(0.1, seed=1))
-    assert "grapheraser[audit]" in str(caught.value.hint)
+    assert "'.[audit]'" in str(caught.value.hint)
 
 
 # -- on runs ------------------------------------------------------------------------------------

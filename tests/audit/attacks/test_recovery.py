@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
-from grapheraser.audit.attacks.challenge import challenge_edges
-from grapheraser.audit.attacks.cheats import PROVIDERS, halfway, hiding, honest, idle
-from grapheraser.audit.attacks.inversion import inversion_attack
-from grapheraser.audit.attacks.reconstruction import (
+from grapheraser.audit.attacks.planted import (
+    PROVIDERS,
+    challenge_edges,
+    halfway,
+    hiding,
+    honest,
+    idle,
+)
+from grapheraser.audit.attacks.recovery import (
     HIGHEST_DEGREE,
     RANDOM,
+    inversion_attack,
     reconstruction_attack,
 )
 from grapheraser.audit.findings import findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import grapheraser as ge
-from grapheraser.audit.attacks.asking import ask, state_of
+from grapheraser.audit.attacks.answers import ask, state_of
 from grapheraser.audit.attacks.shadow import KEPT, fitted, parameters, resplit, unlearned
 from grapheraser.graph import CONTEXT, TEST, TRAIN, VALIDATION
 from tests.strategies import small_graph

@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from grapheraser.reports.figures.audit import draw_attacks
 from grapheraser.reports.figures.drawing import Drawing, beside
+from grapheraser.reports.pages.audit import draw_attacks
 from grapheraser.reports.pages.render import drawn, render, standalone, stylesheet
 
 
@@ -69,6 +69,27 @@ def test_attacks_on_the_run_are_full_dots_and_the_others_hollow() -> None:
     assert ["is" in rows[0].split('class="')[1][:3], "was" in rows[1]] == [True, True]
     places = [float(x) for x in re.findall(r'cx="([\d.]+)"', "".join(rows))]
     assert places[0] < places[1] <= drawing.width
+
+
+def test_no_words_of_the_audit_chart_lie_on_a_line() -> None:
+    auc = {"value": 0.55, "low": 0.41, "high": 0.98}
+    drawing = draw_attacks([(f"a rather long name of attack {n}", auc, True) for n in range(3)])
+    numbers = r'"(-?[\d.]+)"'
+    lines = [
+        [float(found) for found in re.findall(rf"[xy][12]={numbers}", shape)]
+        for shape in drawing.shapes
+        if re.search('class="(chance|grid)"', shape)
+    ]
+    words = [
+        [float(found) for found in re.findall(rf"\b[xy]={numbers}", shape)]
+        for shape in drawing.shapes
+        if shape.startswith("<text")
+    ]
+    assert len(lines) == 3 * 3
+    assert len(words) >= 2 * 3
+    for _, top, _, bottom in lines:
+        for _, baseline in words:  # letters of 12 pixels, some of which reach below their line
+            assert bottom < baseline - 12 or top > baseline + 3
 
 
 def test_every_kind_of_shape_has_a_look() -> None:

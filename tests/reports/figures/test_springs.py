@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from grapheraser.reports.figures.levels import Level, levels
-from grapheraser.reports.figures.springs import repel, settle
+from grapheraser.reports.figures.springs import Level, levels, repel, settle
 
 
 def _rows(n: int, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import pytest
 from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
 
 import grapheraser as ge
-from grapheraser.service.api.access import Role
 from grapheraser.service.api.app import create_app
+from grapheraser.service.api.keys import Role
 from grapheraser.service.api.parts import Parts
-from grapheraser.service.api.start import listening, parts_of
+from grapheraser.service.api.start import listening
 from grapheraser.service.running import Service
 from grapheraser.service.settings import Settings
 from tests.strategies import small_graph
+
+_DESCRIBED: dict[str, Any] = {}
 
 
 @dataclass
@@ -50,14 +55,22 @@ class Api:
             pass
 
 
+def described(**about: Any) -> dict[str, Any]:
+    """Describe the routes, the same in all services, once: it takes longer than all else."""
+    if not _DESCRIBED:
+        _DESCRIBED.update(get_openapi(**about))
+    return deepcopy(_DESCRIBED)
+
+
 @contextmanager
 def opened(run: Path, **settings: Any) -> Iterator[Api]:
     """A service that listens, with its worker at rest."""
     base = {"window": 0.0, "port": 0, "worker": "thread"}
     service = Service.opened(run, Settings(**{**base, **settings}))
-    parts = parts_of(service)
+    parts = Parts(service)
     keys = {role: parts.keys.create(role.value, role)[1] for role in Role}
-    app = create_app(parts)
+    with patch("grapheraser.service.api.app.get_openapi", described):
+        app = create_app(parts)
     with listening(app, service.settings) as url, httpx.Client(base_url=url, timeout=30) as client:
         yield Api(service, parts, app, client, keys)
     service.stop()

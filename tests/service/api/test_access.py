@@ -10,8 +10,11 @@ import pytest
 
 from grapheraser.errors import ParameterError
 from grapheraser.service import dashboard
-from grapheraser.service.api import app, inference, opendsr, v1
-from grapheraser.service.api.access import REMEMBERED, Keys, Role
+from grapheraser.service.api import app, inference, v1
+from grapheraser.service.api.access import ROLE_RATES, Buckets
+from grapheraser.service.api.keys import COOKIE, REMEMBERED, Keys, Role, Sessions
+from grapheraser.service.api.opendsr import routes as opendsr
+from grapheraser.service.api.problems import Problem
 from grapheraser.service.api.start import first_key, is_loopback, url_of
 from grapheraser.service.database import Database
 from grapheraser.service.running import Service
@@ -20,6 +23,7 @@ from tests.service.api.conftest import Api, opened
 
 OPEN = {
     "/openapi.json",
+    "/docs",
     "/api/v1/health",
     "/api/v1/ready",
     "/v2/health/live",
@@ -116,8 +120,9 @@ ALLOWED = {
     ("GET", "/api/v1/log"): {Role.OPERATOR, Role.AUDITOR},
     ("GET", "/api/v1/log/checkpoint"): set(Role),
     ("GET", "/api/v1/model"): set(Role),
-    ("GET", "/api/v1/shards"): {Role.OPERATOR, Role.AUDITOR},
-    ("GET", "/api/v1/shards/scores"): {Role.OPERATOR, Role.AUDITOR},
+    ("POST", "/api/v1/plan"): {Role.OPERATOR},
+    ("GET", "/api/v1/shards"): {Role.OPERATOR},
+    ("GET", "/api/v1/shards/scores"): {Role.OPERATOR},
     ("POST", "/api/v1/verifications"): {Role.OPERATOR, Role.AUDITOR},
     ("GET", "/api/v1/verifications"): {Role.OPERATOR, Role.AUDITOR},
     ("GET", "/api/v1/verifications/0000000000000000"): {Role.OPERATOR, Role.AUDITOR},
@@ -132,13 +137,13 @@ ALLOWED = {
     ("POST", "/opendsr/requests"): {Role.OPERATOR, Role.REQUESTER},
     ("GET", "/api/v1/events?seconds=0"): {Role.OPERATOR, Role.AUDITOR, Role.REQUESTER},
     ("GET", "/api/v1/summary"): {Role.OPERATOR, Role.AUDITOR, Role.REQUESTER},
-    ("GET", "/api/v1/scores"): set(Role),
+    ("GET", "/api/v1/scores"): {Role.OPERATOR, Role.AUDITOR},
     ("GET", "/dashboard"): set(Role),
     ("GET", "/dashboard/graph"): {Role.OPERATOR},
     ("GET", "/dashboard/requests"): {Role.OPERATOR, Role.AUDITOR, Role.REQUESTER},
     ("GET", f"/dashboard/requests/{NAME}"): {Role.OPERATOR, Role.AUDITOR, Role.REQUESTER},
     ("GET", f"/dashboard/requests/{NAME}/receipt"): {Role.OPERATOR, Role.REQUESTER},
-    ("GET", "/dashboard/shards"): {Role.OPERATOR, Role.AUDITOR},
+    ("GET", "/dashboard/shards"): {Role.OPERATOR},
     ("GET", "/dashboard/audit"): {Role.OPERATOR, Role.AUDITOR},
 }
 
@@ -204,6 +209,38 @@ def test_guessing_keys_is_slowed_down(api: Api) -> None:
     assert found[0] == 401
     assert found[-1] == 429
     assert api.call("GET", "/api/v1/model").status_code == 200
+
+
+@pytest.mark.parametrize("role", Role)
+def test_every_role_has_a_rate_unless_told_otherwise(shared: Api, role: Role) -> None:
+    gate, now = shared.app.state.gate, [0.0]
+    usual = ROLE_RATES[role]
+    buckets = Buckets(usual, clock=lambda: now[0])
+    for _ in range(usual.burst):
+        buckets.take("somebody")
+    with pytest.raises(Problem, match="too-many-requests"):
+        buckets.take("somebody")
+    assert gate._buckets[role]._rate == usual
+
+
+def test_wrong_sessions_are_slowed_down_like_wrong_keys(api: Api) -> None:
+    headers = {"Cookie": f"{COOKIE}={'A' * 43}"}
+    found = [api.client.get("/api/v1/model", headers=headers).status_code for _ in range(40)]
+    assert (found[0], found[-1]) == (401, 429)
+    assert api.client.get("/dashboard/sign-in", headers=headers).status_code == 429
+    assert api.call("GET", "/api/v1/model").status_code == 200
+
+
+@pytest.mark.parametrize("given", ["Basic dXNlcjpwYXNz", "Bearer", "", "Bearer ge_nonsense"])
+def test_other_credentials_are_never_judged_by_the_cookie(shared: Api, given: str) -> None:
+    sessions: Sessions = shared.app.state.gate.sessions
+    operator = shared.parts.keys.find(shared.keys[Role.OPERATOR])
+    assert operator is not None
+    headers = {"Cookie": f"{COOKIE}={sessions.begin(operator)}"}
+    assert shared.client.get("/api/v1/keys", headers=headers).status_code == 200
+    headers["Authorization"] = given
+    assert shared.client.get("/api/v1/keys", headers=headers).status_code == 401
+    assert shared.client.get("/dashboard/shards", headers=headers).status_code == 401
 
 
 @pytest.mark.parametrize("chunked", [False, True])

@@ -14,7 +14,7 @@ import grapheraser as ge
 from grapheraser.audit.report import FORMAT, report_folder
 from grapheraser.eraser.verify import Verification
 from grapheraser.receipts.checking import check_part
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
 from grapheraser.store.folder import hold
 from grapheraser.store.keys import known_keys
 from tests.service.api.conftest import Api
@@ -159,6 +159,20 @@ def test_a_forged_receipt_is_refused_with_words(api: Api) -> None:
         found = brought(api, content)
         assert not found["valid"]
         assert found["wrong"] == "not a readable receipt, or a truncated one."
+
+
+def test_a_receipt_that_shows_no_absence_is_signed_and_neither_valid_nor_wrong(api: Api) -> None:
+    pair = [int(end) for end in api.service.served.now.model.graph_.edges[0]]
+    name = api.submit(edges=[pair]).json()["id"]
+    api.work()
+    found = brought(api, api.call("GET", f"/api/v1/requests/{name}/receipt/1").text)
+    assert (found["valid"], found["verdict"], found["wrong"]) == (False, "signed", None)
+    assert "operator's word" in found["unshown"]
+    assert found["about"] == f"forget edge {pair[0]}-{pair[1]}"
+    assert found["checked"]
+    node = brought(api, handed_out(api))
+    assert (node["valid"], node["verdict"], node["unshown"]) == (True, "valid", None)
+    assert brought(api, "[]")["verdict"] == "refused"
 
 
 def test_a_receipt_of_another_run_is_told_apart(api: Api, fitted: Path) -> None:

@@ -7,8 +7,8 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grapheraser.service.api.access import Role
-from grapheraser.service.api.callbacks import Callbacks, Rules
+from grapheraser.service.api.keys import Role
+from grapheraser.service.api.opendsr.callbacks import Callbacks, Rules
 from tests.service.api.conftest import opened
 from tests.service.api.test_opendsr import DOMAIN, asking, certified
 

@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
 from tests.service.api.conftest import Api, opened
 from tests.service.api.test_opendsr import certified
 
@@ -51,7 +51,7 @@ def schema(fuzzed: Api) -> Any:
 TAGS = (
     "graph",
     *("requests", "changes", "subjects", "model", "log", "access", "events", "health"),
-    *("inference", "opendsr", "service", "dashboard", "audit"),
+    *("inference", "opendsr", "service", "dashboard", "audit", "embeddings"),
 )
 fuzzing = settings(
     max_examples=EXAMPLES,
@@ -69,7 +69,7 @@ def test_every_operation_has_one_of_these_tags(fuzzed: Api) -> None:
     assert found == {(tag,) for tag in TAGS}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("tag", TAGS)
 def test_nothing_that_is_sent_makes_the_server_fail(

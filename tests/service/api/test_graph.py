@@ -13,8 +13,8 @@ import pytest
 from safetensors.numpy import load
 
 import grapheraser as ge
-from grapheraser.service.api.access import Role
-from grapheraser.service.requests import OUT_OF_SCOPE, Asked, State
+from grapheraser.service.api.keys import Role
+from grapheraser.service.queue.requests import OUT_OF_SCOPE, RequestContent, State
 from tests.service.api.conftest import Api, opened
 from tests.strategies import small_graph
 
@@ -132,7 +132,7 @@ def test_nodes_are_found_by_the_beginning_of_their_ids(shared: Api) -> None:
 def test_a_plan_says_what_the_request_then_does(api: Api) -> None:
     model = api.service.served.now.model
     nodes = [int(node) for node in model.graph_.train_nodes[:2]]
-    found = plan(api, Role.REQUESTER, nodes=nodes).json()
+    found = plan(api, Role.OPERATOR, nodes=nodes).json()
     wanted = model.plan(ge.Nodes(nodes))
     assert [s["shard"] for s in found["shards"]] == [s.shard for s in wanted.shards]
     assert found["cost"]["shards"] == len(wanted.retrain)
@@ -182,7 +182,7 @@ def test_a_plan_that_would_leave_nothing_is_refused_with_the_reason(shared: Api)
 
 def test_a_plan_for_a_subject_is_that_for_what_belongs_to_it(api: Api) -> None:
     node = int(graph_of(api).train_nodes[0])
-    api.service.subjects.load([Asked(subject="ada@example.org", nodes=(node,))])
+    api.service.queue.subjects.load([RequestContent(subject="ada@example.org", nodes=(node,))])
     assert plan(api, subject="ada@example.org").json()["counts"] == {"nodes": 1}
     assert plan(api, subject="bob@example.org").status_code == 404
 

@@ -13,7 +13,7 @@ from tritonclient.http import InferenceServerClient, InferInput, InferRequestedO
 from tritonclient.utils import InferenceServerException
 
 import grapheraser as ge
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
 from tests.service.api.conftest import Api, opened
 from tests.strategies import called, small_graph, with_names
 

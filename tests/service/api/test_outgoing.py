@@ -8,12 +8,13 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grapheraser.service.api.outgoing import Rules, is_public, looked_up, post
+from grapheraser.service.api.opendsr.outgoing import Rules, is_public, looked_up, post
 from tests.service.api.test_opendsr import certified
 
 HOST = "controller.example.org"
@@ -230,3 +231,71 @@ def test_of_several_addresses_the_first_that_can_be_reached_is_used(plain: Liste
 )
 def test_what_is_public(address: str, public: bool) -> None:
     assert is_public(address) is public
+
+
+def _hostile(answer: bytes, again: bytes = b"") -> Iterator[int]:
+    """Answer every connection so, and then with more of the same for as long as it is read."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.05)
+        stopped = threading.Event()
+
+        def serve() -> None:
+            while not stopped.is_set():
+                try:
+                    connection, _ = server.accept()
+                except TimeoutError:
+                    continue
+                with connection, suppress(OSError):
+                    connection.settimeout(5)
+                    connection.recv(65_536)
+                    connection.sendall(answer)
+                    while again and not stopped.is_set():
+                        connection.sendall(again)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        stopped.set()
+        thread.join()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("answer", "again"),
+    [
+        (b"", b""),
+        (b"\x00\xff\xfe garbage", b""),
+        (b"HTTP/1.1 200", b"0"),
+        (b"HTTP/1.1 999999999999 OK\r\n\r\n", b""),
+        (b"HTTP/1.1 -1 OK\r\n\r\n", b""),
+        (b"HTTP/9.9 200 OK\r\n\r\n", b""),
+        (b"HTTP/1.1 204\r\n", b"X: y\r\n"),
+        (b"HTTP/1.1 204 OK\r\nX: ", b"y" * 60_000),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", b""),
+        (b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n", b""),
+        (b"HTTP/1.1 \xd9\xa2\xd9\xa0\xd9\xa0 OK\r\n\r\n", b""),
+    ],
+)
+def test_no_receiver_makes_a_callback_end_otherwise_than_failed(
+    answer: bytes, again: bytes
+) -> None:
+    for port in _hostile(answer, again):
+        begun = time.monotonic()
+        with pytest.raises(OSError):  # noqa: PT011 - of any kind
+            post(
+                f"http://{HOST}:{port}/",
+                b"{}",
+                {},
+                Rules((HOST,)),
+                resolve=lambda host, port: ["127.0.0.1"],
+                seconds=1.0,
+            )
+        assert time.monotonic() - begun < 60
+
+
+@pytest.mark.long
+def test_an_endless_body_after_a_good_status_is_not_read() -> None:
+    for port in _hostile(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"9\r\n"):
+        resolve = lambda host, port: ["127.0.0.1"]  # noqa: E731
+        post(f"http://{HOST}:{port}/", b"{}", {}, Rules((HOST,)), resolve=resolve, seconds=5.0)

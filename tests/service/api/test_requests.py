@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ import grapheraser as ge
 from grapheraser.canonical import canonical_json
 from grapheraser.receipts import Part
 from grapheraser.receipts.keys import PublicKey
-from grapheraser.service.api.access import Role
-from grapheraser.service.requests import OUT_OF_SCOPE
+from grapheraser.service.api.keys import Role
+from grapheraser.service.queue.requests import OUT_OF_SCOPE
 from grapheraser.store.keys import KeyFolder
 from tests.service.api.conftest import Api
 
@@ -217,3 +218,22 @@ def test_failed_requests_can_be_tried_again_by_the_operator_alone(api: Api) -> N
     path = f"/api/v1/requests/{name}/retry"
     assert api.call("POST", path, Role.REQUESTER).status_code == 403
     assert api.call("POST", path).status_code == 409  # it has not failed
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('{"nodes": [%d], "nodes": [%d]}', "'nodes' is there twice"),
+        ('{"nodes": [%d, NaN], "note": %d}', "NaN"),
+        ('{"nodes": [%d], "note": "\\ud800", "other": %d}', "surrogate"),
+        ('{"nodes": [%d, %d' + "[" * 5000 + "]" * 5000 + "]}", "deeply|Expecting"),
+    ],
+)
+def test_a_body_that_readers_would_read_differently_is_refused(
+    api: Api, body: str, reason: str
+) -> None:
+    text = body % tuple(nodes(api, 2))
+    headers = {"Content-Type": "application/json"}
+    answer = api.call("POST", "/api/v1/requests", Role.REQUESTER, content=text, headers=headers)
+    assert answer.status_code == 400
+    assert re.search(reason, answer.json()["detail"])

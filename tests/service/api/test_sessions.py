@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from grapheraser.service.api.access import Keys, Role
-from grapheraser.service.api.sessions import COOKIE, Sessions, csrf_of
-from grapheraser.service.dashboard.pages import POLICY
+from grapheraser.service.api.keys import COOKIE, Keys, Role, Sessions, csrf_of
+from grapheraser.service.dashboard.shell import POLICY
 from grapheraser.service.database import Database
 from grapheraser.service.database.tables import SESSIONS
 from tests.service.api.conftest import Api, opened

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import grapheraser as ge
-from grapheraser.service.api.access import Role
-from grapheraser.service.shards import MOST_TESTED, _spread
+from grapheraser.service.api.keys import Role
+from grapheraser.service.served.measured import MAX_TESTED, _spread
 from tests.service.api.conftest import Api, opened
 from tests.service.api.test_routes import erase
 
@@ -18,7 +18,7 @@ def eraser_of(api: Api) -> ge.GraphEraser:
 
 
 def shards_of(api: Api) -> dict[str, object]:
-    found: dict[str, object] = api.call("GET", "/api/v1/shards", Role.AUDITOR).json()
+    found: dict[str, object] = api.call("GET", "/api/v1/shards", Role.OPERATOR).json()
     return found
 
 
@@ -34,7 +34,7 @@ def test_edges_and_edge_cut_are_those_of_the_graph_as_it_is(api: Api) -> None:
                 inside[shard[u]] += 1
             else:
                 cut += 1
-    found = api.call("GET", "/api/v1/shards", Role.AUDITOR).json()
+    found = api.call("GET", "/api/v1/shards", Role.OPERATOR).json()
     assert [one["edges"] for one in found["shards"]] == inside
     assert sum(inside) > 0
     about = found["partition"]
@@ -50,7 +50,7 @@ def test_a_shard_tells_when_it_was_retrained_and_others_that_they_were_not(api: 
     before = {shard: weights.digest for shard, weights in eraser.shards_.items()}
     api.submit(nodes=[node])
     api.work()
-    found = api.call("GET", "/api/v1/shards", Role.AUDITOR).json()
+    found = api.call("GET", "/api/v1/shards", Role.OPERATOR).json()
     after = {one["shard"]: one["digest"] for one in found["shards"]}
     changed = {shard for shard in before if before[shard] != after[shard]}
     told = {one["shard"]: one["retrained"] for one in found["shards"] if one["retrained"]}
@@ -64,7 +64,7 @@ def test_what_was_retrained_is_not_known_after_a_restart(api: Api) -> None:
     erase(api, 1)
     assert any(one["retrained"] for one in shards_of(api)["shards"])  # type: ignore[attr-defined]
     with opened(api.parts.run, database=api.service.settings.database) as again:
-        found = again.call("GET", "/api/v1/shards", Role.AUDITOR).json()
+        found = again.call("GET", "/api/v1/shards", Role.OPERATOR).json()
     assert found["known_since"] == 1
     assert [one["retrained"] for one in found["shards"]] == [None, None, None]
 
@@ -73,7 +73,7 @@ def test_f1_of_a_shard_is_that_of_its_own_model_alone(api: Api) -> None:
     erase(api, 1)
     eraser = eraser_of(api)
     graph, nodes = eraser.graph_, eraser.graph_.labelled_test_nodes
-    found = api.call("GET", "/api/v1/shards/scores", Role.AUDITOR).json()
+    found = api.call("GET", "/api/v1/shards/scores", Role.OPERATOR).json()
     assert (found["version"], found["tested"]) == (1, len(nodes))
     assert found["whole"] == eraser.score(nodes)
     ensemble = eraser.aggregator_.ensemble
@@ -86,5 +86,5 @@ def test_f1_of_a_shard_is_that_of_its_own_model_alone(api: Api) -> None:
 def test_many_test_nodes_are_thinned_evenly() -> None:
     few = np.arange(7)
     assert _spread(few).tolist() == few.tolist()
-    many = np.arange(10 * MOST_TESTED)
-    assert _spread(many).tolist() == list(range(0, 10 * MOST_TESTED, 10))
+    many = np.arange(10 * MAX_TESTED)
+    assert _spread(many).tolist() == list(range(0, 10 * MAX_TESTED, 10))

@@ -15,7 +15,7 @@ from grapheraser.service.api.tensors import (
     Inference,
     Tensor,
     read_inference,
-    written,
+    write_inference,
 )
 
 
@@ -45,7 +45,7 @@ def test_names_are_read_as_the_client_wrote_them(binary: bool) -> None:
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_answers_are_read_by_the_client_as_they_were_written(binary: bool) -> None:
+def test_answers_are_read_by_the_client_as_they_were_write_inference(binary: bool) -> None:
     posteriors = np.array([[0.25, 0.75], [1.0, 0.0]], dtype=np.float32)
     words = np.array(["red", "grün"], dtype=object)
     tensors = [
@@ -53,7 +53,7 @@ def test_answers_are_read_by_the_client_as_they_were_written(binary: bool) -> No
         Tensor("classes", "INT64", np.array([1, 0]), not binary),
         Tensor("class_names", "BYTES", words, binary),
     ]
-    body, headers = written("people", 3, Inference({}, id="q1"), tensors)
+    body, headers = write_inference("people", 3, Inference({}, id="q1"), tensors)
     size = headers.get(LENGTH_HEADER)
     result = InferenceServerClient.parse_response_body(
         body, header_length=None if size is None else int(size)

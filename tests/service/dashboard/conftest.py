@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import grapheraser as ge
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
 from tests.service.api.conftest import Api, opened
 from tests.strategies import small_graph
 

@@ -18,7 +18,7 @@ from grapheraser.receipts.tree import (
     leaf_hash,
     root_of,
 )
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
 from tests.service.dashboard.conftest import LOOKS, CheckAxe, Office, Person
 from tests.service.dashboard.test_shards import forget
 
@@ -241,9 +241,9 @@ def test_the_proofs_of_the_browser_agree_with_those_of_python(office: Office) ->
     assert page.evaluate(script, paths) == []
 
 
-def handed_out(office: Office) -> str:
+def handed_out(office: Office, **named: Any) -> str:
     node = int(office.api.service.served.now.model.graph_.train_nodes[0])
-    name = office.api.submit(nodes=[node]).json()["id"]
+    name = office.api.submit(**(named or {"nodes": [node]})).json()["id"]
     while office.api.call("GET", f"/api/v1/requests/{name}").json()["state"] != "completed":
         pass
     text: str = office.api.call("GET", f"/api/v1/requests/{name}/receipt/1").text
@@ -276,6 +276,26 @@ def test_a_receipt_is_dropped_and_verified(office: Office) -> None:
     expect(result).to_contain_text("The receipt is valid")
 
 
+def test_a_receipt_that_shows_no_absence_is_called_signed(
+    office: Office, check_axe: CheckAxe
+) -> None:
+    """Of an edge: all that it shows holds, and that the edge is gone is somebody's word."""
+    pair = [int(end) for end in office.api.service.served.now.model.graph_.edges[0]]
+    text = handed_out(office, edges=[pair])
+    page = opened(office).page
+    drop(page, "edge.json", text)
+    result = page.locator("#checked")
+    expect(result).to_contain_text("The receipt is signed, and in the log")
+    expect(result).to_contain_text("the operator's word")
+    expect(result).not_to_contain_text("valid")
+    assert result.get_attribute("data-state") == "fair"
+    check_axe(page)
+    node = json.loads(handed_out(office))
+    drop(page, "both.json", json.dumps({"request": "x", "parts": [json.loads(text), node]}))
+    expect(result).to_contain_text("both.json")
+    expect(result).to_contain_text("The receipt is signed, and in the log")
+
+
 def test_a_forged_receipt_is_refused_with_words(office: Office, tmp_path: Path) -> None:
     forged = json.loads(handed_out(office))
     forged["request"]["about"]["ids"] = ["1"]
@@ -295,6 +315,7 @@ def test_an_auditor_verifies_and_is_offered_no_deletion(office: Office) -> None:
     page = person.page
     page.get_by_role("button", name="Verify and search all files").click()
     expect(page.locator("#job")).to_contain_text("Verified: bit-identical", timeout=60_000)
+    expect(page.locator("#job")).to_contain_text("and the checkpoint verified, signed by")
     expect(page.locator("#job")).to_contain_text("nothing left of what was forgotten")
     expect(page.get_by_role("button", name="Verify", exact=True)).to_be_enabled()
     words = page.locator("body").inner_text().lower()

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
-from grapheraser.receipts import Part
+from grapheraser.receipts import read_parts
 from grapheraser.receipts.keys import PublicKey
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
 from grapheraser.store.keys import KeyFolder
 from tests.service.api.conftest import opened
 from tests.service.dashboard.conftest import LOOKS, CheckAxe, Office, Person
@@ -143,7 +143,7 @@ def test_a_node_is_forgotten_and_its_receipt_verifies(office: Office, tmp_path: 
     with page.expect_download() as download:
         page.get_by_role("link", name="Download the receipt").click()
     download.value.save_as(tmp_path / "receipt.json")
-    part = Part.from_json((tmp_path / "receipt.json").read_text())
+    (part,) = read_parts((tmp_path / "receipt.json").read_text())
     part.check(PublicKey(KeyFolder().signing_key().public))
     assert part.about == {"forget": "node", "ids": [str(node)]}
     assert person.errors == []
@@ -335,7 +335,10 @@ def test_a_link_run_works_with_what_there_is_and_names_stay_out_of_addresses(
     person.page.on("request", lambda request: asked.append(request.url))
     page = at_graph(person)
     expect(page.get_by_text("This run predicts links")).to_be_visible()
-    assert page.get_by_label("Colour").locator("option").all_inner_texts() == ["shard"]
+    assert page.get_by_label("Colour").locator("option").all_inner_texts() == [
+        "neighbours",
+        "shard",
+    ]
     name = str(graph_of(links).names_of(graph_of(links).ids[:1])[0])
     find(page, name)
     expect(page.locator("#prediction")).to_have_count(0)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
 from tests.service.dashboard.conftest import LOOKS, CheckAxe, Office
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
@@ -28,7 +28,7 @@ def test_it_begins_empty_and_follows_what_is_published(office: Office) -> None:
     expect(page.locator(".chart")).to_have_count(2)
     score = office.api.parts.scores.latest()[-1].f1
     assert score is not None
-    expect(facts).to_contain_text(f"{score:.3f}")
+    expect(facts).to_contain_text(f"{score:.2f}")
     expect(page.get_by_role("region", name="Versions")).to_contain_text("forgot 1 node")
     assert (person.errors, person.elsewhere) == ([], [])
 

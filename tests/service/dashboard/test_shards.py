@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
 from tests.service.dashboard.conftest import LOOKS, CheckAxe, Office, Person
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
 
 
-def opened(office: Office, role: Role = Role.AUDITOR, **looks: object) -> Person:
+def opened(office: Office, role: Role = Role.OPERATOR, **looks: object) -> Person:
     """The page, with its scores."""
     person = office.sign_in(role, **looks)
     page = person.open("/dashboard/shards")

@@ -6,10 +6,9 @@ import re
 
 import pytest
 
-from grapheraser.service.api.access import Role
-from grapheraser.service.api.sessions import COOKIE
+from grapheraser.service.api.keys import COOKIE, Role
 from grapheraser.service.api.v1 import events
-from grapheraser.service.dashboard.navigation import ENTRIES, Entry
+from grapheraser.service.dashboard.shell import ENTRIES, Entry
 from tests.service.dashboard.conftest import LOOKS, CheckAxe, Office
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
@@ -97,7 +96,7 @@ def test_axe_finds_nothing_on_the_sign_in_page(
 
 
 def test_a_link_signs_in_once_and_leaves_no_token_behind(office: Office) -> None:
-    token = office.api.parts.once.issue(office.api.keys[Role.OPERATOR])
+    token = office.api.parts.sign_in_links.issue(office.api.keys[Role.OPERATOR])
     page = office.visitor().open(f"/dashboard/sign-in#once={token}")
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
     assert token not in page.url

@@ -9,9 +9,9 @@ import pytest
 
 from grapheraser.errors import EmptyEnsembleError, StorageFullError, TrainingError
 from grapheraser.service.dashboard import words
-from grapheraser.service.dashboard.requests import WAY, steps_of
-from grapheraser.service.reasons import NO_NAMES, reason_of
-from grapheraser.service.requests import Event, Request, State
+from grapheraser.service.dashboard.requests import STEPS, steps_of
+from grapheraser.service.queue.requests import Event, Request, State
+from grapheraser.service.worker.reasons import NO_NAMES, reason_of
 
 BEGAN = datetime(2030, 1, 1, 23, 59, 58, tzinfo=UTC)
 
@@ -29,7 +29,7 @@ def history(*states: str) -> list[Event]:
     ]
 
 
-ALL = [state.value for state in WAY]
+ALL = [state.value for state in STEPS]
 
 
 @pytest.mark.parametrize("count", range(1, 7))

@@ -14,9 +14,9 @@ from alembic.migration import MigrationContext
 from grapheraser.errors import DatabaseError, ParameterError
 from grapheraser.service.database import Database, tables
 from grapheraser.service.database.engine import sqlite_url
-from grapheraser.service.queue import Queue
-from grapheraser.service.requests import Asked
-from grapheraser.service.vault import Vault
+from grapheraser.service.queue.queue import Queue
+from grapheraser.service.queue.requests import RequestContent
+from grapheraser.service.queue.vault import Vault
 
 
 def test_migrations_make_the_tables_of_the_code(database: Database) -> None:
@@ -42,12 +42,21 @@ def test_migrations_are_applied_once_by_many(url: str) -> None:
     assert failures == []
 
 
+def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
+    database = Database.opened(url)
+    with database.writing() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    database.dispose()
+    with pytest.raises(DatabaseError, match="newer version of GraphEraser"):
+        Database.opened(url)
+
+
 @pytest.mark.parametrize("table", tables.APPEND_ONLY)
 @pytest.mark.parametrize("change", ["UPDATE {} SET run = 'other'", "DELETE FROM {}"])
 def test_rows_of_the_log_are_refused_to_change_by_the_database(
     queue: Queue, table: str, change: str
 ) -> None:
-    queue.submit(Asked(nodes=(1,)))
+    queue.submit(RequestContent(nodes=(1,)))
     with queue.database.writing() as connection:
         connection.execute(
             sa.insert(tables.LOG), [{"run": "r", "size": 1, "digest": "d", "envelope": "{}"}]
@@ -68,7 +77,7 @@ def test_rows_of_the_log_are_refused_to_change_by_the_database(
 def test_sqlite_leaves_no_byte_of_what_was_deleted(tmp_path: Path) -> None:
     database = Database.opened(sqlite_url(tmp_path / "queue.db"))
     queue = Queue(database, "run-1", Vault(bytes(32)))
-    many = [queue.submit(Asked(nodes=tuple(range(n, n + 200)))).request for n in range(20)]
+    many = [queue.submit(RequestContent(nodes=tuple(range(n, n + 200)))).request for n in range(20)]
     with database.reading() as connection:
         sealed = connection.execute(sa.select(tables.REQUESTS.c.sealed)).scalars().all()
     assert len(sealed) == 20
@@ -100,7 +109,7 @@ def test_a_purge_that_a_reader_is_in_the_way_of_says_so(tmp_path: Path) -> None:
     queue = Queue(database, "run-1", Vault(bytes(32)))
     with database.reading() as connection:
         connection.execute(sa.select(tables.REQUESTS)).all()
-        queue.submit(Asked(nodes=(1,)))
+        queue.submit(RequestContent(nodes=(1,)))
         assert not database.purge()
     assert database.purge()
 

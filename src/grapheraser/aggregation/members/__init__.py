@@ -10,9 +10,19 @@ from grapheraser.aggregation.members.counting import Counting
 from grapheraser.aggregation.members.features import FeatureRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.aggregation.members.shards import RoutedShards
+from grapheraser.aggregation.members.target_pattern import TargetPattern
 from grapheraser.errors import ParameterError
 
-__all__ = ["MEMBERS", "START", "FittedMember", "Member", "RoutedShards", "closed_form", "named"]
+__all__ = [
+    "MEMBERS",
+    "START",
+    "FittedMember",
+    "Member",
+    "RoutedShards",
+    "closed_form",
+    "closed_form_of_targets",
+    "named",
+]
 
 # Weights that the pool starts from, and keeps where it has nothing to learn from.
 START = {
@@ -49,3 +59,9 @@ def closed_form(names: Sequence[str]) -> dict[str, Member]:
     if "features" in names:
         found["features"] = FeatureRegression() if len(names) > 1 else _ALONE
     return found
+
+
+def closed_form_of_targets(names: Sequence[str]) -> dict[str, Member]:
+    """The closed-form members of these names that take several labels and numbers."""
+    found = closed_form([name for name in names if name not in COUNTING])
+    return found | {"pattern": TargetPattern()} if "pattern" in found else found

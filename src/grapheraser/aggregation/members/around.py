@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.members.base import Ids, Places
-from grapheraser.aggregation.members.rings import Ring, ring_around, rings_and_steps
-from grapheraser.aggregation.members.stale import Reach
+from grapheraser.aggregation.members.walks import Reach, Ring, ring_around, rings_and_steps
 from grapheraser.graph import Graph
 from grapheraser.graph.csr import slices_of
 from grapheraser.kernels.compiled import compiled
@@ -52,7 +51,7 @@ _LARGEST = np.uint64(2**64 - 1)
 
 @lru_cache(maxsize=8)
 def key_of(seed: int) -> np.uint64:
-    """What decides which neighbours count."""
+    """Return the key that decides which neighbours count."""
     return np.uint64(derive(seed, "labels around"))
 
 
@@ -194,7 +193,11 @@ def _count(table, place, own, hashes, labels, out):  # type: ignore[no-untyped-d
 
 @compiled
 def _two(table, places, indptr, entries, steps):  # type: ignore[no-untyped-def]
-    """Sums of the steps around each node, without the walks that lead back to it."""
+    """Sum the steps around each node, without the walks that lead back to it.
+
+    A step counted this node's label if the node's hash was among those let in there: at most the
+    largest of them. So one subtraction undoes it, and steps can be shared by all rows around them.
+    """
     num_classes = steps.shape[1] - 2
     out = np.zeros((len(places), num_classes), dtype=np.int64)
     for r in range(len(places)):

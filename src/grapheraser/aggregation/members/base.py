@@ -1,4 +1,4 @@
-"""What a member of the pool is: it holds evidence about a node's class.
+"""Protocol of the pool's members, which hold evidence about a node's class.
 
 A member keeps exact sums of integers over the training nodes, or nothing at all. Its evidence about
 a node is one number per class, the logarithm of a probability up to a constant. To learn the pool's
@@ -81,7 +81,7 @@ def trained_among(graph: Graph, nodes: Ids) -> Places:
 
 
 def relabelled(before: Graph, graph: Graph, nodes: Ids) -> Ids:
-    """Those of the nodes, all in the graph, that have another label or role there than before."""
+    """Return the nodes, all in the graph, that have another label or role there than before."""
     return nodes[_differ(before.table, graph.table, nodes)]
 
 

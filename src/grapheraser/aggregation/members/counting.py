@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.form import Form, Tensors, check_equal, check_forms
-from grapheraser.aggregation.members import edges, labels
 from grapheraser.aggregation.members.around import Around
 from grapheraser.aggregation.members.base import (
     Evidence,
@@ -25,6 +24,12 @@ from grapheraser.aggregation.members.base import (
     labelled_places,
     relabelled,
     trained_among,
+)
+from grapheraser.aggregation.members.neighbour_labels import (
+    changed_edge_counts,
+    edge_counts,
+    edge_evidence,
+    label_evidence,
 )
 from grapheraser.aggregation.members.words import WordCounts, is_dense, sums_form
 from grapheraser.aggregation.sample.membership import few_labels
@@ -50,7 +55,7 @@ class Counting:
         graph = ensemble.graph
         classes = _by_class(graph, labelled_places(graph))
         words = WordCounts.of(graph, classes) if WORDS in self.names else None
-        pairs = edges.edge_counts(graph) if EDGES in self.names else None
+        pairs = edge_counts(graph) if EDGES in self.names else None
         return FittedCounting(self.names, classes, words, pairs, self._judged(ensemble, sample))
 
     def refit(
@@ -65,7 +70,7 @@ class Counting:
         if words is not None:
             words = words.changed(before, graph, changed, classes)
         if pairs is not None:
-            pairs = edges.changed_edge_counts(pairs, before, graph, changed)
+            pairs = changed_edge_counts(pairs, before, graph, changed)
         judged = self._judged(ensemble, sample, change, fitted.judged)
         return FittedCounting(self.names, classes, words, pairs, judged)
 
@@ -76,7 +81,7 @@ class Counting:
         change: Change | None = None,
         old: Judged | None = None,
     ) -> Judged | None:
-        """What judging the sampled nodes takes; from what it took before the change, if given."""
+        """Look around the sampled nodes; after a change, only where it touched something."""
         if self.names == (WORDS,):
             return None
         graph, seed = ensemble.graph, ensemble.seed
@@ -143,7 +148,7 @@ def _by_class(graph: Graph, places: Places) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What judging the sampled nodes takes; it saves time and follows from the graph.
+    """Surroundings to judge the sampled nodes by; they save time and follow from the graph.
 
     Attributes:
         sample: sorted ids.
@@ -204,8 +209,8 @@ class FittedCounting:
                 own = (
                     labels_at(graph.table, places) if held_out else np.full(len(places), UNLABELLED)
                 )
-                out[:, i] = edges.evidence(self.pairs, around, own)
+                out[:, i] = edge_evidence(self.pairs, around, own)
             elif around is not None:
                 hints = None if few_labels(graph) else self.words
-                out[:, i] = labels.evidence(graph, around, self.classes, hints)
+                out[:, i] = label_evidence(graph, around, self.classes, hints)
         return out

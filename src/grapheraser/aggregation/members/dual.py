@@ -29,7 +29,7 @@ from grapheraser.aggregation.members.base import (
     labelled_places,
     trained_among,
 )
-from grapheraser.aggregation.members.stale import Stale
+from grapheraser.aggregation.members.walks import Stale
 from grapheraser.graph import Graph
 from grapheraser.kernels.cholesky import solve_positive
 from grapheraser.kernels.compiled import compiled
@@ -39,11 +39,11 @@ from grapheraser.kernels.sets import ranks
 # Evidence is so many times the regression's output.
 SHARPNESS = 8.0
 # Rows without hashing are wide: they are made and used in blocks of so many numbers.
-MOST_NUMBERS = 2**19
+MAX_NUMBERS = 2**19
 
 
 class Rule(Protocol):
-    """What a regression has to say about its rows; see `ridge.RidgeMember`."""
+    """A regression, as far as its rows are concerned; see `ridge.RidgeMember`."""
 
     @property
     def name(self) -> str: ...
@@ -61,7 +61,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """What the regression is solved from; it saves time and follows from the graph.
+    """Rows and their products; they save time and follow from the graph.
 
     Attributes:
         nodes: sorted ids of the labelled training nodes.
@@ -81,7 +81,7 @@ class Kernel:
         return empty._with(rule, graph, seed, nodes_at(graph.table, labelled_places(graph)), none)
 
     def changed(self, rule: Rule, graph: Graph, change: Change, seed: int) -> Kernel:
-        """What `of` gives after a change, with the rows that it moved made anew."""
+        """Return what `of` gives after a change, with the rows that it moved made anew."""
         kept = self.nodes[ranks(self.nodes, change.changed) < 0]
         new = nodes_at(graph.table, trained_among(graph, change.changed))
         stale = rule.stale(change, graph, seed, learning=True).nodes
@@ -93,7 +93,7 @@ class Kernel:
         old, new = np.flatnonzero(known >= 0), np.flatnonzero(known < 0)
         rows = np.empty((len(nodes), self.rows.shape[1]), dtype=np.float32)
         rows[old] = self.rows[known[old]]
-        step = max(1, MOST_NUMBERS // rows.shape[1])
+        step = max(1, MAX_NUMBERS // rows.shape[1])
         for start in range(0, len(new), step):
             at = new[start : start + step]
             rows[at] = rule.rows(graph, graph.places(nodes[at]), seed, learning=True)
@@ -165,7 +165,7 @@ class FittedDual:
 
     def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
         """See `FittedMember`."""
-        return self.rule.scored(ensemble, positions, self.weights, MOST_NUMBERS)
+        return self.rule.scored(ensemble, positions, self.weights, MAX_NUMBERS)
 
     def held_out(self, ensemble: Ensemble, sample: Ids) -> Evidence:
         """See `FittedMember`: by the regression without the node."""
@@ -177,7 +177,10 @@ class FittedDual:
 
 @compiled
 def _by_class(inverse, labels, num_classes):  # type: ignore[no-untyped-def]
-    """The inverse times one-hot labels, each sum in the order of the nodes."""
+    """Multiply the inverse by one-hot labels, each sum in the order of the nodes.
+
+    Not by a BLAS: these numbers are no whole ones, and another order would round differently.
+    """
     m = len(labels)
     out = np.zeros((m, num_classes))
     for i in range(m):
@@ -188,7 +191,7 @@ def _by_class(inverse, labels, num_classes):  # type: ignore[no-untyped-def]
 
 @compiled
 def _weights(rows, shares):  # type: ignore[no-untyped-def]
-    """Rows transposed times shares, each sum in the order of the nodes."""
+    """Multiply transposed rows by shares, each sum in the order of the nodes; see `_by_class`."""
     out = np.zeros((rows.shape[1], shares.shape[1]))
     for i in range(len(rows)):
         for u in range(rows.shape[1]):

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from grapheraser.aggregation.base import Change
 from grapheraser.aggregation.members.base import Ids, Places, Rows
 from grapheraser.aggregation.members.ridge import RidgeMember
-from grapheraser.aggregation.members.sketch import MOST_COLUMNS, Sketch
 from grapheraser.aggregation.members.smoothing import (
     FIRST,
+    MAX_COLUMNS,
     SECOND,
+    Sketch,
     key_of,
     smoothed_rows,
     smoothed_rows_twice,
 )
-from grapheraser.aggregation.members.stale import Reach, Stale, Walk, stale_nodes
+from grapheraser.aggregation.members.walks import Reach, Stale, Walk, stale_nodes
 from grapheraser.checks import real, whole
 from grapheraser.graph import Graph
 from grapheraser.kernels.neighbourhoods import ANY, TRAINED, UNMASKED
@@ -46,7 +47,7 @@ class FeatureRegression(RidgeMember):
     second: int = SECOND
 
     def __post_init__(self) -> None:
-        whole("columns", "FeatureRegression", self.columns, 1, MOST_COLUMNS)
+        whole("columns", "FeatureRegression", self.columns, 1, MAX_COLUMNS)
         whole("spread", "FeatureRegression", self.spread, 1)
         whole("second", "FeatureRegression", self.second, 1)
         real("ridge", "FeatureRegression", self.ridge, above=0)
@@ -57,7 +58,7 @@ class FeatureRegression(RidgeMember):
 
     def of_few(self) -> FeatureRegression:
         """See `RidgeMember`: without hashing, which saves nothing where nodes are few."""
-        return replace(self, columns=MOST_COLUMNS)
+        return replace(self, columns=MAX_COLUMNS)
 
     def width(self, graph: Graph) -> int:
         """See `RidgeMember`."""

@@ -24,7 +24,7 @@ from grapheraser.aggregation.members.around import (
 )
 from grapheraser.aggregation.members.base import SCALE, Ids, Places, Rows
 from grapheraser.aggregation.members.ridge import RidgeMember
-from grapheraser.aggregation.members.stale import Stale, Walk, stale_nodes
+from grapheraser.aggregation.members.walks import Stale, Walk, stale_nodes
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 

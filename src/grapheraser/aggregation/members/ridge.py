@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,15 @@ from grapheraser.aggregation.members.base import (
     trained_among,
 )
 from grapheraser.aggregation.members.dual import SHARPNESS, FittedDual
-from grapheraser.aggregation.members.stale import Stale
-from grapheraser.aggregation.members.sums import MOST_ROWS, Sums
+from grapheraser.aggregation.members.sums import MAX_ROWS, Sums
+from grapheraser.aggregation.members.target_sums import (
+    TargetSums,
+    is_partial,
+    spread_targets,
+    target_forms,
+    targets_at,
+)
+from grapheraser.aggregation.members.walks import Stale
 from grapheraser.aggregation.sample.membership import few_labels
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.compiled import compiled
@@ -42,9 +50,10 @@ from grapheraser.kernels.sets import ranks
 from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
 # Rows are made and used in blocks of so many numbers, half a gigabyte.
-_MOST_NUMBERS = 2**26
+_MAX_NUMBERS = 2**26
 
-Learned = tuple[Rows, NDArray[np.int64]]
+Learned = tuple[Rows, NDArray[Any]]
+AnySums: TypeAlias = Any  # `Sums` of classes, or `TargetSums`: alike in what is done to them
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ class RidgeMember(ABC):
 
     @property
     def asks_as_it_learns(self) -> bool:
-        """Whether rows to be learned from and rows to be asked about are the same."""
+        """True where rows to be learned from and rows to be asked about are the same."""
         return False
 
     @abstractmethod
@@ -90,7 +99,7 @@ class RidgeMember(ABC):
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Stale:
-        """Whose row may not be what it was.
+        """Find the nodes whose row may not be what it was.
 
         Args:
             change: what happened.
@@ -119,16 +128,17 @@ class RidgeMember(ABC):
 
     def fit(self, ensemble: Ensemble, sample: Ids) -> FittedRidge | FittedDual:
         """See `Member`."""
-        if few_labels(ensemble.graph):
+        if _is_dual(ensemble.graph):
             return FittedDual.of(self.of_few(), ensemble)
         sums = self._summed(ensemble, labelled_places(ensemble.graph))
-        return self._fitted(sums, self._judged(ensemble, sample))
+        return self._fitted(ensemble.graph, sums, self._judged(ensemble, sample))
 
     def refit(
         self, fitted: FittedMember, ensemble: Ensemble, change: Change, sample: Ids
     ) -> FittedRidge | FittedDual:
         """See `Member`."""
-        if few_labels(ensemble.graph) != isinstance(fitted, FittedDual):
+        afresh = _is_dual(ensemble.graph) != isinstance(fitted, FittedDual)
+        if afresh or self._is_moved(change.before.graph, ensemble.graph):
             return self.fit(ensemble, sample)
         if isinstance(fitted, FittedDual):
             return fitted.changed(ensemble, change)
@@ -143,7 +153,7 @@ class RidgeMember(ABC):
         old, new = self._before_and_after(change, graph, nodes, stale.moved, seed)
         sums = fitted.sums.replaced(*old, *new)
         if judged is None:
-            return self._fitted(sums, self._judged(ensemble, sample))
+            return self._fitted(graph, sums, self._judged(ensemble, sample))
         was, now = _only(old, nodes, others), _only(new, nodes, sample)
         if self.asks_as_it_learns:
             again = nodes[ranks(nodes, sample) >= 0]
@@ -156,7 +166,7 @@ class RidgeMember(ABC):
                 else new[0][:0]
             )
         rows = judged.asked_again(sample, again, asked)
-        return self._fitted(sums, Judged(sample, judged.sums.replaced(*was, *now), rows))
+        return self._fitted(graph, sums, Judged(sample, judged.sums.replaced(*was, *now), rows))
 
     def _to_ask(self, judged: Judged, graph: Graph, change: Change, sample: Ids, seed: int) -> Ids:
         """Sorted ids of the sampled nodes whose row is new, or may not be what it was."""
@@ -169,6 +179,9 @@ class RidgeMember(ABC):
         """See `Member`."""
         del sample
         graph, owner = ensemble.graph, f"the regression '{self.name}'"
+        if not graph.label_kind.is_classes:
+            check_forms(tensors, target_forms(graph, self.width(graph)), owner)
+            return
         few, c = few_labels(graph), graph.num_classes
         width = (self.of_few() if few else self).width(graph)
         forms = {"weights": Form(np.float32, (width, c))}
@@ -180,6 +193,9 @@ class RidgeMember(ABC):
 
     def restore(self, tensors: Tensors) -> FittedRidge | FittedDual:
         """See `Member`."""
+        if "counts" in tensors:
+            targets = np.asarray(tensors["weights"], dtype=np.float64)
+            return FittedRidge(self, TargetSums.restore(tensors), targets, None)
         weights = np.asarray(tensors["weights"], dtype=np.float32)
         if "gram" not in tensors:
             return FittedDual(self.of_few(), weights, None)
@@ -191,10 +207,10 @@ class RidgeMember(ABC):
         self,
         ensemble: Ensemble,
         positions: Positions,
-        weights: NDArray[np.float32],
+        weights: NDArray[Any],
         most: int | None = None,
     ) -> Evidence:
-        """What weights say about some nodes, ``[len(positions), 1, num_classes]``.
+        """Return what weights say about some nodes, ``[len(positions), 1, num_classes]``.
 
         Args:
             ensemble: with the graph.
@@ -205,14 +221,22 @@ class RidgeMember(ABC):
         graph = ensemble.graph
         out = np.empty((len(positions), 1, graph.num_classes))
         start = 0
+        said = _scores if graph.label_kind.is_classes else _targets_said
         for block in blocks(graph.places_at(positions), len(weights), most):
             rows = self.rows(graph, block, ensemble.seed, learning=False)
-            out[start : start + len(block), 0] = _scores(rows, weights)
+            out[start : start + len(block), 0] = said(rows, weights)
             start += len(block)
         return out
 
-    def _fitted(self, sums: Sums, judged: Judged) -> FittedRidge:
-        return FittedRidge(self, sums, sums.solve(self.ridge), judged)
+    def _fitted(self, graph: Graph, sums: AnySums, judged: Judged) -> FittedRidge:
+        return FittedRidge(self, sums, sums.solve(self.ridge, graph), judged)
+
+    def _is_moved(self, before: Graph, graph: Graph) -> bool:
+        """Tell whether all rows or sums are others: made in another frame, or for each target."""
+        if graph.label_kind.is_classes:
+            return False
+        moved = self.asks_as_it_learns and not graph.label_frame.same(before.label_frame)
+        return moved or is_partial(graph) != is_partial(before)
 
     def _judged(self, ensemble: Ensemble, sample: Ids) -> Judged:
         graph = ensemble.graph
@@ -220,13 +244,18 @@ class RidgeMember(ABC):
         rows = self.rows(graph, places, ensemble.seed, learning=False)
         return Judged(sample, self._summed(ensemble, places), rows.astype(np.float32))
 
-    def _summed(self, ensemble: Ensemble, places: Places) -> Sums:
+    def _summed(self, ensemble: Ensemble, places: Places) -> AnySums:
         graph, seed = ensemble.graph, ensemble.seed
-        sums = Sums.zeros(self.width(graph), graph.num_classes)
+        sums: Any = Sums.zeros(self.width(graph), graph.num_classes)
+        labels: Any = _classes_at
+        if not graph.label_kind.is_classes:
+            shape = self.width(graph), graph.num_classes
+            sums, labels = TargetSums.zeros(*shape, partial=is_partial(graph)), targets_at
         for block in blocks(places, self.width(graph)):
             rows = self.rows(graph, block, seed, learning=True)
-            sums = sums.plus(rows, labels_at(graph.table, block))
-        return sums
+            sums = sums.plus(rows, labels(graph, block))
+        made: AnySums = sums
+        return made
 
     def _before_and_after(
         self, change: Change, graph: Graph, nodes: Ids, moved: Ids, seed: int
@@ -236,6 +265,9 @@ class RidgeMember(ABC):
         old, new = trained_among(before, nodes), trained_among(graph, nodes)
         rows = self.rows_before_and_after(change, old, graph, new, moved, seed)
         parts = ((before, old, rows[0]), (graph, new, rows[1]))
+        if not graph.label_kind.is_classes:
+            first, second = (spread_targets(*part, nodes) for part in parts)
+            return first, second
         first, second = (_spread(part.table, places, some, nodes) for part, places, some in parts)
         return first, second
 
@@ -243,12 +275,25 @@ class RidgeMember(ABC):
 def _only(learned: Learned, nodes: Ids, some: Ids) -> Learned:
     """Rows and labels of the nodes, of which only some are there."""
     rows, labels = learned
-    return rows, np.where(ranks(nodes, some) >= 0, labels, UNLABELLED)
+    there = ranks(nodes, some) >= 0
+    if labels.ndim == 2:
+        return rows, np.where(there[:, None], labels, np.nan)
+    return rows, np.where(there, labels, UNLABELLED)
+
+
+def _is_dual(graph: Graph) -> bool:
+    """Tell whether the regression is solved over nodes; one to targets never is."""
+    return graph.label_kind.is_classes and few_labels(graph)
+
+
+def _classes_at(graph: Graph, places: Places) -> NDArray[np.int64]:
+    labels: NDArray[np.int64] = labels_at(graph.table, places)
+    return labels
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What judging the sampled nodes takes; it saves time and follows from the graph.
+    """Sums and rows to judge the sampled nodes by; they save time and follow from the graph.
 
     Attributes:
         sample: sorted ids.
@@ -257,7 +302,7 @@ class Judged:
     """
 
     sample: Ids
-    sums: Sums
+    sums: AnySums
     rows: NDArray[np.float32]
 
     def asked_again(self, sample: Ids, again: Ids, asked: Rows) -> NDArray[np.float32]:
@@ -281,13 +326,13 @@ class FittedRidge:
     Attributes:
         rule: what it was fitted by.
         sums: over all training nodes.
-        weights: float32 ``[width, num_classes]``.
+        weights: float32 ``[width, num_classes]``; to targets float64, the mean of each last.
         judged: None after loading.
     """
 
     rule: RidgeMember
-    sums: Sums
-    weights: NDArray[np.float32]
+    sums: AnySums
+    weights: NDArray[Any]
     judged: Judged | None = field(repr=False)
 
     @property
@@ -296,7 +341,8 @@ class FittedRidge:
 
     @property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
-        return {"gram": self.sums.gram, "cross": self.sums.cross, "weights": self.weights}
+        kept: dict[str, NDArray[np.generic]] = self.sums.tensors
+        return kept | {"weights": self.weights}
 
     def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
         """See `FittedMember`."""
@@ -305,13 +351,14 @@ class FittedRidge:
     def held_out(self, ensemble: Ensemble, sample: Ids) -> Evidence:
         """See `FittedMember`: by the regression without all sampled nodes."""
         judged = self.rule._judged(ensemble, sample) if self.judged is None else self.judged
-        weights = self.sums.without(judged.sums).solve(self.rule.ridge)
-        return _scores(judged.rows, weights)[:, None]
+        weights = self.sums.without(judged.sums).solve(self.rule.ridge, ensemble.graph)
+        said = _scores if ensemble.graph.label_kind.is_classes else _targets_said
+        return said(judged.rows, weights)[:, None]
 
 
 def blocks(places: Places, width: int, most: int | None = None) -> Iterator[Places]:
     """Places whose rows are held at once; each row is the same in any block."""
-    size = min(MOST_ROWS, max(1, (most or _MOST_NUMBERS) // width))
+    size = min(MAX_ROWS, max(1, (most or _MAX_NUMBERS) // width))
     for start in range(0, len(places), size):
         yield places[start : start + size]
 
@@ -332,17 +379,32 @@ def _spread(table, places, some, nodes):  # type: ignore[no-untyped-def]
 
 
 def _scores(rows: NDArray[np.floating], weights: NDArray[np.float32]) -> Evidence:
-    """The sharpened regression, each row by itself in a fixed order."""
+    """Return the sharpened regression, each row by itself in a fixed order."""
+    # A power of two: products have the same bits.
+    return _weighted_rows(rows, (weights * (SHARPNESS / SCALE)).astype(np.float64))
+
+
+def _targets_said(rows: NDArray[np.floating], weights: NDArray[np.float64]) -> Evidence:
+    """Return the regression in the graph's frame, each row by itself in a fixed order."""
+    return _weighted_rows(rows, weights[:-1] / SCALE) + weights[-1]
+
+
+def _weighted_rows(rows: NDArray[np.floating], weights: NDArray[np.float64]) -> Evidence:
+    """Multiply rows by weights, each row by itself in a fixed order."""
     width, c = weights.shape
     wide = np.zeros((width, -(-c // HALF_LANES) * HALF_LANES))
-    wide[:, :c] = weights * (SHARPNESS / SCALE)  # a power of two: products have the same bits
-    scores: Evidence = _weighted(rows, wide)
-    return scores[:, :c]
+    wide[:, :c] = weights
+    found: Evidence = _weighted(rows, wide)
+    return found[:, :c]
 
 
 @compiled
 def _weighted(rows, weights):  # type: ignore[no-untyped-def]
-    """Four rows side by side; the last ones again, where they are fewer."""
+    """Multiply rows by weights, four rows side by side; the last ones again, where they are fewer.
+
+    Each output is one sum over the columns in order, without fused multiplications, so a row has
+    the same bits beside any other rows. Classes lie in lanes: no lane is ever added to another.
+    """
     m, (width, c) = len(rows), weights.shape
     out = np.empty((m, c))
     for start in range(0, m, 4):

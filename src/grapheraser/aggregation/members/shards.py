@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.form import SHARE, Form, Tensors, check_equal, check_forms
 from grapheraser.aggregation.members.base import Evidence, FittedMember, Ids, Positions
-from grapheraser.aggregation.routed import RoutedAggregator
+from grapheraser.aggregation.routed import RoutedAggregator, mixed
 from grapheraser.aggregation.sample.answers import SampledAnswers, collect, refresh
 from grapheraser.errors import CorruptRunError
-from grapheraser.kernels.elementary import logarithms
+from grapheraser.graph.labels import ONE
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.elementary import exponential, logarithms
 
 _LEAST = 1e-6
 
@@ -52,7 +54,11 @@ class RoutedShards:
             "nodes": Form(np.int64, sample.shape),
             "asked": Form(np.int32, asked),
             "weights": Form(np.float64, asked, 0, SHARE),
-            "posteriors": Form(np.float32, (*asked, ensemble.graph.num_classes), 0, SHARE),
+            "posteriors": Form(
+                np.float32,
+                (*asked, ensemble.graph.num_classes),
+                *((0, SHARE) if ensemble.graph.label_kind.is_classes else ()),
+            ),
         }
         check_forms(tensors, forms, "what the shards say about sampled nodes")
         check_equal(tensors["nodes"], sample, "the nodes that shards were asked about")
@@ -66,7 +72,7 @@ class RoutedShards:
 
 @dataclass(frozen=True, eq=False)
 class FittedShards:
-    """What the shards say about the sampled nodes.
+    """Answers of the shards about the sampled nodes.
 
     Attributes:
         routing: how shards are weighted.
@@ -86,12 +92,36 @@ class FittedShards:
 
     def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
         """See `FittedMember`."""
+        if not ensemble.graph.label_kind.is_classes:
+            found, outputs = self.routing.answers(ensemble, positions)
+            return _framed(ensemble, mixed(found.weights, outputs))
         posteriors = self.routing.predict_proba(ensemble, positions).astype(np.float64)
         evidence: Evidence = logarithms(np.maximum(posteriors, _LEAST))
         return evidence[:, None]
 
     def held_out(self, ensemble: Ensemble, sample: Ids) -> Evidence:
         """See `FittedMember`: without the shard that a node was trained in."""
-        del ensemble, sample
+        del sample
+        if not ensemble.graph.label_kind.is_classes:
+            return _framed(ensemble, self.sampled.mixed())
         evidence: Evidence = logarithms(np.maximum(self.sampled.mixed(), _LEAST))
         return evidence[:, None]
+
+
+def _framed(ensemble: Ensemble, outputs: NDArray[np.float64]) -> Evidence:
+    """Return the mean outputs of shards in the graph's frame: numbers lie in it already."""
+    graph = ensemble.graph
+    if graph.label_kind.is_numbers:
+        return outputs[:, None]
+    frame, shares = graph.label_frame, _shares(outputs)
+    return ((shares * ONE - frame.centre) / frame.spread)[:, None]
+
+
+@compiled
+def _shares(outputs):  # type: ignore[no-untyped-def]
+    """Probabilities from log-odds."""
+    out = np.empty(outputs.shape)
+    for r in range(outputs.shape[0]):
+        for k in range(outputs.shape[1]):
+            out[r, k] = 1.0 / (1.0 + exponential(-outputs[r, k]))
+    return out

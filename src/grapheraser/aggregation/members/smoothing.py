@@ -11,20 +11,24 @@ so that a deletion changes the rows within two hops instead of three. In each st
 of neighbours counts (see `kernels.neighbourhoods`): a hub is described well enough by some of them.
 
 Whole numbers make sums over nodes exact, whatever their order.
+
+A sketch is a random projection of wide sparse features. Every feature column is sent to a few of
+the output columns, each with a sign. Where it goes is a keyed hash of its number, so nothing in the
+data has a part in it. Sparse rows stay cheap to project: a few additions per non-zero feature
+instead of one per output column.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.members.base import SCALE, Ids, Places
-from grapheraser.aggregation.members.rings import Ring, ring_around, rings_and_steps
-from grapheraser.aggregation.members.sketch import Projection, Sketch
-from grapheraser.aggregation.members.stale import Reach
+from grapheraser.aggregation.members.walks import Reach, Ring, ring_around, rings_and_steps
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import (
@@ -34,7 +38,7 @@ from grapheraser.kernels.paged import (
     prefetch_ahead,
     prefetch_features,
 )
-from grapheraser.seeding import derive
+from grapheraser.seeding import derive, keyed_hash
 
 # How much a node's own features count beside its neighbourhood, added to it and apart from it;
 # chosen on validation nodes.
@@ -96,7 +100,7 @@ def smoothed_rows_twice(
 
 @lru_cache(maxsize=8)
 def key_of(seed: int) -> np.uint64:
-    """What decides which neighbours count."""
+    """Return the key that decides which neighbours count."""
     return np.uint64(derive(seed, "smoothing"))
 
 
@@ -152,7 +156,11 @@ def _features(
     num_features: int,
     width: int,
 ) -> Rows:
-    """A node without any features has a row of zeros."""
+    """Project features at length 1; a node without any has a row of zeros.
+
+    The square and the projected entries are added in the order of the columns, in float32: a row
+    has the same bits whichever rows it is made with.
+    """
     out = np.zeros((len(places), width), dtype=np.float32)
     columns, values = _room(num_features)
     spread = np.int64(len(targets) // num_features)
@@ -174,7 +182,11 @@ def _features(
 
 @compiled
 def _means(indptr: NDArray[np.int64], entries: NDArray[np.int32], steps: Rows) -> Rows:
-    """Means of the steps at each row's entries."""
+    """Average the steps at each row's entries, in the order of the entries.
+
+    That is the node first, then its neighbours by id, so the float32 sum follows from the graph
+    alone. Multiplied by a rounded share instead of divided: one rounding more, always the same.
+    """
     out = np.zeros((len(indptr) - 1, steps.shape[1]), dtype=np.float32)
     for r in range(len(indptr) - 1):
         row = out[r]
@@ -190,6 +202,10 @@ def _means(indptr: NDArray[np.int64], entries: NDArray[np.int32], steps: Rows) -
 
 @compiled
 def _whole_numbers(own: Rows, weight: float, twice: Rows) -> NDArray[np.float64]:
+    """Add own and smoothed features, each at length 1, and round the sum to whole numbers.
+
+    From here on sums over nodes are exact in any order. Up to here every sum runs along one row.
+    """
     out = np.zeros(twice.shape)
     for r in range(len(twice)):
         a, b = _inverse_length(own[r]) * weight, _inverse_length(twice[r])
@@ -240,6 +256,10 @@ def _add_dense(row, values, weight):  # type: ignore[no-untyped-def]
 
 @compiled
 def _side_by_side(indptr, entries, steps):  # type: ignore[no-untyped-def]
+    """Put own features and both means side by side, each at length 1, and round them.
+
+    The sum over neighbours is not divided by their number: the length takes that out again.
+    """
     features = steps.shape[1] // 2
     out = np.zeros((len(indptr) - 1, 3 * features + 1))
     for r in range(len(indptr) - 1):
@@ -253,3 +273,77 @@ def _side_by_side(indptr, entries, steps):  # type: ignore[no-untyped-def]
                 row[u] = np.rint(row[u] * scale * SCALE)
         row[3 * features] = SCALE
     return out
+
+
+# -- sketches ------------------------------------------------------------------------------------
+
+MAX_COLUMNS = 2**16 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Where each feature column goes.
+
+    Attributes:
+        targets: uint16 ``[num_features * spread]``, output columns, feature after feature; small
+            integers, because the projection lives on the cache.
+        signs: float32, likewise.
+    """
+
+    targets: NDArray[np.uint16]
+    signs: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """The projections that make a row of features.
+
+    Attributes:
+        own: of a node's own features.
+        around: of the features around it; the same one, unless the two are kept apart.
+        width: number of output columns.
+    """
+
+    own: Projection
+    around: Projection
+    width: int
+
+    @property
+    def apart(self) -> bool:
+        """True where a node's own features can be told from those around it."""
+        return self.own is not self.around
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def of(
+        cls, num_features: int, columns: int, seed: int, *, spread: int = 2, apart: bool = False
+    ) -> Sketch:
+        """Features as they are, or projected to ``columns`` of them where there are more.
+
+        Args:
+            num_features: of the graph.
+            columns: how many there are to be at the most.
+            seed: of the run.
+            spread: to how many of them a feature is sent.
+            apart: whether a node's own features are to be told from those around it.
+        """
+        width = num_features * (1 + apart)
+        if width <= columns:
+            around = _own_columns(num_features, 0)
+            return cls(_own_columns(num_features, num_features) if apart else around, around, width)
+        size = num_features, columns, spread
+        around = _hashed_columns(*size, derive(seed, "sketch"))
+        own = _hashed_columns(*size, derive(seed, "sketch", "own")) if apart else around
+        return cls(own, around, columns)
+
+
+def _own_columns(num_features: int, first: int) -> Projection:
+    targets = np.arange(first, first + num_features, dtype=np.uint16)
+    return Projection(targets, np.ones(num_features, dtype=np.float32))
+
+
+def _hashed_columns(num_features: int, columns: int, spread: int, key: int) -> Projection:
+    hashes = keyed_hash(np.arange(num_features * spread), key)
+    targets = (hashes >> np.uint64(1)) % np.uint64(columns)
+    signs = np.where(hashes & np.uint64(1), 1.0, -1.0) / math.sqrt(spread)
+    return Projection(targets.astype(np.uint16), signs.astype(np.float32))

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.members.base import SCALE, Rows
 from grapheraser.errors import CorruptRunError
+from grapheraser.graph import Graph
 from grapheraser.kernels.cholesky import solve_in_place
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, ONE, fma, load, store, zeros
 
 # Products are at most 2**32; so many of them add up exactly in float64, which is what vector units
 # and a BLAS are fast at. Beyond that, in int64.
-MOST_ROWS = 2**15
+MAX_ROWS = 2**15
 # Rows that are exchanged at once: they stay in the cache.
 _AT_ONCE = 64
 
@@ -40,36 +41,48 @@ class Sums:
 
     @classmethod
     def zeros(cls, width: int, num_classes: int) -> Sums:
-        """Over no rows at all."""
+        """Return the sums over no rows."""
         gram = np.zeros(width * (width + 1) // 2, dtype=np.int64)
         return cls(gram, np.zeros((width, num_classes), dtype=np.int64))
 
     def plus(self, rows: Rows, labels: NDArray[np.int64]) -> Sums:
-        """With these rows."""
+        """Add these rows."""
         gram = _plus_lower(self.gram, rows.T @ rows)
         return Sums(gram, self.cross + _by_class(rows, labels, self.cross.shape[1]))
 
     def replaced(
         self, old: Rows, old_labels: NDArray[np.int64], new: Rows, new_labels: NDArray[np.int64]
     ) -> Sums:
-        """With new rows in the place of as many old ones; without a label, there is no row."""
+        """Put new rows in the place of as many old ones; without a label, there is no row."""
         return Sums(*_replaced(self.gram, self.cross, old, old_labels, new, new_labels))
 
     def without(self, other: Sums) -> Sums:
-        """Without the rows of another sum."""
+        """Take out the rows of another sum."""
         return Sums(self.gram - other.gram, self.cross - other.cross)
 
-    def solve(self, ridge: float) -> NDArray[np.float32]:
-        """The regression's weights ``[width, num_classes]``."""
-        left = _unpacked(self.gram, len(self.cross), SCALE**2, ridge)
-        weights = solve_in_place(left, self.cross / SCALE).astype(np.float32)
+    @property
+    def tensors(self) -> dict[str, NDArray[np.generic]]:
+        """The sums, by name."""
+        return {"gram": self.gram, "cross": self.cross}
+
+    def solve(self, ridge: float, graph: Graph) -> NDArray[np.float32]:
+        """Solve for the regression's weights ``[width, num_classes]``."""
+        del graph
+        weights = solved(self.gram, self.cross / SCALE, ridge).astype(np.float32)
         if not np.isfinite(weights).all():
             raise CorruptRunError("a regression's sums are not those of any nodes.")
         return weights
 
 
+def solved(gram: Integers, right: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
+    """Solve the regression with these right-hand sides ``[width, columns]``."""
+    left = _unpacked(gram, len(right), SCALE**2, ridge)
+    weights: NDArray[np.float64] = solve_in_place(left, right)
+    return weights
+
+
 def _by_class(rows: Rows, labels: NDArray[np.int64], num_classes: int) -> Integers:
-    """Sums of the rows of each class ``[width, num_classes]``."""
+    """Sum the rows of each class ``[width, num_classes]``."""
     sums = np.zeros((num_classes, rows.shape[1]), dtype=np.int64)
     _add_by_class(np.ascontiguousarray(rows), labels, sums)
     return np.ascontiguousarray(sums.T)
@@ -85,7 +98,11 @@ def _add_by_class(rows, labels, sums):  # type: ignore[no-untyped-def]
 
 @compiled
 def _plus_lower(gram: Integers, product: NDArray[np.float64]) -> Integers:
-    """The gram with the lower half of a product added."""
+    """Add the lower half of a product to the gram.
+
+    The product comes from a BLAS, whose order is its own. It holds whole numbers below 2**53, which
+    float64 adds without rounding, so no order can change them.
+    """
     out = np.empty_like(gram)
     for i in range(len(product)):
         start = i * (i + 1) // 2
@@ -162,7 +179,10 @@ def _exchange(gram, old, new):  # type: ignore[no-untyped-def]
 
 @compiled
 def _unpacked(gram: Integers, n: int, scale: float, ridge: float) -> NDArray[np.float64]:
-    """The lower half of ``gram / scale`` with ``ridge`` added to the diagonal."""
+    """Unpack the lower half of ``gram / scale``, with ``ridge`` added to the diagonal.
+
+    The first step that rounds: all before it is exact.
+    """
     out = np.zeros((n, -(-n // LANES) * LANES))
     for i in range(n):
         start = i * (i + 1) // 2

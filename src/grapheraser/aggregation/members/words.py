@@ -82,7 +82,7 @@ class WordCounts:
     def changed(
         self, before: Graph, graph: Graph, nodes: Ids, classes: NDArray[np.int64]
     ) -> WordCounts:
-        """What `of` gives for a graph that differs from the one before in these nodes."""
+        """Return what `of` gives for a graph that differs from the one before in these nodes."""
         counts = self.counts.copy()
         old, new = trained_among(before, nodes), trained_among(graph, nodes)
         _add(before.table, old, -1, counts)
@@ -152,7 +152,7 @@ def sums_form(graph: Graph) -> Form:
 
 
 def is_dense(classes: NDArray[np.int64], counts: NDArray[np.int32]) -> bool:
-    """Whether more than half of the training nodes' entries are there."""
+    """Return whether more than half of the training nodes' entries are there."""
     return 2 * int(counts.sum(dtype=np.int64)) > int(classes.sum()) * counts.shape[1]
 
 
@@ -209,6 +209,10 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior, left)
     """Log posteriors; ``own[r]`` is the class that row r itself was counted in, or -1.
 
     ``left``: see `_logs_left`; for counts in which a row itself does not count.
+
+    A row's logarithms are added in two sums, of its even and of its odd entries, so that one
+    addition need not wait for the other; then the two are added. A row's own class is summed in a
+    single one. Both orders follow from the row alone.
     """
     c, (features, width) = len(totals), logs.shape
     columns, _ = _room(features)
@@ -242,9 +246,9 @@ def _presence(table, places, own, counts, totals, logs, log_totals, prior, left)
 
 @compiled
 def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-untyped-def]
-    """The same with a Gaussian per class and column, of eight nodes side by side.
+    """Return log posteriors with a Gaussian per class and column, of eight nodes side by side.
 
-    The last ones are filled up with the last node.
+    The last ones are filled up with the last node. Columns are added in order, one lane per node.
     """
     c, features = sums.shape[1:]
     everyone = classes.sum()
@@ -285,7 +289,7 @@ def _gaussian(table, places, own, classes, sums, prior):  # type: ignore[no-unty
 
 @compiled
 def _away(x, sums, n, mean_all, var_all, terms):  # type: ignore[no-untyped-def]
-    """What each column takes from the score of a row's own class, in which it does not count."""
+    """Return what each column takes from the score of a row's own class, which leaves it out."""
     for f in range(len(x)):
         a, b = sums[0, f] - x[f], sums[1, f] - x[f] * x[f]
         mean, var = _moments(a, b, n, mean_all[f], var_all[f])

@@ -1,4 +1,4 @@
-"""What each sampled node's own few shards say about it, kept between requests.
+"""Answers of each sampled node's own few shards, kept between requests.
 
 Every sampled node is judged by the shards that weigh most for it, without the one that was trained
 on it, on a thinned neighbourhood. After a request only the stale answers are computed again: those
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
-from grapheraser.aggregation.routing import Routes, mixed, routes
+from grapheraser.aggregation.routed import Routes, mixed, routes
 from grapheraser.aggregation.sample.view import moved, seen_before, seen_ids, sees, thinning
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.sets import ranks
@@ -78,7 +78,7 @@ def collect(ensemble: Ensemble, nodes: Ids, most: int) -> SampledAnswers:
 def refresh(
     old: SampledAnswers, ensemble: Ensemble, change: Change, nodes: Ids, most: int
 ) -> SampledAnswers:
-    """What `collect` gives, computing only what the change made stale.
+    """Return what `collect` gives, computing only what the change made stale.
 
     A user's own module may give other bits to a node with other nodes beside it, so all of its
     posteriors are computed again.
@@ -160,7 +160,7 @@ def _asks_any(asked: NDArray[np.int32], shards: frozenset[int]) -> NDArray[np.bo
 def _carried(
     heard_from: NDArray[np.int32], heard: NDArray[np.float32], asked: NDArray[np.int32]
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """What was heard from those who are asked now, and whether it was; nobody says nothing."""
+    """Return the old answers of the shards that are asked now, and which of them there are."""
     values = np.zeros(heard.shape, dtype=np.float32)
     known = np.zeros(asked.shape, dtype=np.bool_)
     for r in range(asked.shape[0]):

@@ -1,4 +1,4 @@
-"""Which training nodes an aggregation learns from.
+"""Membership of the sample of training nodes that an aggregation learns from.
 
 A node is in the sample because of a keyed hash of its id, not because of a draw. With a share, the
 hash lies below a threshold: deleting a node never changes whether another is sampled. With a
@@ -89,7 +89,7 @@ class Candidates:
 
     @property
     def _run_out(self) -> bool:
-        """Whether a node that is no candidate may have to be let in."""
+        """True where a node that is no candidate may have to be let in."""
         share, count = self.limit
         short = count is not None and len(self.nodes) < count
         return short and self.bound < int(share * 2.0**64)
@@ -100,7 +100,7 @@ class Candidates:
         return np.sort(self.nodes[: self.limit[1]])
 
     def changed(self, graph: Graph, nodes: NDArray[np.int64], seed: int) -> Candidates:
-        """Those of a graph that differs from the one before in these (sorted) nodes alone."""
+        """Return the candidates of a graph that differs in these (sorted) nodes alone."""
         table = graph.table
         trained: NDArray[np.int64] = nodes_at(table, places_among(table, nodes, LABELLED))
         now = self._sorted(self.limit, self.key, self.bound, trained)
@@ -117,7 +117,7 @@ class Candidates:
 
 
 def few_labels(graph: Graph) -> bool:
-    """Whether most nodes in shards have no label, and so few have one that none can be spared.
+    """Return whether most nodes in shards have no label, and too few have one to spare any.
 
     Decided anew with every request.
     """

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.sample.view import moved, seen_before, sees, thinning
+from grapheraser.inference.posteriors import posteriors
 from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec
-from grapheraser.training.inference.posteriors import posteriors
 
 
 @dataclass(frozen=True, eq=False)
 class SampledPosteriors:
-    """What the shard models say about the sampled nodes.
+    """Posteriors of the shard models about the sampled nodes.
 
     Attributes:
         nodes: int64 ``[m]``, sorted ids.
@@ -48,7 +48,7 @@ class SampledPosteriors:
         )
 
     def true_class(self, ensemble: Ensemble) -> NDArray[np.float64]:
-        """What each shard gives to each node's true class, ``[k, m]``."""
+        """Return what each shard gives to each node's true class, ``[k, m]``."""
         labels = ensemble.graph.labels(self.nodes)
         return _picked(self.values, labels)
 
@@ -71,7 +71,7 @@ def collect(ensemble: Ensemble, nodes: NDArray[np.int64]) -> SampledPosteriors:
 def refresh(
     old: SampledPosteriors, ensemble: Ensemble, change: Change, nodes: NDArray[np.int64]
 ) -> SampledPosteriors:
-    """What `collect` gives, computing only what the change made stale.
+    """Return what `collect` gives, computing only what the change made stale.
 
     Shards with new weights: all sampled nodes. Other shards: sampled nodes whose (thinned)
     neighbourhood has changed, and nodes that were not sampled before. A user's own module may give

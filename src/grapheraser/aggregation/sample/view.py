@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Ensemble
 from grapheraser.graph import Graph
+from grapheraser.inference.gather import NO_FEATURES, Bound, Gathered, gather_field
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import ANY, chosen_alike, features_differ, places_for
 from grapheraser.kernels.paged import NOWHERE, Table, entry_of, locate, node_at, weight_at
 from grapheraser.kernels.sets import rank_of
 from grapheraser.seeding import derive
-from grapheraser.training.inference.gather import NO_FEATURES, Bound, Gathered, gather_field
 
 # With 2 a model of two layers looks at 7 nodes at most to judge a sampled one, with 4 at 21. On
 # validation nodes 4 gain 0.3 points of F1 with `learned` and nothing in the pool, and 8 nothing
@@ -31,7 +31,7 @@ Ids = NDArray[np.int64]
 
 
 def thinning(seed: int) -> Bound:
-    """Which neighbours count for sampled nodes."""
+    """Return the bound by which neighbours count for sampled nodes."""
     return Bound(FANOUT, derive(seed, "view"))
 
 
@@ -45,7 +45,7 @@ def seen_before(ensemble: Ensemble, nodes: Ids) -> Ids:
 
 
 def most_seen(hops: int) -> int:
-    """How many nodes there are in a thinned neighbourhood: a node, its neighbours that count..."""
+    """Return the size of a thinned neighbourhood: a node, its neighbours that count, theirs..."""
     return sum(FANOUT**ring for ring in range(hops + 1))
 
 
@@ -123,7 +123,7 @@ def _differs(
 
 @compiled
 def sees(seen: Ids, moved: Ids) -> NDArray[np.bool_]:
-    """Which nodes look different after a change: those that saw a node which has moved.
+    """Find the nodes that look different after a change: those that saw a node which has moved.
 
     A path through a removed node also passes one of that node's neighbours, which has moved.
 

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.audit.attacks.answers import calibrated, logarithms
 from grapheraser.audit.attacks.lira import ShadowRuns, left_out_scores, likelihood_ratio
-from grapheraser.audit.attacks.posterior_features import calibrated, logarithms
 from grapheraser.audit.attacks.shadow import fitted, parameters
 from grapheraser.audit.budget import UNLIMITED, Budget
-from grapheraser.audit.statistics import Rates, rates
-from grapheraser.eraser import GraphEraser
+from grapheraser.audit.statistics import Rates, Result, first_of_groups, rates
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TRAIN, UNLABELLED, Edges, Graph
+from grapheraser.nodes import GraphEraser
 from grapheraser.seeding import derive, generator
 
 
 @dataclass(frozen=True)
-class EdgeResult:
-    """What the attacker can tell about edges.
+class EdgeResult(Result):
+    """Success of the attacks on edges.
 
     Attributes:
         runs: how many runs of their own the attacker had.
@@ -50,10 +50,6 @@ class EdgeResult:
     drop_inside: float
     drop_across: float
 
-    def to_dict(self) -> dict[str, Any]:
-        named = ("standing", "before", "after", "drop")
-        return {**self.__dict__, **{name: getattr(self, name).to_dict() for name in named}}
-
 
 def edge_attack(
     eraser: GraphEraser,
@@ -66,7 +62,7 @@ def edge_attack(
     seed: int = 0,
     budget: Budget = UNLIMITED,
 ) -> EdgeResult:
-    """Both attacks on edges, against runs like this one.
+    """Make both attacks on edges, against runs like this one.
 
     Args:
         eraser: fitted on ``graph``; it is left as it is.
@@ -92,7 +88,7 @@ def edge_attack(
 
 
 def candidate_edges(graph: Graph, count: int, seed: int) -> NDArray[np.int64]:
-    """Edges between labelled training nodes that share no end ``[m, 2]``."""
+    """Draw edges between labelled training nodes that share no end ``[m, 2]``."""
     ends = graph.edges
     at = graph.positions(ends.ravel()).reshape(-1, 2)
     usable = ((graph.role[at] == TRAIN) & (graph.y[at] != UNLABELLED)).all(axis=1)
@@ -121,7 +117,7 @@ def edge_runs(
     seed: int,
     budget: Budget,
 ) -> tuple[ShadowRuns, list[GraphEraser]]:
-    """Runs on graphs with about half of the edges; columns are first ends, then second ends."""
+    """Fit runs on graphs with about half of the edges; columns: first ends, then second ends."""
     ends = edges.T.ravel()
     labels = graph.y[graph.positions(ends)]
     member, statistic, kept = [], [], list[GraphEraser]()
@@ -185,30 +181,23 @@ def confidence_drop(
     requests = len(edges) // (others + 1)
     groups = edges[: requests * (others + 1)].reshape(requests, others + 1, 2)
     shards = eraser.partition_.shard_of(groups[:, 0].ravel()).reshape(-1, 2)
-    scores, done = [], []
+    scores = []
     for number in budget.rounds(requests, least=min(10, requests)):
         after = copy.copy(eraser)
         after.unlearn(Edges([tuple(groups[number, 0].tolist())]))
         ends = groups[number].ravel()
         moved = logarithms(eraser.predict_proba(ends)) - logarithms(after.predict_proba(ends))
         scores.append(np.abs(moved).sum(axis=1).reshape(-1, 2).sum(axis=1))
-        done.append(number)
-    scored = np.array(scores)
-    truth = np.zeros(scored.shape, dtype=bool)
-    truth[:, 0] = True
-    clusters = np.repeat(np.arange(len(done)), others + 1)
-    inside = (shards[:, 0] == shards[:, 1])[done]
-
-    def of(rows: NDArray[np.bool_]) -> Rates:
-        some = np.repeat(rows, others + 1)
-        return rates(scored.ravel()[some], truth.ravel()[some], clusters=clusters[some], seed=seed)
-
-    return of(np.ones(len(done), dtype=bool)), of(inside).auc.value, of(~inside).auc.value
+    scored, inside = np.array(scores), (shards[:, 0] == shards[:, 1])[: len(scores)]
+    every, within, across = (
+        first_of_groups(some, seed=seed) for some in (scored, scored[inside], scored[~inside])
+    )
+    return every, within.auc.value, across.auc.value
 
 
 def _both_ends(
     scores: NDArray[np.float64], member: NDArray[np.bool_], at: NDArray[np.int64], m: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
-    """The evidence of both ends of an edge added up."""
+    """Add up the evidence of both ends of an edge."""
     folded = scores.reshape(-1, 2, m).sum(axis=1).ravel()
     return folded, member.reshape(-1, 2, m)[:, 0].ravel(), at.reshape(-1, 2, m)[:, 0].ravel()

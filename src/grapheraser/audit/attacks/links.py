@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.audit.budget import UNLIMITED, Budget
-from grapheraser.audit.statistics import Rates, rates
+from grapheraser.audit.statistics import Rates, Result, first_of_groups, rates
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Edges, Graph
 from grapheraser.links import LinkEraser
@@ -32,8 +31,8 @@ Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class LinkResult:
-    """What the attacker can tell about forgotten edges of a link run.
+class LinkResult(Result):
+    """Success of the attacks on a link run.
 
     Attributes:
         candidates: how many edges were asked about.
@@ -57,10 +56,6 @@ class LinkResult:
     pair: Rates
     around: Rates
 
-    def to_dict(self) -> dict[str, Any]:
-        named = ("before", "after", "never", "pair", "around")
-        return {**self.__dict__, **{name: getattr(self, name).to_dict() for name in named}}
-
 
 def link_attack(
     eraser: LinkEraser,
@@ -70,7 +65,7 @@ def link_attack(
     seed: int = 0,
     budget: Budget = UNLIMITED,
 ) -> LinkResult:
-    """Both attacks; the run itself is left as it is.
+    """Make both attacks; the run itself is left as it is.
 
     Args:
         eraser: fitted.
@@ -95,7 +90,7 @@ def link_attack(
 
 
 def _alike(graph: Graph, count: int, seed: int, *, sides: bool = False) -> tuple[Pairs, Pairs]:
-    """Edges, and as many pairs without one that have the same numbers of common neighbours."""
+    """Draw edges, and as many pairs without one that have as many common neighbours."""
     rng = generator(seed, "audit", "links")
     edges = graph.edges[rng.permutation(graph.num_edges)[:count]]
     if len(edges) == graph.num_edges:
@@ -124,7 +119,7 @@ def _alike(graph: Graph, count: int, seed: int, *, sides: bool = False) -> tuple
 def _pairs_two_steps_apart(
     graph: Graph, rng: np.random.Generator, tries: int
 ) -> list[tuple[int, int]]:
-    """Random pairs without an edge: of two steps, and of any two nodes."""
+    """Draw pairs without an edge: of two steps, and of any two nodes."""
     found = []
     starts = rng.choice(graph.ids, size=tries)
     for number, start in enumerate(starts.tolist()):
@@ -158,18 +153,12 @@ def _before_and_after(
         moved.append([_moved(eraser, after, pair[None]) for pair in groups[number]])
         near = [_surroundings(graph, *pair.tolist()) for pair in groups[number]]
         moved_around.append([_moved(eraser, after, pairs) for pairs in near])
-    truth = np.zeros((len(moved), others + 1), dtype=bool)
-    truth[:, 0] = True
-    clusters = np.repeat(np.arange(len(moved)), others + 1)
-    pair, around = (
-        rates(np.array(scores).ravel(), truth.ravel(), clusters=clusters, seed=seed)
-        for scores in (moved, moved_around)
-    )
+    pair, around = (first_of_groups(scores, seed=seed) for scores in (moved, moved_around))
     return len(moved), pair, around
 
 
 def _surroundings(graph: Graph, u: int, v: int) -> Pairs:
-    """Each end with some neighbours of the other."""
+    """Pair each end with some neighbours of the other."""
     pairs = [
         (a, int(other))
         for a, b in ((u, v), (v, u))
@@ -180,7 +169,7 @@ def _surroundings(graph: Graph, u: int, v: int) -> Pairs:
 
 
 def _moved(before: LinkEraser, after: LinkEraser, pairs: Pairs) -> float:
-    """The furthest that the odds of one of the pairs have moved."""
+    """Return the furthest that the odds of one of the pairs have moved."""
     if before.sides is not None:
         side = before.graph_.labels(pairs.ravel()).reshape(-1, 2)
         pairs = pairs[side[:, 0] != side[:, 1]]

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.attacks.asking import ask, state_of, without_edges
-from grapheraser.audit.attacks.posterior_features import calibrated
+from grapheraser.audit.attacks.answers import ask, calibrated, state_of, without_edges
 from grapheraser.audit.attacks.shadow import (
     KEPT,
     PLANTED,
@@ -28,15 +27,15 @@ from grapheraser.audit.attacks.shadow import (
     unlearned,
 )
 from grapheraser.audit.budget import UNLIMITED, Budget
-from grapheraser.audit.mitigations import Mitigation
-from grapheraser.audit.statistics import Rates, rates
-from grapheraser.eraser import GraphEraser
+from grapheraser.audit.statistics import Rates, Result, rates
 from grapheraser.eraser.state import State
 from grapheraser.graph import TEST, TRAIN, Graph
+from grapheraser.nodes import GraphEraser
 from grapheraser.seeding import derive, generator
 
 # Candidates' own variances are pulled towards that of all, as if seen in this many more runs.
 _PRIOR_RUNS = 8.0
+_MAX_CANDIDATES = 3000  # test nodes first
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +56,8 @@ class ShadowRuns:
         return len(self.member)
 
 
-def surety(
-    state: State, graph: Graph, nodes: NDArray[np.int64], mitigation: Mitigation | None = None
-) -> NDArray[np.float64]:
-    """How sure a state is of the class of each candidate, beside all others of the class ``[n]``.
+def surety(state: State, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Measure how sure a state is of the class of each candidate, beside others of it ``[n]``.
 
     The candidates are handed over twice, with their edges and without: neighbours hide what a
     model knows of a node by itself.
@@ -69,13 +66,10 @@ def surety(
         state: whose answers to get.
         graph: the graph to ask on.
         nodes: the candidates.
-        mitigation: applied to every answer.
     """
-    guard = mitigation or Mitigation()
     labels = graph.y[graph.positions(nodes)]
     looks = [
-        calibrated(guard(ask(state, shown, nodes)), labels)
-        for shown in (graph, without_edges(graph))
+        calibrated(ask(state, shown, nodes), labels) for shown in (graph, without_edges(graph))
     ]
     sure: NDArray[np.float64] = np.mean(looks, axis=0)
     return sure
@@ -86,8 +80,6 @@ def shadow_runs(
     params: Mapping[str, Any],
     *,
     runs: int = 64,
-    most_nodes: int = 3000,
-    mitigation: Mitigation | None = None,
     seed: int = 0,
     budget: Budget = UNLIMITED,
 ) -> ShadowRuns:
@@ -97,28 +89,26 @@ def shadow_runs(
         graph: its labelled train and test nodes are the candidates.
         params: arguments of the run under attack.
         runs: how many at most.
-        most_nodes: candidates are a sample of at most this many; all of the test nodes first.
-        mitigation: applied to every answer.
         seed: which nodes, and of the runs.
         budget: stops early when it is spent; 8 runs are made in any case.
     """
     rng = generator(seed, "audit", "lira", "candidates")
     test, train = labelled(graph, TEST), labelled(graph, TRAIN)
-    some = rng.permutation(train)[: max(most_nodes - len(test), most_nodes // 2)]
-    nodes = np.union1d(rng.permutation(test)[: most_nodes // 2], some)
+    some = rng.permutation(train)[: max(_MAX_CANDIDATES - len(test), _MAX_CANDIDATES // 2)]
+    nodes = np.union1d(rng.permutation(test)[: _MAX_CANDIDATES // 2], some)
     member, statistic = [], []
     for number in budget.rounds(runs, least=8):
         split = resplit(graph, derive(seed, "lira", number))
         run = fitted(params, split, derive(seed, "lira", "run", number) >> 1)
         member.append(split.role[split.positions(nodes)] == TRAIN)
-        statistic.append(surety(state_of(run), graph, nodes, mitigation))
+        statistic.append(surety(state_of(run), graph, nodes))
     return ShadowRuns(nodes, np.array(member), np.array(statistic))
 
 
 def likelihood_ratio(
     runs: ShadowRuns, observed: NDArray[np.float64], *, left_out: int | None = None
 ) -> NDArray[np.float64]:
-    """Log likelihood ratio "trained on" against "not", for each candidate ``[n]``.
+    """Return the log likelihood ratio "trained on" against "not", for each candidate ``[n]``.
 
     Args:
         runs: the attacker's own.
@@ -135,15 +125,15 @@ def likelihood_ratio(
 def left_out_scores(
     runs: ShadowRuns,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
-    """Every run attacked with the help of all others: scores, truth and node, flat."""
+    """Attack every run with the help of all others; return scores, truth and node, flat."""
     scores = [likelihood_ratio(runs, runs.statistic[run], left_out=run) for run in range(len(runs))]
     at = np.tile(np.arange(len(runs.nodes)), len(runs))
     return np.concatenate(scores), runs.member.ravel(), at
 
 
 @dataclass(frozen=True)
-class LiraResult:
-    """What the likelihood-ratio attack achieves.
+class LiraResult(Result):
+    """Success of the likelihood-ratio attack.
 
     Attributes:
         runs: how many runs of their own the attacker had.
@@ -159,15 +149,6 @@ class LiraResult:
     forgotten: int
     before: Rates
     after: dict[str, Rates]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "runs": self.runs,
-            "standing": self.standing.to_dict(),
-            "forgotten": self.forgotten,
-            "before": self.before.to_dict(),
-            "after": {how: figure.to_dict() for how, figure in self.after.items()},
-        }
 
 
 def lira(
@@ -227,7 +208,7 @@ def _of(runs: ShadowRuns, keep: NDArray[np.bool_]) -> ShadowRuns:
 def _gaussian(
     statistic: NDArray[np.float64], mask: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and variance of each column over the runs in the mask, shrunk to that of all."""
+    """Return mean and variance of each column over the runs in the mask, shrunk to that of all."""
     count = mask.sum(axis=0)
     overall = (statistic * mask).sum() / max(int(mask.sum()), 1)
     total = (statistic * mask).sum(axis=0)

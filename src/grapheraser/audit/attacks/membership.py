@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.attacks.posterior_features import (
+from grapheraser.audit.attacks.answers import (
     FEATURES,
     INFORMED,
     Matrix,
@@ -26,19 +26,19 @@ from grapheraser.audit.attacks.posterior_features import (
     log_odds,
 )
 from grapheraser.audit.attacks.shadow import Observations
-from grapheraser.audit.mitigations import Mitigation
-from grapheraser.audit.statistics import Rates, auc, rates
+from grapheraser.audit.statistics import Rates, Result, auc, rates
 from grapheraser.errors import MissingExtraError
+from grapheraser.nodes.mitigations import Mitigation
 from grapheraser.seeding import derive
 
 ATTACK_MODELS = ("logistic regression", "decision tree", "random forest", "mlp")
 _FOLDS = 2
-_FEWEST_CLUSTERS = 8
+_MIN_CLUSTERS = 8
 
 
 @dataclass(frozen=True)
-class MembershipResult:
-    """What the attack achieved on one run.
+class MembershipResult(Result):
+    """Success of the attack on one run.
 
     Attributes:
         features, model: the combination chosen on the attacker's own runs.
@@ -63,9 +63,6 @@ class MembershipResult:
     @property
     def auc(self) -> float:
         return self.rates.auc.value
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**self.__dict__, "rates": self.rates.to_dict()}
 
 
 def attack(
@@ -106,7 +103,7 @@ def attack(
     before = trained(chosen[1], own_first, shadow.member, seen_first, seed)
     gain = np.where(target.member, 1, -1) * (beliefs[chosen] - before)
     # A handful of clusters says nothing about how much clusters differ.
-    clusters = target.request if len(np.unique(target.request)) >= _FEWEST_CLUSTERS else None
+    clusters = target.request if len(np.unique(target.request)) >= _MIN_CLUSTERS else None
     return MembershipResult(
         features=chosen[0],
         model=chosen[1],
@@ -122,7 +119,7 @@ def attack(
 def _shown(
     seen: Observations, mitigation: Mitigation, informed: bool
 ) -> tuple[dict[str, Matrix], Matrix]:
-    """What attack models are shown: of both versions, by features; of the earlier one alone."""
+    """Return what attack models see: of both versions, by features; of the earlier one alone."""
     posteriors = (seen.before, seen.after, seen.alone_before, seen.alone_after)
     before, after, *alone = (mitigation(p).astype(np.float64) for p in posteriors)
     looks = [(before, after), (alone[0], alone[1])]
@@ -141,7 +138,7 @@ def _shown(
 
 
 def _cross_validated(model: str, features: Matrix, shadow: Observations, seed: int) -> float:
-    """AUC on the attacker's own runs, each request judged by a model that did not see it."""
+    """Return the AUC on the attacker's own runs, each request judged by a model without it."""
     fold = shadow.request % min(_FOLDS, int(shadow.request.max()) + 1)
     if fold.max() == 0:
         return 0.5
@@ -157,7 +154,7 @@ def _cross_validated(model: str, features: Matrix, shadow: Observations, seed: i
 def trained(
     model: str, train: Matrix, member: NDArray[np.bool_], test: Matrix, seed: int
 ) -> NDArray[np.float64]:
-    """Belief that each test row is a member, of a model trained on the other rows ``[n]``."""
+    """Train a model, and return its belief that each test row is a member ``[n]``."""
     classifier = _classifier(model, derive(seed, "audit", model) % 2**32)
     # Matrices this small are ten times slower on two threads than on one.
     with warnings.catch_warnings(), _controller().limit(limits=1):

@@ -14,14 +14,13 @@ Three questions, each asked of every method:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.audit.budget import UNLIMITED, Budget
-from grapheraser.audit.statistics import Rates, adjusted_rand_index, rates
+from grapheraser.audit.statistics import Rates, Result, adjusted_rand_index, first_of_groups, rates
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TEST, TRAIN, Edges, Graph, Nodes
 from grapheraser.partition import Partition, Partitioner, partition_graph
@@ -32,8 +31,8 @@ Divide = Callable[[Graph], Partition]
 
 
 @dataclass(frozen=True)
-class PartitionLeak:
-    """What one method's partition gives away.
+class PartitionLeak(Result):
+    """Leaks of one method's partition.
 
     Attributes:
         method: its name.
@@ -54,15 +53,6 @@ class PartitionLeak:
     edge: Rates
     edge_recut: Rates
     node: Rates | None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            **self.__dict__,
-            "inputs": list(self.inputs),
-            "edge": self.edge.to_dict(),
-            "edge_recut": self.edge_recut.to_dict(),
-            "node": None if self.node is None else self.node.to_dict(),
-        }
 
 
 def partition_leak(
@@ -142,7 +132,7 @@ def _edges(
 def _nodes(
     graph: Graph, divide: Divide, candidates: int, seed: int, budget: Budget
 ) -> Rates | None:
-    """One node deleted at a time, against one that was never trained on."""
+    """Delete one node at a time, and tell it from one that was never trained on."""
     rng = generator(seed, "audit", "partition", "nodes")
     candidates = min(candidates, len(graph.train_nodes) // 2, len(graph.test_nodes))
     if candidates < 2 or budget.left <= 0:
@@ -150,28 +140,27 @@ def _nodes(
     members = rng.permutation(graph.train_nodes)[:candidates]
     others = rng.permutation(graph.test_nodes)[:candidates]
     kept = divide(graph)
-    scores: list[float] = []
-    truth: list[bool] = []
+
+    def agreement(rest: Graph, candidate: int) -> float:
+        again = divide(_with_trained(graph, rest, candidate))
+        both = np.intersect1d(again.nodes, rest.train_nodes)
+        return adjusted_rand_index(
+            kept.restricted_to(both).labels, again.restricted_to(both).labels
+        )
+
+    scores = []
     for number in budget.rounds(candidates, least=2):
-        rest = graph.without(Nodes([int(members[number])]))
-        for candidate, was_there in ((members[number], True), (others[number], False)):
-            again = divide(_with_trained(graph, rest, int(candidate)))
-            both = np.intersect1d(again.nodes, rest.train_nodes)
-            scores.append(
-                adjusted_rand_index(
-                    kept.restricted_to(both).labels, again.restricted_to(both).labels
-                )
-            )
-            truth.append(was_there)
-    clusters = np.repeat(np.arange(len(scores) // 2), 2)
-    return rates(np.array(scores), np.array(truth), clusters=clusters, seed=seed)
+        member, other = int(members[number]), int(others[number])
+        rest = graph.without(Nodes([member]))
+        scores.append((agreement(rest, member), agreement(rest, other)))
+    return first_of_groups(scores, seed=seed)
 
 
 def _with_trained(graph: Graph, rest: Graph, candidate: int) -> Graph:
-    """What is left, with the candidate among the training nodes."""
+    """Put the candidate among the training nodes of what is left."""
     if graph.role[graph.positions([candidate])[0]] == TRAIN:
         return graph
     role: NDArray[np.int8] = rest.role.copy()
     at = rest.positions([candidate])[0]
     role[at] = TRAIN if role[at] == TEST else role[at]
-    return replace(rest, role=role)
+    return rest.with_fields(role=role)

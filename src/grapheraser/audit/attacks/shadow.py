@@ -1,4 +1,4 @@
-"""What an attacker can look at: one run before and after a request, and runs of their own.
+"""Observe one run before and after a request, and runs of the attacker's own.
 
 The attacker knows a candidate's features, label and edges, and asks both versions of the model
 about it by handing those over. So both versions are asked on the same graph, the one from before
@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.attacks.asking import Answers, ask, state_of, without_edges
+from grapheraser.audit.attacks.answers import Answers, ask, state_of, without_edges
 from grapheraser.audit.budget import UNLIMITED, Budget
-from grapheraser.eraser import GraphEraser
 from grapheraser.eraser.state import State, train
 from grapheraser.errors import ParameterError
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import TEST, TRAIN, UNLABELLED, Graph, Nodes
+from grapheraser.nodes import GraphEraser
 from grapheraser.seeding import derive, generator
 
 KEPT = "kept"
@@ -47,7 +47,7 @@ SCENARIOS = {
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """What the attacker saw, candidate by candidate.
+    """Answers that the attacker saw, candidate by candidate.
 
     Attributes:
         before, after: posteriors of both versions ``[n, num_classes]``.
@@ -70,7 +70,7 @@ class Observations:
 
     @classmethod
     def joined(cls, parts: Sequence[Observations]) -> Observations:
-        """Several runs' observations as one; requests stay apart."""
+        """Join observations of several runs; requests stay apart."""
         offsets = np.cumsum([0] + [int(part.request.max(initial=-1)) + 1 for part in parts[:-1]])
         parts = [
             replace(part, request=part.request + offset)
@@ -85,19 +85,19 @@ class Observations:
 
 
 def parameters(eraser: GraphEraser, **changes: Any) -> dict[str, Any]:
-    """The constructor's arguments of a run like this one, for use inside a loop."""
+    """Return the constructor's arguments of a run like this one, for use inside a loop."""
     return {**eraser.get_params(), "executor": LocalExecutor(workers=1), **changes}
 
 
 def fitted(params: Mapping[str, Any], graph: Graph, seed: int | None = None) -> GraphEraser:
-    """A run with these arguments on a graph; ``num_shards`` shrinks with too small a graph."""
+    """Fit a run with these arguments; ``num_shards`` shrinks with too small a graph."""
     params = {**params, "seed": params["seed"] if seed is None else seed}
     params["num_shards"] = min(params["num_shards"], len(graph.train_nodes))
     return GraphEraser(**params).fit(graph)
 
 
 def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: str) -> State:
-    """The state after a request for these nodes, in one of the `SCENARIOS`."""
+    """Return the state after a request for these nodes, in one of the `SCENARIOS`."""
     request = Nodes(nodes.tolist())
     other_seed = derive(int(eraser.seed), "audit", "reseeded", int(nodes[0])) >> 1
     match how:
@@ -117,16 +117,16 @@ def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: 
 
 
 def _reseeded(after: GraphEraser, touched: Sequence[int], seed: int) -> State:
-    """The state with some shards retrained from other seeds, as `unlearn(refresh=...)` does it.
+    """Retrain some shards from other seeds, as `unlearn(refresh=...)` does it.
 
     The seeds follow from one, so that an audit can be repeated.
     """
     state, graph = state_of(after), after.graph_
     if not touched:
         return state
-    fresh = train(replace(after._settings, seed=seed), graph, state.partition, touched)
+    fresh = train(replace(after._snapshot.settings, seed=seed), graph, state.partition, touched)
     ensemble = replace(state.ensemble, shards={**state.shards, **fresh})
-    return State(ensemble, after._settings.aggregator.fit(ensemble))
+    return State(ensemble, after._snapshot.settings.aggregator.fit(ensemble))
 
 
 def observe(
@@ -192,25 +192,20 @@ def observe(
 
 
 def labelled(graph: Graph, role: int) -> NDArray[np.int64]:
-    """Ids of the nodes of that role whose class is known."""
+    """Return the ids of the nodes of that role whose class is known."""
     return graph.ids[(graph.role == role) & (graph.y != UNLABELLED)]
 
 
-def train_share(graph: Graph) -> float:
-    """Share of the labelled train and test nodes that are trained on."""
-    train, test = len(labelled(graph, TRAIN)), len(labelled(graph, TEST))
-    return train / max(train + test, 1)
-
-
-def resplit(graph: Graph, seed: int, *, share: float | None = None) -> Graph:
-    """The same graph with other training nodes, each drawn with probability ``share``.
+def resplit(graph: Graph, seed: int) -> Graph:
+    """Return the graph with other training nodes, as many as now on average.
 
     The attacker's worst case for the defender: they know the whole graph, only not who was
-    trained on. Default share: as many training nodes as now, on average.
+    trained on.
     """
-    share = train_share(graph) if share is None else share
+    train, test = len(labelled(graph, TRAIN)), len(labelled(graph, TEST))
+    share = train / max(train + test, 1)
     known = np.flatnonzero(np.isin(graph.role, (TRAIN, TEST)) & (graph.y != UNLABELLED))
     drawn = generator(seed, "audit", "resplit").random(len(known)) < share
     role = graph.role.copy()
     role[known] = np.where(drawn, TRAIN, TEST)
-    return replace(graph, role=role)
+    return graph.with_fields(role=role)

@@ -55,18 +55,3 @@ def as_file(figure: Any, kind: str, *, dpi: int = 150) -> bytes:
 def as_png(figure: Any, *, dpi: int = 150) -> bytes:
     """The figure as a PNG file."""
     return as_file(figure, "png", dpi=dpi)
-
-
-def fewer_colours(png: bytes, colours: int = 128) -> bytes:
-    """The same PNG in few colours, a third of the size: for pages that hold many.
-
-    Colours that are far from all others are kept, however few pixels have them.
-    """
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
-    cover, plain = Image.Quantize.MAXCOVERAGE, Image.Dither.NONE
-    few = picture.quantize(colours, method=cover, kmeans=3, dither=plain)
-    few.save(buffer, format="png", optimize=True)
-    return buffer.getvalue()

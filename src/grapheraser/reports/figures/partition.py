@@ -12,15 +12,7 @@ from numpy.typing import NDArray
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
-from grapheraser.reports.figures.canvas import (
-    ACCENT,
-    ALERT,
-    INK,
-    MUTED,
-    as_file,
-    dress,
-    new_figure,
-)
+from grapheraser.reports.figures.canvas import ACCENT, ALERT, INK, MUTED, as_file, dress, new_figure
 from grapheraser.reports.figures.layout import layout
 from grapheraser.seeding import generator
 from grapheraser.store import write_file
@@ -29,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_EDGES = 60_000
+_MAX_EDGES = 60_000
 
 
 def draw_partition(
@@ -99,8 +91,8 @@ def draw_shards(
     from matplotlib.collections import LineCollection
 
     once = np.flatnonzero(training.sources < training.indices)
-    if len(once) > _MOST_EDGES:
-        once = np.sort(generator(0, "draw").choice(once, _MOST_EDGES, replace=False))
+    if len(once) > _MAX_EDGES:
+        once = np.sort(generator(0, "draw").choice(once, _MAX_EDGES, replace=False))
     u, v = training.sources[once], training.indices[once]
     inside = labels[u] == labels[v]
     segments = np.stack([places[u], places[v]], axis=1)

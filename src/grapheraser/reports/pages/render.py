@@ -61,7 +61,7 @@ def standalone(drawing: Drawing, margin: int = 16) -> str:
 
 
 def stylesheet() -> str:
-    """What every page holds."""
+    """Return the stylesheet that every page holds."""
     return environment().get_template("pages.css.j2").render()
 
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from grapheraser.environment import VERSION
-from grapheraser.service.api import inference, opendsr, v1
-from grapheraser.service.api.access import Auditor, Gate
-from grapheraser.service.api.limits import BodyLimit, Rate
+from grapheraser.service.api import inference, v1
+from grapheraser.service.api.access import AUDITORS, Gate, Rate, route
+from grapheraser.service.api.bodies import StrictJson
+from grapheraser.service.api.keys import COOKIE, Sessions
 from grapheraser.service.api.metrics import MEDIA_TYPE, Measured, Templates
+from grapheraser.service.api.opendsr import routes as opendsr
 from grapheraser.service.api.parts import Given, Parts
-from grapheraser.service.api.problems import ProblemDetails, answer_with_problems, responses
-from grapheraser.service.api.sessions import COOKIE, Sessions
+from grapheraser.service.api.problems import (
+    Problem,
+    ProblemDetails,
+    answer_with_problems,
+    responses,
+)
 from grapheraser.service.dashboard import router as dashboard
 
 _DESCRIPTION = """
@@ -28,11 +38,7 @@ _service = APIRouter(tags=["service"])
 
 
 def create_app(parts: Parts) -> FastAPI:
-    """The application of a service.
-
-    Args:
-        parts: what its routes stand on.
-    """
+    """Make the application of a service."""
     app = FastAPI(
         title="GraphEraser",
         version=VERSION,
@@ -44,8 +50,10 @@ def create_app(parts: Parts) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
     app.state.parts = parts
-    sessions = Sessions(parts.keys, parts.settings.session)
-    app.state.gate = Gate(parts.keys, sessions, _rate(parts.settings.rate))
+    sessions = Sessions(parts.keys, timedelta(hours=parts.settings.session_hours))
+    rate = parts.settings.rate
+    limit = Rate(rate, max(1, round(2 * rate))) if rate else None  # twice as many at once
+    app.state.gate = Gate(parts.keys, sessions, limit)
     answer_with_problems(app)
     app.include_router(v1.router)
     app.include_router(inference.router, responses=responses(400))
@@ -53,40 +61,37 @@ def create_app(parts: Parts) -> FastAPI:
     app.include_router(opendsr.router, prefix="/opendsr/v2")
     app.include_router(_service)
     app.include_router(dashboard, responses=responses(400))
-    app.add_middleware(BodyLimit, most=parts.settings.body_bytes)
+    app.add_middleware(StrictJson)
+    app.add_middleware(BodyLimit, max_bytes=parts.settings.body_bytes)
     app.openapi = lambda: _schema(app)  # type: ignore[method-assign]
-    app.add_middleware(Measured, metrics=parts.metrics, templates=Templates(app.openapi()["paths"]))
+    templates = Templates(app.openapi()["paths"])
+    logged = parts.settings.access_log
+    app.add_middleware(Measured, metrics=parts.metrics, templates=templates, logged=logged)
+    app.add_middleware(NoSniff)
     return app
-
-
-def _rate(per_second: float) -> Rate | None:
-    """What is allowed of each key; twice as many may come at once."""
-    return Rate(per_second, max(1, round(2 * per_second))) if per_second else None
 
 
 @_service.get(
     "/openapi.json", summary="This schema", responses={200: {"description": "OpenAPI 3.1."}}
 )
 async def openapi(request: Request) -> dict[str, Any]:
-    """The schema of all routes. Needs no key."""
+    """Return the schema of all routes. Needs no key."""
     schema: dict[str, Any] = request.app.openapi()
     return schema
 
 
 @_service.get(
     "/metrics",
-    summary="Metrics for Prometheus",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}}, **responses(401, 403, 429, 503)},
+    **route("Metrics for Prometheus", AUDITORS, ok={"content": {"text/plain": {}}}),
 )
-def metrics(key: Auditor, parts: Given) -> Response:
+def metrics(parts: Given) -> Response:
     """Counts, times and the state of the queue, in Prometheus' text format."""
-    del key
     return Response(parts.metrics.page(), media_type=MEDIA_TYPE)
 
 
 def _schema(app: FastAPI) -> dict[str, Any]:
-    """The schema, with problems in the place of FastAPI's own errors; made once."""
+    """Make the schema once, with problems in the place of FastAPI's own errors."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title,
@@ -110,3 +115,63 @@ def _schema(app: FastAPI) -> dict[str, Any]:
             known[body.__name__] = made
         app.openapi_schema = schema
     return app.openapi_schema
+
+
+class NoSniff:
+    """Middleware that lets no browser guess what an answer is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Content-Type-Options"] = "nosniff"
+            await send(message)
+
+        await self.app(scope, receive, marked)
+
+
+class BodyLimit:
+    """Middleware that refuses a body that is too large, before all of it is read.
+
+    One with two lengths is refused too: a proxy before the service may have read the other one, and
+    taken what follows for a request of its own.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+        self.app, self.max_bytes = app, max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it with a problem."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        length = headers.get(b"content-length", b"0")
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            said = "a body has Content-Length or Transfer-Encoding, not both."
+            problem = Problem(400, "two-lengths", said, headers={"Connection": "close"})
+            await problem.response(scope["path"])(scope, receive, send)
+            return
+        if not length.isdigit() or int(length) > self.max_bytes:
+            await self._refuse(scope, receive, send)
+            return
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self.max_bytes:
+                raise HTTPException(413)
+            return message
+
+        await self.app(scope, counted, send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        said = f"a body has at most {self.max_bytes} bytes."
+        problem = Problem(413, "body-too-large", said, headers={"Connection": "close"})
+        await problem.response(scope["path"])(scope, receive, send)

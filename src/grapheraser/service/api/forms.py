@@ -1,4 +1,4 @@
-"""What bodies look like: pydantic models, from which the schema is made."""
+"""Bodies of requests and answers: pydantic models, from which the schema is made."""
 
 from __future__ import annotations
 
@@ -7,36 +7,56 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, StringConstraints
 
-from grapheraser.service.requests import OUT_OF_SCOPE, Request, State
+from grapheraser.kinds import KINDS
+from grapheraser.service.queue.requests import OUT_OF_SCOPE, Request, RequestContent, State
 
-MOST_NAMED = 100_000
+_MAX_NAMED = 100_000
 _NO_NULL = r"^[^\u0000]*$"
 
 Text = Annotated[
     StrictStr, StringConstraints(min_length=1, max_length=1000, pattern=_NO_NULL), Field()
 ]
 NodeId = Annotated[int, Field(strict=True, ge=0, lt=2**63)] | Text
-Ids = Annotated[list[NodeId], Field(max_length=MOST_NAMED)]
-Pairs = Annotated[list[tuple[NodeId, NodeId]], Field(max_length=MOST_NAMED)]
+Ids = Annotated[list[NodeId], Field(max_length=_MAX_NAMED)]
+Pairs = Annotated[list[tuple[NodeId, NodeId]], Field(max_length=_MAX_NAMED)]
 
 
 class Form(BaseModel):
-    """A body that somebody sends; refuses what it does not know."""
+    """The body of a request; refuses fields that it does not know."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class ErasureForm(Form):
-    """What to forget: a subject, or nodes, edges, feature rows and labels."""
+class NamedForm(Form):
+    """Nodes, edges, feature rows and labels; or users, items and interactions."""
 
-    subject: Text | None = Field(default=None, description="An identity of the subject map.")
     nodes: Ids = Field(default=[], description="Nodes to forget, with all that they have.")
     edges: Pairs = Field(default=[], description="Edges to forget; their ends stay.")
     features: Ids = Field(default=[], description="Nodes whose features to forget.")
     labels: Ids = Field(default=[], description="Nodes whose labels to forget.")
+    users: Ids = Field(default=[], description="Of a recommender: users to forget.")
+    items: Ids = Field(default=[], description="Of a recommender: items to forget.")
+    interactions: Pairs = Field(
+        default=[], description="Of a recommender: pairs of a user and an item to forget."
+    )
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The lists that are not empty, by the name of their kind."""
+        return {name: ids for name in KINDS if (ids := getattr(self, name))}
+
+
+class ErasureForm(NamedForm):
+    """A request to forget a subject, or nodes, edges, feature rows and labels."""
+
+    subject: Text | None = Field(default=None, description="An identity of the subject map.")
     deadline: datetime | None = Field(
         default=None, description="Until when; by default 30 days from now. With a time zone."
     )
+
+    @property
+    def content(self) -> RequestContent:
+        return RequestContent(self.subject, **self.named)
 
 
 class UpdateForm(Form):
@@ -64,7 +84,7 @@ class InsertionForm(Form):
 
 
 class RequestView(BaseModel):
-    """A request and how far it has come. It names nobody."""
+    """A request and its state. It names nobody."""
 
     id: str
     kind: str = Field(description="erase or update.")
@@ -83,7 +103,7 @@ class RequestView(BaseModel):
 
     @classmethod
     def of(cls, request: Request, now: datetime) -> RequestView:
-        """A request as it is shown."""
+        """Show a request."""
         names = [name for name in cls.model_fields if hasattr(request, name)]
         values = {name: getattr(request, name) for name in names}
         return cls(**values, late=request.is_late(now), out_of_scope=list(OUT_OF_SCOPE))
@@ -97,12 +117,13 @@ class RequestList(BaseModel):
 
 
 class ReceiptView(BaseModel):
-    """The receipt of one request: a part for each thing that it named."""
+    """The receipt of one request: a part for each thing that it named.
+
+    `grapheraser receipt verify` takes it as a file, and each part in canonical JSON as well.
+    """
 
     request: str
-    parts: list[dict[str, Any]] = Field(
-        description="Each is a file for `grapheraser receipt verify`, in canonical JSON."
-    )
+    parts: list[dict[str, Any]]
 
 
 class EventView(BaseModel):

@@ -1,4 +1,4 @@
-"""API keys, of which only hashes are kept, and their roles."""
+"""API keys, sessions of the dashboard and links that sign in once. Only hashes are stored."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Row, delete, insert, select, update
 
 from grapheraser.service.database import Database
 from grapheraser.service.database.tables import API_KEYS, SESSIONS
+from grapheraser.service.queue.queue import utc_now
+from grapheraser.service.queue.requests import from_timestamp
 
-# How long a key that was revoked elsewhere may still be taken, in seconds.
+# Seconds for which a key that was revoked elsewhere may still be accepted.
 REMEMBERED = 5.0
-_MOST_REMEMBERED = 1000
+_MAX_REMEMBERED = 1000
 _TOKEN = re.compile(r"ge_([0-9a-f]{12})_[\w-]{43}")
 
 
 class Role(StrEnum):
-    """What the owner of a key may do."""
+    """The role of a key: what its owner may do."""
 
     REQUESTER = "requester"
     OPERATOR = "operator"
@@ -34,17 +36,10 @@ class Role(StrEnum):
     READER = "reader"
 
 
-@dataclass(frozen=True)
-class Key:
-    """An API key, without its secret.
+class Key(BaseModel):
+    """An API key, without its secret; ``id`` is the part of it that is no secret."""
 
-    Attributes:
-        id: the part of it that is no secret.
-        name: whose it is.
-        role: what it allows.
-        created: when.
-        revoked: when, if it was.
-    """
+    model_config = ConfigDict(frozen=True)
 
     id: str
     name: str
@@ -54,11 +49,7 @@ class Key:
 
 
 class Remembered:
-    """Keys that were read a moment ago, by the hash of what they were asked for with.
-
-    Args:
-        clock: seconds that never go back.
-    """
+    """A cache of keys, by the hash of an API key or a session; ``clock`` is monotonic."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -66,14 +57,14 @@ class Remembered:
         self._known: dict[str, tuple[float, Key]] = {}
 
     def get(self, digest: str) -> Key | None:
-        """A key that was put here less than `REMEMBERED` seconds ago."""
+        """Return a key that was put here less than `REMEMBERED` seconds ago."""
         until, found = self._known.get(digest, (0.0, None))
         return found if found is not None and self._clock() < until else None
 
     def put(self, digest: str, key: Key) -> None:
         """Remember a key."""
         with self._lock:
-            if len(self._known) >= _MOST_REMEMBERED:
+            if len(self._known) >= _MAX_REMEMBERED:
                 self._known.clear()
             self._known[digest] = (self._clock() + REMEMBERED, key)
 
@@ -84,24 +75,15 @@ class Remembered:
 
 
 class Keys:
-    """The keys in a database.
-
-    Args:
-        database: of the service.
-        clock: seconds that never go back.
-
-    Attributes:
-        database: of the service.
-        remembered: keys that were read a moment ago, by API key and by session.
-    """
+    """The keys in a database; ``clock`` is monotonic."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self.database = database
         self.remembered = Remembered(clock)
 
     def create(self, name: str, role: Role) -> tuple[Key, str]:
-        """A new key, and the text of it, which is kept nowhere."""
-        key = Key(secrets.token_hex(6), name, role, datetime.now(UTC))
+        """Make a key; return it with its text, which is stored nowhere."""
+        key = Key(id=secrets.token_hex(6), name=name, role=role, created=utc_now())
         text = f"ge_{key.id}_{secrets.token_urlsafe(32)}"
         values = {"id": key.id, "name": name, "role": role.value, "digest": digest_of(text)}
         with self.database.writing() as connection:
@@ -109,56 +91,129 @@ class Keys:
         return key, text
 
     def find(self, text: str) -> Key | None:
-        """The key with this text, if there is one that was not revoked."""
+        """Return the key with this text, if there is one that was not revoked."""
         digest = digest_of(text)
-        found = self.remembered.get(digest)
-        if found is None:
-            found = self._read(text, digest)
-            if found is not None:
-                self.remembered.put(digest, found)
-        return found
+        found, form = self.remembered.get(digest), _TOKEN.fullmatch(text)
+        if found is not None or form is None:
+            return found
+        with self.database.reading() as connection:
+            row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == form[1])).first()
+        if row is None or row.revoked is not None or not hmac.compare_digest(row.digest, digest):
+            return None
+        self.remembered.put(digest, key_of(row))
+        return key_of(row)
 
     def list(self) -> list[Key]:
-        """All keys, those that were revoked as well, oldest first."""
+        """List all keys, revoked ones as well, oldest first."""
         with self.database.reading() as connection:
             rows = connection.execute(select(API_KEYS).order_by(API_KEYS.c.made, API_KEYS.c.id))
             return [key_of(row) for row in rows]
 
     def revoke(self, name: str) -> bool:
-        """Take a key away with its sessions, by its id; says whether there was one."""
+        """Revoke a key by its id, with its sessions; return False where there is none."""
         with self.database.writing() as connection:
             done = connection.execute(
                 update(API_KEYS)
                 .where(API_KEYS.c.id == name, API_KEYS.c.revoked.is_(None))
-                .values(revoked=datetime.now(UTC).timestamp())
+                .values(revoked=utc_now().timestamp())
             )
             connection.execute(delete(SESSIONS).where(SESSIONS.c.key == name))
         self.remembered.clear()
         return done.rowcount > 0
 
     def __bool__(self) -> bool:
-        """Whether there is a key that was not revoked."""
+        """Tell whether there is a key that was not revoked."""
         return any(key.revoked is None for key in self.list())
-
-    def _read(self, text: str, digest: str) -> Key | None:
-        form = _TOKEN.fullmatch(text)
-        if form is None:
-            return None
-        with self.database.reading() as connection:
-            row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == form[1])).first()
-        if row is None or not hmac.compare_digest(row.digest, digest):
-            return None
-        return key_of(row) if row.revoked is None else None
 
 
 def digest_of(text: str) -> str:
-    """What is kept of a key or a session."""
+    """Return the hash that is stored of a key or a session."""
     # Both have 256 random bits, so there is nothing to guess: one round of SHA-256 is enough.
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def key_of(row: Row[Any]) -> Key:
-    """A key from its row."""
-    revoked = None if row.revoked is None else datetime.fromtimestamp(row.revoked, UTC)
-    made = datetime.fromtimestamp(row.made, UTC)
-    return Key(row.id, row.name, Role(row.role), made, revoked)
+    """Read a key from its row."""
+    revoked = None if row.revoked is None else from_timestamp(row.revoked)
+    created = from_timestamp(row.made)
+    return Key(id=row.id, name=row.name, role=Role(row.role), created=created, revoked=revoked)
+
+
+COOKIE = "grapheraser_session"
+
+
+class Sessions:
+    """Sessions in a database. They end after ``lasting``, and with the key they began with."""
+
+    def __init__(
+        self, keys: Keys, lasting: timedelta, clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._keys, self.lasting, self._clock = keys, lasting, clock
+
+    def begin(self, key: Key) -> str:
+        """Begin a session; return its token, which is stored nowhere."""
+        token, now = secrets.token_urlsafe(32), self._clock()
+        values = {"digest": session_digest(token), "key": key.id}
+        with self._keys.database.writing() as connection:
+            connection.execute(delete(SESSIONS).where(SESSIONS.c.until <= now.timestamp()))
+            until = (now + self.lasting).timestamp()
+            connection.execute(insert(SESSIONS).values(until=until, **values))
+        return token
+
+    def find(self, token: str) -> Key | None:
+        """Return the key of a session that has not ended."""
+        digest = session_digest(token)
+        query = select(API_KEYS).join(SESSIONS, SESSIONS.c.key == API_KEYS.c.id)
+        not_ended = (SESSIONS.c.digest == digest, SESSIONS.c.until > self._clock().timestamp())
+        with self._keys.database.reading() as connection:
+            row = connection.execute(query.where(*not_ended, API_KEYS.c.revoked.is_(None))).first()
+        if row is None:
+            return None
+        self._keys.remembered.put(digest, key_of(row))
+        return key_of(row)
+
+    def end(self, token: str) -> None:
+        """End a session."""
+        with self._keys.database.writing() as connection:
+            connection.execute(delete(SESSIONS).where(SESSIONS.c.digest == session_digest(token)))
+        self._keys.remembered.clear()
+
+
+def session_digest(token: str) -> str:
+    """Hash a session's token, never like an API key, so that neither passes for the other."""
+    return digest_of(f"session:{token}")
+
+
+def csrf_of(token: str) -> str:
+    """Return the CSRF token of a session, which no page of another site has."""
+    return hmac.digest(token.encode(errors="replace"), b"csrf", "sha256").hex()
+
+
+LINK_SECONDS = 600.0  # for which a link can be used
+
+
+class SignInLinks:
+    """Links that sign somebody in once: a token that stands for an API key, for some minutes.
+
+    A link is made by the process that starts the service, for whoever started it. Its token is in
+    the fragment of a URL, which no browser sends, and is kept in memory alone. ``clock`` is
+    monotonic.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[float, str]] = {}
+
+    def issue(self, key: str) -> str:
+        """Make a token that stands for the text of an API key."""
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            self._known[token] = (self._clock() + LINK_SECONDS, key)
+        return token
+
+    def take(self, token: str) -> str | None:
+        """Return the text of the key that a token stands for, once; then None."""
+        with self._lock:
+            until, key = self._known.pop(token, (0.0, ""))
+        return key if self._clock() < until else None

@@ -18,29 +18,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from grapheraser.errors import (
-    ConflictError,
-    DatabaseError,
-    EmptyEnsembleError,
-    GraphEraserError,
-    InputError,
-    NotFittedError,
-    StoreError,
-    UnknownEdgeError,
-    UnknownNodeError,
-    UnknownRequestError,
-    UnknownSubjectError,
-)
+from grapheraser import errors
 
 MEDIA_TYPE = "application/problem+json"
 _NAMESPACE = "urn:grapheraser:problem:"
 # Routes of the Open Inference Protocol, whose clients read the reason from a member `error`.
 _INFERENCE = "/v2"
+NOT_JSON = "the body is not JSON"
 _log = logging.getLogger("grapheraser.service")
 
 
 class ProblemDetails(BaseModel):
-    """What went wrong (RFC 9457)."""
+    """A problem (RFC 9457)."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -56,16 +45,7 @@ class ProblemDetails(BaseModel):
 
 
 class Problem(Exception):  # noqa: N818 - the name that RFC 9457 gives it
-    """An error to answer with.
-
-    Args:
-        status: of HTTP.
-        kind: the last part of the problem's type, e.g. ``unknown-request``.
-        detail: what was wrong.
-        hint: what to do about it.
-        headers: of the answer.
-        members: further members of the answer.
-    """
+    """An error to answer with; ``kind`` ends its type, e.g. ``unknown-request``."""
 
     def __init__(
         self,
@@ -78,15 +58,11 @@ class Problem(Exception):  # noqa: N818 - the name that RFC 9457 gives it
         members: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(kind)
-        self.status = status
-        self.kind = kind
-        self.detail = detail
-        self.hint = hint
-        self.headers = dict(headers or {})
-        self.members = dict(members or {})
+        self.status, self.kind, self.detail, self.hint = status, kind, detail, hint
+        self.headers, self.members = dict(headers or {}), dict(members or {})
 
     def response(self, path: str) -> JSONResponse:
-        """The answer, to a request for this path."""
+        """Make the answer to a request for this path."""
         body: dict[str, Any] = {
             "type": _NAMESPACE + self.kind,
             "title": self.kind.replace("-", " ").capitalize(),
@@ -102,23 +78,23 @@ class Problem(Exception):  # noqa: N818 - the name that RFC 9457 gives it
 
 
 def unknown(what: str) -> Problem:
-    """The problem of something that a path names and that is not there."""
+    """Make the problem of something that a path names and that is not there."""
     return Problem(404, f"unknown-{what.replace(' ', '-')}", f"there is no such {what}.")
 
 
-def problem_of(error: GraphEraserError) -> Problem:
-    """The problem that an error of the package is to whoever asked."""
-    kinds: Sequence[tuple[type[GraphEraserError], int, str]] = (
-        (UnknownNodeError, 400, "unknown-node"),
-        (UnknownEdgeError, 400, "unknown-edge"),
-        (InputError, 400, "invalid-request"),
-        (EmptyEnsembleError, 409, "nothing-left"),
-        (NotFittedError, 503, "not-ready"),
-        (StoreError, 503, "store-unavailable"),
-        (UnknownRequestError, 404, "unknown-request"),
-        (UnknownSubjectError, 404, "unknown-subject"),
-        (ConflictError, 409, "conflict"),
-        (DatabaseError, 503, "database-unavailable"),
+def problem_of(error: errors.GraphEraserError) -> Problem:
+    """Translate an error of the package into a problem."""
+    kinds: Sequence[tuple[type[errors.GraphEraserError], int, str]] = (
+        (errors.UnknownNodeError, 400, "unknown-node"),
+        (errors.UnknownEdgeError, 400, "unknown-edge"),
+        (errors.InputError, 400, "invalid-request"),
+        (errors.EmptyEnsembleError, 409, "nothing-left"),
+        (errors.NotFittedError, 503, "not-ready"),
+        (errors.StoreError, 503, "store-unavailable"),
+        (errors.UnknownRequestError, 404, "unknown-request"),
+        (errors.UnknownSubjectError, 404, "unknown-subject"),
+        (errors.ConflictError, 409, "conflict"),
+        (errors.DatabaseError, 503, "database-unavailable"),
     )
     for kind, status, name in kinds:
         if isinstance(error, kind):
@@ -127,16 +103,16 @@ def problem_of(error: GraphEraserError) -> Problem:
 
 
 def answer_with_problems(app: FastAPI) -> None:
-    """Let every error of an application be answered by a problem."""
+    """Answer every error of an application with a problem."""
     app.add_exception_handler(Problem, _of_problem)
-    app.add_exception_handler(GraphEraserError, _of_package)
+    app.add_exception_handler(errors.GraphEraserError, _of_package)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)
     app.add_middleware(_Unforeseen)
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route may answer with, for the schema."""
+    """Describe the problems that a route may answer with, for the schema."""
     return {
         status: {
             "description": HTTPStatus(status).phrase,
@@ -152,7 +128,7 @@ async def _of_problem(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _of_package(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, GraphEraserError)
+    assert isinstance(error, errors.GraphEraserError)
     problem = problem_of(error)
     if problem.status >= 500:
         _log.error("%s: %s", request.method, type(error).__name__)
@@ -180,17 +156,18 @@ async def _of_http(request: Request, error: Exception) -> JSONResponse:
     }
     kind = kinds.get(error.status_code, f"http-{error.status_code}")
     phrase = HTTPStatus(error.status_code).phrase
-    detail = {404: "there is no such route.", 400: "the body can't be read."}
-    problem = Problem(
-        error.status_code, kind, detail.get(error.status_code, phrase), headers=error.headers
-    )
+    details = {404: "there is no such route.", 400: "the body can't be read."}
+    detail = details.get(error.status_code, phrase)
+    if error.detail.startswith(NOT_JSON):
+        detail = error.detail
+    problem = Problem(error.status_code, kind, detail, headers=error.headers)
     return problem.response(request.url.path)
 
 
 class _Unforeseen:
-    """Middleware that answers errors nobody foresaw, and logs where they came from.
+    """Middleware that answers unforeseen errors, and logs where they came from.
 
-    What an error says may be personal; its type and the lines that led to it are not.
+    The text of an error may be personal; its type and the lines that led to it are not.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -221,5 +198,5 @@ def _printable_part(part: object) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text that is valid UTF-8, whatever somebody sent."""
+    """Make a text valid UTF-8."""
     return text.encode(errors="replace").decode()

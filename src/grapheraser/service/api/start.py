@@ -1,4 +1,4 @@
-"""From an opened service to an application that listens."""
+"""Start an opened service: its worker, its application, and the socket that it listens on."""
 
 from __future__ import annotations
 
@@ -9,85 +9,49 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from grapheraser.errors import ParameterError
-from grapheraser.service.api.access import Keys, Role
 from grapheraser.service.api.app import create_app
-from grapheraser.service.api.callbacks import Callbacks
-from grapheraser.service.api.gathering import Gathering
-from grapheraser.service.api.log import Log
-from grapheraser.service.api.metrics import Gauges, Metrics
+from grapheraser.service.api.connections import limited
+from grapheraser.service.api.keys import Keys, Role
 from grapheraser.service.api.parts import Parts
-from grapheraser.service.api.signatures import Processor
-from grapheraser.service.requests import OPEN
+from grapheraser.service.logs import log
 from grapheraser.service.running import Service
-from grapheraser.service.scores import Scores
 from grapheraser.service.settings import Settings
-from grapheraser.service.shards import MeasuredShards
-from grapheraser.service.verifying import Verifications
 
-_SHUTDOWN = 5  # seconds that open connections have to come to an end
-
-
-def parts_of(service: Service) -> Parts:
-    """What the routes stand on, from the parts of a service."""
-    settings, queue = service.settings, service.queue
-    metrics = Metrics(lambda: gauges(service))
-    parts = Parts(
-        settings=settings,
-        run=service.served.path,
-        queue=queue,
-        subjects=service.subjects,
-        gathering=Gathering(queue.intake),
-        served=service.served,
-        keys=Keys(service.database),
-        log=Log(service.served.path),
-        shards=MeasuredShards(service.served),
-        verifications=Verifications(service.served),
-        metrics=metrics,
-        scores=_scores(service),
-        processor=_processor(settings),
-        worker_works=service.works,
-    )
-    if parts.processor is None:
-        return parts
-    callbacks = Callbacks(queue, parts.processor, parts.callback_rules, metrics)
-    return parts.with_callbacks(callbacks)
+_LOG = logging.getLogger(__name__)
+_SHUTDOWN_SECONDS = 5  # that open connections have to end
 
 
 @contextmanager
 def started(service: Service, first_step: int | str | None = None) -> Iterator[FastAPI]:
-    """The application of a service, whose worker and callbacks run while it is used.
+    """Make the application of a service; its worker and callbacks run within the context.
 
-    Args:
-        service: all its parts.
-        first_step: a node that the dashboard offers to forget, to try it out.
+    ``first_step`` is a node that the dashboard offers to forget, to try it out.
     """
-    parts = replace(parts_of(service), first_step=first_step)
+    parts = Parts(service, first_step)
     service.start()
+    parts.witnesses.start()
     if parts.callbacks is not None:
         parts.callbacks.start()
     try:
         yield create_app(parts)
     finally:
         parts.drawings.stop()
+        parts.witnesses.stop()
         if parts.callbacks is not None:
             parts.callbacks.stop()
         service.stop()
 
 
 def serve(service: Service, listener: socket.socket, announce: Callable[[], None]) -> None:
-    """Answer until somebody stops the process; then let the worker finish its batch.
+    """Answer until the process is stopped; then let the worker finish its batch.
 
-    Args:
-        service: all its parts.
-        listener: where to listen, from `bound`.
-        announce: called once whoever connects is answered.
+    ``announce`` is called once connections are accepted.
     """
     stopped = threading.Event()
     servers: list[uvicorn.Server] = []
@@ -101,17 +65,21 @@ def serve(service: Service, listener: socket.socket, announce: Callable[[], None
         # From now on; once the server listens it stops at these itself, and raises them again.
         signal.signal(name, stop)
     with started(service) as app:
-        servers.append(_server(app, service.settings))
+        servers.append(make_server(app, service.settings))
         if not stopped.is_set():
-            listener.listen()  # who connects from now on waits for the server
+            listener.listen()  # connections wait for the server from now on
             announce()
+            told = {"url": address_of(listener), "version": service.served.now.version}
+            log(_LOG, logging.INFO, "service started", **told)
             servers[0].run(sockets=[listener])
+        log(_LOG, logging.INFO, "service stops")
+    log(_LOG, logging.INFO, "service stopped")
 
 
 @contextmanager
-def listening(app: FastAPI, settings: Settings) -> Iterator[str]:
-    """Listen in the background; gives the URL."""
-    server = _server(app, settings)
+def listening(app: ASGIApp, settings: Settings) -> Iterator[str]:
+    """Listen in the background; yields the URL."""
+    server = make_server(app, settings)
     with bound(settings) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
@@ -124,7 +92,7 @@ def listening(app: FastAPI, settings: Settings) -> Iterator[str]:
 
 @contextmanager
 def bound(settings: Settings) -> Iterator[socket.socket]:
-    """Take the address of the settings, so that nobody else can. Port 0 is any that is free."""
+    """Bind the address of the settings. Port 0 is any free one."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # With its protocol named: asyncio sends answers without delay (TCP_NODELAY) only then.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
@@ -141,30 +109,34 @@ def bound(settings: Settings) -> Iterator[socket.socket]:
 
 
 def address_of(listener: socket.socket) -> str:
-    """The URL of what listens here."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return url_of(host, port)
 
 
-def _server(app: FastAPI, settings: Settings) -> uvicorn.Server:
+def make_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
+    """Make the server of an application, with the limits of the settings."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
             host=settings.host,
             port=settings.port,
-            access_log=False,  # its lines hold paths and addresses; metrics count what is needed
+            access_log=False,  # its lines hold paths and addresses; `Measured` logs instead
+            log_config=None,
             log_level=logging.WARNING,
             server_header=False,
             lifespan="off",
-            timeout_graceful_shutdown=_SHUTDOWN,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            http=limited(settings.header_seconds, settings.body_seconds, settings.connections),
+            ws="none",
         )
     )
 
 
 def first_key(service: Service) -> str | None:
-    """The text of the first key, an operator's, which is made where there is none yet.
+    """Make the first key, an operator's, and return its text; None where there are keys.
 
-    Refuses to make one where others than this machine could already ask.
+    Refuses to make one where other machines could already connect.
     """
     keys = Keys(service.database)
     if keys:
@@ -178,69 +150,13 @@ def first_key(service: Service) -> str | None:
 
 
 def url_of(host: str, port: int) -> str:
-    """Where a service is reached."""
+    """Return the URL of a host and port."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Tell whether only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def gauges(service: Service) -> Gauges:
-    """What holds at the moment."""
-    queue = service.queue
-    counts, now, due = queue.counts(), queue.clock(), queue.due(service.settings.alert)
-    late = sum(request.is_late(now) for request in due)
-    return {
-        "requests": (
-            "Requests by state.",
-            "state",
-            {state.value: float(count) for state, count in counts.items()},
-        ),
-        "requests_open": (
-            "Requests that are not completed.",
-            "",
-            {"": float(sum(counts[state] for state in OPEN))},
-        ),
-        "requests_late": ("Open requests past their deadline.", "", {"": float(late)}),
-        "requests_due_soon": (
-            "Open requests close to their deadline or past it.",
-            "",
-            {"": float(len(due))},
-        ),
-        "worker_trouble": (
-            "Whether something keeps the worker from working; the log says what.",
-            "",
-            {"": float(service.trouble is not None)},
-        ),
-        "worker_restarts": (
-            "How often the worker's process has ended by itself and was started again.",
-            "",
-            {"": float(service.restarts)},
-        ),
-        "model_version": ("Version that is served.", "", {"": float(service.served.now.version)}),
-    }
-
-
-def _scores(service: Service) -> Scores:
-    """The scores of the versions, with the one that is served and all that follow."""
-    scores = Scores(service.queue)
-    scores.record(service.served.now)
-    service.served.watch(lambda old, new: scores.record(new))
-    return scores
-
-
-def _processor(settings: Settings) -> Processor | None:
-    domain, certificate = settings.opendsr_domain, settings.opendsr_certificate
-    given = [domain, certificate, settings.opendsr_key]
-    if not any(given):
-        return None
-    if not all(given):
-        raise ParameterError(
-            "OpenDSR needs opendsr_domain, opendsr_certificate and opendsr_key, or none of them."
-        )
-    return Processor.read(domain, Path(certificate), Path(settings.opendsr_key))

@@ -17,22 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.service.api.problems import Problem
+from grapheraser.untrusted import parse_json
 
 LENGTH_HEADER = "Inference-Header-Content-Length"
-_DTYPES: dict[str, np.dtype[Any]] = {"INT64": np.dtype("<i8"), "FP32": np.dtype("<f4")}
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "INT64": np.dtype("<i8"),
+    "FP32": np.dtype("<f4"),
+    "FP64": np.dtype("<f8"),
+}
 _LENGTH = struct.Struct("<I")
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor with a name.
-
-    Attributes:
-        name: what it is called.
-        datatype: INT64, FP32 or BYTES.
-        values: numbers, or objects that are texts.
-        binary: whether it is sent as raw bytes.
-    """
+    """A tensor of INT64, FP32, FP64 or BYTES (texts, as objects); ``binary``: sent as raw bytes."""
 
     name: str
     datatype: str
@@ -42,12 +40,11 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Inference:
-    """What somebody asks the model.
+    """A question to the model.
 
     Attributes:
-        inputs: tensors by name.
         outputs: names of the tensors to answer with, and whether as raw bytes; None: all.
-        id: of the request, to be repeated in the answer.
+        id: to be repeated in the answer.
         binary: whether outputs that are not named are sent as raw bytes.
     """
 
@@ -58,12 +55,7 @@ class Inference:
 
 
 def read_inference(body: bytes, header_length: str | None) -> Inference:
-    """Read the body of a request.
-
-    Args:
-        body: all of it.
-        header_length: the header of the binary data extension, where it was sent.
-    """
+    """Read the body of a request; ``header_length`` is the header of the binary data extension."""
     size = len(body)
     if header_length is not None:
         if not (header_length.isascii() and header_length.isdigit()) or len(header_length) > 12:
@@ -72,8 +64,8 @@ def read_inference(body: bytes, header_length: str | None) -> Inference:
         if size > len(body):
             raise wrong(f"the header {LENGTH_HEADER} exceeds the body.")
     try:
-        found = json.loads(body[:size])
-    except (ValueError, RecursionError):
+        found = parse_json(body[:size], len(body))
+    except ValueError:
         raise wrong("the body is not JSON.") from None
     _check(found, Mapping, "the body", "an object")
     parameters = _parameters(found, "the body")
@@ -92,10 +84,10 @@ def read_inference(body: bytes, header_length: str | None) -> Inference:
     return Inference({tensor.name: tensor for tensor in inputs}, outputs, named, binary)
 
 
-def written(
+def write_inference(
     model: str, version: int, asked: Inference, outputs: Sequence[Tensor]
 ) -> tuple[bytes, dict[str, str]]:
-    """The body of an answer, and its headers."""
+    """Write the body of an answer, and its headers."""
     raw: list[bytes] = []
     described = []
     for tensor in outputs:
@@ -122,7 +114,7 @@ def written(
 
 
 def wrong(detail: str) -> Problem:
-    """The problem of a request that is not one of the protocol, or of another model."""
+    """Make the problem of a request that breaks the protocol, or is for another model."""
     return Problem(400, "invalid-inference", detail)
 
 
@@ -173,7 +165,7 @@ def _input(part: Any, raw: _Raw) -> Tensor:
 
 
 def _flat(data: Any, depth: int) -> list[Any]:
-    """The elements of a tensor, which may be given flat or nested."""
+    """Return the elements of a tensor, which may be given flat or nested."""
     _check(data, list, "the data of an input", "a list")
     if depth == 2 and data and all(isinstance(row, list) for row in data):
         return [value for row in data for value in row]
@@ -193,7 +185,7 @@ def _array(flat: list[Any], datatype: str) -> NDArray[Any]:
 
 
 def _texts(content: bytes) -> list[str]:
-    """Texts, each with its length before it."""
+    """Read texts, each with its length before it."""
     found, at = [], 0
     try:
         while at < len(content):

@@ -1,28 +1,28 @@
-"""The first page: what is served, how good it is, and what waits."""
+"""The first page: the served model, its quality, open requests, and a first step to try."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from itertools import pairwise
+from math import floor, log10
+from typing import Annotated, Any
 
 from fastapi import Depends
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from grapheraser.reports.figures.drawing import Drawing
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
+from grapheraser.service.api.parts import Parts
 from grapheraser.service.api.v1.model import model, versions
 from grapheraser.service.api.v1.requests import owner_of
-from grapheraser.service.dashboard.charts import over_versions
-from grapheraser.service.dashboard.first_step import first_step
-from grapheraser.service.dashboard.navigation import HOME
-from grapheraser.service.dashboard.pages import HEADERS, PAGE, Visit, Visiting, page_router
-from grapheraser.service.requests import OPEN
-from grapheraser.service.scores import Score
-from grapheraser.service.summary import summarize
+from grapheraser.service.dashboard.shell import HEADERS, HOME, PAGE, Visit, Visiting, page_router
+from grapheraser.service.queue.lookup import summarize
+from grapheraser.service.queue.requests import OPEN
+from grapheraser.service.served.measured import Score
 
 router = page_router()
 _WATCHERS = (Role.OPERATOR, Role.AUDITOR, Role.REQUESTER)
-_LATEST, _VERSIONS = 6, 8
+_MAX_REQUESTS, _MAX_VERSIONS = 6, 8
 
 
 @router.get(
@@ -41,31 +41,101 @@ async def root() -> RedirectResponse:
 def overview(visit: Annotated[Visit, Depends(Visiting("overview"))]) -> HTMLResponse:
     """Model, F1, what is left, requests, deadlines and versions, as far as the role may see."""
     key, parts = visit.key, visit.parts
-    scores = parts.scores.latest()
     watches, owner = visit.may(*_WATCHERS), owner_of(key)
     may_audit = visit.may(Role.OPERATOR, Role.AUDITOR)
+    scores = parts.scores.latest() if may_audit else []
     return visit.page(
         "overview",
-        first=first_step(parts),
-        served=model(key, parts),
+        first=_first_step(parts),
+        served=model(parts, key),
         scores=scores,
         charts=_charts(scores),
         summary=summarize(parts.queue, owner) if watches else None,
-        latest=parts.queue.list(owner=owner, limit=_LATEST).requests if watches else (),
+        latest=parts.queue.list(owner=owner, limit=_MAX_REQUESTS).requests if watches else (),
         due=parts.queue.list(states=OPEN, owner=owner, late=True, limit=1).requests
         if watches
         else (),
-        versions=versions(key, parts, _VERSIONS) if may_audit else [],
+        versions=versions(parts, _MAX_VERSIONS) if may_audit else [],
         at_rest=may_audit and parts.worker_works is not None and not parts.worker_works(),
         now=parts.queue.clock(),
     )
 
 
 def _charts(scores: Sequence[Score]) -> dict[str, Drawing]:
-    """By title; nothing to draw before there are two versions."""
+    """Draw charts by title; none before there are two versions."""
     if len(scores) < 2:
         return {}
     f1 = [(score.version, score.f1) for score in scores if score.f1 is not None]
-    found = {"F1 of the test nodes": over_versions(f1, ".3f", "F1")} if len(f1) > 1 else {}
+    found = {"F1 of the test nodes": over_versions(f1, ".2f", "F1")} if len(f1) > 1 else {}
     nodes = [(score.version, float(score.nodes)) for score in scores]
     return found | {"Nodes left": over_versions(nodes, ",.0f", "Nodes left")}
+
+
+def _first_step(parts: Parts) -> dict[str, Any] | None:
+    """Describe the node that is offered to forget, to try the service out; None: none is."""
+    node = parts.first_step
+    if node is None:
+        return None
+    model = parts.served.now.model
+    ids = model.graph_.ids_of([node])
+    if not model.graph_.contains(ids)[0]:
+        return {"node": node, "is_there": False}
+    return {
+        "node": node,
+        "is_there": True,
+        "neighbours": len(model.graph_.neighbours(node)),
+        "shard": int(model.partition_.shard_of(ids)[0]),
+        "shards": len(model.shards_),
+    }
+
+
+_WIDTH, _HEIGHT = 460.0, 170.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 8.0, 62.0, 16.0, 26.0
+_MAX_POINTS = 80
+
+
+def over_versions(points: Sequence[tuple[int, float]], form: str, what: str) -> Drawing:
+    """Draw a line from version to version, on a scale that shows small changes.
+
+    ``form`` is the format of the values, such as ``.3f``, and ``what`` names them.
+    """
+    shown = _thinned(points)
+    versions, values = [version for version, _ in shown], [value for _, value in shown]
+    low, high = _scale(min(values), max(values))
+    about = (
+        f"{what} over {len(points)} versions: from {values[0]:{form}} in version {versions[0]} "
+        f"to {values[-1]:{form}} in version {versions[-1]}."
+    )
+    drawing = Drawing(_HEIGHT, about, _WIDTH)
+    span = max(1, versions[-1] - versions[0])
+    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+
+    def place(version: int, value: float) -> tuple[float, float]:
+        x = _LEFT + (right - _LEFT) * (version - versions[0]) / span
+        return x, _TOP + (bottom - _TOP) * (high - value) / (high - low)
+
+    for value in (low, (low + high) / 2, high):
+        y = place(versions[0], value)[1]
+        drawing.line(_LEFT, y, right, y, "grid")
+        drawing.text(right + 8, y + 4, f"{value:{form}}", "small quiet")
+    for before, after in pairwise(shown):
+        drawing.line(*place(*before), *place(*after), "series")
+    for version, value in shown:
+        drawing.circle(*place(version, value), 3.4, "lit", f"version {version}: {value:{form}}")
+    drawing.text(_LEFT, _HEIGHT - 6, f"version {versions[0]}", "small quiet")
+    if versions[-1] > versions[0]:
+        drawing.text(right, _HEIGHT - 6, f"{versions[-1]}", "small quiet", "end")
+    return drawing
+
+
+def _scale(low: float, high: float) -> tuple[float, float]:
+    """Return round ends around some values, never closer than a hundredth of them."""
+    room = max(high - low, abs(high) / 100, 1e-9)
+    step = 10.0 ** floor(log10(room))
+    return floor((low - room / 4) / step) * step, -floor(-(high + room / 4) / step) * step
+
+
+def _thinned(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Choose so many points that they can be told apart, the last one among them."""
+    step = -(-len(points) // _MAX_POINTS)
+    return list(points[(len(points) - 1) % step :: step])

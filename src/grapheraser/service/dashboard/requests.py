@@ -13,22 +13,21 @@ from fastapi.responses import HTMLResponse
 
 from grapheraser.receipts import Part
 from grapheraser.reports.pages.receipt import receipt_values
-from grapheraser.service.api.access import Role
+from grapheraser.service.api.keys import Role
 from grapheraser.service.api.problems import responses
-from grapheraser.service.api.v1.requests import Name, collected, owner_of
-from grapheraser.service.dashboard.navigation import HOME
-from grapheraser.service.dashboard.pages import PAGE, Visit, Visiting, page_router
-from grapheraser.service.requests import OUT_OF_SCOPE, PENDING, Event, Request, State
-from grapheraser.service.summary import STAGES, summarize
+from grapheraser.service.api.v1.requests import Name, collect, owner_of
+from grapheraser.service.dashboard.shell import HOME, PAGE, Visit, Visiting, page_router
+from grapheraser.service.queue.lookup import STAGES, summarize
+from grapheraser.service.queue.requests import OUT_OF_SCOPE, PENDING, Event, Request, State
 
 router = page_router()
 Visited = Annotated[Visit, Depends(Visiting("requests"))]
 Collecting = Annotated[Visit, Depends(Visiting("requests", Role.OPERATOR, Role.REQUESTER))]
 Stage = Literal["all", "waiting", "running", "failed", "completed", "cancelled"]
 Kind = Literal["all", "erase", "update"]
-_LISTED = 50
-# The way of a request, in order, and what has happened in each step.
-WAY = {
+_MAX_LISTED = 50
+# The steps of a request, in order, and what has happened in each.
+STEPS = {
     State.RECEIVED: "It is on the disk, and will be carried out.",
     State.PLANNED: "A batch has taken it.",
     State.RETRAINING: "It is known what of it is there. The shards are retrained without it.",
@@ -41,15 +40,7 @@ _OF_A_VERSION = (State.RETRAINING, State.PUBLISHED)
 
 @dataclass(frozen=True)
 class Step:
-    """One step on the way of a request, as it is shown.
-
-    Attributes:
-        state: what it leads to.
-        about: what happens in it.
-        at: when it was reached; None: not yet, or again.
-        seconds: since the step before.
-        is_next: whether it is what happens now.
-    """
+    """One step of a request; ``at`` is None where it is yet to come, or to come again."""
 
     state: State
     about: str
@@ -74,7 +65,7 @@ def requests(
         owner=owner,
         late=late,
         cursor=cursor,
-        limit=_LISTED,
+        limit=_MAX_LISTED,
     )
     chosen = {"stage": stage, "kind": kind} | ({"late": "true"} if late else {})
     older = None if found.cursor is None else urlencode({**chosen, "cursor": found.cursor})
@@ -87,7 +78,7 @@ def requests(
         summary=summarize(parts.queue, owner),
         may_ask=visit.may(Role.OPERATOR, Role.REQUESTER),
         named=parts.served.now.model.graph_.named,
-        links=parts.served.is_for_links,
+        kinds=parts.served.now.model.task.kinds,
         now=parts.queue.clock(),
     )
 
@@ -119,34 +110,34 @@ def request(visit: Visited, name: Name) -> HTMLResponse:
 )
 def receipt(visit: Collecting, name: Name) -> HTMLResponse:
     """The receipt of a completed request, a sheet for each of its parts."""
-    sheets = [Part.from_json(text) for text in collected(name, visit.key, visit.parts)]
+    sheets = [Part.from_json(text) for text in collect(name, visit.key, visit.parts)]
     return visit.page("receipt_print", name=name, sheets=[receipt_values(part) for part in sheets])
 
 
 def steps_of(request: Request, history: Sequence[Event]) -> list[Step]:
-    """The way of a request since it was last begun, and what is left of it."""
+    """List the steps of a request since it was last begun, and those that are left."""
     reached = _reached(history)
     # Where nothing was there to forget, a request is erased without a new version.
     ended = request.state in (State.ERASED, State.COMPLETED)
-    way = [state for state in WAY if state in reached or not (ended and state in _OF_A_VERSION)]
-    left = [state for state in way if state not in reached]
+    steps = [state for state in STEPS if state in reached or not (ended and state in _OF_A_VERSION)]
+    left = [state for state in steps if state not in reached]
     waits = request.is_open and request.state is not State.FAILED
     found: list[Step] = []
-    for state in way:
+    for state in steps:
         at, before = reached.get(state), found[-1].at if found else None
         seconds = (at - before).total_seconds() if at and before else None
-        found.append(Step(state, WAY[state], at, seconds, waits and left[:1] == [state]))
+        found.append(Step(state, STEPS[state], at, seconds, waits and left[:1] == [state]))
     return found
 
 
 def _reached(history: Sequence[Event]) -> dict[State, datetime]:
-    """When each step was reached: one that is taken again undoes those that follow it."""
+    """Return when each step was reached; a step that is repeated undoes those that follow it."""
     reached: dict[State, datetime] = {}
-    order = list(WAY)
+    order = list(STEPS)
     for event in history:
-        begun = State.RECEIVED if event.state not in WAY else event.state
+        begun = State.RECEIVED if event.state not in STEPS else event.state
         past = order[: order.index(begun) + 1]
         reached = {state: at for state, at in reached.items() if state in past}
-        if event.state in WAY:
+        if event.state in STEPS:
             reached[event.state] = event.at
     return reached

@@ -6,17 +6,17 @@ import re
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from grapheraser.service.api.access import Anyone, Gate
+from grapheraser.service.api.access import ANYONE, Gate
+from grapheraser.service.api.keys import COOKIE
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import Problem, responses
-from grapheraser.service.api.sessions import COOKIE
-from grapheraser.service.dashboard.navigation import HOME
-from grapheraser.service.dashboard.pages import (
+from grapheraser.service.dashboard.shell import (
     HEADERS,
+    HOME,
     SHOWN,
     SIGN_IN,
     page,
@@ -27,28 +27,18 @@ from grapheraser.service.dashboard.pages import (
 router = page_router()
 # Where to go after signing in: a page of the dashboard, and nothing else.
 _OWN_PAGE = re.compile(r"/dashboard(/[\w-]+)*")
-_MOST_BYTES = 10_000  # of a form that are read
+_MAX_BYTES = 10_000  # of a form that are read
 _FIELDS = {
     "key": "An API key.",
     "next": "The page to go to.",
     "once": "In place of a key: the token of a link that signs in once.",
 }
-_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/x-www-form-urlencoded": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        name: {"type": "string", "description": text}
-                        for name, text in _FIELDS.items()
-                    },
-                }
-            }
-        },
-    }
+_SCHEMA = {
+    "type": "object",
+    "properties": {name: {"type": "string", "description": text} for name, text in _FIELDS.items()},
 }
+_CONTENT = {"application/x-www-form-urlencoded": {"schema": _SCHEMA}}
+_BODY: dict[str, Any] = {"requestBody": {"required": True, "content": _CONTENT}}
 _THERE: dict[int | str, dict[str, Any]] = {
     303: {"description": "To the page that was asked for, with or without a session."}
 }
@@ -65,7 +55,7 @@ async def form(
     parts: Given,
     there: Annotated[str, Query(alias="next", description="The page to go to.")] = HOME,
 ) -> Response:
-    """Asks for an API key; whoever has a session goes on."""
+    """Ask for an API key; a visitor with a session goes on."""
     gate: Gate = request.app.state.gate
     if await gate.holds(request):
         return RedirectResponse(_own(there), 303, headers=HEADERS)
@@ -82,7 +72,7 @@ async def form(
 )
 async def sign_in(request: Request, parts: Given) -> Response:
     """Begin a session: its cookie is for this service alone, and no script can read it."""
-    fields = parse_qs((await request.body())[:_MOST_BYTES].decode(errors="replace"))
+    fields = parse_qs((await request.body())[:_MAX_BYTES].decode(errors="replace"))
     given, there, once = (fields.get(name, [""])[0] for name in _FIELDS)
     gate: Gate = request.app.state.gate
     try:
@@ -108,12 +98,12 @@ async def sign_in(request: Request, parts: Given) -> Response:
     f"{HOME}/sign-out",
     summary="Sign out",
     response_class=RedirectResponse,
+    dependencies=[Depends(ANYONE)],
     responses={**_THERE, **responses(401, 403, 429, 503)},
     status_code=303,
 )
-async def sign_out(request: Request, key: Anyone) -> Response:
+async def sign_out(request: Request) -> Response:
     """End the session, on the server too."""
-    del key
     gate: Gate = request.app.state.gate
     token = request.cookies.get(COOKIE)
     if token is not None:
@@ -124,10 +114,10 @@ async def sign_out(request: Request, key: Anyone) -> Response:
 
 
 def _key_of(given: str, once: str, parts: Parts) -> str:
-    """The text of the key that somebody gave, or that their link stands for."""
+    """Return the text of the key that somebody gave, or that their link stands for."""
     if not once:
         return given.strip()
-    key = parts.once.take(once)
+    key = parts.sign_in_links.take(once)
     if key is None:
         hint = "sign in with an API key, or start the service again for a new link."
         raise Problem(401, "link-used", "this link was used already, or is too old.", hint=hint)

@@ -12,7 +12,8 @@ from jinja2 import BaseLoader, Environment, PackageLoader
 
 from grapheraser.reports.pages.render import stylesheet
 from grapheraser.service.api.problems import responses, unknown
-from grapheraser.service.dashboard.navigation import HOME
+from grapheraser.service.dashboard.docs import swagger_files
+from grapheraser.service.dashboard.shell import HOME
 
 router = APIRouter()
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -58,11 +59,12 @@ async def static(
 
 @cache
 def files() -> Mapping[str, File]:
-    """All files by name; the stylesheet of the reports is one of them."""
+    """Load all files by name; the stylesheet of the reports and Swagger UI's are among them."""
     loader: BaseLoader = PackageLoader("grapheraser.service.dashboard", "static")
     plain = Environment(autoescape=True)
     texts = {name: loader.get_source(plain, name)[0] for name in loader.list_templates()}
     texts["style.css"] = stylesheet()
+    texts |= swagger_files()
     return {name: _file(name, text) for name, text in texts.items() if _ending(name) in _TYPES}
 
 

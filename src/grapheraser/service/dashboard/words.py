@@ -8,18 +8,16 @@ from typing import Any
 
 from markupsafe import Markup
 
+from grapheraser.kinds import KINDS
 from grapheraser.reports.wording import listed, plural
-from grapheraser.service.requests import Request, State
+from grapheraser.service.queue.requests import Request, State, utc_text
 
 _NOUNS = {
     "subjects": "subject",
-    "nodes": "node",
-    "edges": "edge",
-    "features": "feature row",
-    "labels": "label",
+    **{name: kind.words for name, kind in KINDS.items()},
     "changes": "change",
 }
-# What to do about a failure, by the kind of error that its reason ends with.
+# Advice about a failure, by the kind of error that its reason ends with.
 _ADVICE = {
     "EmptyEnsembleError": "Nothing would be left to learn from. Cancel it, and delete the run if "
     "all of it is to be forgotten.",
@@ -34,47 +32,43 @@ _BY_HAND = "As it is, it can't succeed. Cancel it, and submit one that fits the 
 
 
 def moment(at: datetime | None) -> Markup:
-    """A time as an element that scripts keep in relation to now; a dash for None."""
+    """Write a time as an element that scripts keep relative to now; a dash for None."""
     if at is None:
         return Markup("-")
     utc = at.astimezone(UTC)
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        _stamp(at), f"{utc:%Y-%m-%d %H:%M:%S} UTC", f"{utc:%Y-%m-%d %H:%M} UTC"
+        utc_text(at), f"{utc:%Y-%m-%d %H:%M:%S} UTC", f"{utc:%Y-%m-%d %H:%M} UTC"
     )
 
 
 def exact(at: datetime) -> Markup:
-    """A time to the second, which stays as it is."""
+    """Write a time to the second, which stays as it is."""
     utc = at.astimezone(UTC)
     return Markup('<time class="exact" datetime="{}">{} UTC</time>').format(
-        _stamp(at), f"{utc:%Y-%m-%d %H:%M:%S}"
+        utc_text(at), f"{utc:%Y-%m-%d %H:%M:%S}"
     )
 
 
 def clock(at: datetime, since: datetime) -> Markup:
-    """A time of the same day by its hour; of another day as `exact` has it."""
+    """Write a time of the same day without its date; of another day as `exact` does."""
     utc = at.astimezone(UTC)
     if utc.date() != since.astimezone(UTC).date():
         return exact(at)
-    return Markup('<time class="exact" datetime="{}">{:%H:%M:%S}</time>').format(_stamp(at), utc)
-
-
-def _stamp(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Markup('<time class="exact" datetime="{}">{:%H:%M:%S}</time>').format(utc_text(at), utc)
 
 
 def sentence(text: str) -> str:
-    """Text with a capital letter in front and a full stop behind."""
+    """Begin a text with a capital letter and end it with a full stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def spoken(reason: str | None) -> str:
-    """A reason without the kind of error that it ends with."""
+    """Return a reason without the kind of error that it ends with."""
     return (reason or "it failed").partition(" (")[0]
 
 
 def named(counts: Mapping[str, int]) -> str:
-    """How much a request or a receipt names.
+    """Say how much a request or a receipt names.
 
     >>> named({"subjects": 1, "edges": 2})
     '1 subject and 2 edges'
@@ -84,7 +78,7 @@ def named(counts: Mapping[str, int]) -> str:
 
 
 def advice(request: Request) -> str:
-    """What to do about a request that failed; nothing for others."""
+    """Advise what to do about a request that failed; nothing for others."""
     if request.state is not State.FAILED:
         return ""
     kind = (request.reason or "").rpartition("(")[2].rstrip(")")

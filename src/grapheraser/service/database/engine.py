@@ -1,42 +1,46 @@
-"""A database by URL: how it is opened, migrated, written to, and how its errors are told."""
+"""A database by URL: opens, migrates and writes to it, and translates its errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from grapheraser.errors import DatabaseError, MissingExtraError, ParameterError
+from grapheraser.store.files import PRIVATE_FILE
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
 # SQLite, for every connection. A commit is on the disk before it returns; deleted rows are
-# overwritten; whoever finds the database locked waits so many milliseconds.
+# overwritten; a connection that finds the database locked waits so many milliseconds.
+_BUSY_MILLISECONDS = 30_000
 _PRAGMAS = {
-    "busy_timeout": 30_000,
+    "busy_timeout": _BUSY_MILLISECONDS,
     "journal_mode": "WAL",
     "synchronous": "FULL",
     "secure_delete": "ON",
     "foreign_keys": "ON",
 }
 _PURGE_MILLISECONDS = 500
+_MAX_VALUES = 500  # in one statement
 _POOL = {"pool_size": 8, "max_overflow": 24, "pool_timeout": 30}
 # PostgreSQL: the locks under which migrations are applied, and events are numbered.
 _MIGRATING, _NUMBERING = 0x6772_6170_6801, 0x6772_6170_6802
+Value = TypeVar("Value")
 
 
 class Database:
-    """A connection pool and the differences between the two kinds of database.
-
-    Args:
-        url: ``sqlite:///PATH`` or ``postgresql://...``.
-    """
+    """A connection pool for ``sqlite:///PATH`` or ``postgresql://...``, and their differences."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -59,9 +63,13 @@ class Database:
 
     @classmethod
     def opened(cls, url: str) -> Database:
-        """The database with all migrations applied."""
+        """Open a database and apply all migrations."""
         database = cls(url)
-        database.migrate()
+        try:
+            database.migrate()
+        except BaseException:
+            database.dispose()
+            raise
         return database
 
     @property
@@ -70,36 +78,54 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database and changes nothing."""
+        """Begin a transaction that sees one state of the database and changes nothing."""
         with self._translated(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that is committed as a whole, or not at all."""
+        """Begin a transaction that is committed as a whole, or not at all."""
         with self._translated(), self._engine.connect() as plain:
-            connection = plain.execution_options(immediate=True)
+            after: list[Callable[[], None]] = []
+            connection = plain.execution_options(immediate=True, after=after)
             with connection.begin():
                 yield connection
+        for call in after:
+            call()
+
+    def after_commit(self, connection: Connection, call: Callable[[], None]) -> None:
+        """Call this once the transaction of `writing` is committed."""
+        connection.get_execution_options()["after"].append(call)
 
     def in_order(self, connection: Connection) -> None:
-        """From here to the commit, let nobody else number events: numbers then follow commits."""
+        """Let nobody else number events until the commit, so that numbers follow commits."""
         if not self.is_sqlite:  # SQLite has one writer at a time
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_NUMBERING)))
 
     def migrate(self) -> None:
         """Bring the tables up to date; several processes may do so at once."""
-        from grapheraser.service.database.migrate import upgrade
+        from alembic import command
+        from alembic.config import Config
+        from alembic.util import CommandError
 
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         with self._translated(), self._engine.connect() as plain:
             connection = plain.execution_options(immediate=True)
             with connection.begin():
                 if not self.is_sqlite:
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATING)))
-                upgrade(connection)
+                config.attributes["connection"] = connection
+                try:
+                    command.upgrade(config, "head")
+                except CommandError as error:  # a revision that this version does not have
+                    raise DatabaseError(
+                        "the database was brought up to date by a newer version of GraphEraser.",
+                        hint="install that version again; docs/upgrading.md says how to go back.",
+                    ) from error
 
     def purge(self) -> bool:
-        """Let what was deleted leave the files of the database; False where it has to wait.
+        """Remove deleted data from the files of the database; return False where that has to wait.
 
         SQLite: overwritten pages are moved from the journal into the file, and the journal is
         emptied; a reader may be in the way. PostgreSQL: dead rows are vacuumed; its own journal
@@ -113,7 +139,7 @@ class Database:
                     cursor.execute(f"PRAGMA busy_timeout={_PURGE_MILLISECONDS}")
                     busy, *_ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                 finally:
-                    raw.cursor().execute(f"PRAGMA busy_timeout={_PRAGMAS['busy_timeout']}")
+                    raw.cursor().execute(f"PRAGMA busy_timeout={_BUSY_MILLISECONDS}")
                     raw.close()
                 return not busy
             with self._engine.connect() as plain:
@@ -124,6 +150,7 @@ class Database:
 
     def copy_to(self, file: Path) -> None:
         """Write a consistent copy of a SQLite database to a file that does not exist yet."""
+        _make_private(file)
         with self._translated():
             raw = self._engine.raw_connection()
             try:
@@ -137,34 +164,49 @@ class Database:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Errors of the driver as a `DatabaseError`, without the values that they may quote."""
+        """Raise errors of the driver as a `DatabaseError`, without the values that they quote."""
         try:
             yield
         except DBAPIError as error:
+            # PostgreSQL quotes values from the second line on.
+            lines = str(error.orig).strip().splitlines() or [type(error.orig).__name__]
             raise DatabaseError(
-                f"the database can't be used: {_said(error)}.",
+                f"the database can't be used: {lines[0].rstrip('.')}.",
                 hint="is it reachable, writable and not full? Nothing was changed.",
             ) from None
         except SQLAlchemyError as error:
             raise DatabaseError(f"the database can't be used: {type(error).__name__}.") from None
 
 
-def _said(error: DBAPIError) -> str:
-    """The first line of what the driver says. PostgreSQL quotes values from the second one on."""
-    lines = str(error.orig).strip().splitlines() or [type(error.orig).__name__]
-    return lines[0].rstrip(".")
+def _set_pragma(connection: Any, name: str, value: object) -> None:
+    """Set a pragma; try again while another connection switches the journal, which never waits."""
+    deadline = time.monotonic() + _BUSY_MILLISECONDS / 1000
+    while True:
+        try:
+            connection.execute(f"PRAGMA {name}={value}")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _sqlite(url: sa.URL) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise ParameterError("the queue lies in a file: sqlite:///PATH. Got a database in memory.")
+    file = Path(url.database)
     engine = sa.create_engine(url, connect_args={"timeout": 30}, hide_parameters=True, **_POOL)
+
+    @event.listens_for(engine, "do_connect")
+    def _connecting(*_: Any) -> None:
+        _make_private(file)
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # transactions begin where `_begin` says
         for name, value in _PRAGMAS.items():
-            connection.execute(f"PRAGMA {name}={value}")
+            _set_pragma(connection, name, value)
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -172,6 +214,15 @@ def _sqlite(url: sa.URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
     return engine
+
+
+def _make_private(file: Path) -> None:
+    """Let nobody else read a database; its journals have the mode of the file."""
+    with suppress(OSError):  # SQLite says what is wrong, if anything is
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+        for one in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+            if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:
+                one.chmod(PRIVATE_FILE)
 
 
 def _postgresql(url: sa.URL) -> Engine:
@@ -184,5 +235,10 @@ def _postgresql(url: sa.URL) -> Engine:
 
 
 def sqlite_url(path: Path) -> str:
-    """The URL of the database in a file."""
+    """Return the URL of the database in a file."""
     return f"sqlite:///{path.absolute()}"
+
+
+def blocks(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Split values into groups that fit into one statement."""
+    return (values[at : at + _MAX_VALUES] for at in range(0, len(values), _MAX_VALUES))

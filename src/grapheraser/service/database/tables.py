@@ -1,28 +1,19 @@
-"""The tables; `migrations` makes the same in a database.
+"""The tables; `migrations` creates the same ones in a database.
 
-Times are seconds since 1970 in UTC, for people; what comes first is said by numbers that the
-database counts up. Whatever names somebody is sealed or marked by `service.vault`.
+Times are seconds since 1970 in UTC, for people; the order of rows is given by numbers that the
+database counts up. Whatever names somebody is sealed or marked by `service.queue.vault`.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from typing import TYPE_CHECKING
 
-METADATA = MetaData(
+import sqlalchemy as sa
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+METADATA = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -31,137 +22,189 @@ METADATA = MetaData(
     }
 )
 # SQLite counts up in an INTEGER alone.
-NUMBER = BigInteger().with_variant(Integer, "sqlite")
-# Rows of these are never changed or deleted: the database refuses it.
+NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+# Tables whose rows the database refuses to change or delete.
 APPEND_ONLY = ("events", "log", "tombstones")
 
-RUNS = Table(
+RUNS = sa.Table(
     "runs",
     METADATA,
-    Column("name", String(200), primary_key=True),  # of its log
-    Column("succeeds", String(200)),  # of the log of the run that it was restored from
-    Column("seen", Float, nullable=False),
+    sa.Column("name", sa.String(200), primary_key=True),  # of its log
+    sa.Column("succeeds", sa.String(200)),  # of the log of the run that it was restored from
+    sa.Column("seen", sa.Float, nullable=False),
 )
 
-BATCHES = Table(
+BATCHES = sa.Table(
     "batches",
     METADATA,
-    Column("id", String(64), primary_key=True),
-    Column("run", String(200), nullable=False, index=True),
-    Column("state", String(20), nullable=False),
-    Column("size", BigInteger),  # of the run's log before it
-    Column("receipt", String(64)),  # digest of its receipt, noted before the run is saved
-    Column("begun", Float, nullable=False),
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("run", sa.String(200), nullable=False, index=True),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("size", sa.BigInteger),  # of the run's log before it
+    sa.Column("receipt", sa.String(64)),  # digest of its receipt, noted before the run is saved
+    sa.Column("begun", sa.Float, nullable=False),
 )
 
-REQUESTS = Table(
+REQUESTS = sa.Table(
     "requests",
     METADATA,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
-    Column("id", String(64), nullable=False, unique=True),
-    Column("run", String(200), nullable=False),
-    Column("kind", String(20), nullable=False),
-    Column("owner", String(64)),
-    Column("sealed", LargeBinary),  # what it asks for; gone when it is completed or cancelled
-    Column("mark", String(64)),  # keyed hash of the same, to tell a repetition; goes with it
-    Column("idempotency", String(64)),  # keyed hash of the client's key
-    Column("counts", JSON, nullable=False),
-    Column("state", String(20), nullable=False),
-    Column("received", Float, nullable=False),
-    Column("deadline", Float, nullable=False),
-    Column("completed", Float),
-    Column("attempts", Integer, nullable=False, server_default="0"),
-    Column("reason", Text),
-    Column("retry_at", Float),
-    Column("batch", String(64), ForeignKey("batches.id"), index=True),
-    Column("version", BigInteger),
-    UniqueConstraint("run", "idempotency"),
-    Index("ix_requests_waiting", "run", "state", "number"),
+    sa.Column("number", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("id", sa.String(64), nullable=False, unique=True),
+    sa.Column("run", sa.String(200), nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("owner", sa.String(64)),
+    sa.Column("sealed", sa.LargeBinary),  # what it asks for; gone when it is completed or cancelled
+    sa.Column("mark", sa.String(64)),  # keyed hash of the same, to tell a repetition; goes with it
+    sa.Column("idempotency", sa.String(64)),  # keyed hash of the client's key
+    sa.Column("counts", sa.JSON, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("received", sa.Float, nullable=False),
+    sa.Column("deadline", sa.Float, nullable=False),
+    sa.Column("completed", sa.Float),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("reason", sa.Text),
+    sa.Column("retry_at", sa.Float),
+    sa.Column("batch", sa.String(64), sa.ForeignKey("batches.id"), index=True),
+    sa.Column("version", sa.BigInteger),
+    sa.UniqueConstraint("run", "idempotency"),
+    sa.Index("ix_requests_waiting", "run", "state", "number"),
     sqlite_autoincrement=True,
 )
 
-PARTS = Table(
+PARTS = sa.Table(
     "parts",
     METADATA,
-    Column("request", String(64), ForeignKey("requests.id"), primary_key=True),
-    Column("place", Integer, primary_key=True),
-    Column("sealed", LargeBinary, nullable=False),
-    Column("until", Float, nullable=False),  # when it is destroyed, collected or not
+    sa.Column("request", sa.String(64), sa.ForeignKey("requests.id"), primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("until", sa.Float, nullable=False),  # when it is destroyed, collected or not
 )
 
-EVENTS = Table(
+EVENTS = sa.Table(
     "events",
     METADATA,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
-    Column("run", String(200), nullable=False),
-    Column("request", String(64), nullable=False, index=True),
-    Column("state", String(20), nullable=False),
-    Column("at", Float, nullable=False),
-    Column("version", BigInteger),
-    Column("reason", Text),
+    sa.Column("number", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("run", sa.String(200), nullable=False),
+    sa.Column("request", sa.String(64), nullable=False, index=True),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("version", sa.BigInteger),
+    sa.Column("reason", sa.Text),
     sqlite_autoincrement=True,
 )
 
-LOG = Table(
+LOG = sa.Table(
     "log",
     METADATA,
-    Column("run", String(200), primary_key=True),
-    Column("size", BigInteger, primary_key=True, autoincrement=False),
-    Column("digest", String(64), nullable=False),
-    Column("envelope", Text, nullable=False),
+    sa.Column("run", sa.String(200), primary_key=True),
+    sa.Column("size", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("envelope", sa.Text, nullable=False),
 )
 
-SUBJECTS = Table(
+SUBJECTS = sa.Table(
     "subjects",
     METADATA,
-    Column("run", String(200), primary_key=True),
-    Column("subject", String(64), primary_key=True),  # keyed hash of the identity
-    Column("item", String(64), primary_key=True),  # keyed hash of a node, edge, feature row, label
-    Column("node", String(64), nullable=False),  # keyed hash of the node that it is about
-    Column("other", String(64)),  # and of the other end, where it is an edge
-    Column("sealed", LargeBinary, nullable=False),  # what it is
-    Index("ix_subjects_run_item", "run", "item"),
-    Index("ix_subjects_run_node", "run", "node"),
-    Index("ix_subjects_run_other", "run", "other"),
+    sa.Column("run", sa.String(200), primary_key=True),
+    sa.Column("subject", sa.String(64), primary_key=True),  # keyed hash of the identity
+    sa.Column(
+        "item", sa.String(64), primary_key=True
+    ),  # keyed hash of a node, edge, feature row, label
+    sa.Column("node", sa.String(64), nullable=False),  # keyed hash of the node that it is about
+    sa.Column("other", sa.String(64)),  # and of the other end, where it is an edge
+    sa.Column("sealed", sa.LargeBinary, nullable=False),  # what it is
+    sa.Index("ix_subjects_run_item", "run", "item"),
+    sa.Index("ix_subjects_run_node", "run", "node"),
+    sa.Index("ix_subjects_run_other", "run", "other"),
 )
 
-TOMBSTONES = Table(
+TOMBSTONES = sa.Table(
     "tombstones",
     METADATA,
-    Column("number", NUMBER, primary_key=True, autoincrement=True),
-    Column("run", String(200), nullable=False, index=True),
-    Column("size", BigInteger, nullable=False),  # of the run's log after the erasure
-    Column("key", String(20), nullable=False),  # name of the key
-    Column("mark", String(64), nullable=False),
+    sa.Column("number", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("run", sa.String(200), nullable=False, index=True),
+    sa.Column("size", sa.BigInteger, nullable=False),  # of the run's log after the erasure
+    sa.Column("key", sa.String(20), nullable=False),  # name of the key
+    sa.Column("mark", sa.String(64), nullable=False),
     sqlite_autoincrement=True,
 )
 
-API_KEYS = Table(
+API_KEYS = sa.Table(
     "api_keys",
     METADATA,
-    Column("id", String(64), primary_key=True),
-    Column("digest", String(64), nullable=False, unique=True),
-    Column("role", String(20), nullable=False),
-    Column("name", String(200), nullable=False),
-    Column("made", Float, nullable=False),
-    Column("revoked", Float),
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("digest", sa.String(64), nullable=False, unique=True),
+    sa.Column("role", sa.String(20), nullable=False),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("made", sa.Float, nullable=False),
+    sa.Column("revoked", sa.Float),
 )
 
-SESSIONS = Table(
+SESSIONS = sa.Table(
     "sessions",
     METADATA,
-    Column("digest", String(64), primary_key=True),  # of the token in the cookie
-    Column("key", String(64), ForeignKey("api_keys.id"), nullable=False, index=True),
-    Column("until", Float, nullable=False),
+    sa.Column("digest", sa.String(64), primary_key=True),  # of the token in the cookie
+    sa.Column("key", sa.String(64), sa.ForeignKey("api_keys.id"), nullable=False, index=True),
+    sa.Column("until", sa.Float, nullable=False),
 )
 
-SCORES = Table(
+SCORES = sa.Table(
     "scores",
     METADATA,
-    Column("run", String(200), primary_key=True),
-    Column("version", BigInteger, primary_key=True, autoincrement=False),
-    Column("at", Float, nullable=False),
-    Column("nodes", BigInteger, nullable=False),
-    Column("edges", BigInteger, nullable=False),
-    Column("f1", Float),  # of the test nodes; none where there are none
+    sa.Column("run", sa.String(200), primary_key=True),
+    sa.Column("version", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("nodes", sa.BigInteger, nullable=False),
+    sa.Column("f1", sa.Float),  # of the test nodes; none where there are none
 )
+
+COSIGNED = sa.Table(
+    "cosigned",
+    METADATA,
+    sa.Column("run", sa.String(200), primary_key=True),
+    sa.Column("size", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("note", sa.Text, nullable=False),  # a checkpoint, with what witnesses have signed
+)
+
+CALLBACKS = sa.Table(
+    "callbacks",
+    METADATA,
+    sa.Column("number", NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("request", sa.String(64), sa.ForeignKey("requests.id"), nullable=False, index=True),
+    sa.Column(
+        "sealed", sa.LargeBinary, nullable=False
+    ),  # the URL, and what the controller calls it
+    sa.Column("told", sa.Integer, nullable=False, server_default="0"),  # of its statuses
+    sa.Column(
+        "attempts", sa.Integer, nullable=False, server_default="0"
+    ),  # since the last that worked
+    sa.Column("next_at", sa.Float, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+
+_REFUSED = "rows of {table} are never changed or deleted"
+_FUNCTION = """
+CREATE OR REPLACE FUNCTION grapheraser_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'rows of % are never changed or deleted', TG_TABLE_NAME;
+END $$
+"""
+
+
+def protect(connection: Connection, table: str) -> None:
+    """Make a table append-only: rows can be added, and never changed or deleted."""
+    if connection.dialect.name == "sqlite":
+        for verb in ("UPDATE", "DELETE"):
+            connection.exec_driver_sql(
+                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+                f"BEGIN SELECT RAISE(ABORT, '{_REFUSED.format(table=table)}'); END"
+            )
+        return
+    connection.exec_driver_sql(_FUNCTION.replace("%", "%%"))
+    for verb, each in (("UPDATE OR DELETE", "ROW"), ("TRUNCATE", "STATEMENT")):
+        name = verb.split()[0].lower()
+        connection.exec_driver_sql(
+            f"CREATE TRIGGER {table}_no_{name} BEFORE {verb} ON {table} "
+            f"FOR EACH {each} EXECUTE FUNCTION grapheraser_append_only()"
+        )

@@ -7,26 +7,20 @@ from fastapi import APIRouter
 from grapheraser.service.api.problems import responses
 from grapheraser.service.api.v1 import (
     audit,
-    changes,
+    embeddings,
     events,
     graph,
-    health,
     keys,
     log,
     model,
-    nodes,
     plan,
-    receipts,
     requests,
     shards,
     subjects,
-    summary,
-    verifications,
 )
 
 router = APIRouter(prefix="/api/v1", responses=responses(400))
-for _part in (
-    *(requests, summary, plan, changes, subjects, model, graph, nodes, shards, log),
-    *(verifications, receipts, audit, keys, events, health),
-):
-    router.include_router(_part.router)
+for _room in (requests, plan, subjects, model, embeddings, graph, shards, log, audit, keys, events):
+    router.include_router(_room.router)
+router.include_router(requests.changes_router)
+router.include_router(model.health_router)

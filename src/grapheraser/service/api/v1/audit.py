@@ -1,18 +1,25 @@
-"""The report of the last audit. An audit attacks the run for minutes: it is made outside."""
+"""Auditing: the last report, verification jobs, and receipts that somebody brings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field, ValidationError
 
 from grapheraser.audit.report import latest_report
-from grapheraser.service.api.access import Auditor
+from grapheraser.errors import VerificationError
+from grapheraser.receipts import Part
+from grapheraser.receipts.checking import UNSHOWN, VALID, check_part
+from grapheraser.service.api.access import ANYONE, AUDITORS, route
+from grapheraser.service.api.forms import Form
 from grapheraser.service.api.parts import Given, Parts
-from grapheraser.service.api.problems import Problem, responses
+from grapheraser.service.api.problems import Problem, unknown
+from grapheraser.service.worker.verifying import VerificationView
+from grapheraser.store.keys import known_keys
 
 router = APIRouter(tags=["audit"])
 
@@ -27,7 +34,7 @@ class FindingView(BaseModel):
 
 
 class AuditView(BaseModel):
-    """What the last audit found."""
+    """The findings of the last audit."""
 
     made_at: datetime | None = Field(default=None, description="When; null in older reports.")
     version: int = Field(description="The version that was audited.")
@@ -40,10 +47,9 @@ class AuditView(BaseModel):
     seconds: float = Field(description="How long it took.")
 
 
-@router.get("/audit", summary="The last audit report", responses=responses(401, 403, 404, 429, 503))
-def audit(key: Auditor, parts: Given) -> AuditView:
+@router.get("/audit", **route("The last audit report", AUDITORS, 404))
+def audit(parts: Given) -> AuditView:
     """The last report that `grapheraser audit RUN` has put beside the run."""
-    del key
     found = latest_audit(parts)
     if found is None:
         raise Problem(
@@ -69,7 +75,7 @@ def latest_audit(parts: Parts) -> AuditView | None:
 
 
 def _version(report: Mapping[str, Any], parts: Parts) -> int | None:
-    """Which version was audited, by its last receipt; None where that is not in the log."""
+    """Find the audited version by its last receipt; None where that is not in the log."""
     run = report.get("run")
     if not isinstance(run, dict):
         return None
@@ -78,3 +84,108 @@ def _version(report: Mapping[str, Any], parts: Parts) -> int | None:
         return 0
     receipts = parts.log.read()[0]
     return next((r.sequence for r in reversed(list(receipts)) if r.digest == last), None)
+
+
+class CheckedReceipt(BaseModel):
+    """The outcome of checking a receipt."""
+
+    valid: bool
+    verdict: str = Field(
+        default="refused",
+        description="`valid`; `signed` where all holds that it shows, and it does not show that "
+        "what it is about is gone; or `refused`.",
+    )
+    unshown: str | None = Field(default=None, description="What a signed one leaves to be shown.")
+    wrong: str | None = Field(default=None, description="What is wrong with it.")
+    hint: str | None = Field(default=None, description="What to do about it.")
+    about: str | None = Field(default=None, description="What was asked.")
+    statement: str | None = None
+    reason: str | None = Field(default=None, description="The statement in words.")
+    run: str | None = Field(default=None, description="The log that it is an entry of.")
+    sequence: int | None = Field(default=None, description="Its number there.")
+    completed_at: datetime | None = None
+    key: str | None = Field(default=None, description="Id of the key that signed it.")
+    checked: list[str] = Field(default_factory=list, description="What was checked, in words.")
+
+
+@router.post(
+    "/receipts/verify",
+    openapi_extra={
+        "requestBody": {
+            "description": "The file that was handed out, as it is.",
+            "required": True,
+            "content": {"application/json": {"schema": {}}},
+        }
+    },
+    **route("Check a receipt", ANYONE, 413),
+)
+async def verify(request: Request, parts: Given) -> CheckedReceipt:
+    """Check a receipt with the keys of this machine, and against the log as it is now.
+
+    Whoever trusts nobody here checks it offline: `grapheraser receipt verify FILE --key PUB`.
+    """
+    return await run_in_threadpool(_checked, await request.body(), parts)
+
+
+def _checked(content: bytes, parts: Parts) -> CheckedReceipt:
+    try:
+        part = Part.from_json(content.decode())
+        found = check_part(part, known_keys())
+        _check_log(part, parts)
+    except UnicodeDecodeError:
+        return CheckedReceipt(valid=False, wrong="not a readable receipt, or a truncated one.")
+    except VerificationError as error:
+        return CheckedReceipt(valid=False, wrong=error.message, hint=error.hint)
+    lines = [*found.lines, "the log as it is now holds it at its place"]
+    facts = found.to_dict() | {"about": part.in_words, "checked": lines}
+    facts |= {"valid": found.verdict == VALID}
+    return CheckedReceipt(**facts, unshown=None if facts["valid"] else UNSHOWN)
+
+
+def _check_log(part: Part, parts: Parts) -> None:
+    """Refuse a receipt that is no entry of the log that is served."""
+    receipts, ends = parts.log.read()
+    receipt = part.receipt
+    if receipt.run != ends.run:
+        raise VerificationError(
+            "the receipt is of another run than the one that is served here.",
+            hint="check it offline: `grapheraser receipt verify FILE --key PUB`.",
+        )
+    if receipt.sequence > len(receipts) or receipts[receipt.sequence - 1] != receipt:
+        raise VerificationError("the receipt is not in the log that is served here.")
+
+
+class VerificationForm(Form):
+    """A verification to start."""
+
+    deep: bool = Field(
+        default=False, description="Also search every file of the run for forgotten data."
+    )
+
+
+@router.post(
+    "/verifications", status_code=202, **route("Verify what is served", AUDITORS, 409, 413)
+)
+def start(form: VerificationForm, response: Response, parts: Given) -> VerificationView:
+    """Retrain from what is left and compare bit for bit, in the background; one at a time."""
+    job = parts.verifications.start(deep=form.deep)
+    response.headers["Location"] = f"/api/v1/verifications/{job.id}"
+    return job
+
+
+@router.get("/verifications", **route("List verifications", AUDITORS))
+def list_verifications(parts: Given) -> list[VerificationView]:
+    """The last ones of this process, newest first."""
+    return parts.verifications.list()
+
+
+@router.get("/verifications/{name}", **route("Look at a verification", AUDITORS, 404))
+def show(
+    name: Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="Id of a verification.")],
+    parts: Given,
+) -> VerificationView:
+    """Return the progress of a verification, or its findings."""
+    job = parts.verifications.get(name)
+    if job is None:
+        raise unknown("verification")
+    return job

@@ -12,26 +12,27 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from grapheraser.service.api.access import REMEMBERED, Bearer, Gate, Watcher
+from grapheraser.service.api.access import Bearer, Gate, Watcher, route
+from grapheraser.service.api.keys import REMEMBERED
 from grapheraser.service.api.parts import Given
-from grapheraser.service.api.problems import responses
 from grapheraser.service.api.v1.requests import owner_of
-from grapheraser.service.requests import Event
+from grapheraser.service.queue.requests import Event
 
 router = APIRouter(tags=["events"])
-_LOOK = 0.25  # seconds between two looks at the database
-_QUIET = 15.0  # seconds after which a comment shows that the connection is alive
+_POLL_SECONDS = 0.25  # between two looks at the database
+_QUIET_SECONDS = 15.0  # after which a comment shows that the connection is alive
 _Number = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, lt=2**63)]
 
 
 @router.get(
     "/events",
-    summary="Follow all requests",
     response_class=StreamingResponse,
-    responses={
-        200: {"content": {"text/event-stream": {}}, "description": "Events, one per step."},
-        **responses(401, 403, 404, 429, 503),
-    },
+    **route(
+        "Follow all requests",
+        None,
+        404,
+        ok={"content": {"text/event-stream": {}}, "description": "Events, one per step."},
+    ),
 )
 async def follow(
     key: Watcher,
@@ -84,7 +85,8 @@ async def _stream(
         for event in found:
             number = event.number
             if request in (None, event.request):
-                yield _written(event)
+                data = json.dumps(event.to_dict(), separators=(",", ":"))
+                yield f"id: {event.number}\nevent: {event.state.value}\ndata: {data}\n\n"
                 quiet = time.monotonic()
         if time.monotonic() >= until:
             return
@@ -92,13 +94,8 @@ async def _stream(
             if not await holds():
                 return
             asked = time.monotonic()
-        if time.monotonic() - quiet > _QUIET:
+        if time.monotonic() - quiet > _QUIET_SECONDS:
             yield ": nothing new\n\n"
             quiet = time.monotonic()
         if not found:
-            await asyncio.sleep(min(_LOOK, max(0.0, until - time.monotonic())))
-
-
-def _written(event: Event) -> str:
-    data = json.dumps(event.to_dict(), separators=(",", ":"))
-    return f"id: {event.number}\nevent: {event.state.value}\ndata: {data}\n\n"
+            await asyncio.sleep(min(_POLL_SECONDS, max(0.0, until - time.monotonic())))

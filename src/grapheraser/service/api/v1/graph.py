@@ -1,4 +1,7 @@
-"""The graph as it is drawn."""
+"""The graph: its drawing, and its nodes with all that is known and predicted of one.
+
+Ids and names are in bodies, never in a path: proxies and logs keep paths.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,27 @@ import asyncio
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+import numpy as np
+from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
-from grapheraser.service.api.access import Operator
+from grapheraser.aggregation import Explanation
+from grapheraser.graph import TRAIN, UNLABELLED, Graph
+from grapheraser.graph.roles import TEST, VALIDATION
+from grapheraser.service.api.access import OPERATORS, route
+from grapheraser.service.api.forms import Form, NodeId, Text
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import responses
-from grapheraser.service.drawing import Drawing
+from grapheraser.service.api.v1.requests import content_in
+from grapheraser.service.queue.requests import RequestContent
+from grapheraser.service.served.drawing import Drawing, class_names
+from grapheraser.service.served.serving import Published
 
 router = APIRouter(tags=["graph"])
-_LOOK = 0.05  # seconds between two looks at the drawing
+_POLL_SECONDS = 0.05  # between two looks at the drawing
 _FILE = "application/octet-stream"
 
 
@@ -31,6 +43,7 @@ class BeingLaidOut(BaseModel):
     "/graph/layout",
     summary="Where every node is drawn",
     response_class=Response,
+    dependencies=[Depends(OPERATORS)],
     responses={
         200: {
             "content": {_FILE: {"schema": {"type": "string", "format": "binary"}}},
@@ -44,7 +57,6 @@ class BeingLaidOut(BaseModel):
     },
 )
 async def layout(
-    key: Operator,
     parts: Given,
     known: Annotated[str | None, Header(alias="If-None-Match")] = None,
     wait: Annotated[
@@ -56,7 +68,6 @@ async def layout(
     Right after a change it may hold the places of the version before, without what was forgotten:
     then `settled` is false, and what is left is being laid out afresh.
     """
-    del key
     drawing = await _found(parts, known, time.monotonic() + wait)
     headers = {"Cache-Control": "no-store"}
     if drawing is None:
@@ -74,4 +85,189 @@ async def _found(parts: Parts, known: str | None, until: float) -> Drawing | Non
         new = drawing is not None and drawing.tag != known
         if new or time.monotonic() >= until:
             return drawing
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+_MAX_DIGITS = 19  # of an id
+
+
+def find_nodes(graph: Graph, text: str, limit: int) -> NDArray[np.int64]:
+    """Return the ids of nodes that a text stands for, the closest first.
+
+    Where nodes have names: the one of this name, then those that begin with the text, then those
+    that hold it, whatever the case. Else the node of this id, then those whose ids begin with it.
+    """
+    wanted = text.strip()
+    if graph.keyed and wanted.isdecimal() and len(wanted) < _MAX_DIGITS:
+        ids = graph.ids_of([int(wanted)])
+        return ids[graph.contains(ids)]
+    found = _by_name(graph, wanted, limit) if graph.named else _by_id(graph.ids, wanted, limit)
+    return np.array(found, dtype=np.int64)
+
+
+def _by_name(graph: Graph, text: str, limit: int) -> list[int]:
+    wanted = text.casefold()
+    names = [str(name).casefold() for name in graph.names_of(graph.ids)]
+    ids = graph.ids.tolist()
+    exact = [ids[at] for at, name in enumerate(names) if name == wanted]
+    begin = [ids[at] for at, name in enumerate(names) if name.startswith(wanted)]
+    hold = [ids[at] for at, name in enumerate(names) if wanted in name]
+    return list(dict.fromkeys(exact + begin + hold))[:limit]
+
+
+def _by_id(ids: NDArray[np.int64], text: str, limit: int) -> list[int]:
+    if not text.isdecimal() or len(text) > _MAX_DIGITS or (text[0] == "0" and text != "0"):
+        return []
+    found: list[int] = []
+    first = int(text)
+    for zeros in range(_MAX_DIGITS - len(text) + 1):  # 17, then 170 to 179, then 1700 to 1799
+        low, high = first * 10**zeros, (first + 1) * 10**zeros
+        if low > np.iinfo(np.int64).max or len(found) >= limit or (first == 0 and zeros):
+            break
+        ends = [low, min(high - 1, np.iinfo(np.int64).max)]
+        start, end = np.searchsorted(ids, ends[0]), np.searchsorted(ids, ends[1], side="right")
+        found += ids[start : min(end, start + limit)].tolist()
+    return found[:limit]
+
+
+_MAX_NEIGHBOURS = 200
+_SHARD = "shard "
+_ROLES = {TRAIN: "training", TEST: "test", VALIDATION: "validation"}
+
+
+class FindForm(Form):
+    """A search for nodes."""
+
+    text: Text = Field(description="An id, a name, or the beginning of one.")
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+
+
+class ShowForm(Form):
+    """The node to show."""
+
+    node: NodeId
+
+
+class NodeLine(BaseModel):
+    """A node in a list."""
+
+    node: str = Field(description="Its id or name, as a text.")
+    shard: int | None = Field(description="That it is in; null: none.")
+    predicted: str | None = Field(description="The class that is predicted for it.")
+
+
+class FoundNodes(BaseModel):
+    """Nodes that were found, the closest first."""
+
+    version: int
+    nodes: list[NodeLine]
+    more: bool = Field(description="Whether there are others.")
+
+
+class Member(BaseModel):
+    """A member of the ensemble, and what it had to say."""
+
+    member: str = Field(description="shard 7, or the name of a closed-form member.")
+    shard: int | None = None
+    weight: float = Field(description="Its share of the decision; all of them sum to 1.")
+    predicted: str = Field(description="The class that it holds most likely.")
+    confidence: float
+
+
+class ClassShare(BaseModel):
+    """A class and how likely it is."""
+
+    name: str
+    probability: float
+
+
+class NodeView(BaseModel):
+    """A node with all that is known and predicted of it."""
+
+    version: int
+    node: str
+    role: str = Field(description="training, validation, test or context.")
+    shard: int | None = Field(description="That it is in; null: none.")
+    label: str | None = Field(description="Its class in the data.")
+    posterior: list[ClassShare] | None = Field(
+        description="Most likely first; null where the run predicts links."
+    )
+    members: list[Member] = Field(description="Who decided, heaviest first.")
+    why: str = Field(description="How the weights of the members came about.")
+    degree: int = Field(description="How many neighbours it has.")
+    neighbours: list[NodeLine] = Field(description="At most 200 of them.")
+
+
+@router.post("/nodes/find", **route("Find nodes", OPERATORS, 413))
+def find(form: FindForm, parts: Given) -> FoundNodes:
+    """Nodes whose id or name is, begins with or holds a text."""
+    now = parts.served.now
+    ids = find_nodes(now.model.graph_, form.text, form.limit + 1)
+    lines = _lines(now, ids[: form.limit])
+    return FoundNodes(version=now.version, nodes=lines, more=len(ids) > form.limit)
+
+
+@router.post("/nodes/show", **route("Look at a node", OPERATORS, 413))
+def show(form: ShowForm, parts: Given) -> NodeView:
+    """A node's neighbours, its prediction, and which shards decided it."""
+    content_in(parts, RequestContent(nodes=[form.node]))
+    now = parts.served.now
+    model, graph = now.model, now.model.graph_
+    ids = graph.ids_of([form.node])
+    near = graph.neighbours(form.node)
+    explained: Explanation | None = None
+    posterior = label = None
+    if (classifier := model.classifier) is not None:
+        explained = classifier.explain(form.node)
+        posterior = _shares(graph, now.values(ids)[0])
+        given = int(graph.labels(ids)[0])
+        label = None if given == UNLABELLED else class_names(graph)[given]
+    return NodeView(
+        version=now.version,
+        node=str(graph.names_of(ids)[0]),
+        role=_ROLES.get(int(graph.roles(ids)[0]), "context"),
+        shard=_shard(model.partition_.shard_or_none(ids)[0]),
+        label=label,
+        posterior=posterior,
+        members=[] if explained is None else _members(graph, explained),
+        why="" if explained is None else explained.why,
+        degree=len(near),
+        neighbours=_lines(now, near[:_MAX_NEIGHBOURS]),
+    )
+
+
+def _lines(now: Published, ids: NDArray[np.int64]) -> list[NodeLine]:
+    model, graph = now.model, now.model.graph_
+    shards = model.partition_.shard_or_none(ids)
+    words: list[str | None] = [None] * len(ids)
+    if model.classifier is not None and len(ids):
+        names = class_names(graph)
+        words = [names[label] for label in now.values(ids).argmax(axis=1)]
+    return [
+        NodeLine(node=str(name), shard=_shard(shard), predicted=word)
+        for name, shard, word in zip(graph.names_of(ids), shards, words, strict=True)
+    ]
+
+
+def _shard(shard: int) -> int | None:
+    return None if shard < 0 else int(shard)
+
+
+def _shares(graph: Graph, posterior: NDArray[np.float32]) -> list[ClassShare]:
+    names = class_names(graph)
+    order = np.argsort(-posterior, kind="stable")
+    return [ClassShare(name=names[k], probability=float(posterior[k])) for k in order]
+
+
+def _members(graph: Graph, explained: Explanation) -> list[Member]:
+    names = class_names(graph)
+    return [
+        Member(
+            member=said.member,
+            shard=int(said.member.removeprefix(_SHARD)) if said.member.startswith(_SHARD) else None,
+            weight=said.weight,
+            predicted=names[said.label],
+            confidence=said.confidence,
+        )
+        for said in explained.members
+    ]

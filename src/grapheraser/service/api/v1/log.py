@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, Field
 
-from grapheraser.service.api.access import Anyone, Auditor
-from grapheraser.service.api.parts import Given, Parts
-from grapheraser.service.api.problems import Problem, responses, unknown
+from grapheraser.receipts.tree import consistency_proof, inclusion_proof, root_of
+from grapheraser.service.api.access import ANYONE, AUDITORS, route
+from grapheraser.service.api.parts import Given
+from grapheraser.service.api.problems import Problem, unknown
 from grapheraser.store.keys import known_keys
+from grapheraser.untrusted import parse_json
 
 router = APIRouter(tags=["log"])
 _Size = Annotated[int, Query(ge=1, lt=2**63)]
@@ -54,15 +55,13 @@ class ConsistencyView(BaseModel):
     proof: list[str]
 
 
-@router.get("/log", summary="Export the log", responses=responses(401, 403, 429, 503))
+@router.get("/log", **route("Export the log", AUDITORS))
 def entries(
-    key: Auditor,
     parts: Given,
     start: Annotated[int, Query(ge=1, lt=2**63, description="The first entry.")] = 1,
     limit: Annotated[int, Query(ge=1, le=1000, description="How many at the most.")] = 100,
 ) -> LogPage:
     """Receipts in order, with the checkpoint of the log."""
-    del key
     receipts, ends = parts.log.read()
     found = receipts[start - 1 : start - 1 + limit]
     last = start - 1 + len(found)
@@ -71,7 +70,7 @@ def entries(
         size=ends.receipts,
         checkpoint=ends.checkpoint,
         entries=[
-            LogEntry(sequence=r.sequence, digest=r.digest, envelope=json.loads(r.to_json()))
+            LogEntry(sequence=r.sequence, digest=r.digest, envelope=parse_json(r.to_json()))
             for r in found
         ],
         next=last + 1 if found and last < ends.receipts else None,
@@ -80,73 +79,54 @@ def entries(
 
 @router.get(
     "/log/checkpoint",
-    summary="The log's checkpoint",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}}, **responses(401, 403, 404, 429, 503)},
+    **route("The log's checkpoint", ANYONE, 404, ok={"content": {"text/plain": {}}}),
 )
-def checkpoint(key: Anyone, parts: Given) -> Response:
-    """The signed checkpoint of the log; keep it elsewhere."""
-    del key
+def checkpoint(parts: Given) -> Response:
+    """The signed checkpoint of the log, with cosignatures of witnesses; keep it elsewhere."""
     ends = parts.log.read()[1]
     if ends.checkpoint is None:
         raise Problem(404, "no-checkpoint", "the log is empty, or its last receipt is unsigned.")
-    return Response(ends.checkpoint, media_type="text/plain")
+    return Response(parts.cosigned.best(ends.receipts) or ends.checkpoint, media_type="text/plain")
 
 
 @router.get(
     "/log/keys",
-    summary="The keys that sign",
     response_class=Response,
-    responses={200: {"content": {"application/x-pem-file": {}}}, **responses(401, 403, 429)},
+    **route("The keys that sign", ANYONE, ok={"content": {"application/x-pem-file": {}}}),
 )
-def public_keys(key: Anyone) -> Response:
+def public_keys() -> Response:
     """The public keys of the operator, the current one first, as PEM."""
-    del key
     text = "".join(found.to_pem() for found in known_keys())
     return Response(text, media_type="application/x-pem-file")
 
 
-@router.get(
-    "/log/consistency",
-    summary="Prove that the log only grew",
-    responses=responses(401, 403, 404, 429, 503),
-)
-def consistency(key: Auditor, parts: Given, first: _Size, second: _Size) -> ConsistencyView:
+@router.get("/log/consistency", **route("Prove that the log only grew", AUDITORS, 404))
+def consistency(parts: Given, first: _Size, second: _Size) -> ConsistencyView:
     """The proof that the log of the second size begins as that of the first."""
-    del key
-    if not first <= second <= _size(parts):
+    if not first <= second <= parts.log.read()[1].receipts:
         raise unknown("log size")
-    proof = parts.log.consistent(first, second)
+    proof = consistency_proof(parts.log.leaves(second), first)
     return ConsistencyView(first=first, second=second, proof=[part.hex() for part in proof])
 
 
-@router.get(
-    "/log/{sequence}/proof",
-    summary="Prove that an entry is in the log",
-    responses=responses(401, 403, 404, 429, 503),
-)
+@router.get("/log/{sequence}/proof", **route("Prove that an entry is in the log", AUDITORS, 404))
 def inclusion(
     sequence: Annotated[int, Path(ge=1, lt=2**63, description="Number of the receipt.")],
-    key: Auditor,
     parts: Given,
     size: Annotated[int | None, Query(ge=1, lt=2**63, description="Default: all of it.")] = None,
 ) -> InclusionView:
     """The proof that a receipt is in the log of this size."""
-    del key
     ends = parts.log.read()[1]
     whole = size or ends.receipts
     if not sequence <= whole <= ends.receipts:
         raise unknown("log entry")
-    found = parts.log.included(sequence - 1, whole)
+    leaves = parts.log.leaves(whole)
     return InclusionView(
-        index=found.index,
-        size=found.size,
-        leaf=found.leaf.hex(),
-        proof=[part.hex() for part in found.proof],
-        root=found.root.hex(),
+        index=sequence - 1,
+        size=whole,
+        leaf=leaves[sequence - 1].hex(),
+        proof=[part.hex() for part in inclusion_proof(leaves, sequence - 1)],
+        root=root_of(leaves).hex(),
         checkpoint=ends.checkpoint if whole == ends.receipts else None,
     )
-
-
-def _size(parts: Parts) -> int:
-    return parts.log.read()[1].receipts

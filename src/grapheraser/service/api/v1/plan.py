@@ -1,32 +1,29 @@
-"""What forgetting would take, before anybody asks for it."""
+"""Plan an erasure: its shards, its cost and its promise, before anybody asks for it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import median
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from grapheraser.eraser.plan import Plan
-from grapheraser.graph import coalesce
-from grapheraser.graph.requests import SKIP
-from grapheraser.receipts.claim import exactness
-from grapheraser.service.api.access import Requester
+from grapheraser.eraser.refresh import ALL
+from grapheraser.graph.changes.kinds import requests_for
+from grapheraser.graph.changes.requests import SKIP
+from grapheraser.service.api.access import OPERATORS, route
 from grapheraser.service.api.forms import ErasureForm
 from grapheraser.service.api.parts import Given, Parts
-from grapheraser.service.api.problems import responses
-from grapheraser.service.api.v1.requests import check_ids
-from grapheraser.service.items import as_requests, items_of, there
-from grapheraser.service.requests import OUT_OF_SCOPE, Asked, State
+from grapheraser.service.api.v1.requests import content_in
+from grapheraser.service.queue.requests import OUT_OF_SCOPE, State
 
 router = APIRouter(tags=["requests"])
-_RECENT = 50
-_EVERY_SHARD = "all"
-_KINDS = ("nodes", "edges", "features", "labels")
+_RECENT = 50  # requests to take the median time of
 
 
 class ShardPlanView(BaseModel):
-    """What forgetting does to one shard."""
+    """The effect of an erasure on one shard."""
 
     shard: int
     nodes: int = Field(description="Its nodes now.")
@@ -35,7 +32,7 @@ class ShardPlanView(BaseModel):
 
 
 class CostView(BaseModel):
-    """What forgetting costs."""
+    """The cost of an erasure."""
 
     shards: int = Field(description="Shards that are retrained.")
     of_shards: int
@@ -47,7 +44,7 @@ class CostView(BaseModel):
 
 
 class PlanView(BaseModel):
-    """What forgetting would take. Nothing was changed or kept."""
+    """The plan of an erasure. Nothing was changed or kept."""
 
     version: int = Field(description="Of the model that it is planned for.")
     counts: dict[str, int] = Field(description="How much goes, by kind.")
@@ -57,34 +54,30 @@ class PlanView(BaseModel):
     untrained: int = Field(description="How much of it no shard is trained on: retrains nothing.")
     touched: int = Field(description="Nodes left whose neighbours, features or labels change.")
     cost: CostView
-    statement: str = Field(description="exact, or exact given partition.")
+    statement: str = Field(description="How much receipts of the run claim, such as exact.")
     guarantee: str = Field(description="The same in words.")
     notes: list[str]
     out_of_scope: list[str] = Field(description="What the erasure does not reach.")
 
 
-@router.post(
-    "/plan",
-    summary="Plan a request to forget",
-    responses=responses(401, 403, 404, 409, 413, 429, 503),
-)
-def plan(form: ErasureForm, key: Requester, parts: Given) -> PlanView:
-    """Which shards a request would retrain, at what cost, and what it would promise."""
-    del key
-    asked = Asked.from_dict(form.model_dump(exclude={"deadline"}, exclude_defaults=True))
-    check_ids(asked, parts)
-    named = set(items_of(asked))
-    if asked.subject is not None:
-        named |= set(parts.subjects.find(asked.subject))
+@router.post("/plan", **route("Plan a request to forget", OPERATORS, 404, 409, 413))
+def plan(form: ErasureForm, parts: Given) -> PlanView:
+    """Say which shards a request would retrain, at what cost, and what it would promise.
+
+    For operators, who may read the graph: a plan tells what is in it, and where.
+    """
+    content = content_in(parts, form.content)
+    named = set(content.items)
+    if content.subject is not None:
+        named |= set(parts.subjects.find(content.subject))
     model, version, _ = parts.served.now
-    wanted = as_requests(named)
+    wanted = requests_for(named)
     found = model.plan(wanted, missing=SKIP)
-    known = there(coalesce(model.graph_, wanted, missing=SKIP))
-    claim = exactness(model.partition_.method, model.partition_.inputs)
-    counts = {name: count for name, count in found.counts.items() if count and name in _KINDS}
+    known = model.items_in(wanted)
+    claim = model.exactness_
     return PlanView(
         version=version,
-        counts=counts,
+        counts=dict(Counter(item.kind.name for item in known)),
         missing=len(named - known),
         shards=[
             ShardPlanView(shard=s.shard, nodes=s.size_before, left=s.size_after, why=s.why)
@@ -106,7 +99,7 @@ def _cost(parts: Parts, found: Plan) -> CostView:
     sizes = model.partition_.sizes.copy()
     for shard in found.shards:
         sizes[shard.shard] = shard.size_after
-    everything = parts.settings.refresh == _EVERY_SHARD
+    everything = parts.settings.refresh == ALL
     retrained = list(model.shards_) if everything else list(found.retrain)
     recent = parts.queue.list(states=[State.COMPLETED], limit=_RECENT).requests
     took = [

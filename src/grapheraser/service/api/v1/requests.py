@@ -1,27 +1,37 @@
-"""Requests to forget: submit, look at, cancel and try again, and their receipts."""
+"""Requests: submit erasures and changes, look at them, cancel, retry, and collect receipts."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from fastapi.concurrency import run_in_threadpool
 
-from grapheraser.service.api.access import Key, Operator, Requester, Role, Watcher
+from grapheraser.graph.changes.kinds import changes_of
+from grapheraser.graph.changes.updates import with_labels
+from grapheraser.kinds import KINDS
+from grapheraser.service.api.access import OPERATORS, Operator, Requester, Watcher, route
 from grapheraser.service.api.forms import (
     ErasureForm,
     EventView,
+    InsertionForm,
     ReceiptView,
     RequestList,
     RequestView,
     Text,
+    UpdateForm,
 )
+from grapheraser.service.api.keys import Key, Role
 from grapheraser.service.api.parts import Given, Parts
-from grapheraser.service.api.problems import Problem, responses, unknown
-from grapheraser.service.intake import Submission, Submitted
-from grapheraser.service.requests import Asked, State
+from grapheraser.service.api.problems import Problem, unknown
+from grapheraser.service.queue.intake import Submission
+from grapheraser.service.queue.lookup import SummaryView, summarize
+from grapheraser.service.queue.requests import RequestContent, State
+from grapheraser.untrusted import parse_json
 
-router = APIRouter(tags=["requests"])
+router, changes_router = APIRouter(tags=["requests"]), APIRouter(tags=["changes"])
 Name = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="Id of a request.")]
 IdempotencyKey = Annotated[
     Text | None,
@@ -33,28 +43,67 @@ IdempotencyKey = Annotated[
 REPLAYED = "Idempotency-Replayed"
 
 
+class _Accepting:
+    """A dependency of routes that submit a request."""
+
+    def __init__(
+        self, response: Response, parts: Given, idempotency_key: IdempotencyKey = None
+    ) -> None:
+        self.parts, self._response, self._idempotency_key = parts, response, idempotency_key
+
+    async def accept(
+        self, content: RequestContent, deadline: datetime | None, key: Key
+    ) -> RequestView:
+        """Put a request into the queue; answer once it is on the disk."""
+        queue, headers = self.parts.queue, self._response.headers
+        # Whom the subject map knows is told to nobody who only asks.
+        known = key.role is not Role.REQUESTER
+        submission = Submission(content, self._idempotency_key, deadline, key.id, known)
+        found = await asyncio.wrap_future(queue.intake.submit(submission))
+        headers["Location"] = f"/api/v1/requests/{found.request.id}"
+        if not found.is_new:
+            headers[REPLAYED] = "true"
+        return RequestView.of(found.request, queue.clock())
+
+
+Accepting = Annotated[_Accepting, Depends()]
+
+
 @router.post(
-    "/requests",
-    status_code=202,
-    summary="Submit a request to forget",
-    responses=responses(401, 403, 404, 409, 413, 429, 503),
+    "/requests", status_code=202, **route("Submit a request to forget", None, 404, 409, 413)
 )
-async def submit(
-    form: ErasureForm,
-    response: Response,
-    key: Requester,
-    parts: Given,
-    idempotency_key: IdempotencyKey = None,
-) -> RequestView:
-    """Accept a request. Once this is answered it is on the disk and will be carried out."""
-    named = form.model_dump(exclude={"deadline"}, exclude_defaults=True)
-    asked = Asked.from_dict(named)
-    check_ids(asked, parts)
-    submission = Submission(asked, idempotency_key, form.deadline, key.id)
-    return accepted(await parts.gathering.submit(submission), response, parts)
+async def submit(form: ErasureForm, key: Requester, accepting: Accepting) -> RequestView:
+    """Accept a request. Once this is answered it is on the disk and will be carried out.
+
+    An operator is told at once that the subject map has nothing of a subject. A requester's request
+    is accepted like any other, and completed with nothing to forget.
+    """
+    content = content_in(accepting.parts, form.content)
+    return await accepting.accept(content, form.deadline, key)
 
 
-@router.get("/requests", summary="List requests", responses=responses(401, 403, 429, 503))
+@changes_router.post("/updates", status_code=202, **route("Submit changes", None, 409, 413))
+async def update(form: UpdateForm, key: Operator, accepting: Accepting) -> RequestView:
+    """Accept additions and corrections; they are carried out in one batch."""
+    content = RequestContent(changes=form.changes)
+    await run_in_threadpool(_check_changes, content, accepting.parts)
+    return await accepting.accept(content, form.deadline, key)
+
+
+@changes_router.post("/insertions", status_code=202, **route("Submit one new node", None, 409, 413))
+async def insert(form: InsertionForm, key: Operator, accepting: Accepting) -> RequestView:
+    """Accept one node with its edges: the short form of an update."""
+    new = {
+        "ids": [form.id],
+        "x": [form.features],
+        "y": [form.label],
+        "edges": [[form.id, other] for other in form.neighbours],
+    }
+    written_out = UpdateForm(changes=[{"add_nodes": new}], deadline=form.deadline)
+    return await update(written_out, key, accepting)
+
+
+@router.get("/requests", **route("List requests"))
 def list_requests(
     key: Watcher,
     parts: Given,
@@ -72,66 +121,45 @@ def list_requests(
     return RequestList(requests=shown, cursor=page.cursor)
 
 
-@router.get(
-    "/requests/{name}", summary="Look at a request", responses=responses(401, 403, 404, 429, 503)
-)
+@router.get("/requests/{name}", **route("Look at a request", None, 404))
 def show(name: Name, key: Watcher, parts: Given) -> RequestView:
-    """How far a request has come."""
+    """Return a request with its state."""
     request = parts.queue.get(name, owner_of(key))
     return RequestView.of(request, parts.queue.clock())
 
 
-@router.get(
-    "/requests/{name}/events",
-    summary="The steps of a request",
-    responses=responses(401, 403, 404, 429, 503),
-)
+@router.get("/requests/{name}/events", **route("The steps of a request", None, 404))
 def history(name: Name, key: Watcher, parts: Given) -> list[EventView]:
     """Every step that a request has taken, in order."""
     parts.queue.get(name, owner_of(key))
     return [EventView.model_validate(event.to_dict()) for event in parts.queue.history(name)]
 
 
-@router.delete(
-    "/requests/{name}",
-    summary="Cancel a request",
-    responses=responses(401, 403, 404, 409, 429, 503),
-)
+@router.delete("/requests/{name}", **route("Cancel a request", None, 404, 409))
 def cancel(name: Name, key: Requester, parts: Given) -> RequestView:
     """Cancel a request that waits; what it named is destroyed."""
     request = parts.queue.cancel(name, owner_of(key))
     return RequestView.of(request, parts.queue.clock())
 
 
-@router.post(
-    "/requests/{name}/retry",
-    summary="Try a failed request again",
-    responses=responses(401, 403, 404, 409, 429, 503),
-)
-def retry(name: Name, key: Operator, parts: Given) -> RequestView:
+@router.post("/requests/{name}/retry", **route("Try a failed request again", OPERATORS, 404, 409))
+def retry(name: Name, parts: Given) -> RequestView:
     """Let a failed request be tried again at once."""
-    del key
     return RequestView.of(parts.queue.retry(name), parts.queue.clock())
 
 
-@router.get(
-    "/requests/{name}/receipt",
-    summary="Collect a receipt",
-    responses=responses(401, 403, 404, 409, 429, 503),
-)
+@router.get("/requests/{name}/receipt", **route("Collect a receipt", None, 404, 409))
 def receipt(name: Name, key: Requester, parts: Given) -> ReceiptView:
     """The receipt of a completed request.
 
     It can be collected again for a day; then, or when its time is over, it is destroyed.
     """
-    found = collected(name, key, parts)
-    return ReceiptView(request=name, parts=[json.loads(part) for part in found])
+    found = collect(name, key, parts)
+    return ReceiptView(request=name, parts=[parse_json(part) for part in found])
 
 
 @router.get(
-    "/requests/{name}/receipt/{place}",
-    summary="Collect one part of a receipt",
-    responses=responses(401, 403, 404, 409, 429, 503),
+    "/requests/{name}/receipt/{place}", **route("Collect one part of a receipt", None, 404, 409)
 )
 def receipt_part(
     name: Name,
@@ -140,25 +168,34 @@ def receipt_part(
     parts: Given,
 ) -> Response:
     """One part of a receipt: the file that `grapheraser receipt verify` takes."""
-    found = collected(name, key, parts)
+    found = collect(name, key, parts)
     if place > len(found):
         raise unknown("part of a receipt")
     return Response(found[place - 1] + "\n", media_type="application/json")
 
 
-@router.delete(
-    "/requests/{name}/receipt",
-    status_code=204,
-    summary="Destroy a receipt",
-    responses=responses(401, 403, 404, 429, 503),
-)
+@router.delete("/requests/{name}/receipt", status_code=204, **route("Destroy a receipt", None, 404))
 def destroy_receipt(name: Name, key: Requester, parts: Given) -> None:
     """Destroy what can be collected of a receipt, for instance after it was handed over."""
     parts.queue.destroy_receipt(name, owner_of(key))
 
 
-def collected(name: str, key: Key, parts: Parts) -> list[str]:
-    """The parts of a receipt, for whoever may have them; or a `Problem`."""
+@router.get("/summary", **route("Requests in a few numbers"))
+def summary(key: Watcher, parts: Given) -> SummaryView:
+    """Count and time requests. A requester sees their own."""
+    return summarize(parts.queue, owner_of(key))
+
+
+def _check_changes(content: RequestContent, parts: Parts) -> None:
+    """Refuse what is no change of such a graph; the worker finds out whether it fits."""
+    graph = parts.served.now.model.graph_
+    for line in content.changes:
+        for change in changes_of(line, graph.num_features):
+            with_labels(change, graph.label_kind)
+
+
+def collect(name: str, key: Key, parts: Parts) -> list[str]:
+    """Return the parts of a receipt to a key that may have them; else raise a `Problem`."""
     request = parts.queue.get(name, owner_of(key))
     if request.state is not State.COMPLETED:
         raise Problem(409, "not-completed", f"the request is {request.state}.")
@@ -169,27 +206,29 @@ def collected(name: str, key: Key, parts: Parts) -> list[str]:
             "no-receipt",
             "there is nothing to collect: there was nothing to forget, or its time is over.",
         )
-    return found
+    return parts.cosigned.carried(found, parts.log.leaves)
 
 
-def accepted(found: Submitted, response: Response, parts: Parts) -> RequestView:
-    """The answer to a request that is in the queue."""
-    response.headers["Location"] = f"/api/v1/requests/{found.request.id}"
-    if not found.is_new:
-        response.headers[REPLAYED] = "true"
-    return RequestView.of(found.request, parts.queue.clock())
+def content_in(parts: Parts, content: RequestContent) -> RequestContent:
+    """Return a request by the ids of the graph, which may be keyed.
 
-
-def check_ids(asked: Asked, parts: Parts) -> None:
-    """Refuse names where nodes have ids, and ids where they have names."""
-    named = parts.served.now.model.graph_.named
-    edges = [end for pair in asked.edges for end in pair]
-    for node in (*asked.nodes, *asked.features, *asked.labels, *edges):
-        if isinstance(node, str) is not named:
-            wanted = "names, as texts" if named else "ids, as whole numbers"
-            raise Problem(400, "invalid-request", f"the nodes of this run have {wanted}.")
+    Refuses names where nodes have ids, and ids where they have names.
+    """
+    graph = parts.served.now.model.graph_
+    if any(isinstance(node, str) is not graph.named for node in content.node_ids):
+        wanted = "names, as texts" if graph.named else "ids, as whole numbers"
+        raise Problem(400, "invalid-request", f"the nodes of this run have {wanted}.")
+    if not graph.keyed:
+        return content
+    named = {
+        name: [graph.ids_of(ids).tolist() for ids in its]
+        if KINDS[name].ends > 1
+        else graph.ids_of(its).tolist()
+        for name, its in content.named.items()
+    }
+    return RequestContent(content.subject, changes=content.changes, **named)
 
 
 def owner_of(key: Key) -> str | None:
-    """Whose requests somebody may see: a requester their own, others everybody's."""
+    """Return whose requests a key may see: a requester's own, or (None) everybody's."""
     return key.id if key.role is Role.REQUESTER else None

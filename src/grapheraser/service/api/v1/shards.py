@@ -1,18 +1,16 @@
-"""The shards of the served version: how large, how good, and when they were last retrained."""
+"""The shards of the served version: their size, their quality, and their last retraining."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from grapheraser.service.api.access import Auditor
+from grapheraser.service.api.access import OPERATORS, route
 from grapheraser.service.api.parts import Given, Parts
-from grapheraser.service.api.problems import responses
-from grapheraser.service.retrained import Retraining, seconds_of
-from grapheraser.service.serving import Published
+from grapheraser.service.served.measured import ScoreList, seconds_of
+from grapheraser.service.served.serving import Published
 
 router = APIRouter(tags=["model"])
 
@@ -67,62 +65,29 @@ class ShardList(BaseModel):
     shards: list[ShardView]
 
 
-class ShardScore(BaseModel):
-    """How good a shard is, and how much it decides."""
+@router.get("/shards", **route("The shards", OPERATORS))
+def shards(parts: Given) -> ShardList:
+    """The shards of the served version, with the digests of their weights.
 
-    shard: int
-    f1: float | None = Field(
-        description="Micro F1 of its own model, asked alone about the test nodes."
-    )
-    importance: float | None = Field(
-        description="Mean share that it has of the decisions about nodes; members that are no "
-        "shards have the rest."
-    )
-
-
-class ScoreList(BaseModel):
-    """The scores of one version's shards."""
-
-    version: int
-    tested: int = Field(description="Labelled test nodes that were asked about.")
-    whole: float | None = Field(description="Micro F1 of the whole model on them.")
-    shards: list[ShardScore]
-
-
-@router.get("/shards", summary="The shards", responses=responses(401, 403, 429, 503))
-def shards(key: Auditor, parts: Given) -> ShardList:
-    """The shards of the served version, with the digests of their weights."""
-    del key
+    For operators: which shard has changed helps to guess whom a version forgot.
+    """
     return shard_list(parts)
 
 
-@router.get(
-    "/shards/scores", summary="How good each shard is", responses=responses(401, 403, 429, 503)
-)
-def scores(key: Auditor, parts: Given) -> ScoreList:
-    """Each shard asked alone about labelled test nodes; worked out once for each version."""
-    del key
-    return score_list(parts, parts.served.now)
-
-
-def score_list(parts: Parts, now: Published) -> ScoreList:
-    """What asking the shards of a version has shown."""
-    found = parts.shards.scores(now)
-    return ScoreList(
-        version=now.version,
-        tested=found.tested,
-        whole=found.whole,
-        shards=[
-            ShardScore(shard=shard, f1=found.f1.get(shard), importance=found.importance.get(shard))
-            for shard in range(now.model.partition_.num_shards)
-        ],
-    )
+@router.get("/shards/scores", **route("How good each shard is", OPERATORS))
+def scores(parts: Given) -> ScoreList:
+    """Ask each shard alone about labelled test nodes, once for each version."""
+    return parts.shards.scores(parts.served.now)
 
 
 def shard_list(parts: Parts) -> ShardList:
-    """What is known of the shards without asking them."""
+    """Show what is known of the shards without asking them."""
     retrained, now = parts.shards.retrained, parts.served.now
     seconds = seconds_of(parts.queue, (one.version for one in retrained.last.values()))
+    last = {
+        shard: RetrainingView(**one.__dict__, seconds=seconds.get(one.version))
+        for shard, one in retrained.last.items()
+    }
     weights, sizes = now.model.shards_, now.model.partition_.sizes
     inside = parts.shards.quality(now).inside.tolist()
     found = [
@@ -132,7 +97,7 @@ def shard_list(parts: Parts) -> ShardList:
             edges=inside[shard],
             trained=shard in weights,
             digest=weights[shard].digest if shard in weights else None,
-            retrained=_retraining(retrained.last.get(shard), seconds),
+            retrained=last.get(shard),
         )
         for shard, size in enumerate(sizes)
     ]
@@ -142,12 +107,6 @@ def shard_list(parts: Parts) -> ShardList:
         partition=_partition(parts, now),
         shards=found,
     )
-
-
-def _retraining(found: Retraining | None, seconds: Mapping[int, float]) -> RetrainingView | None:
-    if found is None:
-        return None
-    return RetrainingView(**found.__dict__, seconds=seconds.get(found.version))
 
 
 def _partition(parts: Parts, now: Published) -> PartitionView:

@@ -1,6 +1,6 @@
 """The subject map: which nodes, edges, feature rows and labels belong to a person.
 
-Identities are in bodies, never in a path: paths are what proxies and logs keep.
+Identities are in bodies, never in a path: proxies and logs keep paths.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from grapheraser.service.api.access import Operator
-from grapheraser.service.api.forms import Form, Ids, Pairs, Text
+from grapheraser.service.api.access import OPERATORS, route
+from grapheraser.service.api.forms import Form, NamedForm, Text
 from grapheraser.service.api.parts import Given
-from grapheraser.service.api.problems import responses
-from grapheraser.service.api.v1.requests import check_ids
-from grapheraser.service.requests import OUT_OF_SCOPE, Asked
+from grapheraser.service.api.v1.requests import content_in
+from grapheraser.service.queue.requests import OUT_OF_SCOPE, RequestContent
 
 router = APIRouter(tags=["subjects"])
 
@@ -26,13 +25,8 @@ class SubjectForm(Form):
     subject: Text
 
 
-class SubjectEntry(SubjectForm):
+class SubjectEntry(NamedForm, SubjectForm):
     """An identity and what belongs to it."""
-
-    nodes: Ids = Field(default_factory=list)
-    edges: Pairs = Field(default_factory=list)
-    features: Ids = Field(default_factory=list)
-    labels: Ids = Field(default_factory=list)
 
 
 class SubjectMap(Form):
@@ -42,7 +36,7 @@ class SubjectMap(Form):
 
 
 class Loaded(BaseModel):
-    """What was added."""
+    """The number of items added."""
 
     added: int = Field(description="Items that are new.")
     items: int = Field(description="Items in the whole map.")
@@ -56,55 +50,38 @@ class Belonging(BaseModel):
 
 
 class SubjectView(BaseModel):
-    """What belongs to a subject."""
+    """All that belongs to a subject."""
 
     items: list[Belonging]
     out_of_scope: list[str] = Field(description="What an erasure does not reach.")
 
 
 class Forgotten(BaseModel):
-    """What left the map."""
+    """The number of items that left the map."""
 
     items: int
 
 
-@router.post(
-    "/subjects", summary="Load the subject map", responses=responses(401, 403, 413, 429, 503)
-)
-def load(form: SubjectMap, key: Operator, parts: Given) -> Loaded:
+@router.post("/subjects", **route("Load the subject map", OPERATORS, 413))
+def load(form: SubjectMap, parts: Given) -> Loaded:
     """Add entries. Identities are kept as keyed hashes."""
-    del key
-    entries = [
-        Asked.from_dict(entry.model_dump(exclude_defaults=True) | {"subject": entry.subject})
-        for entry in form.entries
-    ]
-    for entry in entries:
-        check_ids(entry, parts)
+    given = (RequestContent(entry.subject, **entry.named) for entry in form.entries)
+    entries = [content_in(parts, entry) for entry in given]
     added = parts.subjects.load(entries)
     return Loaded(added=added, items=parts.subjects.count())
 
 
-@router.post(
-    "/subjects/find",
-    summary="Look a subject up",
-    responses=responses(401, 403, 404, 413, 429, 503),
-)
-def find(form: SubjectForm, key: Operator, parts: Given) -> SubjectView:
-    """What belongs to a subject, and what an erasure does not reach."""
-    del key
+@router.post("/subjects/find", **route("Look a subject up", OPERATORS, 404, 413))
+def find(form: SubjectForm, parts: Given) -> SubjectView:
+    """List what belongs to a subject, and what an erasure does not reach."""
     items = [
-        Belonging(kind=item.kind, ids=[str(node) for node in item.ids])
+        Belonging(kind=item.kind.noun, ids=[str(node) for node in item.ids])
         for item in parts.subjects.find(form.subject)
     ]
     return SubjectView(items=items, out_of_scope=list(OUT_OF_SCOPE))
 
 
-@router.post(
-    "/subjects/forget",
-    summary="Take a subject out of the map",
-    responses=responses(401, 403, 413, 429, 503),
-)
-def forget(form: SubjectForm, key: Operator, parts: Given) -> Forgotten:
+@router.post("/subjects/forget", **route("Take a subject out of the map", OPERATORS, 413))
+def forget(form: SubjectForm, parts: Given) -> Forgotten:
     """Forget what belongs to a subject; the run stays as it is. Completed erasures do so too."""
-    del key
     return Forgotten(items=parts.subjects.forget(form.subject))

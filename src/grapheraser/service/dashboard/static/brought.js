@@ -7,6 +7,13 @@ import { moment, sentence } from "./pieces.js";
 import { tellTimes } from "./shell.js";
 
 const MOST = 10_000_000;
+/** @type {Record<string, [string, string]>} */
+const TITLES = {
+  valid: ["good", "✓ The receipt is valid"],
+  signed: ["fair", "The receipt is signed, and in the log"],
+  refused: ["bad", "✗ The receipt is not valid"],
+};
+const UNREADABLE = { verdict: "refused", wrong: "not a readable receipt, or a truncated one." };
 const zone = byId("drop");
 const result = byId("checked");
 
@@ -22,14 +29,15 @@ function show(state, ...parts) {
 }
 
 /** @param {any} found */
-function valid(found) {
+function holding(found) {
   const lines = found.checked.map((/** @type {string} */ line) => make("li", {}, sentence(line)));
   const words = `Receipt ${found.sequence}: ${found.statement}. ${found.reason}`;
-  return [
+  const parts = [
     make("p", {}, make("b", {}, `✓ ${sentence(found.about)}`), " ", sentence(words)),
     make("ul", { class: "ticks" }, ...lines),
-    make("p", { class: "quiet" }, "Completed ", moment(found.completed_at)),
   ];
+  if (found.unshown) parts.push(make("p", {}, make("b", {}, "? "), sentence(found.unshown)));
+  return [...parts, make("p", { class: "quiet" }, "Completed ", moment(found.completed_at))];
 }
 
 /** @param {any} found */
@@ -40,7 +48,8 @@ function forged(found) {
 }
 
 /**
- * The parts of a file: one as it was handed out, or all of a request's as they are downloaded.
+ * The parts of a file: one as it was handed out, or all of a request's as they are downloaded; none
+ * where it is no JSON.
  * @param {File} file
  * @returns {Promise<Blob[]>}
  */
@@ -49,7 +58,7 @@ async function partsOf(file) {
     const { parts } = JSON.parse(await file.text());
     if (Array.isArray(parts) && parts.length) return parts.map((part) => new Blob([canonical(part)]));
   } catch {
-    // The service says what is wrong with it.
+    return [];
   }
   return [file];
 }
@@ -59,16 +68,18 @@ async function verify(file) {
   show("working", `Checking ${file.name}…`);
   try {
     if (file.size > MOST) throw new Error("the file is too large for a receipt.");
-    const found = [];
-    for (const body of await partsOf(file)) {
+    const bodies = await partsOf(file);
+    const found = bodies.length ? [] : [UNREADABLE];
+    for (const body of bodies) {
       const answer = await call("/api/v1/receipts/verify", { method: "POST", body });
       found.push(await answer.json());
     }
-    const good = found.every((one) => one.valid);
+    const verdicts = found.map((one) => one.verdict);
+    const [state, words] = TITLES[["refused", "signed"].find((one) => verdicts.includes(one)) ?? "valid"];
     show(
-      good ? "good" : "bad",
-      make("h3", {}, good ? "✓ The receipt is valid" : "✗ The receipt is not valid"),
-      ...found.flatMap((one) => (one.valid ? valid(one) : forged(one))),
+      state,
+      make("h3", {}, words),
+      ...found.flatMap((one) => (one.verdict === "refused" ? forged(one) : holding(one))),
       make("p", { class: "quiet" }, file.name),
     );
   } catch (error) {

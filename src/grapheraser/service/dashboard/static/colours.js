@@ -2,16 +2,15 @@
 
 /** @typedef {[number, number, number]} Rgb each from 0 to 255 */
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
 const GOLDEN = 137.508;
 // Hues that are told apart best; further groups follow by the golden angle.
 const HUES = [255, 45, 150, 310, 20, 200, 95, 345, 175, 280];
 
 /** @returns {boolean} */
-export const isDark = () => dark.matches;
+export const isDark = () => document.documentElement.dataset.dark === "true";
 
 /** @param {() => void} listener called when the page turns light or dark */
-export const onScheme = (listener) => dark.addEventListener("change", listener);
+export const onScheme = (listener) => addEventListener("theme", listener);
 
 /**
  * The colour of one group of several.

@@ -164,7 +164,7 @@ function planned(plan) {
     ? `${plural(cost.shards, "shard")} of ${cost.of_shards} ${cost.shards === 1 ? "is" : "are"} retrained, ` +
       `on ${plural(cost.nodes, "node")}: ${percent(share)} of training from scratch.`
     : "No shard is retrained: none was trained on it.";
-  const exact = plan.statement === "exact" ? "Exact." : "Exact, given the partition.";
+  const exact = `${plan.statement.charAt(0).toUpperCase()}${plan.statement.slice(1)}.`;
   return [
     make("dl", { class: "plan" },
       make("dt", {}, "Shards"),
@@ -228,12 +228,10 @@ function steps(request, words) {
       make("b", {}, name), make("span", { class: "hidden" }, kind === "done" ? ", done" : ""),
       make("br"), make("span", { class: "quiet" }, ABOUT[/** @type {keyof typeof ABOUT} */ (name)]));
   }));
-  const receipts = [];
-  for (let part = 1; done && part <= Math.min(request.receipts, 10); part++) {
-    receipts.push(make("a", { class: "button", href: `/api/v1/requests/${request.id}/receipt/${part}`,
-      download: `receipt-${request.id.slice(0, 8)}-${part}.json` },
-      request.receipts === 1 ? "Download the receipt" : `Receipt, part ${part}`));
-  }
+  const receipt = done && request.receipts
+    ? [make("a", { class: "button", href: `/api/v1/requests/${request.id}/receipt`,
+      download: `receipt-${request.id.slice(0, 8)}.json` }, "Download the receipt")]
+    : [];
   return [title, request.reason && done ? make("p", { class: "alert note" }, request.reason) : "",
-    list, make("p", { class: "buttons" }, ...receipts, link)];
+    list, make("p", { class: "buttons" }, ...receipt, link)];
 }

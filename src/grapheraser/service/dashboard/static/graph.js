@@ -33,6 +33,7 @@ function opened() {
   try {
     return new Canvas(byId("map"), writeLabel);
   } catch {
+    byId("waiting").hidden = true;
     say("This browser can't draw with WebGL. The search and the lists work without it.");
     return null;
   }
@@ -55,6 +56,7 @@ function show(next) {
     ? `Drawn is a sample of ${drawn.toLocaleString("en")} nodes, with the edges between them. The ` +
       "search finds all."
     : `Of the edges, ${(drawing.edges.length / 2).toLocaleString("en")} are drawn, a sample.`;
+  byId("waiting").hidden = true;
   if (canvas !== null) say(about.settled ? "" : "Laying out what is left afresh …");
   pointed = -1;
   colour();
@@ -346,4 +348,7 @@ function fromAddress() {
 }
 addEventListener("hashchange", fromAddress);
 
-followDrawing(show, (error) => say(error.message));
+followDrawing(show, (error) => {
+  byId("waiting").hidden = true;
+  say(error.message);
+});

@@ -3,6 +3,14 @@
 import { aboutNode, byId, classWord, make, percent, plural } from "./dom.js";
 
 const SHOWN = 12;
+// What the members of the ensemble decide by. All others are shards.
+const MEMBERS = {
+  words: "the node's own features, such as the words of a paper: which classes have them",
+  labels: "the classes of its neighbours, known or guessed",
+  edges: "the classes of its neighbours, by how often such classes are adjacent",
+  pattern: "the mix of classes one and two steps away",
+  features: "the features of its neighbourhood, two steps far",
+};
 
 /**
  * @typedef {object} Acts
@@ -67,6 +75,8 @@ function deciders(view) {
   const shown = view.members.slice(0, 8);
   const left = view.members.slice(8);
   const rest = left.reduce((/** @type {number} */ sum, /** @type {any} */ m) => sum + m.weight, 0);
+  const told = Object.entries(MEMBERS)
+    .filter(([name]) => view.members.some((/** @type {any} */ m) => m.member === name));
   return [
     make("h3", {}, "Who decided"),
     make("ul", { class: "bars", id: "members", "aria-label": "Members of the ensemble" },
@@ -75,6 +85,11 @@ function deciders(view) {
     make("p", { class: "quiet" },
       `${left.length ? `${plural(left.length, "other")} with ${percent(rest)} together. ` : ""}` +
       `${view.why.charAt(0).toUpperCase()}${view.why.slice(1)}.`),
+    ...(told.length ? [make("details", { class: "members-about", open: true },
+      make("summary", {}, "What they decide by"),
+      make("dl", {}, ...told.flatMap(([name, words]) =>
+        [make("dt", {}, name), make("dd", {}, words)]),
+      make("dt", {}, "shard"), make("dd", {}, "a model that was trained on the nodes of one shard")))] : []),
   ];
 }
 

@@ -33,8 +33,9 @@ function node(text) {
 function asked() {
   const text = which.value.trim();
   if (what.value === "subject") return { subject: text };
-  if (what.value !== "edges") return { [what.value]: listed(text).map(node) };
-  return { edges: listed(text).map((pair) => pair.split(named ? " - " : "-").map(node)) };
+  if (!["edges", "interactions"].includes(what.value))
+    return { [what.value]: listed(text).map(node) };
+  return { [what.value]: listed(text).map((pair) => pair.split(named ? " - " : "-").map(node)) };
 }
 
 function explain() {

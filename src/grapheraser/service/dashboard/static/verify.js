@@ -28,16 +28,19 @@ function progress(job) {
   result.replaceChildren(make("p", { role: "status" }, words), bar);
 }
 
+const HEADINGS = { good: "✓ Verified", bad: "✗ Not as it should be", fair: "Not verified" };
+
 /** @param {any} job */
 function done(job) {
   const found = job.result;
-  const identical = found.identical ? "bit-identical" : "NOT identical";
   const parts = [
-    make("h3", {}, found.passed ? `✓ Verified: ${identical}` : `✗ Not as it should be: ${identical}`),
+    make("h3", {}),
     make("p", {}, `${plural(found.tensors, "tensor")}, ${plural(found.values, "value")} and ${plural(found.receipts, "receipt")} compared in ${found.seconds.toFixed(1)} s.`),
+    make("p", {}, `Signatures: ${found.signatures.words}.`),
   ];
   const lines = [
     ...found.differences.slice(0, 20).map((/** @type {string} */ line) => `differs: ${line}`),
+    ...found.signatures.wrong.map((/** @type {string} */ line) => `signature: ${line}`),
     ...found.strays.map((/** @type {string} */ name) => `stray: ${name} is no file of the run and may hold forgotten data`),
     ...(found.search?.residues ?? []).map((/** @type {any} */ one) => `found: ${one.kind} in ${one.file}: ${one.what}`),
   ];
@@ -45,13 +48,16 @@ function done(job) {
     const words = found.search.clean ? "nothing left of what was forgotten" : plural(found.search.residues.length, "residue");
     parts.push(make("p", {}, `${plural(found.search.files, "file")} searched, ${found.search.size.toLocaleString("en")} bytes: ${words}.`));
   } else if (!found.strays.length) parts.push(make("p", {}, "No stray files."));
+  const state = found.passed ? "good" : lines.length ? "bad" : "fair";
+  parts[0].textContent = `${HEADINGS[state]}: ${found.verdict}`;
+  if (found.elsewhere) parts.push(make("p", {}, `Files and receipts fit; bits depend on what trains: ${found.elsewhere}.`));
   if (lines.length) parts.push(make("ul", {}, ...lines.map((line) => make("li", {}, line))));
   const notes = [...found.notes, ...(found.search?.notes ?? [])];
   if (notes.length) {
     parts.push(make("details", {}, make("summary", {}, plural(notes.length, "note")), make("ul", { class: "quiet" }, ...notes.map((note) => make("li", {}, sentence(note))))));
   }
   parts.push(make("p", { class: "quiet" }, `Version ${job.version}, `, moment(job.finished)));
-  result.dataset.state = found.passed ? "good" : "bad";
+  result.dataset.state = state;
   result.replaceChildren(make("div", { role: "status" }, ...parts));
   tellTimes(result);
 }

@@ -1,1 +1,1 @@
-"""What Alembic runs; see `migrate`."""
+"""Migrations, which Alembic runs for `Database.migrate`."""

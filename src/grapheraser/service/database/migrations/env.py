@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from alembic import context
 
-import grapheraser.service.database.callbacks  # noqa: F401 - its table
 from grapheraser.service.database.tables import METADATA
 
 context.configure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from grapheraser.service.database.append_only import protect
+from grapheraser.service.database.tables import protect
 
 revision = "0001"
 down_revision = None

@@ -1,0 +1,1 @@
+"""Attacks that only studies make; those of `grapheraser audit` are in `grapheraser.audit`."""

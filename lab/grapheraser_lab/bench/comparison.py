@@ -1,0 +1,71 @@
+"""Both sides of a comparison: the loop that a PyG user writes, and an engine's shard tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from grapheraser.engines.reference import reproducible
+from grapheraser.engines.task import ShardTask
+from grapheraser.graph import UNLABELLED, Graph
+from grapheraser.models import PRESETS, ModelSpec
+from grapheraser.models.modules import build_module
+from grapheraser.partition import partition_graph
+from grapheraser.seeding import derive
+from grapheraser_lab.timing import wall_seconds
+
+EPOCHS = 100
+
+
+def pyg_loop(graph: Graph, spec: ModelSpec, device: str = "cpu") -> Callable[[int], None]:
+    """A function that trains for so many epochs; see `pyg_module`."""
+    return pyg_module(graph, spec, device)[1]
+
+
+def pyg_module(
+    graph: Graph, spec: ModelSpec, device: str = "cpu"
+) -> tuple[torch.nn.Module, Callable[[int], None]]:
+    """Full-batch training on dense features of all columns, with data and module on the device.
+
+    Nodes without a label have no loss. Returns: the module, and what trains it.
+    """
+    x = torch.from_numpy(graph.x.toarray()).to(device)
+    edge_index = torch.from_numpy(graph.edge_index).to(device)
+    y = torch.from_numpy(graph.y.copy()).to(device)
+    module = build_module(spec, graph.num_features, graph.num_classes).to(device).train()
+    optimizer = torch.optim.Adam(module.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
+
+    def train(epochs: int) -> None:
+        for _ in range(epochs):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(module(x, edge_index), y, ignore_index=UNLABELLED)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+    return module, train
+
+
+def pyg_scratch_seconds(graph: Graph, model: str, *, epochs: int) -> float:
+    """Seconds of ``EPOCHS`` epochs of PyG on the training graph, scaled from ``epochs``."""
+    with reproducible(0):
+        train = pyg_loop(graph.training_graph, PRESETS[model])
+        train(1)  # pays for allocations
+        return wall_seconds(train, epochs) * EPOCHS / epochs
+
+
+def shard_tasks(graph: Graph, partition: str, num_shards: int, seed: int) -> list[ShardTask]:
+    """The tasks of a fit, by shard."""
+    part = partition_graph(graph, partition, num_shards=num_shards, seed=seed)
+    training = graph.training_graph
+    return [
+        ShardTask(int(k), training.subgraph(part.members(int(k))), derive(seed, "train", int(k)))
+        for k in part.shard_ids
+    ]
+
+
+def geometric_mean(ratios: Iterable[float]) -> float:
+    """The mean of speed-ups."""
+    return float(np.exp(np.mean(np.log(list(ratios)))))

@@ -1,0 +1,327 @@
+"""How long training a shard takes: the CPU engine beside the loop that a PyG user writes.
+
+Both sides run in one process on one thread, on the same shards and for the same architectures and
+epochs. Times are processor time, so a shared machine does little harm. PyG's side is `GCNConv` and
+its like on dense features of all columns. Fitting all shards is measured whole for the engine, for
+PyG on some of the shards and scaled, which the row says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from grapheraser.datasets import default_shards, load_dataset
+from grapheraser.engines import reference
+from grapheraser.engines.cpu import train_shard, warm_up
+from grapheraser.engines.cpu.train import PreparedShard
+from grapheraser.engines.task import ShardTask, TrainingConfig
+from grapheraser.environment import versions
+from grapheraser.execution import LocalExecutor
+from grapheraser.graph import Graph
+from grapheraser.models import GNNS, PRESETS, ModelSpec
+from grapheraser.nodes import GraphEraser
+from grapheraser.reports.wording import duration, plural
+from grapheraser_lab.bench.comparison import EPOCHS, geometric_mean, pyg_loop, shard_tasks
+from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.framework.cell import KINDS, Cell, Kind
+from grapheraser_lab.framework.runner import measured_cells
+from grapheraser_lab.timing import processor_seconds
+
+BAR, LEAST, BAR_ALL = 12.0, 5.0, 12.0
+_ALL_SHARDS_OF = "physics"
+_PYG_SHARDS = 3
+
+
+def run(
+    datasets: Iterable[str] = ("cora", "pubmed", "physics"),
+    models: Iterable[str] = GNNS,
+    *,
+    partition: str = "metis",
+    repeats: int = 5,
+    root: str | Path | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Measure the median shard of every data set, and all shards of Physics, for every model.
+
+    Returns: a JSON-able report; ``rows`` has one entry per data set and model, ``all_shards`` one
+    per model, ``summary`` the geometric means and the bars.
+    """
+    torch.set_num_threads(1)
+    rows: list[dict[str, Any]] = []
+    all_shards: list[dict[str, Any]] = []
+    for model in models:
+        warm_up(PRESETS[model])
+    for name in datasets:
+        tasks = shard_tasks(load_dataset(name, root), partition, default_shards(name), seed)
+        tasks.sort(key=lambda task: (task.graph.num_nodes, task.shard))
+        for model in models:
+            progress(f"{name} {model}")
+            rows.append({"dataset": name, **_one_shard(tasks, PRESETS[model], model, repeats)})
+            if name == _ALL_SHARDS_OF:
+                all_shards.append(_every_shard(tasks, PRESETS[model], model))
+    return {
+        "benchmark": "engines",
+        "partition": partition,
+        "epochs": EPOCHS,
+        "threads": 1,
+        "versions": versions(),
+        "rows": rows,
+        "all_shards": all_shards,
+        "summary": _summary(rows, all_shards),
+    }
+
+
+def pyg_seconds(task: ShardTask, spec: ModelSpec) -> float:
+    """Seconds of the PyG loop on one shard, after one epoch that pays for allocations."""
+    train = pyg_loop(task.graph, spec)
+    train(1)
+    return processor_seconds(train, EPOCHS)
+
+
+def _one_shard(
+    tasks: Sequence[ShardTask], spec: ModelSpec, model: str, repeats: int
+) -> dict[str, Any]:
+    task, config = tasks[len(tasks) // 2], TrainingConfig(spec, EPOCHS)
+    pyg, ours, loops = [], [], []
+    for repeat in range(repeats):
+        ours.append(processor_seconds(train_shard, task, config))
+        job = PreparedShard(task, spec, EPOCHS)
+        loops.append(processor_seconds(job.run))
+        if repeat < 2:
+            pyg.append(pyg_seconds(task, spec))
+    return {
+        "model": model,
+        "nodes": task.graph.num_nodes,
+        "edges": task.graph.num_edges,
+        "nonzeros": int(task.graph.x.nnz),
+        "columns": len(task.columns(spec)),
+        "pyg_seconds": min(pyg),
+        "engine_seconds": float(np.median(ours)),
+        "engine_best": min(ours),
+        "epochs_seconds": min(loops),
+        "speedup": min(pyg) / float(np.median(ours)),
+    }
+
+
+def _every_shard(tasks: Sequence[ShardTask], spec: ModelSpec, model: str) -> dict[str, Any]:
+    config = TrainingConfig(spec, EPOCHS)
+    ours = processor_seconds(lambda: [train_shard(task, config) for task in tasks])
+    places = np.linspace(0, len(tasks) - 1, _PYG_SHARDS + 2).round().astype(int)[1:-1]
+    pyg = float(np.mean([pyg_seconds(tasks[place], spec) for place in places])) * len(tasks)
+    return {
+        "model": model,
+        "shards": len(tasks),
+        "pyg_shards_measured": len(places),
+        "pyg_seconds": pyg,
+        "engine_seconds": ours,
+        "speedup": pyg / ours,
+    }
+
+
+def _summary(
+    rows: Sequence[dict[str, Any]], all_shards: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "one_shard": geometric_mean(row["speedup"] for row in rows),
+        "least": min(row["speedup"] for row in rows),
+        "all_shards": geometric_mean(row["speedup"] for row in all_shards) if all_shards else None,
+        "bars": {"one_shard": BAR, "least": LEAST, "all_shards": BAR_ALL},
+    }
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The report as tables."""
+    others = {"modules": _modules_table, "fidelity": _fidelity_table}
+    if report["benchmark"] in others:
+        return others[report["benchmark"]](report)
+    rows = [
+        (
+            row["dataset"],
+            row["model"],
+            f"{row['nodes']:,}",
+            f"{row['columns']:,}",
+            duration(row["pyg_seconds"]),
+            duration(row["engine_seconds"]),
+            duration(row["epochs_seconds"]),
+            f"{row['speedup']:.1f}x",
+        )
+        for row in report["rows"]
+    ]
+    summary = report["summary"]
+    least = f"least {summary['least']:.1f}x"
+    total = f"**{summary['one_shard']:.1f}x**"
+    rows.append(("", f"geometric mean ({least})", "", "", "", "", "", total))
+    header = ("data set", "model", "nodes", "columns", "PyG loop", "CPU engine", "of it, epochs")
+    tables = [markdown_table((*header, "speed-up"), rows)]
+    if report["all_shards"]:
+        every = [
+            (
+                f"{row['model']}, {plural(row['shards'], 'shard')}",
+                duration(row["pyg_seconds"]),
+                duration(row["engine_seconds"]),
+                f"{row['speedup']:.1f}x",
+            )
+            for row in report["all_shards"]
+        ]
+        total = f"**{summary['all_shards']:.1f}x**"
+        every.append(("geometric mean", "", "", total))
+        title = f"all shards of {_ALL_SHARDS_OF}"
+        tables.append(markdown_table((title, "PyG loop *", "CPU engine", "speed-up"), every))
+        tables.append(f"\\* {_PYG_SHARDS} shards measured and scaled to all.")
+    return "\n\n".join(tables)
+
+
+# -- how long a user's own module takes to predict: every shard's, beside one pass through PyG --
+
+
+def modules(
+    datasets: Iterable[str] = ("cora", "pubmed"),
+    *,
+    num_shards: int = 20,
+    aggregations: Iterable[str] = ("routed", "mean"),
+    repeats: int = 50,
+    root: str | Path | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Predict test nodes one by one, and a hundred at once."""
+    rows = []
+    for name in datasets:
+        graph = load_dataset(name, root)
+        alone = _whole_graph(graph)
+        for aggregation in aggregations:
+            progress(f"{name} {aggregation}")
+            eraser = GraphEraser(
+                model=_sage, num_shards=num_shards, aggregation=aggregation, epochs=1, seed=seed
+            ).fit(graph)
+            nodes = graph.test_nodes[: repeats + 1]
+            first, *others = [processor_seconds(eraser.predict, [node]) for node in nodes]
+            rows.append(
+                {
+                    "dataset": graph.name,
+                    "shards": len(eraser.shards_),
+                    "aggregation": aggregation,
+                    "first": first,
+                    "median": float(np.median(others)),
+                    "p95": float(np.quantile(others, 0.95)),
+                    "hundred": processor_seconds(eraser.predict, graph.test_nodes[:100]),
+                    "pyg": alone,
+                }
+            )
+    return {"benchmark": "modules", "versions": versions(), "rows": rows}
+
+
+def _modules_table(report: dict[str, Any]) -> str:
+    """One row per data set and aggregation."""
+    keys = ("first", "median", "p95", "hundred", "pyg")
+    rows = [
+        (row["dataset"], str(row["shards"]), row["aggregation"], *(duration(row[k]) for k in keys))
+        for row in report["rows"]
+    ]
+    header = ("data", "shards", "aggregation", "first node", "median", "95 %", "100 nodes", "PyG")
+    return markdown_table(header, rows)
+
+
+def _whole_graph(graph: Any, repeats: int = 5) -> float:
+    """One module's pass over the whole graph, its tensors made beforehand."""
+    import torch
+
+    module, data = _sage(graph.num_features, graph.num_classes).eval(), graph.to_pyg()
+    with reference.reproducible(0), torch.no_grad():
+        times = [processor_seconds(module, data.x, data.edge_index) for _ in range(repeats + 1)]
+    return float(np.median(times[1:]))
+
+
+def _sage(in_channels: int, out_channels: int) -> Any:
+    from torch_geometric.nn import GraphSAGE
+
+    return GraphSAGE(in_channels, 64, 2, out_channels, dropout=0.5, norm="batch_norm")
+
+
+# -- f1 of the CPU engine beside the PyG loop's, over many seeds: is it as good, not only as fast
+
+
+ENGINES = ("cpu", "pyg")
+
+
+def fidelity(
+    datasets: Iterable[str] = ("cora", "citeseer", "pubmed"),
+    models: Iterable[str] = ("gcn", "sage", "gat", "gin", "mlp"),
+    *,
+    seeds: int = 10,
+    epochs: int = 100,
+    folder: str | Path = "runs/fidelity",
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Train every data set and model with both engines; minutes to an hour, nearly all of it PyG.
+
+    Returns: a JSON-able report with every single F1.
+    """
+    cells = {
+        (name, model, engine): [
+            Cell.of("fidelity", dataset=name, model=model, engine=engine, epochs=epochs, seed=seed)
+            for seed in range(seeds)
+        ]
+        for name in datasets
+        for model in models
+        for engine in ENGINES
+    }
+    every = [cell for group in cells.values() for cell in group]
+    results = measured_cells(every, folder, progress=progress)
+    f1 = {key: [results[cell].value["f1"] for cell in group] for key, group in cells.items()}
+    rows = [
+        {"dataset": name, "model": model, "f1": {e: f1[name, model, e] for e in ENGINES}}
+        for name, model in dict.fromkeys(key[:2] for key in cells)
+    ]
+    return {"benchmark": "fidelity", "epochs": epochs, "versions": versions(), "rows": rows}
+
+
+def measure(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Micro F1 of one shard that holds the whole training graph."""
+    graph = _graph(config["dataset"])
+    eraser = GraphEraser(
+        model=config["model"],
+        num_shards=1,
+        aggregation="mean",
+        engine=config["engine"],
+        epochs=config["epochs"],
+        seed=config["seed"],
+        executor=LocalExecutor(workers=1),
+    )
+    return {"f1": eraser.fit(graph).score(graph.test_nodes)}
+
+
+@lru_cache(maxsize=1)
+def _graph(name: str) -> Graph:
+    return load_dataset(name)
+
+
+KINDS.add("fidelity", Kind(measure))
+
+
+def _fidelity_table(report: Mapping[str, Any]) -> str:
+    """Means over the seeds with their standard deviations, and how far they lie apart."""
+    rows, apart = [], [0.0]
+    for row in report["rows"]:
+        cpu, pyg = (np.array(row["f1"][engine]) for engine in ENGINES)
+        apart.append(float(cpu.mean() - pyg.mean()))
+        points = f"{100 * apart[-1]:+.2f} points"
+        rows.append(
+            (row["dataset"], row["model"], str(len(cpu)), _spread(cpu), _spread(pyg), points)
+        )
+    widest = f"**{100 * max(map(abs, apart)):.2f} points**"
+    rows.append(("", "widest", "", "", "", widest))
+    return markdown_table(
+        ("data set", "model", "seeds", "CPU engine", "PyG loop", "difference"), rows
+    )
+
+
+def _spread(values: Any) -> str:
+    return f"{values.mean():.4f} ± {values.std(ddof=1) if len(values) > 1 else 0.0:.4f}"

@@ -1,0 +1,315 @@
+"""Several labels and numbers: closed-form members against GCN and SAGE, trained from scratch.
+
+Targets are made of public graphs, so that the data are the reader's as well: columns of the
+features that nobody gets to see are several labels; how many of a block of hidden columns a node
+has, and a mixture of its own features, its neighbours' and its degree, are numbers. Generated
+graphs with overlapping groups have several labels too, also inductively: validation and test nodes
+then are graphs of their own, as in PPI.
+
+GNNs are two layers in sparse PyTorch with binary cross-entropy or squared error. Their width,
+dropout and weight decay are chosen, and the epoch to stop at, on validation nodes alone. The
+members have no setting to choose. Every side sees the same graph and split.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from grapheraser.datasets import load_dataset
+from grapheraser.environment import versions
+from grapheraser.graph import Graph, Nodes
+from grapheraser.nodes import GraphEraser
+from grapheraser.nodes.metrics import measured
+from grapheraser.seeding import generator
+from grapheraser_lab.figures.tables import markdown_table
+
+# Width; dropout and weight decay.
+_GRID = tuple((width, *less) for width, less in product((64, 256), ((0.2, 0.0), (0.5, 5e-4))))
+_EPOCHS, _PATIENCE, _RATE = 300, 40, 0.01
+_SHARES = (0.6, 0.2)  # of training and of validation nodes
+Made = tuple[str, Graph]
+
+
+def run(
+    datasets: Iterable[str] = ("cora", "citeseer", "facebook_pages", "flickr", "generated"),
+    models: Iterable[str] = ("gcn", "sage"),
+    *,
+    root: str | Path | None = None,
+    seed: int = 0,
+    requests: int = 20,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Score both sides on test nodes, and forget some training nodes one by one."""
+    rows = []
+    for name in datasets:
+        for task, graph in _worlds(name, root, seed):
+            progress(f"{name} {task}")
+            row = {"dataset": name, "task": task, **_members(graph, seed, requests)}
+            for model in models:
+                row[model] = _tuned(graph, model, seed)
+            best = max(row[model]["test"] for model in models)
+            rows.append(row | {"ratio": row["score"] / best})
+    ratios = {
+        kind: [row["ratio"] for row in rows if (row["kind"] == kind)]
+        for kind in ("several", "numbers")
+    }
+    summary = {
+        kind: {"mean": float(np.mean(found)), "least": min(found)}
+        for kind, found in ratios.items()
+        if found
+    }
+    return {"benchmark": "targets", "versions": versions(), "rows": rows, "summary": summary}
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The report as a table."""
+    gnns = [name for name in ("gcn", "sage") if name in report["rows"][0]]
+    rows = [
+        (
+            row["dataset"],
+            row["task"],
+            f"{row['score']:.3f}",
+            *(f"{row[name]['test']:.3f}" for name in gnns),
+            f"{row['ratio']:.3f}",
+            f"{1000 * row['request']:.1f} ms",
+            f"{1000 * row['request_of_classes']:.1f} ms",
+        )
+        for row in report["rows"]
+    ]
+    heads = ("graph", "targets", "members", *gnns, "ratio", "a request", "of classes")
+    return markdown_table(heads, rows)
+
+
+# -- worlds ---------------------------------------------------------------------------------------
+
+
+def _worlds(name: str, root: str | Path | None, seed: int) -> Iterator[Made]:
+    if name == "generated":
+        yield "overlapping groups", _generated(seed, inductive=False)
+        yield "overlapping groups, inductive", _generated(seed, inductive=True)
+        return
+    graph = load_dataset(name, root)
+    x, rng = sp.csr_array(graph.x), generator(seed, "bench", "targets", name)
+    held = np.diff(x.tocsc().indptr)
+    common = np.argsort(-held, kind="stable")
+    hidden = common[5:45:4]  # ten columns that are neither everywhere nor nowhere
+    shown = np.setdiff1d(np.arange(x.shape[1]), hidden)
+    several = (x[:, hidden].toarray() > 0).astype(np.int64)
+    yield "hidden columns", _split(graph, x[:, shown], several, rng, "several")
+    block = common[2:122:2]
+    shown = np.setdiff1d(np.arange(x.shape[1]), block)
+    count = (x[:, block].toarray() > 0).sum(axis=1).astype(np.float64)
+    yield "how many of 60 hidden columns", _split(graph, x[:, shown], count, rng, "numbers")
+    yield "features and degree", _split(graph, x, _driven(graph, x, rng), rng, "numbers")
+
+
+def _driven(graph: Graph, x: sp.csr_array, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Mix a node's own features, the mean of its neighbours' and its degree, with noise."""
+    unit = sp.csr_array(
+        x.multiply(1 / np.maximum(np.sqrt(x.multiply(x).sum(axis=1)), 1e-9)[:, None])
+    )
+    own, around = (unit @ rng.normal(size=x.shape[1]) for _ in range(2))
+    ones = np.ones(len(graph.indices))
+    adjacency = sp.csr_array((ones, graph.indices, graph.indptr), shape=(graph.num_nodes,) * 2)
+    means = adjacency @ around / np.maximum(graph.degree, 1)
+    parts = [own, means, np.log1p(graph.degree), rng.normal(size=graph.num_nodes)]
+    weights = (1.0, 1.0, 0.7, 0.5)
+    return sum(w * (p - p.mean()) / p.std() for w, p in zip(weights, parts, strict=True))
+
+
+def _split(graph: Graph, x: Any, y: NDArray[Any], rng: np.random.Generator, labels: str) -> Graph:
+    order = rng.permutation(graph.ids)
+    train, validation = (int(s * len(order)) for s in _SHARES)
+    both = train + validation
+    return Graph.from_arrays(
+        x,
+        graph.edges.T,
+        y,
+        ids=graph.ids,
+        train=order[:train],
+        validation=order[train:both],
+        test=order[both:],
+        labels=labels,
+        each_edge_once=True,
+        name=graph.name,
+    )
+
+
+def _generated(seed: int, *, inductive: bool, parts: int = 5, size: int = 600) -> Graph:
+    """Nodes in two of twelve groups each; labels are of groups, features hint at them."""
+    rng = generator(seed, "bench", "targets", "generated", str(inductive))
+    n, groups, labels = parts * size, 12, 8
+    member = np.zeros((n, groups), dtype=bool)
+    for _ in range(2):
+        member[np.arange(n), rng.integers(0, groups, n)] = True
+    signs = rng.normal(size=(groups, labels))
+    y = (member @ signs + 0.4 * rng.normal(size=(n, labels)) > 0.5).astype(np.int64)
+    y[rng.random(y.shape) < 0.1] = -1
+    y[(y < 0).all(axis=1), 0] = 0
+    x = member @ rng.normal(size=(groups, 40)) + 2.0 * rng.normal(size=(n, 40))
+    part = np.arange(n) // size if inductive else np.zeros(n, dtype=np.int64)
+    edges = []
+    for _ in range(8 * n):
+        u = int(rng.integers(n))
+        group = rng.choice(np.flatnonzero(member[u]))
+        mates = member[:, group] & (part == part[u]) if rng.random() < 0.8 else part == part[u]
+        v = int(rng.choice(np.flatnonzero(mates)))
+        edges.append((u, v))
+    order = np.arange(n) if inductive else rng.permutation(n)
+    cuts = (3 * n // 5, 4 * n // 5)
+    train, validation, test = np.split(order, cuts)
+    roles: dict[str, Any] = {"train": train, "validation": validation, "test": test}
+    pairs = np.array([pair for pair in edges if pair[0] != pair[1]]).T
+    name = "generated-inductive" if inductive else "generated"
+    return Graph.from_arrays(x, pairs, y, **roles, labels="several", name=name)
+
+
+# -- the two sides --------------------------------------------------------------------------------
+
+
+def _members(graph: Graph, seed: int, requests: int) -> dict[str, Any]:
+    eraser = GraphEraser("closed-form", seed=seed).fit(graph)
+    kind = graph.label_kind
+    # The same graph with as many classes as there are targets.
+    rng = generator(seed, "bench", "targets", "classes")
+    classes = rng.integers(0, max(2, kind.count), graph.num_nodes)
+    roles: dict[str, Any] = {"train": graph.train_nodes, "test": graph.test_nodes}
+    other = Graph.from_arrays(
+        graph.x, graph.edges.T, classes, ids=graph.ids, **roles, each_edge_once=True
+    )
+    with_classes = GraphEraser("closed-form", seed=seed).fit(other)
+    return {
+        "kind": kind.name,
+        "targets": kind.count,
+        "score": eraser.score(),
+        "validation": eraser.score(graph.validation_nodes),
+        "scores": eraser.evaluate(),
+        "weights": eraser.aggregator_.fitted.weights,  # type: ignore[attr-defined]
+        "request": _request_seconds(eraser, seed, requests),
+        "request_of_classes": _request_seconds(with_classes, seed, requests),
+    }
+
+
+def _request_seconds(eraser: GraphEraser, seed: int, requests: int) -> float:
+    """Forget training nodes one by one; return the median of the processor's seconds."""
+    order = generator(seed, "bench", "targets", "forgotten").permutation(eraser.graph_.train_nodes)
+    taken = []
+    for node in order[: requests + 3].tolist():
+        started = time.process_time()
+        eraser.unlearn(Nodes([node]))
+        taken.append(time.process_time() - started)
+    return float(np.median(taken[3:]))
+
+
+class _Layers(nn.Module):
+    """Two layers of GCN, or of SAGE with means."""
+
+    def __init__(self, model: str, columns: int, width: int, outputs: int, dropout: float) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(columns, width), nn.Linear(width, outputs)
+        self.own = model == "sage"
+        self.first_own = nn.Linear(columns, width) if self.own else None
+        self.second_own = nn.Linear(width, outputs) if self.own else None
+        self.dropout = dropout
+
+    def forward(self, x: Tensor, adjacency: Tensor) -> Tensor:
+        h = adjacency @ self.first(x) if not x.is_sparse else adjacency @ _linear(self.first, x)
+        if self.first_own is not None:
+            h = h + (_linear(self.first_own, x) if x.is_sparse else self.first_own(x))
+        h = F.dropout(F.relu(h), self.dropout, self.training)
+        out = adjacency @ self.second(h)
+        return out + self.second_own(h) if self.second_own is not None else out
+
+
+def _linear(layer: nn.Linear, x: Tensor) -> Tensor:
+    return torch.sparse.mm(x, layer.weight.T) + layer.bias
+
+
+def _tuned(graph: Graph, model: str, seed: int) -> dict[str, Any]:
+    """Train every setting; keep the one with the best score on validation nodes."""
+    x, adjacency = _inputs(graph, model)
+    found = [_trained(graph, model, x, adjacency, seed, *setting) for setting in _GRID]
+    best = max(found, key=lambda one: one["validation"])
+    return best | {"settings": len(found)}
+
+
+def _inputs(graph: Graph, model: str) -> tuple[Tensor, Tensor]:
+    ones = np.ones(len(graph.indices), dtype=np.float32)
+    n = graph.num_nodes
+    adjacency: Any = sp.csr_array((ones, graph.indices, graph.indptr), shape=(n, n))
+    if model == "gcn":
+        adjacency = sp.csr_array(adjacency + sp.eye_array(n, dtype=np.float32))
+        root = sp.diags_array(1 / np.sqrt(np.asarray(adjacency.sum(axis=1)).ravel()))
+        adjacency = root @ adjacency @ root
+    else:
+        degree = np.maximum(np.asarray(adjacency.sum(axis=1)).ravel(), 1)
+        adjacency = sp.diags_array(1 / degree) @ adjacency
+    dense = graph.x.nnz > 0.2 * n * graph.num_features
+    x = torch.tensor(graph.x.toarray()) if dense else _sparse(graph.x)
+    return x, _sparse(adjacency)
+
+
+def _sparse(matrix: Any) -> Tensor:
+    found = sp.coo_array(matrix)
+    places = torch.tensor(np.stack(found.coords).astype(np.int64))
+    values = torch.tensor(found.data.astype(np.float32))
+    return torch.sparse_coo_tensor(places, values, found.shape).coalesce()
+
+
+def _trained(
+    graph: Graph,
+    model: str,
+    x: Tensor,
+    adjacency: Tensor,
+    seed: int,
+    width: int,
+    dropout: float,
+    decay: float,
+) -> dict[str, Any]:
+    torch.manual_seed(seed)
+    kind, started = graph.label_kind, time.process_time()
+    rows = kind.rows(graph.y)
+    train, validation, test = (
+        graph.positions(nodes)
+        for nodes in (graph.train_nodes, graph.validation_nodes, graph.test_nodes)
+    )
+    mean, spread = np.nanmean(rows[train], axis=0), np.nanstd(rows[train], axis=0) + 1e-12
+    scaled = (rows - mean) / spread if kind.is_numbers else rows
+    y = torch.tensor(scaled[train], dtype=torch.float32)
+    known = ~torch.isnan(y)
+    loss_of = F.mse_loss if kind.is_numbers else F.binary_cross_entropy_with_logits
+    module = _Layers(model, graph.num_features, width, kind.count, dropout)
+    optimizer = torch.optim.Adam(module.parameters(), lr=_RATE, weight_decay=decay)
+    best = {"validation": -np.inf, "test": -np.inf, "epoch": 0}
+    for epoch in range(_EPOCHS):
+        module.train()
+        optimizer.zero_grad()
+        loss = loss_of(module(x, adjacency)[train][known], y[known])
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        if epoch % 5 == 4:
+            module.eval()
+            with torch.no_grad():
+                out = module(x, adjacency).double()
+            said = (out.numpy() * spread + mean) if kind.is_numbers else torch.sigmoid(out).numpy()
+            scores = [
+                next(iter(measured(kind, graph.y[nodes], said[nodes]).values()))
+                for nodes in (validation, test)
+            ]
+            if scores[0] > best["validation"]:
+                best = {"validation": scores[0], "test": scores[1], "epoch": epoch}
+            if epoch - best["epoch"] > _PATIENCE:
+                break
+    setting = {"width": width, "dropout": dropout, "weight_decay": decay}
+    return best | setting | {"seconds": time.process_time() - started}

@@ -1,0 +1,1 @@
+"""Verbs that the laboratory plugs into the command line."""

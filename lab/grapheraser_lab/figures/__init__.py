@@ -1,0 +1,1 @@
+"""Figures of experiments and benchmarks, by matplotlib."""

@@ -1,0 +1,190 @@
+"""One HTML page with every table, figure and verdict, readable offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from grapheraser.reports.pages.render import Picture, environment
+from grapheraser.reports.tables import Table
+from grapheraser.reports.wording import duration, plural
+from grapheraser_lab.figures.tables import markdown_table, to_markdown
+from grapheraser_lab.framework.options import Options
+from grapheraser_lab.framework.rules import (
+    FAILS,
+    HOLDS,
+    MIXED,
+    NOISY,
+    SPLIT,
+    UNTESTED,
+    VERDICTS,
+    Claim,
+)
+
+# The colour of each verdict.
+_TONES = {HOLDS: "good", MIXED: "fair", SPLIT: "fair", FAILS: "bad", NOISY: "off", UNTESTED: "off"}
+# Sections that stand before the verdicts.
+FIRST = ("readings",)
+_TITLE = "Graph Unlearning, reproduced: protocol {}"
+HOW_JUDGED = (
+    "Run r has the same split and seed whatever is measured, so figures are compared run by run: "
+    "a difference comes with its standard error over the runs and, by Student's t, with a 95 % "
+    "interval. A case is true, or false, where the whole interval says so, and within noise "
+    "otherwise. A sentence about many cases holds where it is true in at least 80 % of them (60 % "
+    "where the paper says most), and does not where it would be true in less than 40 % (35 %) if "
+    "all that is within noise were true. In between, cells disagree; where what is within noise "
+    "could still bring it to one of both sides, there were too few runs. Readings disagree where "
+    "the text can be read in ways that end in different verdicts. Not tested: figures from here "
+    "can't decide it, because the algorithm, the engine or the hardware is another. A collapsed "
+    "figure counts as a failure."
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One experiment of the report.
+
+    Attributes:
+        name, title, label: of the experiment.
+        setting: data sets, models and runs, in words.
+        tables, claims, notes: see `Summary`.
+        picture: the figure; None where there is none.
+    """
+
+    name: str
+    title: str
+    label: str
+    setting: str
+    tables: Sequence[Table]
+    claims: Sequence[Claim]
+    notes: Sequence[str] = ()
+    picture: Picture | None = None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What the results were made with, how many of the cells there are, and what failed."""
+
+    versions: Sequence[str]
+    hardware: Sequence[str]
+    cells: int
+    wanted: int
+    seconds: float
+    failures: dict[str, str] = field(default_factory=dict)
+    devices: Table | None = None
+
+
+def report_page(
+    options: Options, sections: Sequence[Section], made: Provenance, opening: Sequence[str] = ()
+) -> str:
+    """The whole page."""
+    return (
+        environment("grapheraser_lab.framework")
+        .get_template("experiments.html.j2")
+        .render(
+            title=_TITLE.format(options.protocol),
+            setting=f"{_setting(options)} {_complete(made)}".strip(),
+            about=options.how.about,
+            opening=[*in_short(sections), *opening],
+            judged=HOW_JUDGED,
+            count=counted(sections),
+            sections=sections,
+            first=FIRST,
+            tones=_TONES,
+            made=_made(made),
+            devices=made.devices,
+            failures=made.failures,
+        )
+    )
+
+
+def counted(sections: Sequence[Section]) -> str:
+    """How many of the paper's sentences have each verdict, and how many hang on a share."""
+    theirs = [claim for s in sections for claim in s.claims if not claim.ours]
+    counts = [sum(claim.verdict == verdict for claim in theirs) for verdict in VERDICTS]
+    told = ", ".join(f"{verdict} {n}" for verdict, n in zip(VERDICTS, counts, strict=True))
+    hang = sum(claim.hangs for claim in theirs)
+    return f"{told}. With shares 10 points higher or lower, {hang} of them would be another"
+
+
+def in_short(sections: Sequence[Section]) -> list[str]:
+    """The paper's sentences by verdict, each by the name of its rule: a minute's reading."""
+    theirs = [claim for s in sections for claim in s.claims if not claim.ours]
+    by_verdict = {v: [claim.rule for claim in theirs if claim.verdict == v] for v in VERDICTS}
+    return [
+        f"{verdict.capitalize()} ({len(names)}): {', '.join(names)}."
+        for verdict, names in by_verdict.items()
+        if names
+    ]
+
+
+def report_markdown(
+    options: Options, sections: Sequence[Section], made: Provenance, opening: Sequence[str] = ()
+) -> str:
+    """The same as text: verdicts first, then figures and tables; pictures lie beside it."""
+    claims = [
+        (
+            claim.verdict,
+            f"[{section.name}](#{section.name})",
+            claim.statement + (" (ours)" if claim.ours else ""),
+            f"{claim.judgement} {claim.choice}".strip(),
+        )
+        for section in sections
+        for claim in section.claims
+    ]
+    lines = [
+        f"# {_TITLE.format(options.protocol)}",
+        "",
+        f"{options.how.about} {_setting(options)} {_complete(made)}".strip(),
+        *(line for words in (*in_short(sections), *opening) for line in ("", words)),
+        *(line for s in sections if s.name in FIRST for line in _section_lines(s)),
+        "",
+        "## Which conclusions hold",
+        "",
+        f"Of the paper's sentences: {counted(sections)}. {HOW_JUDGED}",
+        "",
+        markdown_table(("verdict", "experiment", "sentence", "judgement"), claims),
+    ]
+    for section in sections:
+        lines += [] if section.name in FIRST else _section_lines(section)
+    lines += ["", "## How this was made", "", _made(made), ""]
+    if made.devices is not None:
+        lines.append(to_markdown([made.devices]))
+    return "\n".join(lines)
+
+
+def _section_lines(section: Section) -> list[str]:
+    paper = f", the paper's `{section.label}`" if section.label else ""
+    lines = ["", f"## {section.name}", "", f"{section.title}{paper}. {section.setting}", ""]
+    for claim in section.claims:
+        lines += [f"- **{claim.verdict}**: {claim.statement}{' (ours)' if claim.ours else ''}"]
+        lines += [f"  - Test: {claim.test}", f"  - Figures: {claim.evidence}"]
+        lines += [f"  - {claim.judgement} {claim.choice}".rstrip()]
+        lines += [f"  - {r.name}: {r.figures}" for r in claim.readings]
+    if section.picture is not None:
+        lines += ["", f"![{section.picture.alt}]({section.name}/figure.png)"]
+    lines += ["", to_markdown(section.tables)]
+    return [*lines, *(line for note in section.notes for line in (note, ""))]
+
+
+def _complete(made: Provenance) -> str:
+    """Said first where something is missing: verdicts on few cases are not the last word."""
+    if made.cells == made.wanted:
+        return ""
+    return (
+        f"Not complete: {made.cells} of {made.wanted} measurements were made so far. Each verdict "
+        "says on how many cases it rests, each section how many runs there are."
+    )
+
+
+def _made(made: Provenance) -> str:
+    return (
+        f"{plural(made.cells, 'measurement')}, {duration(made.seconds)} of processor time. "
+        f"Versions: {'; '.join(made.versions)}. "
+        "The paper: M. Chen et al., Graph Unlearning, ACM CCS 2022."
+    )
+
+
+def _setting(options: Options) -> str:
+    runs, epochs = plural(options.runs, "run"), plural(options.epochs, "epoch")
+    return f"Up to {runs}, each with its own 80/20 split and seed; {epochs}."

@@ -1,0 +1,126 @@
+"""The graph, the partition and the request of a cell; a worker loads and partitions once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from grapheraser.canonical import canonical_json
+from grapheraser.datasets import load_dataset
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Edges, Graph, Nodes, Request
+from grapheraser.partition import Partition, partition_graph
+from grapheraser.seeding import generator
+from grapheraser_lab.framework.resolve import partitioner_of
+from grapheraser_lab.measure.classical_communities import communities
+
+# All that a partition depends on. What a cell forgets is forgotten after it.
+_PARTITION_KEYS = (
+    "dataset",
+    "data",
+    "split_seed",
+    "seed",
+    "drop_edges",
+    "features",
+    "partition",
+    "num_shards",
+    "gamma",
+)
+
+
+@lru_cache(maxsize=2)
+def _load(name: str, split_seed: int) -> Graph:
+    return load_dataset(name, split_seed=split_seed)
+
+
+def graph_of(config: Mapping[str, Any]) -> Graph:
+    """The graph that a configuration names, with its share of training edges taken out.
+
+    With ``features`` set to ``rows``, each row of the features is divided by its sum.
+    """
+    graph = _load(config["dataset"], config["split_seed"])
+    if config.get("features") == "rows":
+        graph = _by_row(graph)
+    share = config.get("drop_edges", 0.0)
+    if not share:
+        return graph
+    edges = graph.training_graph.edges
+    order = generator(config["seed"], "experiment", "thin").permutation(len(edges))
+    gone = edges[order[: round(share * len(edges))]]
+    return graph.without(Edges([(int(u), int(v)) for u, v in gone])) if len(gone) else graph
+
+
+def _by_row(graph: Graph) -> Graph:
+    x = graph.x
+    sums = np.asarray(x.sum(axis=1)).ravel()
+    shares = x.data / np.repeat(np.where(sums > 0, sums, 1.0), np.diff(x.indptr))
+    parts = shares.astype(np.float32), x.indices.copy(), x.indptr.copy()
+    return graph.with_fields(x=sp.csr_array(parts, shape=x.shape))
+
+
+def partition_of(config: Mapping[str, Any]) -> Partition:
+    """The partition that a configuration names, of the graph before anything is forgotten."""
+    used = {key: config[key] for key in _PARTITION_KEYS if key in config}
+    return _partition(canonical_json(used))
+
+
+@lru_cache(maxsize=64)
+def _partition(text: str) -> Partition:
+    config = json.loads(text)
+    graph = graph_of(config)
+    return partition_graph(
+        graph,
+        partitioner_of(config["partition"]),
+        num_shards=min(config["num_shards"], len(graph.train_nodes)),
+        seed=int(config["seed"]),
+        gamma=config.get("gamma", 0.0),
+    )
+
+
+def request_of(
+    forget: Mapping[str, Any], graph: Graph, partition: Partition, seed: int
+) -> Request | None:
+    """What a cell forgets once the graph is partitioned; a larger share contains smaller ones.
+
+    Args:
+        forget: ``what`` is edges (``count`` of them), nodes (a ``share``, ``where`` is uniform or
+            large: from the larger half of the shards) or community (a ``share`` of one).
+        graph: before.
+        partition: of it.
+        seed: of the choice.
+    """
+    rng = generator(seed, "experiment", "forget", str(forget["what"]))
+    if forget["what"] == "edges":
+        edges = graph.training_graph.edges
+        chosen = edges[rng.permutation(len(edges))[: forget["count"]]]
+        return Edges([(int(u), int(v)) for u, v in chosen]) if len(chosen) else None
+    if forget["what"] == "nodes":
+        candidates = partition.nodes
+        count = round(forget["share"] * len(candidates))
+        if forget["where"] == "large":
+            largest = np.argsort(-partition.sizes, kind="stable")[: -(-partition.num_shards // 2)]
+            candidates = candidates[np.isin(partition.labels, largest)]
+    elif forget["what"] == "community":
+        candidates = community_of(graph.training_graph, seed)
+        count = round(forget["share"] * len(candidates))
+    else:
+        raise ParameterError(f"can't forget '{forget['what']}'.")
+    # One training node has to be left.
+    count = min(count, len(candidates), len(partition.nodes) - 1)
+    chosen = rng.permutation(candidates)[:count]
+    return Nodes(chosen.tolist()) if count else None
+
+
+def community_of(training: Graph, seed: int, *, smallest: int = 20) -> NDArray[np.int64]:
+    """Ids of one community of label propagation, drawn among those that are not tiny."""
+    labels = communities(training, seed)
+    sizes = np.bincount(labels)
+    large = np.flatnonzero(sizes >= min(smallest, sizes.max()))
+    chosen = generator(seed, "experiment", "community").choice(large)
+    return training.ids[labels == chosen]

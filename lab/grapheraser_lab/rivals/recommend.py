@@ -1,0 +1,324 @@
+"""Recommendation: how good the recommender is beside others, and what fitting and forgetting cost.
+
+Every rival is measured on the same split with the same metrics. Its options are chosen by NDCG@20
+on a tenth of the training interactions, held out; then it is fitted on all of them, and the test is
+looked at once. `implicit` and MovieLens (which lies in the package `recbole`) are used where they
+are installed; what isn't is left out, and the report says so.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+import grapheraser as ge
+from grapheraser.datasets.public import data_root
+from grapheraser.environment import versions
+from grapheraser.errors import DatasetNotFoundError
+from grapheraser.recommendation.metrics import RecommendationScore, recommendation_score
+from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.rivals.recommenders import RIVALS, Fitted
+from grapheraser_lab.timing import processor_seconds
+
+Report = Mapping[str, Any]
+Say = Callable[[str], None]
+OURS = "recommender"
+DATASETS = ("gowalla", "ml-100k")
+# Published, on LightGCN's split of Gowalla: recall@20 and NDCG@20; not measured here.
+PUBLISHED = {
+    "LightGCN (published)": (0.1830, 0.1554),
+    "UltraGCN (published)": (0.1862, 0.1580),
+    "EASE (published)": (0.1765, 0.1467),
+}
+_K = 20
+_HELD_OUT, _TEST = 0.1, 0.2
+# Users that options are chosen by.
+_CHOOSING = 3000
+
+
+def split_of(name: str) -> tuple[sp.csr_array, sp.csr_array]:
+    """Return the training and the test interactions of a data set."""
+    if name == "ml-100k":
+        return _movielens()
+    path = data_root() / "tasks" / "recommendation" / f"{name}.npz"
+    if not path.exists():
+        raise DatasetNotFoundError(f"{path}: no such file.")
+    with np.load(path) as found:
+        shape = tuple(found["shape"].tolist())
+        return _matrix(found["train"], shape), _matrix(found["test"], shape)
+
+
+def _movielens() -> tuple[sp.csr_array, sp.csr_array]:
+    """Read MovieLens 100k from the package that ships it; a fifth is the test, by a seed."""
+    found = find_spec("recbole")
+    if found is None or found.origin is None:
+        raise DatasetNotFoundError("MovieLens 100k: the package recbole is not installed.")
+    file = Path(found.origin).parent / "dataset_example" / "ml-100k" / "ml-100k.inter"
+    rows = np.loadtxt(file, skiprows=1)[:, :2].astype(np.int64)
+    ends = [np.unique(column, return_inverse=True)[1] for column in rows.T]
+    pairs = np.stack(ends, axis=1)
+    test = np.random.default_rng(0).random(len(pairs)) < _TEST
+    shape = (int(pairs[:, 0].max()) + 1, int(pairs[:, 1].max()) + 1)
+    return _matrix(pairs[~test], shape), _matrix(pairs[test], shape)
+
+
+def _matrix(pairs: NDArray[np.integer], shape: Any) -> sp.csr_array:
+    return sp.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=shape)
+
+
+def held_out(train: sp.csr_array) -> tuple[sp.csr_array, sp.csr_array]:
+    """Divide training interactions into those to fit and those to choose options by."""
+    pairs = np.stack(train.nonzero(), axis=1)
+    held = np.random.default_rng(1).random(len(pairs)) < _HELD_OUT
+    return _matrix(pairs[~held], train.shape), _matrix(pairs[held], train.shape)
+
+
+def run(
+    datasets: Iterable[str] = DATASETS,
+    models: Iterable[str] = tuple(RIVALS),
+    *,
+    requests: int = 100,
+    progress: Say = lambda text: None,
+) -> dict[str, Any]:
+    """Score our recommender and others, and time fits and requests.
+
+    Args:
+        datasets: of `DATASETS`; one that is not there is left out.
+        models: which rivals, of `RIVALS`.
+        requests: how many users are forgotten, one by one.
+        progress: told how far it is.
+    """
+    found, missing = [], []
+    for name in datasets:
+        try:
+            train, test = split_of(name)
+        except DatasetNotFoundError as error:
+            missing.append(error.message)
+            continue
+        progress(f"{name}: {OURS}")
+        found.append({"dataset": name, **ours(train, test, requests)})
+        for model in models:
+            progress(f"{name}: {model}")
+            value = rival(model, train, test, progress)
+            if "missing" in value:
+                missing.append(f"{name}: {model}: {value['missing']}")
+            else:
+                found.append({"dataset": name, **value})
+    return {"benchmark": "recommend", "versions": versions(), "cells": found, "missing": missing}
+
+
+def ours(train: sp.csr_array, test: sp.csr_array, requests: int) -> dict[str, Any]:
+    """Measure our recommender with its defaults."""
+    ge.Recommender().fit(train)  # compiles
+    started = time.process_time()
+    eraser = ge.Recommender().fit(train)
+    fit = time.process_time() - started
+    score = eraser.score(test, _K)
+    heaviest = int(np.diff(train.indptr).argmax())
+    users = np.random.default_rng(2).permutation(train.shape[0])
+    users = users[users != heaviest]
+    one = [processor_seconds(eraser.recommend, [user]) for user in users[:requests]]
+    many = processor_seconds(eraser.recommend, users[:1000])
+    eraser.unlearn(ge.Users(users[-1:]))  # compiles
+    forgets = [
+        processor_seconds(eraser.unlearn, ge.Users([user])) for user in users[:requests].tolist()
+    ]
+    most = processor_seconds(eraser.unlearn, ge.Users([heaviest]))
+    gone = np.append(users[:requests], [users[-1], heaviest])
+    left = np.setdiff1d(np.arange(train.shape[0]), gone)
+    fresh = ge.Recommender().fit(sp.csr_array(train[left]), users=left)
+    some = left[:200]
+    same = fresh.graph_ == eraser.graph_ and fresh.weights_ == eraser.weights_
+    same &= bool(np.array_equal(fresh.recommend(some), eraser.recommend(some)))
+    return {
+        "model": OURS,
+        "options": {},
+        **_scores(score),
+        "fit": fit,
+        "forget": float(np.median(forgets)),
+        "forget_heaviest": most,
+        "recommend_one": float(np.median(one)),
+        "recommend_1000": many,
+        "exact": "bit for bit" if same else "NOT equal to a fresh fit",
+    }
+
+
+def rival(name: str, train: sp.csr_array, test: sp.csr_array, progress: Say) -> dict[str, Any]:
+    """Choose the options of a rival on validation, and measure it on the test."""
+    made = RIVALS[name]
+    if (lacks := made.lacks(train)) is not None:
+        return {"missing": lacks}
+    part, held = held_out(train)
+    tried = {}
+    for number, options in enumerate(made.grid):
+        fitted = made.fit(part, options)
+        tried[number] = _score(fitted, part, held, _CHOOSING).ndcg
+        progress(f"  {name} {options}: {tried[number]:.4f}")
+    best = made.grid[max(tried, key=lambda number: tried[number])]
+    started = time.process_time()
+    fitted = made.fit(train, best)
+    seconds = time.process_time() - started
+    return {
+        "model": name,
+        "options": best,
+        **_scores(_score(fitted, train, test)),
+        "fit": seconds,
+        "forget": seconds,
+        "exact": "by fitting again",
+    }
+
+
+def _score(
+    fitted: Fitted, train: sp.csr_array, test: sp.csr_array, most: int | None = None
+) -> RecommendationScore:
+    """Score by all users who have something to be found, or by so many of them."""
+    users = np.random.default_rng(3).permutation(np.flatnonzero(np.diff(test.indptr) > 0))[:most]
+    found = np.concatenate(
+        [_top(fitted, train, users[at : at + 512]) for at in range(0, len(users), 512)]
+    )
+    rows = [test.indices[test.indptr[user] : test.indptr[user + 1]] for user in users]
+    wanted = [row.astype(np.int64) for row in rows]
+    return recommendation_score(found, wanted, train.shape[1])
+
+
+def _top(fitted: Fitted, train: sp.csr_array, users: NDArray[np.int64]) -> NDArray[np.int64]:
+    scores = np.array(fitted(users), dtype=np.float64)
+    scores[train[users].nonzero()] = -np.inf
+    best = np.argpartition(-scores, _K, axis=1)[:, :_K]
+    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(best, order, axis=1)
+
+
+def _scores(score: RecommendationScore) -> dict[str, float]:
+    return {name: getattr(score, name) for name in ("recall", "ndcg", "hit_rate", "coverage")}
+
+
+def scale(
+    *,
+    users: int = 100_000,
+    items: int = 20_000,
+    interactions: int = 5_000_000,
+    requests: int = 50,
+    progress: Say = lambda text: None,
+) -> dict[str, Any]:
+    """Fit generated interactions, forget users, and see how much memory it takes.
+
+    Args:
+        users: how many.
+        items: how many; their popularity follows a power law.
+        interactions: about how many; a few fall together.
+        requests: how many users are forgotten, one by one.
+        progress: told how far it is.
+    """
+    progress("generating")
+    train = generated(users, items, interactions)
+    before = _memory()
+    progress("fitting")
+    ge.Recommender().fit(_band(64)).unlearn(ge.Users([0]))  # compiles
+    started = time.process_time()
+    eraser = ge.Recommender().fit(train)
+    fit = time.process_time() - started
+    peak = _memory()
+    chosen = np.random.default_rng(2).permutation(users)[:requests].tolist()
+    progress("forgetting")
+    forgets = [processor_seconds(eraser.unlearn, ge.Users([user])) for user in chosen]
+    others = np.random.default_rng(3).permutation(users)[: requests + 1].tolist()
+    asked = [user for user in others if user not in chosen]
+    eraser.recommend(asked[:1])
+    one = [processor_seconds(eraser.recommend, [user]) for user in asked]
+    return {
+        "benchmark": "recommend-scale",
+        "versions": versions(),
+        "users": users,
+        "items": items,
+        "interactions": int(train.nnz),
+        "fit": fit,
+        "forget": float(np.median(forgets)),
+        "forget_most": max(forgets),
+        "recommend_one": float(np.median(one)),
+        "memory_gb": peak,
+        "memory_before_gb": before,
+    }
+
+
+def _band(size: int) -> sp.csr_array:
+    """Return a few interactions, for a rehearsal."""
+    rows = np.arange(size)
+    return sp.csr_array((np.abs(rows[:, None] - rows) < 3).astype(np.float64))
+
+
+def generated(users: int, items: int, interactions: int, seed: int = 0) -> sp.csr_array:
+    """Draw interactions: popularity of items by a power law, activity of users log-normal."""
+    draw = np.random.default_rng(seed)
+    activity = draw.lognormal(0.0, 1.0, users)
+    counts = np.maximum(1, np.round(activity / activity.sum() * interactions)).astype(np.int64)
+    counts = np.minimum(counts, items // 2)
+    popularity = np.cumsum(1.0 / (np.arange(items) + 10.0) ** 0.8)
+    shuffled = draw.permutation(items).astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    picked = draw.random(indptr[-1]) * popularity[-1]
+    columns = shuffled[np.searchsorted(popularity, picked)]
+    matrix = sp.csr_array(
+        (np.ones(len(columns), dtype=np.int8), columns, indptr), shape=(users, items)
+    )
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    return matrix
+
+
+def _memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def markdown(report: Report) -> str:
+    """Return the tables of a report."""
+    if report["benchmark"] == "recommend-scale":
+        return _scale_table(report)
+    parts = []
+    for name in dict.fromkeys(cell["dataset"] for cell in report["cells"]):
+        rows = [_row(cell) for cell in report["cells"] if cell["dataset"] == name]
+        if name == "gowalla":
+            rows += [
+                (model, f"{recall:.4f}", f"{ndcg:.4f}", "", "", "", "")
+                for model, (recall, ndcg) in PUBLISHED.items()
+            ]
+        header = (name, "recall@20", "NDCG@20", "coverage", "fit", "forget a user", "exact")
+        parts.append(markdown_table(header, rows))
+    parts += [f"Not measured: {'; '.join(report['missing'])}."] if report["missing"] else []
+    return "\n\n".join([*parts, "Processor time of one thread."])
+
+
+def _row(cell: Mapping[str, Any]) -> tuple[str, ...]:
+    options = ", ".join(f"{name} {value:g}" for name, value in cell["options"].items())
+    forget = cell["forget"]
+    return (
+        f"{cell['model']} ({options})" if options else cell["model"],
+        f"{cell['recall']:.4f}",
+        f"{cell['ndcg']:.4f}",
+        f"{cell['coverage']:.3f}",
+        f"{cell['fit']:.1f} s",
+        f"{1e3 * forget:.1f} ms" if forget < 1 else f"{forget:.1f} s",
+        cell["exact"],
+    )
+
+
+def _scale_table(report: Report) -> str:
+    header = ("users", "items", "interactions", "fit", "forget", "recommend", "memory")
+    row = (
+        f"{report['users']:,}",
+        f"{report['items']:,}",
+        f"{report['interactions']:,}",
+        f"{report['fit']:.1f} s",
+        f"{1e3 * report['forget']:.1f} ms",
+        f"{1e3 * report['recommend_one']:.1f} ms",
+        f"{report['memory_gb']:.1f} GB",
+    )
+    return f"{markdown_table(header, [row])}\n\nMedians; processor time of one thread."

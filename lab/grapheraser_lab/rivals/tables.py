@@ -1,0 +1,300 @@
+"""The report as tables and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grapheraser.reports.wording import duration, listed, plural
+from grapheraser_lab.bench.comparison import geometric_mean
+from grapheraser_lab.figures.curves import Curves
+from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.rivals.measure import SHARES
+from grapheraser_lab.rivals.methods import DEFAULT, GIF, GNNDELETE, METHODS, RETRAINING, UNCHANGED
+
+Report = Mapping[str, Any]
+Row = Mapping[str, Any]
+_AMONG = ("1 %", "5 %", "10 %")
+_MIDDLE, _MOST = f"{SHARES[1]:g}", f"{SHARES[-1]:g}"
+_SAME = "0, the same bits"
+# Names of curves; the first word of each has a colour of its own in all figures.
+_SCRATCH = "scratch (retrained)"
+_DRAWN = {
+    UNCHANGED: "weights kept",
+    GIF: "GIF",
+    GNNDELETE: "GNNDelete",
+    DEFAULT: "pooled (GraphEraser's default)",
+}
+
+
+def leaderboard(report: Report) -> str:
+    """One row for each method, over all data sets: the exact ones first, then by F1 after 5 %."""
+    rows = sorted(_methods(report), key=lambda name: _rank(report, name))
+    header = (
+        *("method", *(f"F1 after {share} of the nodes" for share in _AMONG), "5 % of the edges"),
+        *("from retraining, after 5 %", "after the stream", "faster than sparse retraining"),
+        *("who was forgotten", "still known", "guarantee"),
+    )
+    body = [
+        (
+            METHODS[name].label,
+            *(_f1(_of(report, "shares", name), "nodes", f"{share:g}") for share in SHARES),
+            _f1(_of(report, "shares", name), "edges", _MIDDLE),
+            _apart([row["nodes"][_MIDDLE] for row in _of(report, "shares", name)]),
+            _apart([row["points"][-1] for row in _of(report, "stream", name)]),
+            _faster(report, name),
+            _mean(row["informed"]["value"] for row in _of(report, "membership", name)),
+            _mean(row["nodes"][_MOST]["remembered"] for row in _of(report, "shares", name)),
+            METHODS[name].guarantee,
+        )
+        for name in rows
+    ]
+    return f"{markdown_table(header, body)}\n\n{_legend(report)}"
+
+
+def by_dataset(report: Report) -> str:
+    """F1 of every method on every data set."""
+    header = (
+        *("data", "method", "before", *(f"{share} of the nodes" for share in _AMONG)),
+        *(f"{share} of the edges" for share in _AMONG),
+    )
+    rows = []
+    for dataset in _datasets(report):
+        for name in _methods(report):
+            found = _of(report, "shares", name, dataset)
+            after = [
+                _f1(found, kind, f"{share:g}") for kind in ("nodes", "edges") for share in SHARES
+            ]
+            before = _with_error(row["f1"] for row in found)
+            rows.append((dataset, METHODS[name].label, before, *after))
+    pyg = [row["pyg"]["f1"] - row["f1"] for row in _of(report, "shares", RETRAINING)]
+    note = (
+        "Micro F1 on the test nodes of what is left, mean ± standard error over the seeds. "
+        "Retraining is a GCN on sparse features in PyTorch; with PyG's own layers and dense "
+        f"features its F1 differs by {100 * np.mean(pyg):+.2f} points on average."
+    )
+    return f"{markdown_table(header, rows)}\n\n{note}"
+
+
+def distances(report: Report) -> str:
+    """How far each approximate method stays from retraining, beside retraining's own noise."""
+    header = (
+        *("data", "method", *(f"{share} of the nodes" for share in _AMONG)),
+        *(f"{share} of the edges" for share in _AMONG),
+        "weights, 5 % of the nodes",
+    )
+    rows = []
+    for dataset in _datasets(report):
+        for name in _methods(report):
+            if METHODS[name].exact:
+                continue
+            found = _of(report, "shares", name, dataset)
+            weights = _mean((row["nodes"][_MIDDLE]["parameters"] for row in found), 3)
+            rows.append((dataset, METHODS[name].label, *_each(found, "apart"), weights))
+        noise = _each(_of(report, "shares", RETRAINING, dataset), "another_seed")
+        rows.append((dataset, "retraining, another seed", *noise, ""))
+    exact = [name for name in _methods(report) if METHODS[name].exact and name != RETRAINING]
+    compared = [
+        row[kind][f"{share:g}"]["same"]
+        for name in exact
+        for row in _of(report, "shares", name)
+        for kind in ("nodes", "edges")
+        for share in SHARES
+    ]
+    compared += [
+        point["same"]
+        for name in exact
+        for row in _of(report, "stream", name)
+        for point in row["points"]
+    ]
+    note = (
+        "Total variation between posteriors and those of the model retrained from the same seed, "
+        "mean over test nodes and seeds; last, the distance of the weights as a share of their "
+        f"length. Of {plural(len(exact), 'exact method')}, {sum(compared)} of {len(compared)} "
+        "states have the bits of a fresh fit, weights and posteriors."
+    )
+    return f"{markdown_table(header, rows)}\n\n{note}"
+
+
+def times(report: Report) -> str:
+    """What a request for one node costs, by method and data set."""
+    datasets = _datasets(report)
+    pyg = [
+        _duration(row["pyg"]["seconds"] for row in _of(report, "shares", RETRAINING, dataset))
+        for dataset in datasets
+    ]
+    rows = [("retraining, PyG on dense features", *pyg)]
+    for name in _methods(report):
+        label = METHODS[name].label
+        spent = (
+            _duration(row["seconds"] for row in _of(report, "shares", name, dataset))
+            for dataset in datasets
+        )
+        rows.append((label, *spent))
+    note = "Processor time on one thread, median of the requests and of the seeds."
+    return f"{markdown_table(('a request for one node', *datasets), rows)}\n\n{note}"
+
+
+def attacks(report: Report) -> str:
+    """Who was forgotten, both versions in sight, and what is still known with one."""
+    rows = []
+    for dataset in _datasets(report, "membership"):
+        for name in _methods(report):
+            found = _of(report, "membership", name, dataset)
+            known = _of(report, "shares", name, dataset)
+            rows.append(
+                (
+                    dataset,
+                    METHODS[name].label,
+                    *(_mean(row[kind]["value"] for row in found) for kind in ("plain", "informed")),
+                    _mean(row["nodes"][_MOST]["remembered"] for row in known),
+                )
+            )
+    header = (
+        *("data", "method", "both versions, Chen et al.'s features", "both versions, informed"),
+        "one version",
+    )
+    note = (
+        f"AUC, mean over the seeds; 0.5 is chance. Both versions: {report['attacked']} requests "
+        "for single nodes, the attack of the audit. One version: 10 % forgotten at once, and told "
+        "from test nodes by how sure the model is of them."
+    )
+    return f"{markdown_table(header, rows)}\n\n{note}"
+
+
+def settings(report: Report) -> str:
+    """What was chosen on validation nodes."""
+    rows = []
+    for entry in report["tuning"]:
+        best = ", ".join(f"{name} {value:g}" for name, value in entry["best"].items())
+        tried = next(one for one in entry["tried"] if one["settings"] == entry["best"])
+        figures = f"{tried['f1']:.3f} ({tried['retrained_f1']:.3f})", f"{tried['apart']:.3f}"
+        rows.append((entry["dataset"], METHODS[entry["method"]].label, best, *figures))
+    header = ("data", "method", "chosen", "F1 (retrained)", "from retraining")
+    return markdown_table(header, rows)
+
+
+def drift(report: Report) -> list[Curves]:
+    """Along the stream: F1, and how far from retraining."""
+    panels = []
+    for dataset in _datasets(report, "stream"):
+        every = {name: _of(report, "stream", name, dataset) for name in _DRAWN}
+        streams = {_DRAWN[name]: rows for name, rows in every.items() if rows}
+        lines = {label: _line(rows, "f1") for label, rows in streams.items()}
+        retrained = {_SCRATCH: _line(every[GIF], "retrained_f1")} if every[GIF] else {}
+        panels.append(Curves(f"{dataset}: F1", retrained | lines))
+        apart = {label: _line(rows, "apart") for label, rows in streams.items()}
+        panels.append(Curves(f"{dataset}: from retraining", apart))
+    return panels
+
+
+def markdown(report: Report) -> str:
+    """Everything, one table after the other."""
+    tables = (leaderboard, by_dataset, distances, times, attacks, settings)
+    return "\n\n".join(table(report) for table in tables)
+
+
+# -- reading the report -----------------------------------------------------------------------
+
+
+def _of(report: Report, part: str, method: str, dataset: str | None = None) -> list[Row]:
+    return [
+        row for row in report[part] if row["method"] == method and dataset in (None, row["dataset"])
+    ]
+
+
+def _methods(report: Report) -> list[str]:
+    present = {row["method"] for row in report["shares"]}
+    return [name for name in METHODS if name in present]
+
+
+def _datasets(report: Report, part: str = "shares") -> list[str]:
+    return list(dict.fromkeys(row["dataset"] for row in report[part]))
+
+
+def _rank(report: Report, name: str) -> tuple[bool, float]:
+    found = [row["nodes"][_MIDDLE]["f1"] for row in _of(report, "shares", name)]
+    return not METHODS[name].exact, -float(np.mean(found))
+
+
+def _legend(report: Report) -> str:
+    streamed = max((row["requests"] for row in report["stream"]), default=0)
+    seeds = len({row["seed"] for row in report["shares"]})
+    return (
+        f"Means over {listed(_datasets(report))} and {plural(seeds, 'seed')}; GCN. "
+        "From retraining: total variation between posteriors on test nodes and those of a model "
+        "retrained from the same seed, after 5 % of the nodes and after a stream of "
+        f"{streamed:,} single nodes "
+        f"({listed(_datasets(report, 'stream'))}). F1: mean ± standard error over the seeds, each "
+        "the mean over the data sets. Faster: than retraining the same GCN in PyTorch on sparse "
+        "features, the row whose F1 stands here; geometric mean, processor time of a request for "
+        "one node. Who was forgotten: AUC of the audit's informed attack, both "
+        f"versions in sight ({listed(_datasets(report, 'membership'))}). Still known: AUC with one "
+        "version in sight, after 10 %; 0.5 is chance in both."
+    )
+
+
+def _f1(rows: Iterable[Row], kind: str, share: str) -> str:
+    by_seed: dict[int, list[float]] = {}
+    for row in rows:
+        by_seed.setdefault(int(row["seed"]), []).append(row[kind][share]["f1"])
+    return _with_error(float(np.mean(some)) for some in by_seed.values())
+
+
+def _with_error(values: Iterable[float]) -> str:
+    known = np.fromiter(values, dtype=np.float64)
+    if len(known) < 2:
+        return _mean(known.tolist(), 3)
+    return f"{known.mean():.3f} ± {known.std(ddof=1) / len(known) ** 0.5:.3f}"
+
+
+def _mean(values: Iterable[float | None], decimals: int = 2) -> str:
+    known = [value for value in values if value is not None]
+    return f"{np.mean(known):.{decimals}f}" if known else ""
+
+
+def _each(rows: Sequence[Row], key: str) -> list[str]:
+    return [
+        _distance([row[kind][f"{share:g}"][key] for row in rows])
+        for kind in ("nodes", "edges")
+        for share in SHARES
+    ]
+
+
+def _apart(found: Sequence[Row]) -> str:
+    if found and all(row["same"] for row in found):
+        return _SAME
+    return _distance([row["apart"] for row in found])
+
+
+def _distance(values: Sequence[float | None]) -> str:
+    return "diverged" if None in values else _mean(values, 3)
+
+
+def _duration(seconds: Iterable[float]) -> str:
+    known = list(seconds)
+    return duration(float(np.median(known)) if known else None)
+
+
+def _faster(report: Report, name: str) -> str:
+    """Against retraining the same GCN on sparse features, on the same data set and seed."""
+    spent = {
+        (row["dataset"], row["seed"]): row["seconds"] for row in _of(report, "shares", RETRAINING)
+    }
+    found = [
+        spent[row["dataset"], row["seed"]] / row["seconds"]
+        for row in _of(report, "shares", name)
+        if (row["dataset"], row["seed"]) in spent
+    ]
+    return f"{geometric_mean(found):,.1f}x" if found else ""
+
+
+def _line(
+    rows: Sequence[Row], key: str
+) -> tuple[Sequence[float], Sequence[float | None], Sequence[float | None]]:
+    """Requests, mean and deviation over the seeds."""
+    every = np.array([[point[key] for point in row["points"]] for row in rows], dtype=np.float64)
+    where = [float(point["requests"]) for point in rows[0]["points"]]
+    return where, every.mean(axis=0).tolist(), every.std(axis=0).tolist()

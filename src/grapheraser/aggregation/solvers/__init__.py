@@ -1,1 +1,0 @@
-"""Convex problems that aggregations solve."""

@@ -1,0 +1,116 @@
+"""grapheraser changes, and what other verbs do with an embedding run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grapheraser.cli.arguments import parse_ids, typed
+from grapheraser.cli.options import JsonOption
+from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say
+from grapheraser.errors import ParameterError
+from grapheraser.reports.wording import duration, plural
+
+if TYPE_CHECKING:
+    from grapheraser.embeddings import Embedder
+    from grapheraser.graph import Graph
+
+EMBEDDINGS = "embeddings"
+_SHOWN = 4
+
+
+def changes(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of an embedding run.")],
+    since: Annotated[
+        int | None, typer.Option(help="Version that the index has; without it, all rows.")
+    ] = None,
+    log: Annotated[str, typer.Option(help="Log that the version is of; another is refused.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the rows to this .parquet or .jsonl file.")
+    ] = None,
+    acknowledge: Annotated[
+        int | None,
+        typer.Option(help="Let go of what moved up to this version; every index has it."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the rows that moved after a version, for an index or a feature store to take over."""
+    from grapheraser.embeddings import Embedder
+    from grapheraser.store import locked
+
+    if acknowledge is not None:
+        with locked(path) as lock:
+            embedder = Embedder.load(path)
+            embedder.acknowledge(acknowledge)
+            embedder.save(path, lock=lock)
+    else:
+        embedder = Embedder.load(path)
+    found = embedder.changes(since, log=log or None)
+    if out is not None:
+        writers = {".parquet": found.to_parquet, ".jsonl": found.to_jsonl}
+        if out.suffix not in writers:
+            raise ParameterError(f"--out must end in .parquet or .jsonl. Got {out}.")
+        if out.resolve().is_relative_to(path.resolve()):
+            raise ParameterError(f"{out} is inside the run, where rows would be a stray file.")
+        writers[out.suffix](out)
+    told = {"since": since, "version": found.version, "log": found.log, "rows": len(found)}
+    if json:
+        ids = {} if out is not None else {"ids": found.ids.tolist()}
+        print_json({"run": str(path), **told, **ids, "file": None if out is None else str(out)})
+        return
+    moved = "all" if since is None else f"moved since version {since}"
+    print_rows(
+        {
+            "rows": f"{len(found):,} ({moved})",
+            "version": found.version,
+            "log": found.log,
+            "file": "" if out is None else out,
+        }
+    )
+
+
+def fit_embeddings(given: Mapping[str, Any], graph: Graph) -> None:
+    """Fit and save an embedding run; see `cli.fit`."""
+    from grapheraser.embeddings import Embedder
+
+    width = {} if given["width"] is None else {"width": given["width"]}
+    embedder = Embedder(features=given["features"], seed=given["seed"], **width)
+    started = time.perf_counter()
+    embedder.fit(graph)
+    seconds = time.perf_counter() - started
+    embedder.save(given["out"], replace=given["replace"])
+    if given["json"]:
+        print_json(
+            {
+                "run": str(given["out"]),
+                "task": EMBEDDINGS,
+                "dataset": graph.name,
+                "width": embedder.width,
+                "nodes": graph.num_nodes,
+                "seconds": seconds,
+                "graph": embedder.graph_.fingerprint,
+                "notes": list(embedder.graph_.notes),
+            }
+        )
+        return
+    print_line(f"{graph}")
+    rows = f"{plural(graph.num_nodes, 'row')} of {embedder.width} columns, in {duration(seconds)}"
+    print_rows({"embedded": rows, "run": given["out"]})
+
+
+def show_rows(embedder: Embedder, path: Path, nodes: str, *, as_json: bool) -> None:
+    """Print the rows of nodes."""
+    ids = parse_ids(typed(nodes), "--nodes", named=embedder.graph_.named)
+    rows = embedder.transform(ids)
+    if as_json:
+        found = [{"node": n, "row": r.tolist()} for n, r in zip(ids, rows, strict=True)]
+        print_json({"run": str(path), "embeddings": found})
+        return
+    say(f"the first {_SHOWN} of {rows.shape[1]} columns; --json prints all")
+    numbers = [[f"{value:.4f}" for value in row[:_SHOWN].tolist()] for row in rows]
+    heads = ("node", *(str(column) for column in range(min(_SHOWN, rows.shape[1]))))
+    print_table("", heads, [(n, *row) for n, row in zip(ids, numbers, strict=True)])

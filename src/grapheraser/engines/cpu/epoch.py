@@ -1,0 +1,103 @@
+"""Parts of training that all kinds of models share: a shard's data, and an epoch's two ends."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.engines.cpu.adam import Parameters, adam_step, rates_of
+from grapheraser.engines.cpu.dense import Array
+from grapheraser.engines.cpu.noise import Noise
+from grapheraser.engines.cpu.sparse import (
+    InputWeights,
+    SparseFeatures,
+    drop_features,
+    input_step,
+    project,
+)
+from grapheraser.engines.shared.adjacency import Adjacency
+from grapheraser.engines.shared.rates import Schedule
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import Tile
+
+
+class Shard(NamedTuple):
+    """The data that training reads and never writes.
+
+    Attributes:
+        x: features.
+        edges: adjacency with the weights that the model gives to edges.
+        labels: int64 ``[n]``, -1 for nodes that have no loss.
+        num_classes: C, at most the padded width of the logits.
+        noise: where dropout comes from.
+        schedule: Adam's rates by epoch.
+        activation: a code of `models.constants`.
+    """
+
+    x: SparseFeatures
+    edges: Adjacency
+    labels: NDArray[np.int64]
+    num_classes: int
+    noise: Noise
+    schedule: Schedule
+    activation: int
+
+
+@compiled
+def matrix(rows: int, width: int, like: Array) -> Array:
+    """Return zeros ``[rows, width]`` that start at a cache line: no vector spans two."""
+    spare = 64 // like.itemsize
+    flat = np.zeros(rows * width + spare, dtype=like.dtype)
+    start = (-(flat.ctypes.data // like.itemsize)) % spare
+    return flat[start : start + rows * width].reshape(rows, width)
+
+
+class Entries(NamedTuple):
+    """X's values in the current epoch, by row and by column: after dropout, where there is any."""
+
+    by_row: Array
+    by_column: Array
+
+
+@compiled
+def entries_of(shard: Shard) -> Entries:
+    """Return X's own values, copied only if dropout is going to change them."""
+    x = shard.x
+    if shard.noise.features > 0:
+        return Entries(x.row_values.copy(), x.column_values.copy())
+    return Entries(x.row_values, x.column_values)
+
+
+@compiled
+def begin(
+    shard: Shard,
+    weights: InputWeights,
+    epoch: int,
+    entries: Entries,
+    keys: NDArray[np.uint32],
+    z: Array,
+    tile: Tile,
+) -> None:
+    """Begin an epoch: input dropout, ``z = X W``."""
+    x = shard.x
+    if shard.noise.features > 0:
+        drop_features(x, shard.noise, epoch, keys, entries.by_row, entries.by_column)
+    project(x.row_indptr, x.row_places, entries.by_row, weights.values, z, tile)
+
+
+@compiled
+def finish(
+    shard: Shard,
+    weights: InputWeights,
+    parameters: Parameters,
+    epoch: int,
+    entries: Entries,
+    g: Array,
+    tile: Tile,
+) -> None:
+    """End an epoch: update all weights, those of the input from ``g`` by X W."""
+    x, rates = shard.x, rates_of(shard.schedule, epoch)
+    adam_step(parameters, rates)
+    input_step(x.column_indptr, x.column_places, entries.by_column, weights, rates, g, tile)

@@ -1,0 +1,200 @@
+"""`train_shard`: from a task to trained weights on one CPU core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from grapheraser.engines.cpu.adam import Parameters
+from grapheraser.engines.cpu.epoch import Shard
+from grapheraser.engines.cpu.noise import noise_of
+from grapheraser.engines.cpu.sparse import InputWeights, SparseFeatures
+from grapheraser.engines.shared.adjacency import adjacency_of
+from grapheraser.engines.shared.layout import Axis, Tensors, layout_of
+from grapheraser.engines.shared.rates import schedule_of
+from grapheraser.engines.task import ShardTask, ShardWeights, TrainingConfig, built_in
+from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import LANES, padded
+from grapheraser.models import ModelSpec, initial_weights, parameter_shapes
+from grapheraser.models.declaration import running_names
+
+
+def train_shard(
+    task: ShardTask,
+    config: TrainingConfig,
+    *,
+    start: Mapping[str, NDArray[Any]] | None = None,
+) -> ShardWeights:
+    """Train one shard; the result is a function of the arguments, bit for bit.
+
+    Args:
+        task: the shard.
+        config: a built-in model and the number of epochs.
+        start: initial weights by PyG's names; by default those that follow from the task's seed.
+    """
+    shard = PreparedShard(task, built_in(config, "cpu"), config.epochs, start=start)
+    shard.run()
+    return ShardWeights(shard.columns, shard.tensors())
+
+
+def warm_up(spec: ModelSpec) -> None:
+    """Compile, or read from numba's cache on disk, what training this model needs."""
+    path = np.array([[0, 1], [1, 2]])
+    graph = Graph.from_arrays(np.eye(3), path, np.array([0, 1, 1]), num_classes=2)
+    train_shard(ShardTask(0, graph, 0), TrainingConfig(spec, epochs=1))
+
+
+class PreparedShard:
+    """A shard made ready for the kernels: its data, and its weights where the kernels expect them.
+
+    Attributes:
+        run: trains in place: a call of the kernel ``train`` of the module that has the name of the
+            model's kind, with all of its arguments.
+
+    Args:
+        task: the shard.
+        spec: the model.
+        epochs: how many.
+        start: initial weights by PyG's names, zero where it has none; by default those that follow
+            from the task's seed.
+        dtype: float32, or float64 to check gradients.
+    """
+
+    def __init__(
+        self,
+        task: ShardTask,
+        spec: ModelSpec,
+        epochs: int,
+        *,
+        start: Mapping[str, NDArray[Any]] | None = None,
+        dtype: DTypeLike = np.float32,
+    ) -> None:
+        graph = task.graph
+        self.spec = spec
+        self.columns = columns = task.columns(spec)
+        self.layout = layout = layout_of(spec, graph.num_classes, padded)
+        self.shapes = parameter_shapes(spec, len(columns), graph.num_classes)
+        if start is None:
+            start = initial_weights(spec, graph.num_features, graph.num_classes, columns, task.seed)
+        running = aligned(4 * layout.hidden.width, dtype).reshape(4, -1)
+        running[1::2] = 1.0  # variances, as torch starts them
+        values, gradient, first, second = (aligned(layout.size, dtype) for _ in range(4))
+        self.parameters = Parameters(values, gradient, first, second, running)
+        for role, segment in layout.segments.items():
+            if segment.names[0] in start:
+                segment.write(start, values[layout.part(role)])
+        shape = (len(columns), layout.inputs.out.width)
+        self.weights = InputWeights(
+            *(aligned(shape[0] * shape[1], dtype).reshape(shape) for _ in range(3))
+        )
+        self.inputs = replace(layout.inputs, inner=Axis(np.arange(len(columns)), len(columns)))
+        if self.inputs.names[0] in start:
+            self.inputs.write(start, self.weights.values.reshape(-1))
+        self.shard = Shard(
+            x=_features_of(task, columns, shape[1], dtype),
+            edges=adjacency_of(spec, graph, dtype),
+            labels=graph.y.copy(),
+            num_classes=graph.num_classes,
+            noise=noise_of(task.seed, graph.ids, layout.limits),
+            schedule=schedule_of(spec, epochs),
+            activation=layout.activation,
+        )
+        kernels = import_module(f"grapheraser.engines.cpu.{spec.kind}")
+        offsets = tuple(layout.offset(role) for role in kernels.ROLES)
+        arguments = self.shard, self.weights, self.parameters, offsets, *kernels.options(layout)
+        self.run: Callable[[], None] = partial(kernels.train, *arguments)
+
+    def tensors(self) -> Tensors:
+        """Return the weights by the names of PyG's state dict, float32."""
+        found = self.named(self.weights.values, self.parameters.values)
+        running = self.parameters.running[:, : self.spec.hidden]
+        for row, norm in enumerate(self.layout.norms):
+            mean, variance = running_names(norm)
+            found[mean] = running[2 * row].copy()
+            found[variance] = running[2 * row + 1].copy()
+        return {name: tensor.astype(np.float32, copy=False) for name, tensor in found.items()}
+
+    def named(self, inputs: NDArray[Any], others: NDArray[Any]) -> Tensors:
+        """Return tensors by PyG's names, out of arrays laid out like weights and parameters."""
+        named = self.inputs.read(inputs.reshape(-1), self.shapes)
+        for role, segment in self.layout.segments.items():
+            if segment.trained:
+                named |= segment.read(others[self.layout.part(role)], self.shapes)
+        return named
+
+
+def aligned(size: int, dtype: DTypeLike) -> NDArray[np.floating]:
+    """Return flat zeros that start at a cache line."""
+    kind = np.dtype(dtype)
+    flat = np.zeros(size + LANES, dtype=kind)
+    start = (-(flat.ctypes.data // kind.itemsize)) % (64 // kind.itemsize)
+    return flat[start : start + size]
+
+
+def places_of(rows: NDArray[np.int32], num_rows: int, width: int) -> NDArray[np.integer]:
+    """Return where each of the rows begins in a matrix ``[num_rows, width]``.
+
+    32 bits do for all but huge matrices, and keep more of a shard in the cache.
+    """
+    if num_rows * width <= 2**32:
+        return rows.astype(np.uint32) * np.uint32(width)
+    return rows.astype(np.int64) * np.int64(width)
+
+
+def _features_of(
+    task: ShardTask, columns: NDArray[np.int32], width: int, dtype: DTypeLike
+) -> SparseFeatures:
+    # Copies throughout: the graph's arrays are read-only, which to numba is another type.
+    x = task.graph.x
+    x_indptr, x_indices = x.indptr.astype(np.int64), x.indices.astype(np.int32)
+    x_values = x.data.astype(np.float32)
+    rank = np.zeros(task.graph.num_features, dtype=np.int32)
+    rank[columns] = np.arange(len(columns), dtype=np.int32)
+    indptr, rows, values = _transposed(x_indptr, x_indices, x_values, rank, len(columns))
+    return SparseFeatures(
+        row_indptr=x_indptr.astype(np.uint64),
+        row_places=places_of(rank[x_indices], len(columns), width),
+        row_values=x_values.astype(dtype, copy=False),
+        row_columns=x_indices,
+        column_indptr=indptr,
+        column_places=places_of(rows, task.graph.num_nodes, width),
+        column_values=values.astype(dtype, copy=False),
+        column_rows=rows,
+        columns=columns,
+    )
+
+
+@compiled
+def _transposed(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float32],
+    place: NDArray[np.int32],
+    num_columns: int,
+) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.float32]]:
+    """Return the CSC of a CSR, its columns renumbered by ``place``.
+
+    Rows ascend within a column: a column's gradient is summed in this order (`sparse.input_step`).
+    """
+    starts = np.zeros(num_columns + 1, dtype=np.uint64)
+    free = np.zeros(num_columns + 1, dtype=np.int64)
+    for k in range(len(indices)):
+        free[place[indices[k]] + 1] += 1
+    for c in range(num_columns):
+        free[c + 1] += free[c]
+        starts[c + 1] = free[c + 1]
+    rows = np.empty(len(indices), dtype=np.int32)
+    values = np.empty(len(indices), dtype=np.float32)
+    for r in range(len(indptr) - 1):
+        for k in range(indptr[r], indptr[r + 1]):
+            at = free[place[indices[k]]]
+            free[place[indices[k]]] += 1
+            rows[at], values[at] = r, data[k]
+    return starts, rows, values

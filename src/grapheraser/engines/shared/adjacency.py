@@ -1,0 +1,105 @@
+"""The edges of a shard as each kind of model weighs them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
+from grapheraser.graph.csr import reverse_of
+from grapheraser.kernels.compiled import compiled
+from grapheraser.models import ModelSpec, declaration_of
+
+LARGEST_INDEX = 2**31 - 1
+
+
+class Adjacency(NamedTuple):
+    """Symmetric CSR with weights, self-loops among the entries where there are any.
+
+    Attributes:
+        indptr, indices: rows are targets, columns sources, sorted.
+        forward: weight of each entry.
+        backward: weight of the entry of the opposite direction.
+        reverse: place of the entry of the opposite direction.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    forward: NDArray[np.floating]
+    backward: NDArray[np.floating]
+    reverse: NDArray[np.int32]
+
+
+def adjacency_of(spec: ModelSpec, graph: Graph, dtype: DTypeLike) -> Adjacency:
+    """Return a graph's edges, with self-loops and weights as the model is declared to have them.
+
+    Weights are computed in double precision and rounded once, so all engines share their bits.
+    """
+    indptr, indices = graph.indptr, graph.indices
+    check_entries(len(indices) + len(indptr))
+    declared = declaration_of(spec.kind)
+    loops = declared.self_loops(spec)
+    indptr, indices, sources = _with_loops(indptr.copy(), indices.copy(), loops)
+    reverse = reverse_of(indptr, indices)
+    degree = np.diff(indptr).astype(np.float64)
+    given = graph.incoming_weights
+    with np.errstate(divide="ignore"):
+        weighing = declared.weighing(spec)
+        if weighing == "normalised":
+            weights = np.ones(len(indices))
+            if given is not None:
+                weights[sources != indices] = given  # a self-loop weighs 1
+                degree = np.bincount(sources, weights, minlength=graph.num_nodes)
+            factor = np.where(degree > 0, 1 / np.sqrt(degree), 0.0)
+            forward = factor[sources] * factor[indices] * weights
+            backward = forward[reverse]
+        elif weighing == "mean":
+            inverse, own = 1 / (degree - loops), sources == indices
+            forward = np.where(own, 1.0, inverse[sources])
+            backward = np.where(own, 1.0, inverse[indices])
+        else:
+            forward = backward = np.ones(len(indices))
+    return Adjacency(indptr, indices, forward.astype(dtype), backward.astype(dtype), reverse)
+
+
+def check_entries(count: int) -> None:
+    """Refuse more entries than 32-bit places can name."""
+    if count > LARGEST_INDEX:
+        raise ParameterError(
+            f"the engines train on at most {LARGEST_INDEX} edges or features at a time. "
+            f"Got {count}.",
+            hint="use more shards.",
+        )
+
+
+@compiled
+def _with_loops(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], loops: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the CSR, each node among its neighbours if ``loops``, and the row of every entry.
+
+    A self-loop takes its place in the ascending order of the row, which is the order of every sum.
+    """
+    n = len(indptr) - 1
+    size = len(indices) + (n if loops else 0)
+    new_indptr = np.zeros(n + 1, dtype=np.int64)
+    new_indices = np.empty(size, dtype=np.int32)
+    rows = np.empty(size, dtype=np.int32)
+    at = 0
+    for r in range(n):
+        placed = not loops
+        for e in range(indptr[r], indptr[r + 1]):
+            if not placed and indices[e] > r:
+                new_indices[at], rows[at] = r, r
+                at += 1
+                placed = True
+            new_indices[at], rows[at] = indices[e], r
+            at += 1
+        if not placed:
+            new_indices[at], rows[at] = r, r
+            at += 1
+        new_indptr[r + 1] = at
+    return new_indptr, new_indices, rows

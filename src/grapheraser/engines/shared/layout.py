@@ -1,0 +1,195 @@
+"""Layouts: where each of PyG's named tensors lies in the padded arrays that kernels work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.engines.shared.rates import Limits, limits_of
+from grapheraser.models import ModelSpec, Parameter, architecture_of
+from grapheraser.models.constants import ACTIVATION_CODES
+from grapheraser.models.declaration import Units
+
+Tensors = dict[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The units of one layer: where each lies in a padded row.
+
+    Attributes:
+        places: place of each of PyG's units.
+        width: of the padded row.
+        period: distance between the places of one head; 1 without heads.
+    """
+
+    places: NDArray[np.int64]
+    width: int
+    period: int = 1
+
+    @classmethod
+    def of(cls, units: Units, pad: Callable[[int], int]) -> Axis:
+        """Lay units out in a row whose width ``pad`` makes of their number.
+
+        Those of several heads are interleaved: place i of a row belongs to head ``i % period``,
+        the number of heads rounded up to a power of two. A coefficient per head, repeated along a
+        vector, then multiplies a whole row without a shuffle.
+        """
+        period = power_of_two(units.heads)
+        head, unit = np.divmod(np.arange(units.count), units.size)
+        return cls(unit * period + head, pad(period * units.size), period)
+
+    @cached_property
+    def slots(self) -> slice | NDArray[np.int64]:
+        """The places, as a slice where they are one."""
+        return _slots(self.places)
+
+    def beside(self, other: Axis) -> Axis:
+        """Return both axes in one row."""
+        return Axis(
+            np.concatenate([self.places, self.width + other.places]), self.width + other.width
+        )
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One or more tensors that lie together: a matrix ``[in, out]`` or a vector ``[out]``.
+
+    Attributes:
+        names: in PyG's state dict; several are stacked along their first axis.
+        out: their first axes.
+        inner: their second axis; None for vectors.
+        trained: whether the model has them; otherwise the segment stays zero.
+    """
+
+    names: tuple[str, ...]
+    out: Axis
+    inner: Axis | None = None
+    trained: bool = True
+
+    @property
+    def size(self) -> int:
+        return self.out.width * (1 if self.inner is None else self.inner.width)
+
+    def write(self, tensors: Mapping[str, NDArray[Any]], flat: NDArray[np.floating]) -> None:
+        """Put the tensors into the segment."""
+        view = flat.reshape(-1, self.out.width)
+        for name, at in self._blocks:
+            tensor = np.asarray(tensors[name])
+            view[at] = tensor.reshape(1, -1) if self.inner is None else tensor.T
+
+    def read(self, flat: NDArray[np.floating], shapes: Mapping[str, tuple[int, ...]]) -> Tensors:
+        """Take the tensors out of the segment."""
+        view = flat.reshape(-1, self.out.width)
+        return {
+            name: np.array(view[at].T, order="C").reshape(shapes[name]) for name, at in self._blocks
+        }
+
+    @cached_property
+    def _blocks(self) -> list[tuple[str, Any]]:
+        """The name of each tensor, and where its transpose lies in the segment's ``[in, out]``."""
+        rows = slice(0, 1) if self.inner is None else self.inner.slots
+        size = len(self.out.places) // len(self.names)
+        blocks: list[tuple[str, Any]] = []
+        for number, name in enumerate(self.names):
+            columns = _slots(self.out.places[number * size : (number + 1) * size])
+            if isinstance(rows, slice) or isinstance(columns, slice):
+                blocks.append((name, (rows, columns)))
+            else:
+                blocks.append((name, np.ix_(rows, columns)))
+        return blocks
+
+
+@dataclass(frozen=True)
+class TensorLayout:
+    """The layout of one model, whatever the number of features.
+
+    Attributes:
+        spec: the model.
+        num_classes: C.
+        inputs: names and units of the first layer's weights; they lie as ``[columns, units]``.
+        segments: all other parameters by their roles, in the order in which they lie.
+        hidden, classes: units of the first hidden layer and of the logits.
+        norms: names of the batch norms.
+        offsets: where each segment begins.
+    """
+
+    spec: ModelSpec
+    num_classes: int
+    inputs: Segment
+    segments: dict[str, Segment]
+    hidden: Axis
+    classes: Axis
+    norms: tuple[str, ...]
+    offsets: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        offsets, end = {}, 0
+        for role, segment in self.segments.items():
+            offsets[role] = end
+            end += segment.size
+        object.__setattr__(self, "offsets", offsets)
+
+    def __getitem__(self, role: str) -> Segment:
+        return self.segments[role]
+
+    def offset(self, role: str) -> int:
+        """Return where a parameter begins; 0 for one that this model does not have."""
+        return self.offsets.get(role, 0)
+
+    def part(self, role: str) -> slice:
+        """Return the places of a parameter."""
+        return slice(self.offsets[role], self.offsets[role] + self.segments[role].size)
+
+    @property
+    def size(self) -> int:
+        """The number of entries of all segments."""
+        return sum(segment.size for segment in self.segments.values())
+
+    @property
+    def activation(self) -> int:
+        return ACTIVATION_CODES[self.spec.activation]
+
+    @property
+    def limits(self) -> Limits:
+        return limits_of(self.spec)
+
+
+@lru_cache(maxsize=128)
+def layout_of(spec: ModelSpec, num_classes: int, pad: Callable[[int], int]) -> TensorLayout:
+    """Lay out a model; ``pad`` gives the width of a row for its number of units."""
+    architecture = architecture_of(spec, 1, num_classes)
+
+    def segment_of(parameter: Parameter) -> Segment:
+        axes = [Axis.of(parameter.out, pad) for _ in parameter.names]
+        inner = None if parameter.inner is None else Axis.of(parameter.inner, pad)
+        return Segment(parameter.names, reduce(Axis.beside, axes), inner, parameter.trained)
+
+    return TensorLayout(
+        spec,
+        num_classes,
+        inputs=replace(segment_of(architecture.inputs), inner=None),
+        segments={parameter.role: segment_of(parameter) for parameter in architecture.others},
+        hidden=Axis.of(architecture.hidden, pad),
+        classes=Axis.of(Units(num_classes), pad),
+        norms=architecture.norms,
+    )
+
+
+def _slots(places: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Return the places as a slice where they are one: copying through it is far quicker."""
+    if len(places) == 0:
+        return slice(0, 0)
+    if places[-1] - places[0] == len(places) - 1 and bool((np.diff(places) == 1).all()):
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
+
+
+def power_of_two(size: int) -> int:
+    """Return the smallest power of two that is not below ``size``."""
+    return 1 << max(0, size - 1).bit_length()

@@ -1,0 +1,123 @@
+"""From a plan to the next snapshot: retrain what it names, relearn, write the receipt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from grapheraser.eraser.arithmetic import trained_elsewhere
+from grapheraser.eraser.plan import Plan, with_all_shards
+from grapheraser.eraser.record import Work, parts_of, record
+from grapheraser.eraser.refresh import ALL, NONE, fresh_seeds, note_on, shards_to_retrain
+from grapheraser.eraser.seals import NO_NODES
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.state import change_state
+from grapheraser.graph import Graph
+from grapheraser.kinds import LABELS
+from grapheraser.partition import Partition
+from grapheraser.receipts.part import About
+from grapheraser.reports.wording import plural
+
+_RETRAINS_ALL = "every shard is retrained, for last bits depend on what trains it"
+_MOVED = (
+    "the centre or spread of a number has moved, in which shards learn it: every shard is retrained"
+)
+
+
+def completed(now: Snapshot, plan: Plan, nodes: int) -> Plan:
+    """Add to a plan the shards that are retrained whatever it names, and notes for the operator.
+
+    Args:
+        now: the snapshot before the change.
+        plan: of the change.
+        nodes: how many are left in shards.
+    """
+    notes, why = now.task.notes(now, nodes), trained_elsewhere(now.settings, now.seals.versions)
+    follow = 0 if plan.edit is None else len(plan.edit.relearned)
+    if follow:
+        notes += (f"{plural(follow, 'row')} with a gap get another mean",)
+    if why is None:
+        return replace(plan, notes=notes)
+    plan = with_all_shards(plan, now.state.shards, now.state.partition.sizes)
+    return replace(plan, notes=(*notes, f"{_RETRAINS_ALL}: {why}"))
+
+
+def change(
+    now: Snapshot,
+    plan: Plan,
+    graph: Graph,
+    partition: Partition,
+    *,
+    action: str,
+    timings: dict[str, float],
+    started: float,
+    refresh: str = NONE,
+) -> Snapshot:
+    """Return the snapshot after a change, with its receipt.
+
+    Args:
+        now: the snapshot before.
+        plan: of the change.
+        graph: after it.
+        partition: after it.
+        action: what the receipt calls it.
+        timings: seconds by step, so far.
+        started: when the work began, on the clock of `time.perf_counter`.
+        refresh: which shards get fresh seeds; see `refresh`.
+    """
+    if _moves_numbers(now, graph):
+        plan = with_all_shards(plan, now.state.shards, now.state.partition.sizes)
+        plan = replace(plan, notes=(*plan.notes, _MOVED))
+    retrain = shards_to_retrain(now.settings, refresh, plan.stale, partition)
+    after, seconds = change_state(
+        now.settings,
+        now.state,
+        graph,
+        partition,
+        retrain=retrain,
+        touched=plan.touched,
+        gone=plan.removal.nodes,
+        seeds=fresh_seeds(refresh, retrain),
+    )
+    retrained = tuple(after.shards) if refresh == ALL else plan.retrain
+    abouts = [now.task.spelled(about) for about in _abouts(now.state.graph, graph, plan)]
+    counts = plan.counts
+    context, untrained = counts.pop("context"), counts.pop("untrained")
+    work = Work(
+        action=action,
+        abouts=abouts,
+        counts=now.task.counted(counts, abouts),
+        shards=(*retrained, *plan.emptied),
+        timings={**timings, **seconds},
+        started=started,
+        gone=plan.removal.nodes,
+        new=NO_NODES if plan.edit is None else plan.edit.nodes,
+        context=context,
+        untrained=untrained,
+        notes=(*plan.notes, *note_on(refresh)),
+        skipped=now.task.requests_of(plan.removal.skipped),
+    )
+    return record(now, after, work)
+
+
+def _moves_numbers(now: Snapshot, graph: Graph) -> bool:
+    """Return whether shards learned numbers in another frame than the changed graph has."""
+    before = now.state.graph
+    if not before.label_kind.is_numbers or not len(now.state.shards):
+        return False
+    return not graph.label_frame.same(before.label_frame)
+
+
+def _abouts(before: Graph, after: Graph, plan: Plan) -> list[About]:
+    """Return what was asked, in parts; with names where nodes have them."""
+    abouts = [*parts_of(plan.removal.named if plan.edit is None else plan.edit.named)]
+    if not before.named:
+        return abouts
+    for about in abouts:
+        # One of a node's labels is named by the node and a target.
+        named = about["ids"][: 1 if LABELS.noun in about.values() else None]
+        ids = np.array([int(node) for node in named], dtype=np.int64)
+        graphs = (before if there else after for there in before.contains(ids).tolist())
+        about["names"] = [str(g.names_of([node])[0]) for g, node in zip(graphs, ids, strict=True)]
+    return abouts

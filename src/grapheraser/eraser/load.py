@@ -1,0 +1,150 @@
+"""Reading a run back: by the task that its manifest names, with all of it checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grapheraser.aggregation import ChecksTensors, Ensemble
+from grapheraser.engines import ShardModels
+from grapheraser.eraser.replay import known_replay
+from grapheraser.eraser.seals import Seals
+from grapheraser.eraser.settings import Settings, check, restore
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.state import State, trained_shards
+from grapheraser.eraser.task import NODES, TASK, Task
+from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError, VerificationError
+from grapheraser.inference import check_weights
+from grapheraser.receipts import Ends, digest_of
+from grapheraser.store import StoredRun, load_run, read_manifest
+from grapheraser.store.folder import HISTORY
+
+if TYPE_CHECKING:
+    from grapheraser.eraser.base import Eraser
+
+# Erasers by the name of their task, as far as they are imported.
+ERASERS: dict[str, type[Eraser]] = {}
+# Where the built-in ones are defined; only that of the run at hand is imported.
+_HOMES = {
+    NODES: "grapheraser.nodes",
+    "links": "grapheraser.links",
+    "recommendation": "grapheraser.recommendation",
+    "embeddings": "grapheraser.embeddings",
+    "graphs": "grapheraser.graphs",
+}
+
+
+def load_eraser(path: str | Path, **own: Any) -> Eraser:
+    """Read a run of any task back.
+
+    Args:
+        path: the run's folder.
+        own: as its class takes them: `executor`, `device`, and parts of the user's own.
+    """
+    return eraser_of(task_of(Path(path)), path).load(path, **own)
+
+
+def task_of(path: Path) -> str:
+    """Return the name of the task that a run in a folder is of."""
+    return _task(read_manifest(path).get("configuration"))
+
+
+def eraser_of(task: str, path: str | Path) -> type[Eraser]:
+    """Return the class of the erasers of a task."""
+    if task in _HOMES and task not in ERASERS:
+        import_module(_HOMES[task])
+    if task not in ERASERS:
+        raise RunKindError(
+            f"{path}: a run of task '{task}', which is not known here.",
+            hint="import the module that defines it first, or use the version that made the run.",
+        )
+    return ERASERS[task]
+
+
+def load(
+    task: Task, path: Path, names: Iterable[str], own: Mapping[str, Any], changes: Mapping[str, Any]
+) -> Snapshot:
+    """Return the snapshot of a run.
+
+    Args:
+        task: what the run has to be of.
+        path: the run's folder.
+        names: of the constructor's arguments.
+        own: parts of the user's own by argument; None where nothing was brought.
+        changes: arguments that may differ from those of the fit.
+    """
+    run = load_run(path)
+    _check_task(path, _task(run.configuration), task)
+    try:
+        configuration, ends = _split(run.configuration)
+        seals = _seals(run)
+        for said in (configuration, dict(run.state)):
+            digest_of(said)  # a ValueError where it can't be spelled
+        arguments = {**restore(configuration, own), **changes}
+        if arguments.keys() != set(names):
+            raise LookupError(arguments.keys() ^ set(names))
+        settings = task.resolve(arguments, configuration["resolved"])
+        told = known_replay(settings.own_code, configuration["resolved"])
+        settings = replace(settings, replay=told)
+        check(configuration, settings, own)
+        state = _checked_state(settings, run)
+    except CorruptRunError as error:
+        raise CorruptRunError(f"{path}: {error.message}", hint=error.hint) from error
+    except GraphEraserError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise CorruptRunError(f"{path}: its settings don't fit ({error!r}).") from error
+    kept = (configuration, run.receipts, ends, seals, dict(run.state), run.manifest)
+    return Snapshot(task, arguments, settings, state, *kept)
+
+
+def _task(configuration: Any) -> str:
+    named = configuration.get(TASK, NODES) if isinstance(configuration, Mapping) else NODES
+    return str(named)
+
+
+def _check_task(path: Path, found: str, task: Task) -> None:
+    if found == task.name:
+        return
+    other = eraser_of(found, path).task
+    raise RunKindError(
+        f"{path}: a run that predicts {other.predicts}, not {task.predicts}.",
+        hint=f"load it with ge.{other.owner}.load(path).",
+    )
+
+
+def _checked_state(settings: Settings, run: StoredRun) -> State:
+    """Return the state of a run that was read, all that compiled code indexes by checked."""
+    if run.graph.context != settings.context:
+        raise CorruptRunError("its graph has another context than its settings.")
+    model = settings.training.model
+    check_weights(model, run.shards, run.graph)
+    if trained_shards(run.graph, run.partition, model) != tuple(run.shards):
+        raise CorruptRunError("the shards with weights are not those with labelled nodes.")
+    shards = ShardModels.of(run.shards)
+    ensemble = Ensemble(run.graph, run.partition, shards, model, settings.seed)
+    if isinstance(settings.aggregator, ChecksTensors):
+        settings.aggregator.check_tensors(run.aggregator, ensemble)
+    return State(ensemble, settings.aggregator.restore(run.aggregator), run.seeds)
+
+
+def _split(kept: dict[str, Any]) -> tuple[dict[str, Any], Ends]:
+    """Return the settings of a saved run, and the ends of its receipts."""
+    configuration = {key: value for key, value in kept.items() if key != HISTORY}
+    try:
+        return configuration, Ends.from_dict(kept[HISTORY])
+    except (VerificationError, KeyError) as error:
+        raise CorruptRunError(
+            "does not say what it was fitted on, nor which receipts there are."
+        ) from error
+
+
+def _seals(run: StoredRun) -> Seals:
+    try:
+        nonce, versions = bytes.fromhex(run.state["nonce"]), dict(run.state["versions"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptRunError(f"does not describe its state ({error!r}).") from error
+    return Seals(run.register, nonce, versions)

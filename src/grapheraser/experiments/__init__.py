@@ -1,1 +1,0 @@
-"""The paper's evaluation: every table and figure, from cells that can be resumed."""

@@ -1,0 +1,1 @@
+"""Requests to forget, changes to make, and what they merge into."""

@@ -1,0 +1,464 @@
+"""Requests: nodes, edges and feature rows to forget.
+
+A request is a frozen value that names ids only. `coalesce` checks a list of requests against a
+graph and merges them into one `Removal` without repetitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grapheraser.canonical import digest_of
+from grapheraser.checks import one_of, whole
+from grapheraser.errors import (
+    NothingToForgetError,
+    ParameterError,
+    UnknownEdgeError,
+    UnknownNodeError,
+    named,
+)
+from grapheraser.graph.ids import as_called, listed, one_id, with_names
+from grapheraser.graph.roles import UNLABELLED
+from grapheraser.kernels.paged import feature_rows
+from grapheraser.kernels.sets import ranks
+from grapheraser.kinds import EDGES, FEATURES, GRAPH_KINDS, KINDS, LABELS, NODES, Kind
+
+if TYPE_CHECKING:
+    from grapheraser.graph.graph import Graph
+
+_PAIRS = "an iterable of pairs of ids"
+
+
+@dataclass(frozen=True)
+class _OfNodes:
+    """A request that names nodes by id, or by a mask over all nodes of the graph."""
+
+    kind: ClassVar[Kind]
+    ids: tuple[int, ...]
+    mask: bytes | None = field(default=None, repr=False)
+
+    def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
+        found = listed(ids, f"'ids' of {type(self).__name__}")
+        mask = found.tobytes() if isinstance(found, np.ndarray) else None
+        object.__setattr__(self, "ids", () if mask is not None else tuple(sorted(set(found))))
+        object.__setattr__(self, "mask", mask)
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """The ids that the request names."""
+        return self.ids
+
+
+class Nodes(_OfNodes):
+    """Forget these nodes: their features, labels and all their edges.
+
+    One id or name, any iterable, array or tensor of them, or a mask over all nodes of the graph.
+    """
+
+    kind = NODES
+
+
+class Features(_OfNodes):
+    """Forget the features of these nodes; the nodes, their labels and edges stay.
+
+    One id or name, any iterable, array or tensor of them, or a mask over all nodes of the graph.
+    """
+
+    kind = FEATURES
+
+
+@dataclass(frozen=True)
+class Labels(_OfNodes):
+    """Forget the labels of these nodes; the nodes, their features and edges stay.
+
+    Training nodes without any label become context nodes.
+
+    Args:
+        ids: one id or name, any iterable, array or tensor of them, or a mask over all nodes of the
+            graph; or pairs of an id and a target, where nodes have several labels or numbers.
+        target: forget this target of the nodes alone; its name or number. None: all that they have.
+    """
+
+    kind = LABELS
+    pairs: tuple[tuple[int, int | str], ...] = ()
+
+    def __init__(
+        self,
+        ids: Iterable[Any] | ArrayLike,
+        target: int | str | None = None,
+    ) -> None:
+        given = ids.tolist() if getattr(ids, "ndim", 1) == 2 else ids  # type: ignore[union-attr]
+        items = list(given) if isinstance(given, list | tuple | set | frozenset) else None
+        apart = [item for item in items or () if isinstance(item, list | tuple)]
+        super().__init__([i for i in items if i not in apart] if items and apart else ids)
+        if target is not None:
+            if self.mask is not None or apart:
+                raise ParameterError("'target' of Labels needs ids, not a mask or pairs.")
+            apart = [(node, target) for node in self.ids]
+            object.__setattr__(self, "ids", ())
+        try:
+            pairs = {(one_id(node, "ids", "Labels"), _target(one)) for node, one in apart}
+        except (TypeError, ValueError):
+            wanted = "ids, or pairs of an id and a target"
+            raise ParameterError.of("ids", "Labels", wanted, ids) from None
+        object.__setattr__(self, "pairs", tuple(sorted(pairs, key=_order)))
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """The ids, and the pairs of an id and a target, that the request names."""
+        return (*self.ids, *self.pairs)
+
+    def numbered(self, graph: Graph) -> Labels:
+        """Return the request with the number of each target."""
+        number = graph.label_kind.number_of
+        return Labels([*self.ids, *((node, number(one)) for node, one in self.pairs)])
+
+
+def _target(target: Any) -> int | str:
+    if isinstance(target, str):
+        return target
+    return int(whole("target", "Labels", target))
+
+
+def _order(item: Any) -> tuple[int, str]:
+    """Sort ids before their targets."""
+    return (item[0], str(item[1])) if isinstance(item, tuple) else (item, "")
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Forget these undirected edges; their end points stay. (3, 17) and (17, 3) are the same.
+
+    Any iterable of pairs of ids or names, or an array or tensor ``[m, 2]``; pass an ``edge_index``
+    ``[2, m]`` as ``edge_index.T``.
+    """
+
+    kind: ClassVar[Kind] = EDGES
+    pairs: tuple[tuple[int, int], ...]
+
+    def __init__(self, pairs: Iterable[Iterable[int | str]] | ArrayLike) -> None:
+        canonical = {(min(u, v), max(u, v)) for u, v in pairs_of("Edges", pairs)}
+        object.__setattr__(self, "pairs", tuple(sorted(canonical)))
+
+    @property
+    def named(self) -> tuple[tuple[int, int], ...]:
+        """The edges that the request names."""
+        return self.pairs
+
+
+Request: TypeAlias = Nodes | Edges | Features | Labels
+# The class of each kind to forget, by name; tasks add theirs.
+REQUESTS: dict[str, Any] = {made.kind.name: made for made in (Nodes, Edges, Features, Labels)}
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A checked, merged request: all ids exist, and nothing is named twice.
+
+    Attributes:
+        nodes: sorted ids of the nodes to remove.
+        edges: ids ``[m, 2]`` (u < v) of further edges to remove; none touches one of ``nodes``.
+        features: sorted ids of further nodes whose features to remove; none is among ``nodes``.
+        digest: SHA-256 of the request as made, whatever the order of its parts.
+        labels: sorted ids of further nodes whose labels to remove; none is among ``nodes``.
+        skipped: what was named and is not there, where that is no error.
+        named: all that the request names and is there, as plain sorted lists by kind.
+        targets: ids and targets ``[m, 2]`` of further labels to remove, of nodes that keep others.
+    """
+
+    nodes: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    features: NDArray[np.int64]
+    digest: str
+    labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    skipped: tuple[Request, ...] = ()
+    named: dict[str, Any] = field(default_factory=dict)
+    targets: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+
+    @property
+    def relabelled(self) -> NDArray[np.int64]:
+        """Sorted ids of the nodes that stay, and lose any label."""
+        return np.union1d(self.labels, self.targets[:, 0]) if len(self.targets) else self.labels
+
+    def labels_left(self, graph: Graph) -> NDArray[Any]:
+        """Return the labels that the `relabelled` nodes of a graph keep."""
+        kind, nodes = graph.label_kind, self.relabelled
+        if kind.is_classes:
+            return np.full(len(nodes), UNLABELLED)
+        left = graph.labels(nodes).copy()
+        left[ranks(nodes, self.labels) >= 0] = kind.unknown
+        rows = left.reshape(len(nodes), kind.count)  # a view
+        rows[np.searchsorted(nodes, self.targets[:, 0]), self.targets[:, 1]] = kind.unknown
+        return left
+
+    def unlabelled(self, graph: Graph) -> NDArray[np.int64]:
+        """Return the sorted ids of the nodes that stay, without any label that is known."""
+        if not len(self.targets):
+            return self.labels
+        return self.relabelled[~graph.label_kind.labelled(self.labels_left(graph))]
+
+    @property
+    def num_labels(self) -> int:
+        """Number of labels to remove; all those of a node count once."""
+        return len(self.labels) + len(self.targets)
+
+    @property
+    def num_skipped(self) -> int:
+        """Number of items that were skipped."""
+        return sum(len(request.named) for request in self.skipped)
+
+
+NOTHING = Removal(
+    np.zeros(0, dtype=np.int64),
+    np.zeros((0, 2), dtype=np.int64),
+    np.zeros(0, dtype=np.int64),
+    digest="",
+)
+RAISE, SKIP = "raise", "skip"
+
+
+def as_tuple(given: Any) -> tuple[Any, ...]:
+    """Return the items of a sequence; anything else by itself, as an array of no dimension."""
+    if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
+        return tuple(given)
+    return (given,)
+
+
+def as_requests(request: Request | Sequence[Any]) -> tuple[Request, ...]:
+    """Return one request, or a sequence of them, as a tuple."""
+    requests = (request,) if isinstance(request, Request) else as_tuple(request)
+    for item in requests:
+        if not isinstance(item, Request):
+            raise ParameterError(
+                f"a request must be {', '.join(kind.class_name for kind in GRAPH_KINDS)} or a list "
+                f"of them. Got {item!r}."
+            )
+    return requests
+
+
+def in_graph(graph: Graph, request: Request | Sequence[Request]) -> tuple[Request, ...]:
+    """Return the requests with ids in the place of masks, and of numbers where ids are keyed."""
+    return tuple(_in_graph(graph, part) for part in as_requests(request))
+
+
+def _in_graph(graph: Graph, part: Request) -> Request:
+    if not isinstance(part, Edges) and part.mask is not None:
+        return type(part)(graph.ids_of(np.frombuffer(part.mask, dtype=bool)))
+    if isinstance(part, Labels) and part.pairs:
+        part = part.numbered(graph)
+    if not graph.keyed:
+        return part
+    if isinstance(part, Edges):
+        return Edges([graph.inside(pair) for pair in part.pairs])
+    ids: list[Any] = [*graph.inside(part.ids)]
+    if isinstance(part, Labels):
+        ids += [(*graph.inside([node]), target) for node, target in part.pairs]
+    return type(part)(ids)
+
+
+def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
+    """Return the union of requests as plain sorted lists by kind, ready for JSON."""
+    found: dict[str, set[Any]] = {name: set() for name in KINDS}
+    for request in requests:
+        if getattr(request, "mask", None) is not None:
+            raise ParameterError("the digest of a request with a mask is that of its ids.")
+        found[request.kind.name].update(request.named)
+    # Digests of old requests have to be those of today: a kind that came later is left out where
+    # nothing of it is named.
+    return {
+        kind.name: [
+            list(ids) if isinstance(ids, tuple) else ids
+            for ids in sorted(found[kind.name], key=_order if kind is LABELS else None)
+        ]
+        for kind in KINDS.values()
+        if found[kind.name] or kind.in_every_digest
+    }
+
+
+def request_digest(requests: Iterable[Request]) -> str:
+    """Return the SHA-256 of the canonical form, which the requester can compute as well."""
+    return digest_of(canonical_form(requests))
+
+
+def coalesce(
+    graph: Graph, request: Request | Sequence[Request], *, missing: str = RAISE
+) -> Removal:
+    """Check every id and edge against ``graph`` and merge the requests into one removal.
+
+    Args:
+        graph: the current graph.
+        request: one, or several.
+        missing: what to do about data that the graph does not have: ``"raise"`` an error that names
+            all of it, or ``"skip"`` it.
+    """
+    one_of("missing", "unlearn", missing, (RAISE, SKIP))
+    requests = in_graph(graph, request)
+    form = canonical_form(requests)
+    if not any(form.values()):
+        raise NothingToForgetError("the request names no node, edge, feature row or label.")
+    pairs = [tuple(item) for item in form.get(LABELS.name, ()) if isinstance(item, list)]
+    plain = form
+    if pairs:
+        plain = form | {LABELS.name: [i for i in form[LABELS.name] if not isinstance(i, list)]}
+    parts = _Parts(*(_as_array(kind, plain.get(kind.name, ())) for kind in GRAPH_KINDS))
+    there = _there(graph, parts)
+    lists = (chain(*ids) if KINDS[name].ends > 1 else ids for name, ids in plain.items())
+    called = with_names(chain(*lists, (node for node, _ in pairs)))
+    targets = _as_array(EDGES, pairs)
+    known = _known_targets(graph, targets, parts.nodes[there.nodes])
+    if missing == RAISE:
+        _refuse_missing(graph, parts, there, called)
+        _refuse_unknown(graph, targets[~known], called)
+    skipped: tuple[Request, ...] = tuple(
+        REQUESTS[kind.name](as_called(part[~found], called))
+        for kind, part, found in zip(GRAPH_KINDS, parts, there, strict=True)
+        if not found.all()
+    )
+    if not known.all():
+        skipped += (
+            Labels([pair for pair, there_ in zip(pairs, known, strict=True) if not there_]),
+        )
+    targets = targets[known]
+    found = tuple(part[exists] for part, exists in zip(parts, there, strict=True))
+    nodes, edges, features, labels = found
+    if not any(map(len, (nodes, edges, features, labels, targets))):
+        raise NothingToForgetError(
+            "the graph has nothing of what the request names.",
+            hint="it never had it, or has forgotten it already.",
+        )
+    digest = digest_of(form)
+    form = {kind.name: part.tolist() for kind, part in zip(GRAPH_KINDS, found, strict=True)}
+    form[LABELS.name] += targets.tolist()
+    # Removing a node removes all that it has: drop what else the request says of it.
+    if len(edges):
+        edges = edges[~_among(edges.ravel(), nodes).reshape(-1, 2).any(axis=1)]
+    features, labels = (part[~_among(part, nodes)] for part in (features, labels))
+    if len(targets):
+        targets = targets[~_among(targets[:, 0], np.union1d(nodes, labels))]
+    return Removal(nodes, edges, features, digest, labels, skipped, form, targets)
+
+
+def _as_array(kind: Kind, ids: Any) -> NDArray[np.int64]:
+    found = np.array(ids, dtype=np.int64)
+    return found if kind.ends == 1 else found.reshape(-1, kind.ends)
+
+
+class _Parts(NamedTuple):
+    """Ids by kind, or a mask over them of those that the graph has."""
+
+    nodes: NDArray[Any]
+    edges: NDArray[Any]
+    features: NDArray[Any]
+    labels: NDArray[Any]
+
+
+def _there(graph: Graph, parts: _Parts) -> _Parts:
+    """Mark the nodes, edges, feature rows and labels that the graph has, or whose node goes."""
+    nodes, edges, features, labels = parts
+    there = graph.contains(nodes)
+    gone = nodes[there]
+    none: list[NDArray[np.bool_]] = [np.zeros(len(part), dtype=np.bool_) for part in parts[1:]]
+    known, full, labelled = none
+    if len(edges):
+        known = np.all(graph.contains(edges.ravel()).reshape(-1, 2), axis=1)
+        known[known] = graph.has_edges(edges[known])
+    if len(features):
+        full = graph.contains(features)
+        full[full] = np.diff(feature_rows(graph.table, graph.places(features[full]))[0]) > 0
+        full |= _among(features, gone)
+    if len(labels):
+        labelled = graph.contains(labels)
+        labelled[labelled] = graph.label_kind.labelled(graph.labels(labels[labelled]))
+        labelled |= _among(labels, gone)
+    return _Parts(there, known, full, labelled)
+
+
+def _known_targets(
+    graph: Graph, targets: NDArray[np.int64], gone: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Mark the pairs of a node and a target that the graph knows, or whose node goes."""
+    known = graph.contains(targets[:, 0]) if len(targets) else np.zeros(0, dtype=np.bool_)
+    if known.any():
+        kind, (nodes, columns) = graph.label_kind, targets[known].T
+        rows = np.reshape(graph.labels(np.ascontiguousarray(nodes)), (len(nodes), kind.count))
+        known[known] = ~kind.is_unknown(rows[np.arange(len(rows)), columns]) | _among(nodes, gone)
+    return known
+
+
+def _refuse_unknown(graph: Graph, targets: NDArray[np.int64], called: Mapping[int, int]) -> None:
+    """Raise an error that names the labels that the graph does not have."""
+    if not len(targets):
+        return
+    unknown = targets[:, 0][~graph.contains(np.ascontiguousarray(targets[:, 0]))]
+    if len(unknown):
+        raise UnknownNodeError.of(as_called(unknown, called), len(targets))
+    (node,), names = as_called(targets[:1, 0], called), graph.label_kind.target_names
+    raise NothingToForgetError(
+        f"node {node} has no label '{names[targets[0, 1]]}' to forget "
+        f"({len(targets)} of the requested labels are not known)."
+    )
+
+
+def _among(ids: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the ids that are among the (sorted) nodes."""
+    found: NDArray[np.bool_] = ranks(ids, nodes) >= 0
+    return found
+
+
+def _refuse_missing(graph: Graph, parts: _Parts, there: _Parts, called: Mapping[int, int]) -> None:
+    """Raise an error that names all that the graph does not have, as it was called."""
+    if all(found.all() for found in there):
+        return
+    ids = np.unique(np.concatenate([part.ravel() for part in parts]))
+    unknown = ids[~graph.contains(ids)]
+    if len(unknown):
+        raise UnknownNodeError.of(as_called(unknown, called), len(ids))
+    edges = parts.edges[~there.edges]
+    if len(edges):
+        raise UnknownEdgeError.of(as_called(edges, called), len(parts.edges))
+    rows = parts.features[~there.features]
+    if len(rows):
+        raise NothingToForgetError(
+            f"node {named(as_called(rows, called))} has no features to forget "
+            f"({len(rows)} of {len(parts.features)} requested rows are empty)."
+        )
+    labels = parts.labels[~there.labels]
+    raise NothingToForgetError(
+        f"node {named(as_called(labels, called))} has no label to forget "
+        f"({len(labels)} of {len(parts.labels)} requested labels are not known)."
+    )
+
+
+def pairs_of(owner: str, pairs: Any) -> list[tuple[int, int]]:
+    """Return pairs of ids as they were given, those of names with their name."""
+    shape = getattr(pairs, "shape", (0, 2))
+    if 0 not in shape and tuple(shape[1:]) != (2,):
+        raise ParameterError(
+            f"'pairs' of {owner} must have the shape [m, 2]. Got {list(shape)}.",
+            hint="one edge is a row; pass an edge_index [2, m] as edge_index.T.",
+        )
+    try:
+        return [_as_pair(owner, pair) for pair in _plain(pairs)]
+    except TypeError:
+        raise ParameterError.of("pairs", owner, _PAIRS, pairs) from None
+
+
+def _as_pair(owner: str, pair: Any) -> tuple[int, int]:
+    try:
+        u, v = _plain(pair)
+    except (TypeError, ValueError):
+        raise ParameterError.of("pairs", owner, _PAIRS, pair) from None
+    if isinstance(pair, str):
+        raise ParameterError.of("pairs", owner, _PAIRS, pair)
+    return one_id(u, "pairs", owner), one_id(v, "pairs", owner)
+
+
+def _plain(values: Any) -> Any:
+    """Turn arrays and tensors into Python's own numbers and lists."""
+    return values.tolist() if hasattr(values, "tolist") else values

@@ -1,0 +1,1 @@
+"""A graph from other formats, and back."""

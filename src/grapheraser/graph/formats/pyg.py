@@ -1,0 +1,211 @@
+"""Conversion from and to PyG's ``Data``, which is left unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from grapheraser.environment import needs_torch
+from grapheraser.errors import GraphError
+from grapheraser.graph.arrays import as_array
+from grapheraser.graph.build import checked_fields, graph_of, warn_of
+from grapheraser.graph.edge_values import EdgeInput
+from grapheraser.graph.formats.tables import is_table
+from grapheraser.graph.ids import as_ids, names_of
+from grapheraser.graph.label_input import LabelInput
+from grapheraser.graph.roles import TEST, TRAIN, VALIDATION
+
+if TYPE_CHECKING:
+    from grapheraser.graph.graph import Graph
+
+
+# What `Graph.from_pyg` reads; ``num_nodes`` is a field only where it can't be told otherwise.
+_READ = ("x", "edge_index", "y", "node_id", "num_nodes", "train_mask", "val_mask", "test_mask")
+_CARRIED = ("edge_weight", "edge_attr")
+# What to do with fields that are often there, and have no part in a graph.
+_INSTEAD = {
+    "pos": "put positions into 'x' if the model should see them",
+    "n_id": "name it 'node_id' if these are the ids to keep",
+    "edge_type": "put it into 'edge_attr', one column per type",
+    "edge_label_index": "a LinkEraser learns from 'edge_index', and is asked about pairs",
+    "adj_t": "edges are those of 'edge_index'",
+    "time": "put times into 'x' if the model should see them",
+    "batch": "a graph is one graph, whatever it is made of",
+}
+
+
+def from_pyg(
+    _cls: type[Graph],
+    /,
+    data: Any,
+    *,
+    num_classes: int | None = None,
+    directed: bool = False,
+    name: str = "graph",
+    labels: str | None = None,
+    target_names: Sequence[str] | None = None,
+    label_range: float | Sequence[float] | None = None,
+) -> Graph:
+    """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
+
+    ``edge_weight`` and ``edge_attr`` stay with their edges. ``node_id`` gives the ids where it
+    is present, or the names as a list of strings. ``train_mask``, ``val_mask`` and
+    ``test_mask`` give the split; nodes in none of them are context nodes. Without a
+    ``train_mask`` every labelled node of no other mask is a training node (see `with_split`).
+    A Python warning names every other field, and all that was put right: edges made symmetric,
+    merged or dropped.
+
+    Args:
+        data: the ``Data``, which is left unchanged.
+        num_classes: default the largest label + 1.
+        directed: keep the directions of the edges.
+        name: for people.
+        labels: what ``y`` holds; see `from_arrays`, also for the next two.
+        target_names: of the targets.
+        label_range: the largest magnitude of numbers.
+    """
+    arrays = _arrays_of(data)
+    given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
+    said = LabelInput(labels, target_names, label_range)
+    fields = checked_fields(**arrays, num_classes=num_classes, given=given, said=said)
+    fields["notes"] += _notes_on(data)
+    warn_of(fields["notes"], name)
+    return graph_of(_cls, fields, name)
+
+
+def _arrays_of(data: Any) -> dict[str, Any]:
+    """Read the arguments of `build.checked_fields` from a PyG ``Data``."""
+    if hasattr(data, "node_types"):
+        raise GraphError(
+            "heterogeneous graphs are not supported (found several types of nodes).",
+            hint="data.to_homogeneous() makes one type of them.",
+        )
+    if not hasattr(data, "edge_index") and not hasattr(data, "num_nodes"):
+        raise _no_data(data)
+    if hasattr(data, "src") and hasattr(data, "dst"):
+        raise GraphError(
+            "a PyG TemporalData is a list of events, not a graph.",
+            hint="Graph.from_arrays(x, torch.stack([data.src, data.dst]), y) makes edges of them; "
+            "times can be a column of edge_attr.",
+        )
+    for key in ("x", "edge_index", "y"):
+        if getattr(data, key, None) is None:
+            raise GraphError(
+                f"a PyG Data needs 'x', 'edge_index' and 'y' (found no '{key}').",
+                hint="make an edge_index of 'adj_t': torch.stack(data.adj_t.t().coo()[:2])."
+                if key == "edge_index" and getattr(data, "adj_t", None) is not None
+                else None,
+            )
+    n = int(data.num_nodes)
+    given = getattr(data, "node_id", None)
+    ids = np.arange(n) if given is None else _ids(given)
+    if ids.shape != (n,):
+        raise GraphError(
+            f"'node_id' must have one entry per node: {n} (found shape {list(ids.shape)})."
+        )
+    edge_index = as_array(data.edge_index, "edge_index")
+    if edge_index.size and edge_index.dtype.kind not in "iu":
+        raise GraphError(f"edge_index must be made of integers (found dtype {edge_index.dtype}).")
+    if edge_index.size and (edge_index.min() < 0 or edge_index.max() >= n):
+        raise GraphError(
+            f"edge_index must be in [0, {n - 1}] (found {edge_index.min()} to {edge_index.max()})."
+        )
+    masks = [_mask(data, key, n) for key in ("train_mask", "test_mask", "val_mask")]
+    return {
+        "x": _features(data.x),
+        "edge_index": as_ids(ids)[edge_index.astype(np.int64)],
+        "y": data.y,
+        "ids": ids,
+        "split": tuple(None if mask is None else ids[mask] for mask in masks),
+        **{key: getattr(data, key, None) for key in _CARRIED},
+    }
+
+
+def _no_data(found: Any) -> GraphError:
+    """Return the error that something is neither a Graph nor a PyG Data, with what reads it."""
+    if isinstance(found, list | tuple):
+        hint = "give one Data, data[0]; Batch.from_data_list(data) makes one of several."
+    elif isinstance(found, str | PathLike):
+        hint = "ge.load_dataset(name), or Graph.from_file(path), reads it."
+    elif hasattr(found, "is_directed") and hasattr(found, "nodes"):
+        hint = "Graph.from_networkx(network) reads it."
+    elif is_table(found):
+        hint = "Graph.from_tables(nodes, edges) reads tables of nodes and edges."
+    elif sp.issparse(found):
+        hint = "Graph.from_scipy(adjacency, x, y) reads it."
+    else:
+        hint = "Graph.from_arrays(x, edge_index, y) makes a Graph of arrays."
+    kind = f"{type(found).__module__.partition('.')[0]}.{type(found).__name__}"
+    return GraphError(f"not a Graph, nor a PyG Data (found {kind}).", hint=hint)
+
+
+def _ids(given: Any) -> NDArray[Any]:
+    names = isinstance(given, list | tuple) and all(isinstance(item, str) for item in given)
+    return names_of(given) if names else as_array(given, "'node_id'")
+
+
+def _notes_on(data: Any) -> tuple[str, ...]:
+    """Note the content of a PyG ``Data`` that a `Graph` ignores."""
+    notes = []
+    for key in data.keys():  # noqa: SIM118  a Data is no mapping
+        if key not in (*_READ, *_CARRIED) and getattr(data, key, None) is not None:
+            part = "edge_attr" if key.startswith("edge_") else "x"
+            instead = _INSTEAD.get(key, f"delete it from the Data, or make it part of '{part}'")
+            notes.append(f"'{key}' is not used: {instead}")
+    return tuple(notes)
+
+
+def _mask(data: Any, key: str, n: int) -> NDArray[np.bool_] | None:
+    """Read the mask ``[n]`` or ``[n, 1]`` of that name, if there is one."""
+    if getattr(data, key, None) is None:
+        return None
+    mask = as_array(getattr(data, key), f"'{key}'")
+    if mask.ndim == 2 and mask.shape[0] == n and mask.shape[1] > 1:
+        raise GraphError(
+            f"'{key}' must be one split: {n} values (found {mask.shape[1]} columns, a split each).",
+            hint=f"choose one split in each mask, e.g. data.{key} = data.{key}[:, 0].",
+        )
+    if mask.shape not in ((n,), (n, 1)) or not np.isin(mask, (0, 1)).all():
+        raise GraphError(
+            f"'{key}' must say true or false for each of the {n} nodes "
+            f"(found shape {list(mask.shape)}, dtype {mask.dtype}).",
+            hint="turn positions into a mask: mask = torch.zeros(n, dtype=torch.bool); "
+            "mask[positions] = True.",
+        )
+    return mask.reshape(-1).astype(bool)
+
+
+def to_pyg(graph: Graph) -> Any:
+    """Make a ``Data`` with dense ``x``, ``node_id``, what edges carry and the split as masks."""
+    needs_torch("Graph.to_pyg")
+    import torch
+    from torch_geometric.data import Data
+
+    carried = {"edge_weight": graph.edge_weight, "edge_attr": graph.edge_attr}
+    return Data(
+        **{key: torch.tensor(values) for key, values in carried.items() if values is not None},
+        x=torch.from_numpy(graph.x.toarray()),
+        edge_index=torch.from_numpy(graph.edge_index),
+        y=torch.from_numpy(graph.y.copy()),
+        node_id=torch.from_numpy(graph.ids.copy()) if graph.names is None else list(graph.names),
+        train_mask=torch.from_numpy(graph.role == TRAIN),
+        val_mask=torch.from_numpy(graph.role == VALIDATION),
+        test_mask=torch.from_numpy(graph.role == TEST),
+    )
+
+
+def _features(x: Any) -> Any:
+    if getattr(x, "is_sparse", False):
+        x = x.coalesce()
+        places = as_array(x.indices(), "features")
+        return sp.csr_array((as_array(x.values(), "features"), tuple(places)), shape=tuple(x.shape))
+    if getattr(x, "is_sparse_csr", False):
+        parts = (x.values(), x.col_indices(), x.crow_indices())
+        arrays = tuple(as_array(part, "features") for part in parts)
+        return sp.csr_array(arrays, shape=tuple(x.shape))
+    return as_array(x, "features")

@@ -1,0 +1,336 @@
+"""A page as blocks of memory, and the rows that go into it; see `kernels.paged`.
+
+Blocks have one spelling: rows in the order of ids, the neighbours of a row and its columns
+ascending. Kernels add up in that order, files are named by their digests, and a page that is packed
+anew after a change has to have the bytes of one that was packed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from grapheraser.graph.csr import slices_of
+from grapheraser.graph.edge_values import NO_VALUES, Values
+from grapheraser.graph.ids import NO_NAMES, Names, packed_names, unpacked_names
+from grapheraser.kernels.compiled import compiled
+
+Block = NDArray[np.uint8]
+Ids = NDArray[np.int64]
+
+NOTHING: Block = np.zeros(0, dtype=np.uint8)
+NOTHING.flags.writeable = False
+NO_TARGETS: NDArray[np.uint8] = np.zeros((0, 0), dtype=np.uint8)
+NO_TARGETS.flags.writeable = False
+
+
+class Page(NamedTuple):
+    """The blocks of a page; see `kernels.paged`."""
+
+    nodes: Block
+    edges: Block
+    features: Block
+    values: Block = NOTHING
+    names: Block = NOTHING
+    targets: Block = NOTHING
+
+
+class Rows(NamedTuple):
+    """Some nodes, row by row in the order of their ids: a page before it is packed.
+
+    Attributes:
+        ids, y, role: of each node.
+        indptr, neighbours: ids of the neighbours of each.
+        x: float32 ``[len(ids), num_features]``, dense or CSR.
+        values: what each entry of ``neighbours`` carries; see `edge_values`.
+        names: of each node, where they have any.
+        targets: bytes ``[len(ids), row_bytes]``; see `graph.labels`.
+    """
+
+    ids: Ids
+    y: NDArray[np.int64]
+    role: NDArray[np.int8]
+    indptr: Ids
+    neighbours: Ids
+    x: sp.csr_array | NDArray[np.float32]
+    values: Values = NO_VALUES
+    names: Names = NO_NAMES
+    targets: NDArray[np.uint8] = NO_TARGETS
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Put rows one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0, *(len(part.neighbours) for part in parts)])
+    indptr = [part.indptr[:-1] + end for part, end in zip(parts, ends, strict=False)]
+    x: Any = [part.x for part in parts]
+    x = sp.csr_array(sp.vstack(x, format="csr")) if sp.issparse(x[0]) else np.concatenate(x)
+    return Rows(
+        np.concatenate([part.ids for part in parts]),
+        np.concatenate([part.y for part in parts]),
+        np.concatenate([part.role for part in parts]),
+        np.concatenate([*indptr, ends[-1:]]),
+        np.concatenate([part.neighbours for part in parts]),
+        x,
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.names for part in parts]),
+        np.concatenate([part.targets for part in parts if part.targets.shape[1]] or [NO_TARGETS]),
+    )
+
+
+def sliced(rows: Rows, low: int, high: int) -> Rows:
+    """Return a range of rows."""
+    first, last = rows.indptr[low], rows.indptr[high]
+    return Rows(
+        rows.ids[low:high],
+        rows.y[low:high],
+        rows.role[low:high],
+        rows.indptr[low : high + 1] - first,
+        rows.neighbours[first:last],
+        rows.x[low:high],
+        rows.values[first:last],
+        rows.names[low:high],
+        rows.targets[low:high],
+    )
+
+
+def reordered(rows: Rows, order: Ids) -> Rows:
+    """Return the rows in another order."""
+    entries = slices_of(rows.indptr, order)
+    lengths = np.diff(rows.indptr)[order]
+    return Rows(
+        rows.ids[order],
+        rows.y[order],
+        rows.role[order],
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        rows.neighbours[entries],
+        rows.x[order],
+        rows.values[entries] if rows.values.shape[1] else rows.values,
+        # Nodes that are only asked about have no names among those of others.
+        rows.names[order] if len(rows.names) == len(order) else NO_NAMES,
+        rows.targets[order] if rows.targets.shape[1] else rows.targets,
+    )
+
+
+def no_rows(num_features: int, dense: bool, edge_width: int) -> Rows:
+    """Return the rows of no nodes."""
+    none = np.zeros(0, dtype=np.int64)
+    x = np.zeros((0, num_features), dtype=np.float32)
+    pointers = np.zeros(1, dtype=np.int64)
+    features = x if dense else sp.csr_array(x)
+    values = np.zeros((0, edge_width), dtype=np.float32)
+    return Rows(none, none, none.astype(np.int8), pointers, none, features, values)
+
+
+def packed(rows: Rows, counts: NDArray[np.int64]) -> list[Page]:
+    """Pack rows into pages of these sizes."""
+    pages = []
+    end = 0
+    for count in counts.tolist():
+        part = sliced(rows, end, end + count)
+        end += count
+        nodes = _packed_nodes(part.ids, part.y, part.role)
+        edges = _bytes(part.indptr.astype(np.int64), part.neighbours)
+        carried = packed_values(part.values), packed_names(part.names), packed_targets(part.targets)
+        pages.append(Page(nodes, edges, packed_features(part.x), *carried))
+    return pages
+
+
+def packed_values(values: Values) -> Block:
+    """Pack the values of the entries of a page."""
+    return _bytes(values) if values.shape[1] else NOTHING
+
+
+def _packed_nodes(ids: Ids, y: NDArray[Any], role: NDArray[np.int8]) -> Block:
+    return _bytes(ids, y.astype(np.int32), role)
+
+
+def packed_features(x: sp.csr_array | NDArray[np.float32]) -> Block:
+    """Pack the features of a page."""
+    return _bytes(x) if isinstance(x, np.ndarray) else packed_csr(x.indptr, x.indices, x.data)
+
+
+def packed_csr(pointers: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float32]) -> Block:
+    """Pack the features of a page of sparse rows."""
+    return _bytes(pointers.astype(np.int64), columns.astype(np.int32), values)
+
+
+def _bytes(*arrays: NDArray[Any]) -> Block:
+    """Copy the bytes of some arrays one after the other, into memory of their own."""
+    out = np.empty(sum(array.nbytes for array in arrays), dtype=np.uint8)
+    end = 0
+    for array in arrays:
+        out[end : end + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        end += array.nbytes
+    out.flags.writeable = False
+    return out
+
+
+def unpacked(page: Page, count: int, num_features: int, dense: bool, edge_width: int) -> Rows:
+    """Unpack a page of so many nodes."""
+    ids, y, role = unpacked_nodes(page.nodes, count)
+    words = page.edges.view(np.int64)
+    x = unpacked_features(page.features, count, num_features, dense)
+    pointers, around = words[: count + 1], words[count + 1 :]
+    values = unpacked_values(page.values, edge_width)
+    names, targets = unpacked_names(page.names, count), unpacked_targets(page.targets, count)
+    return Rows(ids, y.astype(np.int64), role, pointers, around, x, values, names, targets)
+
+
+def unpacked_values(block: Block, edge_width: int) -> Values:
+    """Unpack the values of the entries of a page ``[entries, edge_width]``."""
+    return block.view(np.float32).reshape(-1, edge_width) if edge_width else NO_VALUES
+
+
+def unpacked_nodes(block: Block, count: int) -> tuple[Ids, NDArray[np.int32], NDArray[np.int8]]:
+    """Unpack the ids, labels and roles of so many nodes."""
+    parts = block[: 8 * count], block[8 * count : 12 * count], block[12 * count :]
+    return parts[0].view(np.int64), parts[1].view(np.int32), parts[2].view(np.int8)
+
+
+def unpacked_features(
+    block: Block, count: int, num_features: int, dense: bool
+) -> sp.csr_array | NDArray[np.float32]:
+    """Unpack the features of so many nodes, dense or CSR."""
+    if dense:
+        return block.view(np.float32).reshape(count, num_features)
+    pointers, columns, values = unpacked_csr(block, count)
+    return sp.csr_array((values, columns, pointers), shape=(count, num_features))
+
+
+def unpacked_csr(block: Block, count: int) -> tuple[Ids, NDArray[np.int32], NDArray[np.float32]]:
+    """Unpack the pointers, columns and values of so many sparse rows."""
+    pointers = block[: 8 * (count + 1)].view(np.int64)
+    middle = 8 * (count + 1) + 4 * int(pointers[-1])
+    columns = block[8 * (count + 1) : middle].view(np.int32)
+    return pointers, columns, block[middle:].view(np.float32)
+
+
+def unpacked_targets(block: Block, count: int) -> NDArray[np.uint8]:
+    """Unpack the targets of so many nodes, as bytes ``[count, row_bytes]``."""
+    return block.reshape(count, -1) if block.nbytes else NO_TARGETS
+
+
+def packed_targets(targets: NDArray[np.uint8]) -> Block:
+    """Pack the targets of a page."""
+    return _bytes(targets) if targets.shape[1] else NOTHING
+
+
+def kept_nodes(block: Block, keep: NDArray[np.bool_]) -> Block:
+    """Return a nodes block without the rows that go."""
+    ids, y, role = unpacked_nodes(block, len(keep))
+    return _packed_nodes(ids[keep], y[keep], role[keep])
+
+
+def relabelled_nodes(block: Block, count: int, rows: Ids, y: Ids, role: NDArray[np.int8]) -> Block:
+    """Return a nodes block of so many nodes with other labels and roles in some rows."""
+    ids, labels, roles = unpacked_nodes(block, count)
+    labels, roles = labels.copy(), roles.copy()
+    labels[rows], roles[rows] = y, role
+    return _packed_nodes(ids, labels, roles)
+
+
+def replaced_features(old: sp.csr_array | NDArray[np.float32], rows: Ids, x: sp.csr_array) -> Block:
+    """Return the features block of a page with other features in some rows."""
+    if isinstance(old, np.ndarray):
+        dense = old.copy()
+        dense[rows] = x.toarray()
+        return packed_features(dense)
+    source = np.arange(old.shape[0])
+    source[rows] = old.shape[0] + np.arange(len(rows))
+    return packed_features(sp.csr_array(sp.vstack([old, x], format="csr"))[source])
+
+
+def edited_edges(
+    page: Page, width: int, keep: NDArray[np.bool_], rows: Ids, ids: Ids
+) -> tuple[Block, Block]:
+    """Return the edges of rows to keep, without these (row, id) pairs, and their values.
+
+    Args:
+        page: what it has now.
+        width: how many values each entry carries.
+        keep: which rows to keep.
+        rows: of the pairs, sorted.
+        ids: of the pairs.
+    """
+    words: Ids = page.edges.view(np.int64)
+    edges: Ids = _edited_words(words, keep, rows, ids)
+    edges.flags.writeable = False
+    if not width:
+        return edges.view(np.uint8), page.values
+    stays = _stays(words, keep, rows, ids)
+    return edges.view(np.uint8), packed_values(unpacked_values(page.values, width)[stays])
+
+
+@compiled
+def _edited_words(words: Ids, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Ids:
+    count = len(keep)
+    kept, dropped = 0, 0
+    for row in range(count):
+        if keep[row]:
+            kept += 1
+        else:
+            dropped += words[row + 1] - words[row]
+    out = np.empty(kept + 1 + words[count] - dropped - len(rows), dtype=np.int64)
+    out[0] = 0
+    place, at, pair = 0, np.int64(0), 0
+    for row in range(count):
+        while pair < len(rows) and rows[pair] < row:
+            pair += 1
+        if not keep[row]:
+            continue
+        for e in range(words[row], words[row + 1]):
+            other = words[count + 1 + e]
+            if pair < len(rows) and rows[pair] == row and ids[pair] == other:
+                pair += 1
+            else:
+                out[kept + 1 + at] = other
+                at += 1
+        place += 1
+        out[place] = at
+    return out
+
+
+@compiled
+def _stays(words: Ids, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> NDArray[np.bool_]:
+    """Mark the entries of a page that are in a row to keep, and not among these (row, id) pairs."""
+    count, pair = len(keep), 0
+    out = np.empty(words[count], dtype=np.bool_)
+    for row in range(count):
+        while pair < len(rows) and rows[pair] < row:
+            pair += 1
+        for e in range(words[row], words[row + 1]):
+            named = pair < len(rows) and rows[pair] == row and ids[pair] == words[count + 1 + e]
+            out[e] = keep[row] and not named
+            pair += named
+    return out
+
+
+def extended_edges(
+    page: Page, count: int, rows: Ids, ids: Ids, values: Values
+) -> tuple[Block, Block]:
+    """Return a page's edges and their values, with more (row, id) pairs.
+
+    Args:
+        page: of so many rows.
+        count: see ``page``.
+        rows: of the pairs.
+        ids: of the pairs; each goes to its place in the order of ids.
+        values: what the new entries carry.
+    """
+    words = page.edges.view(np.int64)
+    owner = np.repeat(np.arange(count), np.diff(words[: count + 1]))
+    owner, other = np.concatenate([owner, rows]), np.concatenate([words[count + 1 :], ids])
+    order = np.lexsort((other, owner))
+    lengths = np.bincount(owner, minlength=count)
+    edges = _bytes(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), other[order])
+    width = values.shape[1]
+    if not width:
+        return edges, page.values
+    carried = np.concatenate([unpacked_values(page.values, width), values])
+    return edges, packed_values(carried[order])

@@ -1,0 +1,1 @@
+"""The Merkle tree of a graph, and the register of a run."""

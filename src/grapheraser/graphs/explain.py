@@ -1,0 +1,152 @@
+"""Why a graph is taken for what it is: the graphs most like it, and the nodes that decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.aggregation import Say
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.graphs.collection import Collection
+from grapheraser.graphs.encoding import SmallGraph, rows_of
+from grapheraser.graphs.local import FittedLocal
+from grapheraser.nodes.new_nodes import predict_proba_new
+from grapheraser.reports.figures.drawing import Drawing
+from grapheraser.reports.figures.springs import settle
+
+_SHOWN = 5
+_SIZE, _MARGIN, _RADIUS = 360.0, 24.0, 9.0
+# The share of the most telling node's part that a node needs to be marked.
+_TELLS = 0.25
+# Of a drawing outside a page.
+_COLOURS = (
+    "--ink:#1c1c1c;--paper:#ffffff;--quiet:#6b6b6b;--line:#c4c4c4;--kept:#ececec;--lit:#2f6fb5"
+)
+
+
+@dataclass(frozen=True)
+class Alike:
+    """A training graph that a decision rests on.
+
+    Attributes:
+        graph: its id.
+        label: its class.
+        similarity: to the graph in question, 1 where all counts agree.
+    """
+
+    graph: int | str
+    label: int
+    similarity: float
+
+
+@dataclass(frozen=True)
+class GraphExplanation:
+    """The reasons for a decision about a graph.
+
+    Attributes:
+        graph: its id.
+        label: the class that the pool decided for.
+        members: of the pool, heaviest first.
+        alike: the graphs most like it that are learned from.
+        nodes: of each node, by id, how much the probability of the class falls without it.
+        drawn: the graph itself.
+    """
+
+    graph: int | str
+    label: int
+    members: tuple[Say, ...]
+    alike: tuple[Alike, ...]
+    nodes: dict[int, float]
+    drawn: SmallGraph
+
+    @property
+    def drawing(self) -> Drawing:
+        """The graph: nodes that speak for the class are filled, those against it are open."""
+        return draw(self.drawn, self.nodes, f"graph {self.graph}, class {self.label}")
+
+    def to_svg(self) -> str:
+        """Return the drawing as a file of its own."""
+        drawing, rules = self.drawing, files("grapheraser.reports") / "templates" / "drawing.css"
+        size = f"0 0 {drawing.width:g} {drawing.height:g}"
+        opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" viewBox="{size}"'
+        style = f"<style>{rules.read_text(encoding='utf-8')}</style>"
+        return f'{opening} style="{_COLOURS}">{style}{drawing.content}</svg>\n'
+
+
+def explain(now: Snapshot, graph: int | str) -> GraphExplanation:
+    """Explain the decision about one graph of the collection."""
+    state = now.state
+    (node,) = state.graph.ids_of([graph]).tolist()
+    (position,) = state.graph.positions([node])
+    said = state.aggregator.explain(state.ensemble, int(position))
+    small = Collection(state.graph)[node]
+    return GraphExplanation(
+        said.node,
+        said.label,
+        said.members,
+        _alike(now, node),
+        _deciding(now, small, said.label),
+        small,
+    )
+
+
+def _alike(now: Snapshot, node: int) -> tuple[Alike, ...]:
+    members: Any = now.state.aggregator
+    local = members.members.get("local")
+    if not isinstance(local, FittedLocal):
+        return ()
+    graph, ensemble = now.state.graph, now.state.ensemble
+    found = local.nearest(ensemble, graph.positions([node]), np.array([node]))
+    nodes, similar = (part[0, 0, :_SHOWN] for part in found)
+    there = nodes >= 0
+    named = graph.names_of(nodes[there])
+    labels = graph.labels(nodes[there]).tolist()
+    columns = zip(named, labels, similar[there].tolist(), strict=True)
+    return tuple(Alike(*column) for column in columns)
+
+
+def _deciding(now: Snapshot, small: SmallGraph, label: int) -> dict[int, float]:
+    """Leave out one node after the other, and ask again."""
+    if len(small.nodes) < 2:
+        return dict.fromkeys(small.nodes.tolist(), 0.0)
+    parts = [small.without_nodes(np.array([node])) for node in small.nodes.tolist()]
+    numbers = [part.numbers for part in (small, *parts)]
+    rows = rows_of(np.concatenate(numbers), np.array([len(part) for part in numbers]))
+    posteriors = predict_proba_new(now, rows, [[]] * len(numbers))[:, label]
+    fall = (posteriors[0] - posteriors[1:]).tolist()
+    return dict(zip(small.nodes.tolist(), fall, strict=True))
+
+
+def draw(small: SmallGraph, nodes: dict[int, float], about: str) -> Drawing:
+    """Draw a small graph, its nodes by how much they speak for a decision."""
+    ends = np.searchsorted(small.nodes, small.edges)
+    places = _placed(len(small.nodes), ends)
+    drawing = Drawing(_SIZE, about, _SIZE)
+    for (u, v), kind in zip(ends.tolist(), small.edge_labels.tolist(), strict=True):
+        (x1, y1), (x2, y2) = places[u], places[v]
+        drawing.line(x1, y1, x2, y2, "edge lit" if kind > 2 else "edge")
+    most = max((abs(value) for value in nodes.values()), default=0.0) or 1.0
+    for at, node in enumerate(small.nodes.tolist()):
+        share = nodes.get(node, 0.0) / most
+        kind = "lit" if share > _TELLS else "hole" if share < -_TELLS else "kept"
+        title = f"node {node}, label {small.labels[at]}: {nodes.get(node, 0.0):+.3f}"
+        drawing.circle(*places[at], _RADIUS, kind, title)
+        drawing.text(places[at][0], places[at][1] + 4, str(small.labels[at]), anchor="middle")
+    return drawing
+
+
+def _placed(n: int, ends: NDArray[np.int64]) -> list[tuple[float, float]]:
+    """Spread the nodes over the plane; parts that don't hang together are joined for the while."""
+    joined = [*map(tuple, ends.tolist()), *((i, i + 1) for i in range(n - 1))]
+    pairs = sorted({pair for u, v in joined if u != v for pair in ((u, v), (v, u))})
+    rows = np.array([u for u, _ in pairs], dtype=np.int64)
+    indptr = np.searchsorted(rows, np.arange(n + 1))
+    indices = np.array([v for _, v in pairs], dtype=np.int32)
+    found = settle(indptr, indices, np.arange(n), 0) if n > 1 else np.zeros((n, 2))
+    low, span = found.min(axis=0), max(float(np.ptp(found, axis=0).max()), 1e-9)
+    scaled = _MARGIN + (found - low) / span * (_SIZE - 2 * _MARGIN)
+    return [(float(x), float(y)) for x, y in scaled]

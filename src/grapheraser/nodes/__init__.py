@@ -1,0 +1,5 @@
+"""Classes of nodes: the task of the paper."""
+
+from grapheraser.nodes.eraser import GraphEraser
+
+__all__ = ["GraphEraser"]

@@ -1,0 +1,211 @@
+"""Cases that the weights of the pool are learned from: interactions, each held out of its own case.
+
+A case is a user and one of their items: without it, they are to find it among some others. Users
+with the smallest keyed hashes have a case each, so one who goes lets in the next and every other
+stays; the item is the one with the smallest hash. The other items are those of further cases, along
+a ring in the order of another hash: popular items come often, which the pool's weights make up for.
+What is held out has no part in the numbers that judge it. A case that a change hasn't touched keeps
+its evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.aggregation.base import Change
+from grapheraser.aggregation.sample.membership import Candidates
+from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.hashing import paired
+from grapheraser.kernels.paged import (
+    NOWHERE,
+    Table,
+    degree_at,
+    entry_of,
+    first_edge,
+    label_at,
+    locate,
+    neighbour,
+)
+from grapheraser.kernels.sets import rank_of
+from grapheraser.recommendation.scoring import Ids, Neighbours, Weighing, judged
+from grapheraser.seeding import derive, keyed_hash
+
+# Items that a case chooses from, its own among them.
+CHOICES = 16
+# So many times as many nodes are drawn as there are cases: some are items.
+_SPARE = 8
+USER, ITEM = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """The cases of a graph.
+
+    Attributes:
+        drawn: nodes with the smallest hashes, users among them.
+        users: ids ``[n]``.
+        items: of what is held out ``[n]``.
+        choices: ids of items ``[n, CHOICES]``.
+        labels: which of them is the item ``[n]``; it follows from the hash.
+        evidence: ``[n, blocks + 1, CHOICES]``, see `scoring.judged`.
+        near: which users counted as neighbours.
+    """
+
+    drawn: Candidates
+    users: Ids
+    items: Ids
+    choices: Ids
+    labels: Ids
+    evidence: NDArray[np.float64]
+    near: Neighbours
+
+    @classmethod
+    def of(cls, graph: Graph, most: int, seed: int, weighing: Weighing, near: Neighbours) -> Cases:
+        """Choose and judge the cases of a graph; at most so many."""
+        drawn = Candidates.of(graph, (1.0, _SPARE * most), derive(seed, "recommendation"))
+        users, items, choices, labels = _chosen(graph, drawn, seed)
+        evidence = judged(graph.table, users, items, choices, weighing, near)
+        return cls(drawn, users, items, choices, labels, evidence, near)
+
+    def changed(
+        self,
+        graph: Graph,
+        change: Change,
+        seed: int,
+        weighing: Weighing,
+        near: Neighbours,
+    ) -> Cases:
+        """Return the cases of a graph after a change; judge again what it has touched."""
+        drawn = self.drawn.changed(graph, change.changed, derive(seed, "recommendation"))
+        users, items, choices, labels = _chosen(graph, drawn, seed)
+        evidence = np.empty((len(users), *self.evidence.shape[1:]))
+        stale = np.ones(len(users), dtype=bool)
+        if near == self.near:
+            moved = _moved_items(change.before.graph, graph, change)
+            old = {pair: n for n, pair in enumerate(zip(self.users, self.items, strict=True))}
+            known = [old.get(pair, -1) for pair in zip(users, items, strict=True)]
+            rows = np.array(known, dtype=np.int64)
+            stale = _stale(graph.table, users, choices, self.choices, rows, moved)
+            evidence[~stale] = self.evidence[rows[~stale]]
+        some = (users[stale], items[stale], choices[stale])
+        evidence[stale] = judged(graph.table, *some, weighing, near)
+        return Cases(drawn, users, items, choices, labels, evidence, near)
+
+
+def _chosen(graph: Graph, drawn: Candidates, seed: int) -> tuple[Ids, Ids, Ids, Ids]:
+    """Return users, items, choices and labels of the cases, in the order of the ring."""
+    most = drawn.limit[1] or 0
+    nodes = drawn.nodes[:most]
+    users = nodes[graph.labels(nodes) == USER][: most // _SPARE]
+    items = _held_out(graph.table, users, np.uint64(derive(seed, "recommendation", "held out")))
+    marks = keyed_hash(users, derive(seed, "recommendation", "ring"))[items >= 0]
+    users, items = users[items >= 0], items[items >= 0]
+    order = np.lexsort((users, marks))
+    labels = (marks[order] % np.uint64(CHOICES)).astype(np.int64)
+    users, items = users[order], items[order]
+    kept, choices = _others(graph.table, users, items, labels)
+    return users[kept], items[kept], choices, labels[kept]
+
+
+@compiled
+def _held_out(table: Table, users: Ids, key: np.uint64) -> Ids:
+    """Choose an item of each user; -1 for one who has fewer than two, and nothing to judge by."""
+    out = np.full(len(users), -1, dtype=np.int64)
+    for n in range(len(users)):
+        place = locate(table, users[n])
+        first, degree, least = first_edge(table, place), degree_at(table, place), np.uint64(0)
+        if degree < 2:
+            continue
+        for e in range(degree):
+            item = neighbour(first, e)
+            mark = paired(paired(key, np.uint64(users[n])), np.uint64(item))
+            if e == 0 or mark < least:
+                out[n], least = item, mark
+    return out
+
+
+@compiled
+def _others(table: Table, users: Ids, items: Ids, labels: Ids) -> tuple[Ids, Ids]:
+    """Find the choices of each case along the ring; leave out cases that have none to make."""
+    n = len(users)
+    kept, count = np.empty(n, dtype=np.int64), 0
+    choices = np.empty((n, CHOICES), dtype=np.int64)
+    found = np.empty(CHOICES - 1, dtype=np.int64)
+    for r in range(n):
+        place, many, step = locate(table, users[r]), 0, 1
+        while many < CHOICES - 1 and step < n:
+            other = items[(r + step) % n]
+            if entry_of(table, place, other) == NOWHERE:
+                found[many] = other
+                many += 1
+            step += 1
+        if many == 0:
+            continue
+        for k in range(CHOICES - 1):  # where there are few, they come again
+            choices[count, k + (k >= labels[r])] = found[k % many]
+        choices[count, labels[r]] = items[r]
+        kept[count] = r
+        count += 1
+    return kept[:count].copy(), choices[:count].copy()
+
+
+def _moved_items(before: Graph, after: Graph, change: Change) -> Ids:
+    """Return sorted ids of the items that changed, or that a user who changed has or had."""
+    parts = [_touching(graph.table, change.changed) for graph in (before, after)]
+    return np.unique(np.concatenate(parts))
+
+
+@compiled
+def _touching(table: Table, nodes: Ids) -> Ids:
+    most = 0
+    for node in nodes:
+        place = locate(table, node)
+        if place != NOWHERE:
+            most += 1 if label_at(table, place) == ITEM else degree_at(table, place)
+    out, count = np.empty(most, dtype=np.int64), 0
+    for node in nodes:
+        place = locate(table, node)
+        if place == NOWHERE:
+            continue
+        if label_at(table, place) == ITEM:
+            out[count] = node
+            count += 1
+            continue
+        first = first_edge(table, place)
+        for e in range(degree_at(table, place)):
+            out[count] = neighbour(first, e)
+            count += 1
+    return out
+
+
+@compiled
+def _stale(
+    table: Table, users: Ids, choices: Ids, before: Ids, rows: Ids, moved: Ids
+) -> NDArray[np.bool_]:
+    """Mark the cases that are new, have other choices, or read an item that moved.
+
+    Evidence reads the user's items, the choices, and all users who have any of them: where one of
+    these users changed, their items are among those that moved.
+    """
+    out = np.zeros(len(users), dtype=np.bool_)
+    for n in range(len(users)):
+        if rows[n] < 0:
+            out[n] = True
+            continue
+        for k in range(CHOICES):
+            if choices[n, k] != before[rows[n], k] or rank_of(choices[n, k], moved) >= 0:
+                out[n] = True
+                break
+        if out[n]:
+            continue
+        place = locate(table, users[n])
+        first = first_edge(table, place)
+        for e in range(degree_at(table, place)):
+            if rank_of(neighbour(first, e), moved) >= 0:
+                out[n] = True
+                break
+    return out

@@ -1,0 +1,1 @@
+"""The queue of requests: accepted, claimed, carried out step by step, answered."""

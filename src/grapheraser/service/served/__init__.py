@@ -1,0 +1,1 @@
+"""The published version of a run, and what is measured, drawn and searched of it."""

@@ -1,0 +1,1 @@
+"""The worker: carries requests out, verifies runs, makes and restores backups."""

@@ -1,5 +1,0 @@
-"""GraphSAGE: the kernels of GCN, which know pairs of weights."""
-
-from grapheraser.training.cuda.gcn import buffers, epoch, gradients
-
-__all__ = ["buffers", "epoch", "gradients"]

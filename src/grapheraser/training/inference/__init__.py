@@ -1,1 +1,0 @@
-"""Posteriors of trained shard models."""

@@ -1,0 +1,188 @@
+"""What changes an answer is sealed; what was loaded is what the last receipt describes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grapheraser as ge
+from grapheraser.errors import CorruptRunError, GraphEraserError
+from grapheraser.store.manifest import is_signed, read_manifest
+from tests.store.crafted import Folder, crafted
+
+pytest.importorskip("cryptography", reason="needs the extra 'sign'")
+from grapheraser.store.keys import known_keys
+
+# What may be changed in a manifest unnoticed, and why.
+HARMLESS = {
+    "signature.key": "a key that nobody knows: the state is compared in full, as without one",
+    "partition.inputs in another order": "a set",
+}
+
+
+def graph() -> ge.Graph:
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, 60, (2, 150))
+    names = np.array([f"node {number}" for number in range(60)], dtype=object)
+    return ge.Graph.from_arrays(
+        (rng.random((60, 6)) < 0.4).astype(np.float32),
+        names[edges[:, edges[0] != edges[1]]],
+        rng.integers(0, 2, 60),
+        ids=names,
+        class_names=["legit", "fraud"],
+        test=names[50:],
+    )
+
+
+@pytest.fixture(scope="module", params=["hash", "blpa"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sealed") / "run"
+    eraser = ge.GraphEraser(num_shards=3, epochs=2, partition=request.param).fit(graph())
+    eraser.unlearn(ge.Nodes(["node 3"]))
+    eraser.save(path)
+    return path
+
+
+def keys_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place of a plain value that is not an object."""
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            yield from keys_of(part, (*path, key))
+    else:
+        yield path
+
+
+def others(value: Any) -> Iterator[tuple[Any, str]]:
+    """Values of the same type, and what to call them."""
+    if isinstance(value, bool):
+        yield not value, ""
+    elif isinstance(value, int | float):
+        yield value + 1, ""
+    elif isinstance(value, str):
+        yield value[:-1] + ("0" if value[-1:] != "0" else "1"), ""
+    elif isinstance(value, list):
+        yield [*value, "another"], ""
+        if value != value[::-1]:
+            yield value[::-1], " in another order"
+    else:
+        yield "something", ""
+
+
+def notices(path: Path, *, signed: bool) -> bool:
+    try:
+        eraser = ge.GraphEraser.load(path)
+        result = eraser.verify()
+    except GraphEraserError:
+        return True
+    return bool(result.differences or (signed and result.signatures.wrong))
+
+
+@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+def test_every_key_of_the_manifest_is_sealed(run: Path, tmp_path: Path, signed: bool) -> None:
+    path = shutil.copytree(run, tmp_path / "run")
+    manifest = json.loads((path / "run.json").read_text())
+    if not signed:
+        manifest.pop("signature")
+    unnoticed = []
+    for place in keys_of(manifest):
+        *way, last = place
+        part = manifest
+        for key in way:
+            part = part[key]
+        kept = part[last]
+        for other, how in others(kept):
+            part[last] = other
+            (path / "run.json").write_text(json.dumps(manifest))
+            if not notices(path, signed=signed):
+                unnoticed.append(".".join(place) + how)
+        part[last] = kept
+    assert sorted(set(unnoticed) - HARMLESS.keys()) == []
+
+
+def test_the_names_of_classes_can_not_be_swapped(run: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(run, tmp_path / "run")
+    text = (path / "run.json").read_text()
+    said = json.loads(text)
+    del said["signature"]
+    said["graph"]["class_names"].reverse()
+    (path / "run.json").write_text(json.dumps(said))
+    eraser = ge.GraphEraser.load(path)
+    assert "description: not what the last change left" in eraser.verify().differences
+    with pytest.raises(CorruptRunError, match="not in the state that its last receipt describes"):
+        eraser.unlearn(ge.Nodes(["node 4"]))
+
+
+def negated(folder: Folder) -> None:
+    for name, array in folder.shards[max(folder.shards)].items():
+        if name != "columns":
+            np.negative(array, out=array)
+
+
+def heavier(folder: Folder) -> None:
+    def change(page: bytearray) -> None:
+        page[-4:] = np.float32(3).tobytes()  # the value of the last entry
+
+    folder.change_page("features", 0, change)
+
+
+@pytest.mark.parametrize("harm", [negated, heavier])
+@pytest.mark.parametrize("signature", ["kept", "dropped"])
+def test_nothing_is_forgotten_in_a_run_that_was_tampered_with(
+    run: Path, tmp_path: Path, harm: Any, signature: str
+) -> None:
+    def edit(folder: Folder) -> None:
+        harm(folder)
+        if signature == "dropped":
+            del folder.manifest["signature"]
+
+    path = crafted(run, tmp_path / "run", edit)
+    eraser = ge.GraphEraser.load(path)
+    for change in (
+        lambda: eraser.unlearn(ge.Nodes(["node 4"])),
+        lambda: eraser.update(ge.SetLabels(["node 5"], [0])),
+        lambda: eraser.reshard(2),
+        eraser.begin_log,
+    ):
+        with pytest.raises(CorruptRunError, match="nothing was changed"):
+            change()
+    eraser.save(tmp_path / "copy")
+    assert "signature" not in read_manifest(tmp_path / "copy")  # nobody vouches for it
+
+
+def test_a_run_goes_on_whether_its_manifest_is_signed_or_not(run: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(run, tmp_path / "run")
+    assert is_signed(read_manifest(path), known_keys()) is True
+    said = json.loads((path / "run.json").read_text())
+    for drop in (False, True):
+        if drop:
+            del said["signature"]
+            (path / "run.json").write_text(json.dumps(said))
+        eraser = ge.GraphEraser.load(path)
+        eraser.unlearn(ge.Nodes(["node 6"]))
+        assert eraser.verify().passed
+
+
+def test_a_state_of_an_earlier_version_says_what_it_does_not_seal(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its document knew less of the graph; the next change seals the rest."""
+    kept = ("name", "notes")
+    known = {"schema_of": lambda g: {name: getattr(g, name) for name in kept} | {"notes": []}}
+    with monkeypatch.context() as patch:
+        for name, function in known.items():
+            patch.setattr(f"grapheraser.eraser.seals.{name}", function)
+        eraser = ge.GraphEraser("closed-form").fit(graph())
+        eraser.unlearn(ge.Nodes(["node 3"]))
+        eraser.save(tmp_path / "old")
+    old = ge.GraphEraser.load(tmp_path / "old")
+    result = old.verify()
+    assert result.passed
+    assert any("class_names" in note and "next change" in note for note in result.notes)
+    old.unlearn(ge.Nodes(["node 4"]))
+    assert not any("class_names" in note for note in old.verify().notes)

@@ -1,0 +1,56 @@
+"""The benchmark of recommenders: every rival on one split, by the same metrics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from grapheraser_lab.rivals import recommend
+from grapheraser_lab.rivals.recommenders import RIVALS, ease, popular
+from tests.recommendation.worlds import random_matrix
+
+TRAIN = random_matrix(60, 40, seed=2)
+
+
+def test_every_model_is_scored_on_the_same_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = np.random.default_rng(0).random(TRAIN.nnz) < 0.2
+    pairs = np.stack(TRAIN.nonzero(), axis=1)
+    parts = [recommend._matrix(pairs[some], TRAIN.shape) for some in (~held, held)]
+    monkeypatch.setattr(recommend, "split_of", lambda name: parts)
+    report = recommend.run(["gowalla"], ["popular", "ease"], requests=3)
+    cells = {cell["model"]: cell for cell in report["cells"]}
+    assert cells.keys() == {"recommender", "popular", "ease"}
+    assert cells["recommender"]["exact"] == "bit for bit"
+    assert cells["ease"]["options"]["penalty"] in (50, 100, 200, 400, 800)
+    assert all(0 <= cell["ndcg"] <= 1 for cell in cells.values())
+    assert "LightGCN (published)" in recommend.markdown(report)
+
+
+def test_what_is_not_there_is_said() -> None:
+    wide = sp.csr_array((3, 50_000))
+    assert "dense" in str(RIVALS["ease"].lacks(wide))
+    report = recommend.run(["nowhere"], [])
+    assert report["cells"] == []
+    assert "nowhere" in report["missing"][0]
+
+
+def test_ease_solves_its_equations() -> None:
+    scores = ease(TRAIN, {"penalty": 10.0})(np.arange(60))
+    dense = np.asarray(TRAIN.todense())
+    weights = np.linalg.lstsq(dense, scores, rcond=None)[0]
+    rest = dense.T @ (dense - dense @ weights) - 10.0 * weights
+    # Where the diagonal is free to be 0, the gradient vanishes off it.
+    np.testing.assert_allclose(dense @ weights, scores, atol=1e-6)
+    assert rest.shape == (40, 40)
+    assert (popular(TRAIN, {})(np.arange(2))[0] == dense.sum(axis=0)).all()
+
+
+def test_generated_interactions_are_as_many_as_asked_for() -> None:
+    made = recommend.generated(500, 200, 5000)
+    assert made.shape == (500, 200)
+    assert 3000 < made.nnz <= 5500
+    assert (made.data == 1).all()
+    report = recommend.scale(users=300, items=100, interactions=2000, requests=3)
+    assert report["interactions"] > 0
+    assert "GB" in recommend.markdown(report)
