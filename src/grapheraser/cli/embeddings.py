@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from grapheraser.cli.arguments import parse_ids, typed
 from grapheraser.cli.options import JsonOption
-from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say
+from grapheraser.cli.output import print_json, print_rows, print_table, say
 from grapheraser.errors import ParameterError
-from grapheraser.reports.wording import duration, plural
 
 if TYPE_CHECKING:
     from grapheraser.embeddings import Embedder
-    from grapheraser.graph import Graph
 
 EMBEDDINGS = "embeddings"
 _SHOWN = 4
@@ -71,35 +67,6 @@ def changes(
             "file": "" if out is None else out,
         }
     )
-
-
-def fit_embeddings(given: Mapping[str, Any], graph: Graph) -> None:
-    """Fit and save an embedding run; see `cli.fit`."""
-    from grapheraser.embeddings import Embedder
-
-    width = {} if given["width"] is None else {"width": given["width"]}
-    embedder = Embedder(features=given["features"], seed=given["seed"], **width)
-    started = time.perf_counter()
-    embedder.fit(graph)
-    seconds = time.perf_counter() - started
-    embedder.save(given["out"], replace=given["replace"])
-    if given["json"]:
-        print_json(
-            {
-                "run": str(given["out"]),
-                "task": EMBEDDINGS,
-                "dataset": graph.name,
-                "width": embedder.width,
-                "nodes": graph.num_nodes,
-                "seconds": seconds,
-                "graph": embedder.graph_.fingerprint,
-                "notes": list(embedder.graph_.notes),
-            }
-        )
-        return
-    print_line(f"{graph}")
-    rows = f"{plural(graph.num_nodes, 'row')} of {embedder.width} columns, in {duration(seconds)}"
-    print_rows({"embedded": rows, "run": given["out"]})
 
 
 def show_rows(embedder: Embedder, path: Path, nodes: str, *, as_json: bool) -> None:

@@ -31,8 +31,12 @@ from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration, listed, plural
 
 if TYPE_CHECKING:
+    from grapheraser.embeddings import Embedder
     from grapheraser.engines import Training
     from grapheraser.graph import Graph
+    from grapheraser.links import LinkEraser
+    from grapheraser.nodes import GraphEraser
+    from grapheraser.recommendation import Recommender
 
 # The options as they were given, by the names of the parameters of `run`.
 Given = Mapping[str, Any]
@@ -158,7 +162,7 @@ def run(
     """Partition a graph, train its shards and save the run."""
     given = dict(locals())
     _check_options(task, given)
-    _TASKS[task].fit(given)
+    _fit(task, given)
 
 
 def _check_options(task: str, given: Given) -> None:
@@ -181,14 +185,67 @@ def _spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _fit_nodes(given: Given) -> None:
-    from grapheraser.datasets import default_shards
+class _Told(NamedTuple):
+    """A fitted run in words: `data` for ``--json``, all else for people."""
+
+    title: str
+    data: dict[str, Any]
+    rows: dict[str, Any]
+    weights: Mapping[str, float] = {}
+
+
+class _Task(NamedTuple):
+    """A task that can be fitted, and the options that it takes beside `_EVERY_TASK`."""
+
+    world: Callable[[Given], Any]
+    eraser: Callable[[Given], Any]
+    told: Callable[[Given, Any, Any, str], _Told]
+    options: str
+
+
+def _fit(task: str, given: Given) -> None:
+    """Fit and save a run of any task, and tell of it."""
     from grapheraser.kernels.compiled import compilations
+    from grapheraser.store import check_target
+
+    row = _TASKS[task]
+    check_target(given["out"], replace=given["replace"])
+    world = row.world(given)
+    eraser = row.eraser(given)
+    warm, started = compilations(), time.perf_counter()
+    eraser.fit(world)
+    seconds = time.perf_counter() - started
+    # Compiling is no part of training.
+    seconds -= sum(done.seconds for done in compilations()[len(warm) :])
+    _say_compiled()
+    told = row.told(given, world, eraser, f"in {duration(seconds)}")
+    eraser.save(given["out"], replace=given["replace"])
+    if given["json"]:
+        run, graph = str(given["out"]), eraser.graph_.fingerprint
+        print_json({"run": run, "task": task, "seconds": seconds, "graph": graph, **told.data})
+        return
+    print_line(told.title)
+    if told.weights:
+        weights = [(name, f"{weight:.3f}") for name, weight in told.weights.items()]
+        print_table("", ("column", "weight"), weights)
+    print_rows({**told.rows, "run": given["out"]})
+
+
+def _loaded(given: Given, **split: Any) -> Graph:
+    """Load the data set and print its notes."""
+    from grapheraser.datasets import load_dataset
+
+    graph = load_dataset(given["dataset"], **split)
+    say_notes(graph.notes)
+    return graph
+
+
+def _node_eraser(given: Given) -> GraphEraser:
+    from grapheraser.datasets import default_shards
     from grapheraser.nodes import GraphEraser
 
-    graph = _loaded(given, split_seed=given["split_seed"], split=given["split"])
     shards, members = given["shards"], given["members"]
-    eraser = GraphEraser(
+    return GraphEraser(
         model=own_model(given["model"]),
         num_shards=default_shards(given["dataset"]) if shards is None else shards,
         sample=_sample(given["sample"]),
@@ -196,142 +253,113 @@ def _fit_nodes(given: Given) -> None:
         training=_training(given),
         **{name: given[name] for name in _NODE_ARGUMENTS.split()},
     )
-    warm, started = compilations(), time.perf_counter()
-    eraser.fit(graph)
-    seconds = time.perf_counter() - started
-    # Compiling is no part of training.
-    seconds -= sum(done.seconds for done in compilations()[len(warm) :])
-    _say_compiled()
+
+
+def _told_of_nodes(given: Given, graph: Graph, eraser: GraphEraser, took: str) -> _Told:
     tested = graph.labelled_test_nodes
     scores = eraser.evaluate(tested) if len(tested) else {"f1": None}
-    f1 = scores.get("f1")
-    eraser.save(given["out"], replace=given["replace"])
     partition, sizes = eraser.partition_, eraser.partition_.sizes
-    if given["json"]:
-        print_json(
-            {
-                "run": str(given["out"]),
-                "dataset": graph.name,
-                "model": given["model"],
-                "partition": partition.method,
-                "aggregation": given["aggregation"],
-                "engine": eraser.engine_,
-                "shards": len(eraser.shards_),
-                "shard_sizes": sizes.tolist(),
-                "context": given["context"],
-                "context_nodes": eraser.graph_.num_sharded - graph.num_train,
-                "edge_cut": partition.edge_cut,
-                **{f"test_{name}": value for name, value in scores.items()},
-                "seconds": seconds,
-                "graph": graph.fingerprint,
-                "notes": [*graph.notes, *partition.notes],
-            }
-        )
-        return
     if not partition.data_free:  # else balanced on average alone, as the sizes show
         say_notes(partition.notes)
-    print_line(f"{graph}")
-    print_rows(
+    shown = {"f1": "test F1", "r2": "test R2"}
+    return _Told(
+        f"{graph}",
+        {
+            "graph": graph.fingerprint,
+            "dataset": graph.name,
+            "model": given["model"],
+            "partition": partition.method,
+            "aggregation": given["aggregation"],
+            "engine": eraser.engine_,
+            "shards": len(eraser.shards_),
+            "shard_sizes": sizes.tolist(),
+            "context": given["context"],
+            "context_nodes": eraser.graph_.num_sharded - graph.num_train,
+            "edge_cut": partition.edge_cut,
+            **{f"test_{name}": value for name, value in scores.items()},
+            "notes": [*graph.notes, *partition.notes],
+        },
         {
             "shards": f"{len(eraser.shards_)} of {sizes[sizes > 0].min()} to {sizes.max()} nodes",
-            "trained": f"in {duration(seconds)} (engine {eraser.engine_})",
-            "test F1": "" if f1 is None else f"{f1:.4f}",
-            "test R2": f"{scores['r2']:.4f}" if "r2" in scores else "",
-            "run": given["out"],
-        }
+            "trained": f"{took} (engine {eraser.engine_})",
+            **{shown[n]: f"{v:.4f}" for n, v in scores.items() if n in shown and v is not None},
+        },
     )
 
 
-def _fit_links(given: Given) -> None:
+def _link_eraser(given: Given) -> LinkEraser:
     from grapheraser.links import LinkEraser
 
-    graph = _loaded(given)
     names = ("partition", "device", "seed", "executor")
     arguments: dict[str, Any] = {name: given[name] for name in names}
     arguments |= {"num_shards": given["shards"]} if given["shards"] is not None else {}
     arguments |= {"epochs": given["epochs"]} if given["epochs"] is not None else {}
     arguments |= {"sample": _sample(given["sample"]), "sides": _sides(given["sides"])}
     members = given["members"] or "closed-form"
-    eraser = LinkEraser(model=own_model(given["model"]), members=members, **arguments)
-    started = time.perf_counter()
-    eraser.fit(graph)
-    seconds = time.perf_counter() - started
-    eraser.save(given["out"], replace=given["replace"])
-    if given["json"]:
-        print_json(
-            {
-                "run": str(given["out"]),
-                "task": "links",
-                "dataset": graph.name,
-                "members": eraser.members,
-                "shards": len(eraser.shards_),
-                "weights": eraser.weights_,
-                "seconds": seconds,
-                "graph": eraser.graph_.fingerprint,
-                "notes": list(graph.notes),
-            }
-        )
-        return
-    print_line(f"{graph}")
-    rows = [(name, f"{weight:.3f}") for name, weight in eraser.weights_.items()]
-    print_table("", ("column", "weight"), rows)
-    fitted = f"in {duration(seconds)}, members: {eraser.members}"
-    print_rows({"fitted": fitted, "run": given["out"]})
+    return LinkEraser(model=own_model(given["model"]), members=members, **arguments)
 
 
-def _fit_recommendation(given: Given) -> None:
-    from grapheraser.recommendation import Recommender
-    from grapheraser.recommendation.interactions import read_interactions
-    from grapheraser.store import check_target
-
-    check_target(given["out"], replace=given["replace"])
-    world = read_interactions(given["dataset"])
-    arguments = {name: given[name] for name in ("scale", "seed", "executor")}
-    arguments |= {} if given["sample"] == "auto" else {"sample": _sample(given["sample"])}
-    eraser = Recommender(**arguments)
-    started = time.perf_counter()
-    eraser.fit(world)
-    seconds = time.perf_counter() - started
-    eraser.save(given["out"], replace=given["replace"])
-    if given["json"]:
-        print_json(
-            {
-                "run": str(given["out"]),
-                "task": "recommendation",
-                "users": eraser.num_users_,
-                "items": eraser.num_items_,
-                "interactions": eraser.graph_.num_edges,
-                "weights": eraser.weights_,
-                "seconds": seconds,
-                "graph": eraser.graph_.fingerprint,
-                "statement": eraser.exactness_["statement"],
-            }
-        )
-        return
-    rows = [(name, f"{weight:.3f}") for name, weight in eraser.weights_.items()]
-    print_table("", ("block", "weight"), rows)
-    print_rows(
+def _told_of_links(_given: Given, graph: Graph, eraser: LinkEraser, took: str) -> _Told:
+    return _Told(
+        f"{graph}",
         {
-            "users": f"{eraser.num_users_:,}",
-            "items": f"{eraser.num_items_:,}",
-            "interactions": f"{eraser.graph_.num_edges:,}",
-            "fitted": f"in {duration(seconds)}",
-            "run": given["out"],
-        }
+            "dataset": graph.name,
+            "members": eraser.members,
+            "shards": len(eraser.shards_),
+            "weights": eraser.weights_,
+            "notes": list(graph.notes),
+        },
+        {"fitted": f"{took}, members: {eraser.members}"},
+        eraser.weights_,
     )
 
 
-def _fit_embeddings(given: Given) -> None:
-    from grapheraser.cli.embeddings import fit_embeddings
+def _interactions(given: Given) -> Any:
+    from grapheraser.recommendation.interactions import read_interactions
 
-    fit_embeddings(given, _loaded(given))
+    return read_interactions(given["dataset"])
 
 
-class _Task(NamedTuple):
-    """A task that can be fitted: how, and the options that it takes beside `_EVERY_TASK`."""
+def _recommender(given: Given) -> Recommender:
+    from grapheraser.recommendation import Recommender
 
-    fit: Callable[[Given], None]
-    options: str
+    arguments = {name: given[name] for name in ("scale", "seed", "executor")}
+    arguments |= {} if given["sample"] == "auto" else {"sample": _sample(given["sample"])}
+    return Recommender(**arguments)
+
+
+def _told_of_recommendation(_given: Given, _world: Any, eraser: Recommender, took: str) -> _Told:
+    counts = {
+        "users": eraser.num_users_,
+        "items": eraser.num_items_,
+        "interactions": eraser.graph_.num_edges,
+    }
+    return _Told(
+        f"{eraser.graph_}",
+        {**counts, "weights": eraser.weights_, "statement": eraser.exactness_["statement"]},
+        {**{name: f"{count:,}" for name, count in counts.items()}, "fitted": took},
+        eraser.weights_,
+    )
+
+
+def _embedder(given: Given) -> Embedder:
+    from grapheraser.embeddings import Embedder
+
+    width = {} if given["width"] is None else {"width": given["width"]}
+    return Embedder(features=given["features"], seed=given["seed"], **width)
+
+
+def _told_of_embeddings(_given: Given, graph: Graph, eraser: Embedder, took: str) -> _Told:
+    return _Told(
+        f"{graph}",
+        {
+            "dataset": graph.name,
+            "width": eraser.width,
+            "nodes": graph.num_nodes,
+            "notes": list(eraser.graph_.notes),
+        },
+        {"embedded": f"{plural(graph.num_nodes, 'row')} of {eraser.width} columns, {took}"},
+    )
 
 
 _EVERY_TASK = ("dataset", "out", "task", "replace", "json")
@@ -346,25 +374,22 @@ _NODE_ARGUMENTS = (
 )
 _TASKS = {
     "nodes": _Task(
-        _fit_nodes, f"{_NODE_ARGUMENTS} {_TRAINING} model shards sample members split split_seed"
+        lambda given: _loaded(given, split_seed=given["split_seed"], split=given["split"]),
+        _node_eraser,
+        _told_of_nodes,
+        f"{_NODE_ARGUMENTS} {_TRAINING} model shards sample members split split_seed",
     ),
     "links": _Task(
-        _fit_links, "model partition shards epochs members sample sides seed device executor"
+        _loaded,
+        _link_eraser,
+        _told_of_links,
+        "model partition shards epochs members sample sides seed device executor",
     ),
-    "recommendation": _Task(_fit_recommendation, "sample scale seed executor"),
-    "embeddings": _Task(_fit_embeddings, "width features seed"),
+    "recommendation": _Task(
+        _interactions, _recommender, _told_of_recommendation, "sample scale seed executor"
+    ),
+    "embeddings": _Task(_loaded, _embedder, _told_of_embeddings, "width features seed"),
 }
-
-
-def _loaded(given: Given, **split: Any) -> Graph:
-    """Load the data set, once it is known that the run can be saved; print its notes."""
-    from grapheraser.datasets import load_dataset
-    from grapheraser.store import check_target
-
-    check_target(given["out"], replace=given["replace"])
-    graph = load_dataset(given["dataset"], **split)
-    say_notes(graph.notes)
-    return graph
 
 
 def _say_compiled() -> None:
