@@ -224,7 +224,8 @@ def _fit(task: str, given: Given) -> None:
         run, graph = str(given["out"]), eraser.graph_.fingerprint
         print_json({"run": run, "task": task, "seconds": seconds, "graph": graph, **told.data})
         return
-    print_line(told.title)
+    if told.title:
+        print_line(told.title)
     if told.weights:
         weights = [(name, f"{weight:.3f}") for name, weight in told.weights.items()]
         print_table("", ("column", "weight"), weights)
@@ -335,7 +336,7 @@ def _told_of_recommendation(_given: Given, _world: Any, eraser: Recommender, too
         "interactions": eraser.graph_.num_edges,
     }
     return _Told(
-        f"{eraser.graph_}",
+        "",
         {**counts, "weights": eraser.weights_, "statement": eraser.exactness_["statement"]},
         {**{name: f"{count:,}" for name, count in counts.items()}, "fitted": took},
         eraser.weights_,

@@ -47,9 +47,10 @@ def print_json(value: object) -> None:
 
 def print_rows(rows: Mapping[str, object], width: int = 10) -> None:
     """Print a line for each name with its text, on stdout; nothing for those without text."""
-    for name, text in rows.items():
-        if text != "":
-            print_line(f"{name:<{width}}{text}")
+    shown = {name: text for name, text in rows.items() if text != ""}
+    width = max([width, *(len(name) + 1 for name in shown)])
+    for name, text in shown.items():
+        print_line(f"{name:<{width}}{text}")
 
 
 def print_line(text: object) -> None:
