@@ -170,7 +170,9 @@ def _missing(options: Options) -> Groups:
 
 
 def _literal(options: Options) -> dict[tuple[str, str, str], list[Cell]]:
-    """The main table of protocol literal, on all data sets."""
+    """The main table of protocol literal, on all data sets; none without a published figure."""
+    if not any(_pairs(options)):
+        return {}
     other = Options(protocol="literal", runs=paper.RUNS, epochs=options.epochs)
     return {
         (d, m, p): utility_cells(other, d, m, p)

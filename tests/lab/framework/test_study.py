@@ -60,9 +60,9 @@ def test_experiments_run_end_to_end_and_give_the_same_bytes_again(
         wanted = FILES if name in NOT_DRAWN else FILES | FIGURES
         assert {file.name for file in (tmp_path / name).iterdir()} == wanted, name
         # Two epochs learn so little that no method is left for the guideline to choose.
-        if name != "guideline":
+        if name not in {"guideline", "readings"}:
             assert study.summaries[name].rows, name
-        assert study.summaries[name].tables, name
+        assert study.summaries[name].tables or name == "readings", name
         if name not in NOT_DRAWN:
             assert (tmp_path / name / "figure.png").read_bytes()[:4] == b"\x89PNG"
     page = study.report.read_text()
