@@ -37,6 +37,12 @@ def test_each_fold_is_a_fit_with_the_other_folds_alone(
     assert found.tolist() == expected
 
 
+def test_what_is_bound_to_a_graph_can_be_shown(small: ge.Graph, closed: ge.GraphEraser) -> None:
+    bound = closed.on(small)
+    assert "eraser=GraphEraser(model='closed-form')" in repr(bound)
+    assert "OnGraph" in repr(selection.GridSearchCV(bound, {"eraser__seed": [0, 1]}))
+
+
 def test_other_scorers_and_searches_work(small: ge.Graph) -> None:
     nodes, y = small.train_nodes, small.labels(small.train_nodes)
     eraser = ge.GraphEraser(num_shards=2, epochs=1)

@@ -82,6 +82,7 @@ def test_a_variable_that_can_not_be_used_is_refused(
         ("BACTH", "did you mean GRAPHERASER_SERVICE_BATCH?"),
         ("LOG_FORMATT", "did you mean GRAPHERASER_SERVICE_LOG_FORMAT?"),
         ("PORT_8080_TCP", "enableServiceLinks: false"),
+        ("ZZZ", "docs/service.md"),
         ("QQQQQQQQQQQQQQQQQQQQQQQQQQQ", "docs/service.md"),
     ],
 )

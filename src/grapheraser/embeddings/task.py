@@ -18,6 +18,7 @@ from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.task import Question, Task
 from grapheraser.errors import EmptyEnsembleError, GraphError, NothingToForgetError, ParameterError
 from grapheraser.graph import TRAIN, UNLABELLED, AddNodes, Graph, Labels, Removal, SetLabels
+from grapheraser.graph.formats.pyg import check_data
 from grapheraser.graph.labels import LabelKind
 from grapheraser.graph.pages.packing import NO_TARGETS
 from grapheraser.graph.pages.pages import Pages
@@ -154,6 +155,7 @@ def _plain(graph: Graph) -> Graph:
 
 def _from_pyg(data: Any) -> Graph:
     """Read a PyG ``Data`` without its labels and masks."""
+    check_data(data)
     bare = copy.copy(data)
     count = len(data.x) if getattr(data, "x", None) is not None else data.num_nodes
     bare.y = np.full(count, UNLABELLED)

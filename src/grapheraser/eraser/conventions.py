@@ -36,7 +36,7 @@ class Estimator:
         defaults = inspect.signature(type(self).__init__).parameters
         changed = [
             f"{name}={value!r}"
-            for name, value in self.get_params().items()
+            for name, value in self.get_params(deep=False).items()
             if value is not defaults[name].default and value != defaults[name].default
         ]
         return f"{type(self).__name__}({', '.join(changed)})"

@@ -213,8 +213,9 @@ def _from_environment() -> dict[str, Any]:
 
 def _unknown_variable(variable: str, known: Iterable[str]) -> ParameterError:
     """Make the error for a variable that is no setting; it names the nearest that is."""
-    near = get_close_matches(variable, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else "docs/service.md lists all settings."
+    short = [name.removeprefix(PREFIX) for name in known]  # what all share makes nothing near
+    near = get_close_matches(variable.removeprefix(PREFIX), short, n=1)
+    hint = f"did you mean {PREFIX}{near[0]}?" if near else "docs/service.md lists all settings."
     if variable.startswith((f"{PREFIX}HOST_", f"{PREFIX}PORT_")):
         hint = (
             "Kubernetes sets it for a Service named 'grapheraser': set enableServiceLinks: false."

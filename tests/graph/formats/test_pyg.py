@@ -232,7 +232,9 @@ class Frame:
     columns = ("id", "age")
 
 
-@pytest.mark.parametrize("fit", [ge.GraphEraser("closed-form").fit, ge.LinkEraser().fit])
+@pytest.mark.parametrize(
+    "fit", [ge.GraphEraser("closed-form").fit, ge.LinkEraser().fit, ge.Embedder().fit]
+)
 @pytest.mark.parametrize(
     ("world", "found", "hint"),
     [

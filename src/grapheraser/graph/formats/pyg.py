@@ -80,19 +80,7 @@ def from_pyg(
 
 def _arrays_of(data: Any) -> dict[str, Any]:
     """Read the arguments of `build.checked_fields` from a PyG ``Data``."""
-    if hasattr(data, "node_types"):
-        raise GraphError(
-            "heterogeneous graphs are not supported (found several types of nodes).",
-            hint="data.to_homogeneous() makes one type of them.",
-        )
-    if not hasattr(data, "edge_index") and not hasattr(data, "num_nodes"):
-        raise _no_data(data)
-    if hasattr(data, "src") and hasattr(data, "dst"):
-        raise GraphError(
-            "a PyG TemporalData is a list of events, not a graph.",
-            hint="Graph.from_arrays(x, torch.stack([data.src, data.dst]), y) makes edges of them; "
-            "times can be a column of edge_attr.",
-        )
+    check_data(data)
     for key in ("x", "edge_index", "y"):
         if getattr(data, key, None) is None:
             raise GraphError(
@@ -124,6 +112,23 @@ def _arrays_of(data: Any) -> dict[str, Any]:
         "split": tuple(None if mask is None else ids[mask] for mask in masks),
         **{key: getattr(data, key, None) for key in _CARRIED},
     }
+
+
+def check_data(data: Any) -> None:
+    """Refuse what is no PyG ``Data``; the error names what reads it."""
+    if hasattr(data, "node_types"):
+        raise GraphError(
+            "heterogeneous graphs are not supported (found several types of nodes).",
+            hint="data.to_homogeneous() makes one type of them.",
+        )
+    if not hasattr(data, "edge_index") and not hasattr(data, "num_nodes"):
+        raise _no_data(data)
+    if hasattr(data, "src") and hasattr(data, "dst"):
+        raise GraphError(
+            "a PyG TemporalData is a list of events, not a graph.",
+            hint="Graph.from_arrays(x, torch.stack([data.src, data.dst]), y) makes edges of them; "
+            "times can be a column of edge_attr.",
+        )
 
 
 def _no_data(found: Any) -> GraphError:
