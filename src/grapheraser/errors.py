@@ -32,13 +32,15 @@
     │   └── DatabaseError           the database can't be reached, read or written
     └── VerificationError           a receipt, chain or tensor does not match
 
-The message says what is wrong and what was found; ``hint`` says how to fix it.
+The message says what is wrong and what was found; ``hint`` says how to fix it. Each has a ``code``,
+which never changes: ``grapheraser explain GE-011`` says more about it.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 # An error names so many ids; where there are more, it counts them.
 _MOST_NAMED = 10
@@ -60,8 +62,17 @@ def named(items: Sequence[object], last: str = "and") -> str:
 class GraphEraserError(Exception):
     """Base of all errors raised by this package.
 
+    Example: ``except ge.errors.GraphEraserError as error: print(error.code, error.hint)``
+
     What to do: read `hint`; catch this one to catch all.
     """
+
+    code: ClassVar[str] = "GE-001"
+
+    def __init_subclass__(cls, code: int | None = None, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if code is not None:  # a class of somebody else's has the code of its base
+            cls.code = f"GE-{code:03}"
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -76,6 +87,14 @@ class GraphEraserError(Exception):
         return _rebuild, (type(self), self.message, self.__dict__)
 
 
+def explained() -> dict[str, tuple[type[GraphEraserError], str]]:
+    """Return every error by its code, with its docstring as plain paragraphs."""
+    found = [GraphEraserError]
+    for cls in found:  # grows while it is walked
+        found += [child for child in cls.__subclasses__() if child.__module__ == __name__]
+    return {cls.code: (cls, inspect.cleandoc(cls.__doc__ or "")) for cls in found}
+
+
 def _rebuild(cls: type[GraphEraserError], message: str, state: dict[str, Any]) -> GraphEraserError:
     error = cls.__new__(cls)
     Exception.__init__(error, message)
@@ -83,15 +102,19 @@ def _rebuild(cls: type[GraphEraserError], message: str, state: dict[str, Any]) -
     return error
 
 
-class InputError(GraphEraserError, ValueError):
+class InputError(GraphEraserError, ValueError, code=10):
     """The input of the caller can't be used.
+
+    Example: a body of a request that names nodes as words where the graph has numbers.
 
     What to do: correct what the message names; nothing was changed.
     """
 
 
-class ParameterError(InputError):
+class ParameterError(InputError, code=11):
     """An argument has the wrong type or is out of range.
+
+    Example: ``ge.GraphEraser(num_shards=0)``: shards are counted from 1 on.
 
     What to do: the message names the argument, what it may be and what it was.
     """
@@ -102,16 +125,20 @@ class ParameterError(InputError):
         return cls(f"'{name}' of {owner} must be {constraint}. Got {got!r}.")
 
 
-class GraphError(InputError):
+class GraphError(InputError, code=12):
     """The data of a graph is malformed.
+
+    Example: features with a NaN in row 3, or an edge to a node that has no row.
 
     What to do: put the data right where the message points; see docs/limits.md for what graphs
     can't have.
     """
 
 
-class UnknownNodeError(InputError):
+class UnknownNodeError(InputError, code=13):
     """A node id is not in the graph; ``ids`` holds all that are not.
+
+    Example: ``eraser.unlearn(ge.Nodes([12]))`` twice: the second time 12 is gone.
 
     What to do: look the ids up (``graph.contains``), or pass ``missing="skip"`` to `unlearn`.
     """
@@ -130,8 +157,10 @@ class UnknownNodeError(InputError):
         return error
 
 
-class UnknownEdgeError(InputError):
+class UnknownEdgeError(InputError, code=14):
     """An edge is not in the graph; ``edges`` holds all that are not.
+
+    Example: ``ge.Edges([(3, 17)])`` where 3 and 17 are no neighbours.
 
     What to do: look the pairs up (``graph.has_edges``), or pass ``missing="skip"`` to `unlearn`.
     """
@@ -150,57 +179,73 @@ class UnknownEdgeError(InputError):
         return error
 
 
-class NothingToForgetError(InputError):
+class NothingToForgetError(InputError, code=15):
     """The request is empty, or its data is gone already.
+
+    Example: ``ge.Nodes([])``, or ``missing="skip"`` where nothing is left to skip.
 
     What to do: nothing; whatever it named is not there.
     """
 
 
-class PartitionError(InputError):
+class PartitionError(InputError, code=16):
     """A partition can't be made, or doesn't fit the graph.
+
+    Example: ``num_shards=100`` with 40 training nodes.
 
     What to do: ask for fewer shards, a larger ``gamma``, or another method.
     """
 
 
-class EmptyEnsembleError(GraphEraserError):
+class EmptyEnsembleError(GraphEraserError, code=20):
     """The request would leave no trained shard.
+
+    Example: a request that names every training node.
 
     What to do: keep some labelled nodes, or delete the run instead.
     """
 
 
-class NotFittedError(GraphEraserError, ValueError, AttributeError):
+class NotFittedError(GraphEraserError, ValueError, AttributeError, code=21):
     """The eraser has not been fitted yet.
+
+    Example: ``ge.GraphEraser().predict([1])``.
 
     What to do: call `fit`, or `load` a run.
     """
 
 
-class DatasetError(GraphEraserError):
+class DatasetError(GraphEraserError, code=30):
     """A data set can't be loaded.
+
+    Example: an ``.npz`` file that is damaged.
 
     What to do: check its files, and `GRAPHERASER_DATA`.
     """
 
 
-class UnknownDatasetError(DatasetError):
+class UnknownDatasetError(DatasetError, code=31):
     """No data set has that name.
+
+    Example: ``grapheraser fit coar``.
 
     What to do: choose one that ``grapheraser datasets`` lists, or give the path of a file.
     """
 
 
-class DatasetNotFoundError(DatasetError):
+class DatasetNotFoundError(DatasetError, code=32):
     """The files of a known data set are missing.
+
+    Example: ``grapheraser fit cora`` without a network and without its files.
 
     What to do: let it be downloaded, or put its files below `GRAPHERASER_DATA`.
     """
 
 
-class MissingExtraError(GraphEraserError, ImportError):
+class MissingExtraError(GraphEraserError, ImportError, code=40):
     """An optional dependency is not installed.
+
+    Example: ``engine="pyg"`` where torch is not installed.
 
     What to do: run the ``pip install`` of the hint.
     """
@@ -214,8 +259,10 @@ class MissingExtraError(GraphEraserError, ImportError):
         )
 
 
-class TrainingError(GraphEraserError):
+class TrainingError(GraphEraserError, code=41):
     """One or more shards failed to train; ``failures`` maps each shard to its error.
+
+    Example: a module of your own that raises in ``forward`` on a shard without edges.
 
     What to do: read the errors by shard; where the loss diverged, lower the learning rate.
     """
@@ -226,113 +273,145 @@ class TrainingError(GraphEraserError):
         self.failures = failures
 
 
-class WorkerError(GraphEraserError):
+class WorkerError(GraphEraserError, code=42):
     """A worker of a cluster was lost, ran out of memory, or would compute other bits.
+
+    Example: a Ray node that was shut down while it trained.
 
     What to do: give tasks more memory, or all nodes the same versions; see docs/clusters.md.
     """
 
 
-class StoreError(GraphEraserError):
+class StoreError(GraphEraserError, code=50):
     """A run folder can't be read or written.
+
+    Example: a run below a folder that may not be written.
 
     What to do: check the path and its permissions.
     """
 
 
-class RunNotFoundError(StoreError):
+class RunNotFoundError(StoreError, code=51):
     """The folder holds no run.
+
+    Example: ``grapheraser predict runs/coar``.
 
     What to do: check the path; ``grapheraser fit DATASET --out RUN`` makes a run.
     """
 
 
-class CorruptRunError(StoreError):
+class CorruptRunError(StoreError, code=52):
     """A file of the run is missing, truncated, altered or foreign.
+
+    Example: a shard file that was edited, or copied from another run.
 
     What to do: restore the run from a backup, or fit it again with ``--replace``.
     """
 
 
-class RunVersionError(StoreError):
+class RunVersionError(StoreError, code=53):
     """The run has another version of the format.
+
+    Example: a run that a release of two years ago saved.
 
     What to do: use the release that wrote it, or fit it again with ``--replace``.
     """
 
 
-class RunKindError(StoreError):
+class RunKindError(StoreError, code=54):
     """The run predicts something else: links instead of classes, or the other way round.
+
+    Example: ``ge.GraphEraser.load`` of a run of links.
 
     What to do: load it with the other class, `LinkEraser` or `GraphEraser`.
     """
 
 
-class RunBusyError(StoreError):
+class RunBusyError(StoreError, code=55):
     """Another process is changing the run.
+
+    Example: ``grapheraser unlearn RUN`` while ``grapheraser serve RUN`` forgets somebody.
 
     What to do: wait until that is done; reading needs no lock.
     """
 
 
-class RunExistsError(StoreError):
+class RunExistsError(StoreError, code=56):
     """A save would overwrite another run.
+
+    Example: ``eraser.save("runs/cora")`` where another fit was saved.
 
     What to do: choose another folder, or pass ``replace=True`` (``--replace``).
     """
 
 
-class ReceiptLossError(StoreError):
+class ReceiptLossError(StoreError, code=57):
     """A save would lose receipts of the run in that folder.
+
+    Example: two processes loaded one run, and both forgot and saved.
 
     What to do: load the run again, and repeat the change on what is there now.
     """
 
 
-class StorageFullError(StoreError):
+class StorageFullError(StoreError, code=58):
     """The disk is full; the run is unchanged.
+
+    Example: no space left in the middle of a save.
 
     What to do: free space, and repeat the change.
     """
 
 
-class ServiceError(GraphEraserError):
+class ServiceError(GraphEraserError, code=60):
     """The service can't do what it was asked.
+
+    Example: a key that has no right to approve.
 
     What to do: read the message; the log of the service has the request's id.
     """
 
 
-class UnknownRequestError(ServiceError):
+class UnknownRequestError(ServiceError, code=61):
     """No request has that id.
+
+    Example: ``grapheraser requests show`` of an id that was mistyped.
 
     What to do: ``grapheraser requests list`` shows all ids.
     """
 
 
-class UnknownSubjectError(ServiceError):
+class UnknownSubjectError(ServiceError, code=62):
     """The subject map does not have that identity.
+
+    Example: an erasure for ``ada@example.org``, whom no row of the map names.
 
     What to do: load it into the subject map, or name the nodes themselves.
     """
 
 
-class ConflictError(ServiceError):
+class ConflictError(ServiceError, code=63):
     """The request can't be changed that way, or its idempotency key was used for another.
+
+    Example: cancelling a request that is completed.
 
     What to do: look at its state first; take a new key for a new request.
     """
 
 
-class DatabaseError(ServiceError):
+class DatabaseError(ServiceError, code=64):
     """The database can't be reached, read or written.
+
+    Example: PostgreSQL restarts while requests arrive.
 
     What to do: check its URL and that it runs; then submit again with the same idempotency key.
     """
 
 
-class VerificationError(GraphEraserError):
+class VerificationError(GraphEraserError, code=70):
     """A receipt, chain or tensor does not match.
+
+    Example: a receipt in which somebody changed an id.
 
     What to do: don't rely on it: the message says what differs from what was claimed.
     """

@@ -75,7 +75,7 @@ def test_bad_input_is_named_and_changes_nothing(
     done = run(*(places.get(word, word) for word in arguments), "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["error"]["type"] == error
-    assert "error: " in done.stderr
+    assert "error[GE-" in done.stderr
     assert "Traceback" not in done.stderr
     assert snapshot(own_run) == before
     assert not (tmp_path / "new").exists()
@@ -119,7 +119,7 @@ def test_a_full_disk_under_the_output_is_said() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
-    assert "error: the output could not be written: No space left on device." in done.stderr
+    assert "error[GE-001]: the output could not be written: No space left on device." in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -128,7 +128,7 @@ def test_it_runs_as_a_module_of_its_own(fitted: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("error: '--nodes'")
+    assert done.stderr.startswith("error[GE-011]: '--nodes'")
 
 
 LIBRARIES = {

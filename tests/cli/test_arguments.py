@@ -37,7 +37,7 @@ def test_a_bad_line_of_a_file_is_named_by_its_number(
     file.write_text(f"\n{line}\n")
     done = run("unlearn", own_run, "--file", file)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"error: {file}:2: ")
+    assert done.stderr.startswith(f"error[GE-011]: {file}:2: ")
     assert snapshot(own_run) == before
 
 

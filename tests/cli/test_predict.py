@@ -46,7 +46,7 @@ def test_saying_why_never_says_more_than_the_answer_may(
     done = run("predict", fitted, "--nodes", 1, "--explain", *less)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("error: --explain shows what every member answers")
+    assert done.stderr.startswith("error[GE-011]: --explain shows what every member answers")
 
 
 def test_all_nodes_go_into_a_file(fitted: Path, tmp_path: Path) -> None:

@@ -82,4 +82,4 @@ def test_a_line_that_is_no_forgotten_data_is_named(fitted: Path, line: str) -> N
     file.write_text(f"{line}\n")
     code, _, err = run("verify", fitted, "--deep", "--forgotten", file)
     assert code == 1
-    assert err.startswith(f"error: {file}:1: not a line of forgotten data")
+    assert err.startswith(f"error[GE-011]: {file}:1: not a line of forgotten data")

@@ -65,6 +65,8 @@ _VERBS: dict[str, Callable[..., None]] = {
     "audit": verify.audit,
     "export": info.export,
     "partition": partition.partition,
+    "upgrade": info.upgrade,
+    "explain": info.explain,
     "warmup": warmup.run,
 }
 for name, verb in _VERBS.items():

@@ -1,4 +1,4 @@
-"""grapheraser info, export: say what a run is, and write it for use without this package.
+"""grapheraser info, explain, export, upgrade: say what a run or an error is; carry a run elsewhere.
 
 `info` imports nothing that a run was fitted with.
 """
@@ -12,12 +12,49 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grapheraser.cli.options import JsonOption, RunArgument, TrustOption
-from grapheraser.cli.output import print_json, print_rows, say
-from grapheraser.cli.own import load, own_names
+from grapheraser.cli.output import print_json, print_line, print_rows, say
+from grapheraser.cli.own import load, own_names, parts_named
+from grapheraser.errors import ParameterError, explained
 from grapheraser.reports.wording import listed, plural
 
 if TYPE_CHECKING:
     from grapheraser.store import StoredRun
+
+
+def explain(
+    code: Annotated[str, typer.Argument(help="Code of an error, e.g. GE-011; 'all' lists them.")],
+    json: JsonOption = False,
+) -> None:
+    """Say what an error means, with an example and the way out."""
+    known = explained()
+    wanted = list(known) if code == "all" else [code.upper()]
+    if unknown := [name for name in wanted if name not in known]:
+        hint = "grapheraser explain all lists every code."
+        raise ParameterError(f"there is no error with the code '{unknown[0]}'.", hint=hint)
+    found = {name: {"error": known[name][0].__name__, "text": known[name][1]} for name in wanted}
+    if json:
+        print_json(found)
+        return
+    for name, said in found.items():
+        text = said["text"].split("\n")[0] if code == "all" else said["text"]
+        print_line(f"{name} {said['error']}: {text}")
+
+
+def upgrade(
+    path: RunArgument,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the new run.")],
+    trust: TrustOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Fit the data and settings of a run of an earlier version anew, in a new folder."""
+    from grapheraser.eraser.upgrade import upgrade as upgraded
+
+    upgraded(path, lambda configuration: parts_named(path, configuration, trust)).save(out)
+    kept = "the old folder keeps its log and receipts: keep it for whoever checks them"
+    if json:
+        print_json({"run": str(out), "from": str(path), "note": kept})
+    else:
+        print_line(f"{out}: fitted anew on the data of {path}, with a new log; {kept}.")
 
 
 def info(path: RunArgument, json: JsonOption = False) -> None:

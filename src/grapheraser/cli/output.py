@@ -120,10 +120,10 @@ def _notes_hidden() -> Iterator[None]:
 def report_error(error: GraphEraserError, *, as_json: bool) -> None:
     """Print an error: its message and hint on stderr, and with ``--json`` an object on stdout."""
     if as_json:
-        body: dict[str, Any] = {"type": type(error).__name__, "message": error.message}
-        print_json({"error": {**body, "hint": error.hint}})
+        body: dict[str, Any] = {"type": type(error).__name__, "code": error.code}
+        print_json({"error": {**body, "message": error.message, "hint": error.hint}})
     first, *others = map(escaped, error.message.split("\n"))
-    text = "\n".join([f"error: {first}", *(f"  {line.strip()}" for line in others)])
+    text = "\n".join([f"error[{error.code}]: {first}", *(f"  {line.strip()}" for line in others)])
     typer.secho(text, fg=typer.colors.RED, err=True)
     if error.hint:
         typer.echo(f"\nhint: {escaped(error.hint)}", err=True)

@@ -69,7 +69,12 @@ def own_parts(path: Path, trust: Sequence[str] | None) -> dict[str, Any]:
     """Return the arguments that load a run with parts of the user's own; refuse untrusted ones."""
     from grapheraser.store import read_manifest
 
-    own, training = _own(read_manifest(path).get("configuration"))
+    return parts_named(path, read_manifest(path).get("configuration"), trust)
+
+
+def parts_named(path: Path, configuration: Any, trust: Sequence[str] | None) -> dict[str, Any]:
+    """Return the parts of the user's own that a run's configuration names; see `own_parts`."""
+    own, training = _own(configuration)
     _check_trust(path, own, trust or ())
     parts = {name: _part(part) for name, part in own.items()}
     found = {"model": parts.pop("model")} if "model" in parts else {}

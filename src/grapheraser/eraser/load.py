@@ -49,7 +49,7 @@ def load_eraser(path: str | Path, **own: Any) -> Eraser:
 
 def task_of(path: Path) -> str:
     """Return the name of the task that a run in a folder is of."""
-    return _task(read_manifest(path).get("configuration"))
+    return task_named(read_manifest(path).get("configuration"))
 
 
 def eraser_of(task: str, path: str | Path) -> type[Eraser]:
@@ -77,7 +77,7 @@ def load(
         changes: arguments that may differ from those of the fit.
     """
     run = load_run(path)
-    _check_task(path, _task(run.configuration), task)
+    _check_task(path, task_named(run.configuration), task)
     try:
         configuration, ends = _split(run.configuration)
         seals = _seals(run)
@@ -101,7 +101,8 @@ def load(
     return Snapshot(task, arguments, settings, state, *kept)
 
 
-def _task(configuration: Any) -> str:
+def task_named(configuration: Any) -> str:
+    """Return the name of the task that a configuration is of."""
     named = configuration.get(TASK, NODES) if isinstance(configuration, Mapping) else NODES
     return str(named)
 

@@ -48,6 +48,8 @@ MARKER = f"saving{TEMPORARY}"
 FOLDERS = ("pages", "shards", "receipts")
 # Raise the version when the content changes its meaning, not only its shape.
 FORMAT, VERSION = "grapheraser-run", 9
+# `upgrade` reads graph, partition and settings from this version on.
+OLDEST = 8
 SIGNATURE = "signature"
 OVERWRITE = "overwrite it with `grapheraser fit --replace`, or save(..., replace=True)."
 
@@ -67,8 +69,8 @@ _LEFTOVER = re.compile(
 _NUMBER = re.compile(rf"receipts/(\d{{6,}})-{_HEX}\.json")
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a run in this version of the format."""
+def read_manifest(path: Path, *, oldest: int = VERSION) -> dict[str, Any]:
+    """The manifest of a run in this version of the format, or in one from ``oldest`` on."""
     check_folders(path)
     try:
         manifest = parse_json(read_plain(path / MANIFEST, MAX_JSON) or b"")
@@ -83,11 +85,14 @@ def read_manifest(path: Path) -> dict[str, Any]:
         ) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise CorruptRunError(f"{path / MANIFEST}: not the manifest of a run.")
-    if manifest.get("version") != VERSION:
+    version = manifest.get("version")
+    if type(version) is int and oldest <= version < VERSION:
+        return manifest
+    if version != VERSION:
+        carried = f"grapheraser upgrade {path} --out NEW, " if version == OLDEST else ""
         raise RunVersionError(
-            f"{path}: written in version {manifest.get('version')} of the format; this is version "
-            f"{VERSION}.",
-            hint=f"use the release of grapheraser that wrote it, or {OVERWRITE}",
+            f"{path}: written in version {version} of the format; this is version {VERSION}.",
+            hint=f"{carried}use the release of grapheraser that wrote it, or {OVERWRITE}",
         )
     check_manifest(manifest, str(path / MANIFEST))
     return manifest

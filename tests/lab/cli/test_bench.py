@@ -11,7 +11,7 @@ def test_the_gpu_benchmark_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     done = run("bench", "cuda")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: benchmark 'cuda' needs a GPU")
+    assert done.stderr.startswith("error[GE-011]: benchmark 'cuda' needs a GPU")
 
 
 def test_an_option_that_a_benchmark_does_not_take_is_refused() -> None:

@@ -38,6 +38,7 @@ class ProblemDetails(BaseModel):
     status: int = Field(description="The HTTP status.")
     detail: str | None = Field(default=None, description="What was wrong with this request.")
     hint: str | None = Field(default=None, description="What to do about it.")
+    code: str | None = Field(default=None, description="For `grapheraser explain`, e.g. GE-011.")
     errors: list[dict[str, Any]] | None = Field(
         default=None, description="Of a body that is not valid: what is wrong, and where."
     )
@@ -98,7 +99,8 @@ def problem_of(error: errors.GraphEraserError) -> Problem:
     )
     for kind, status, name in kinds:
         if isinstance(error, kind):
-            return Problem(status, name, error.message, hint=error.hint)
+            code = {"code": error.code}
+            return Problem(status, name, error.message, hint=error.hint, members=code)
     return Problem(500, "internal-error", "the service could not carry this out.")
 
 
