@@ -9,17 +9,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Budget:
-    """Seconds that may be spent; ``None`` is no limit.
+    """Seconds that may be spent; ``None`` is no limit."""
 
-    Attributes:
-        seconds: how many.
-        clock: what tells the time.
-        started: when it began.
-    """
-
-    seconds: float | None = None
-    clock: Callable[[], float] = time.monotonic
-    started: float = field(default=float("nan"))
+    seconds: float | None = None  # how many
+    clock: Callable[[], float] = time.monotonic  # what tells the time
+    started: float = field(default=float("nan"))  # when it began
 
     def __post_init__(self) -> None:
         if self.started != self.started:

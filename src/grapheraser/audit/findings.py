@@ -14,19 +14,12 @@ Answer = tuple[str, str, str]  # level, measured, meaning
 
 @dataclass(frozen=True)
 class Finding:
-    """One question, its answer, and what the answer means.
+    """One question, its answer, and what the answer means."""
 
-    Attributes:
-        question: as a person would ask it.
-        level: passed or failed (proofs), leak or noted (measurements), skipped.
-        measured: the figures, in words.
-        meaning: what follows from them.
-    """
-
-    question: str
-    level: str
-    measured: str
-    meaning: str
+    question: str  # as a person would ask it
+    level: str  # passed or failed (proofs), leak or noted (measurements), skipped
+    measured: str  # the figures, in words
+    meaning: str  # what follows from them
 
 
 _QUESTIONS = {

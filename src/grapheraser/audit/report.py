@@ -57,23 +57,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Figures and findings of an audit.
+    """Figures and findings of an audit."""
 
-    Attributes:
-        run: what was audited: folder, configuration, graph, requests so far.
-        sections: figures by question.
-        findings: the same in words.
-        seconds: how long it took.
-        minutes: how long it was allowed to take.
-        made_at: when it was done, UTC, ISO 8601.
-    """
-
-    run: dict[str, Any]
-    sections: dict[str, dict[str, Any]]
-    findings: tuple[Finding, ...]
-    seconds: float
-    minutes: float
-    made_at: str
+    run: dict[str, Any]  # what was audited: folder, configuration, graph, requests so far
+    sections: dict[str, dict[str, Any]]  # figures by question
+    findings: tuple[Finding, ...]  # the same in words
+    seconds: float  # how long it took
+    minutes: float  # how long it was allowed to take
+    made_at: str  # when it was done, UTC, ISO 8601
 
     @property
     def passed(self) -> bool:
@@ -181,20 +172,14 @@ def _attacked(work: _Work, attacks: Sequence[Attack], say: Say) -> dict[str, dic
 
 @dataclass(eq=False)
 class _Work:
-    """The attacks on one run, each within its share of the time.
+    """The attacks on one run, each within its share of the time."""
 
-    Attributes:
-        eraser: of the task whose attacks these are.
-        seed: of everything that the auditor draws.
-        budget: time for all of them.
-        one_fit: how long the run takes to train, in seconds; known once one attack was made.
-        seen: answers that the attacker has kept, for `mitigations`.
-    """
-
-    eraser: Any
-    seed: int
-    budget: Budget
+    eraser: Any  # of the task whose attacks these are
+    seed: int  # of everything that the auditor draws
+    budget: Budget  # time for all of them
+    # How long the run takes to train, in seconds; known once one attack was made.
     one_fit: float = 0.0
+    # Answers that the attacker has kept, for `mitigations`.
     seen: tuple[Observations, Observations] | None = None
 
     def planted(self) -> dict[str, Any]:
@@ -314,19 +299,12 @@ def _on(attack: Callable[..., Result], share: float | None = None, **options: An
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack of the audit.
+    """One attack of the audit."""
 
-    Attributes:
-        section: of the report, by the name that `findings` knows it by.
-        words: what an operator is told while it is made.
-        fits: how many times the whole run is trained at the least.
-        make: makes it, and returns its figures.
-    """
-
-    section: str
-    words: str
-    fits: int
-    make: Make
+    section: str  # of the report, by the name that `findings` knows it by
+    words: str  # what an operator is told while it is made
+    fits: int  # how many times the whole run is trained at the least
+    make: Make  # makes it, and returns its figures
 
 
 # By the name of the task; the runs of any other task are only verified and searched.

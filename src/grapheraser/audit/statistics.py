@@ -58,17 +58,13 @@ class Interval(Result):
 
 @dataclass(frozen=True)
 class Rates(Result):
-    """Success of an attack.
+    """Success of an attack."""
 
-    Attributes:
-        auc: chance that a random member scores above a random non-member; 0.5 is guessing.
-        tpr: share of the members found while at most that share of non-members is accused, by
-            false-positive rate.
-        members, others: how many candidates there were of each kind.
-    """
-
-    auc: Interval
+    auc: Interval  # chance that a random member scores above a random non-member; 0.5 is guessing
+    # Share of the members found while at most that share of non-members is accused, by
+    # false-positive rate.
     tpr: dict[float, Interval]
+    # members, others: how many candidates there were of each kind.
     members: int
     others: int
 
@@ -168,17 +164,11 @@ def _weights(
 
 @dataclass(frozen=True, eq=False)
 class _Ranked:
-    """Candidates by falling score, so that every resample is two running sums.
+    """Candidates by falling score, so that every resample is two running sums."""
 
-    Attributes:
-        order: of the candidates.
-        starts: where in that order each distinct score begins.
-        member: the truth, in that order.
-    """
-
-    order: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    member: NDArray[np.float64]
+    order: NDArray[np.int64]  # of the candidates
+    starts: NDArray[np.int64]  # where in that order each distinct score begins
+    member: NDArray[np.float64]  # the truth, in that order
 
     @classmethod
     def of(cls, scores: NDArray[np.floating], member: NDArray[np.bool_]) -> _Ranked:

@@ -154,41 +154,28 @@ class GeneratedGraph:
 
 
 class _Ranks(NamedTuple):
-    """The ranks of some groups: rank r has a popularity of (r + head) ** (power - 1).
+    """The ranks of some groups: rank r has a popularity of (r + head) ** (power - 1)."""
 
-    Attributes:
-        sizes: int64, ranks of each group.
-        heads: float64, see above.
-        low, high: float64, head ** power and (size + head) ** power.
-    """
-
-    sizes: NDArray[np.int64]
-    heads: NDArray[np.float64]
+    sizes: NDArray[np.int64]  # int64, ranks of each group
+    heads: NDArray[np.float64]  # float64, see above
+    # low, high: float64, head ** power and (size + head) ** power.
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
 
 class _Plan(NamedTuple):
-    """The place of nodes in communities, and of communities in classes.
+    """The place of nodes in communities, and of communities in classes."""
 
-    Attributes:
-        num_nodes, communities: how many.
-        bounds: int64 ``[num_classes + 1]``, the first community of each class.
-        power: see `_Ranks`.
-        of_classes: ranks of the communities of each class.
-        of_communities: ranks of the nodes of a community, of the smaller and of the larger size.
-        across: what scatters communities over ids.
-        inside: what scatters ranks over a community, of either size.
-    """
-
+    # num_nodes, communities: how many.
     num_nodes: int
     communities: int
-    bounds: NDArray[np.int64]
-    power: float
-    of_classes: _Ranks
+    bounds: NDArray[np.int64]  # int64 ``[num_classes + 1]``, the first community of each class
+    power: float  # see `_Ranks`
+    of_classes: _Ranks  # ranks of the communities of each class
+    # Ranks of the nodes of a community, of the smaller and of the larger size.
     of_communities: _Ranks
-    across: int
-    inside: NDArray[np.int64]
+    across: int  # what scatters communities over ids
+    inside: NDArray[np.int64]  # what scatters ranks over a community, of either size
 
 
 def _ranks(sizes: NDArray[np.int64], heads: NDArray[np.float64], power: float) -> _Ranks:

@@ -22,23 +22,14 @@ _VALIDATION = 500
 
 @dataclass(frozen=True)
 class PublicGraph:
-    """A public graph.
+    """A public graph."""
 
-    Attributes:
-        name: its name in `load_dataset`.
-        folder: its name in PyG, which is also the folder of its raw files.
-        family: PyG's class for it, Planetoid or Coauthor.
-        num_shards: the paper's k.
-        num_classes: as published.
-        num_train: training nodes of the published split, where there is one.
-    """
-
-    name: str
-    folder: str
-    family: str
-    num_shards: int
-    num_classes: int
-    num_train: int | None = None
+    name: str  # its name in `load_dataset`
+    folder: str  # its name in PyG, which is also the folder of its raw files
+    family: str  # PyG's class for it, Planetoid or Coauthor
+    num_shards: int  # the paper's k
+    num_classes: int  # as published
+    num_train: int | None = None  # training nodes of the published split, where there is one
 
     @property
     def raw_file(self) -> str:

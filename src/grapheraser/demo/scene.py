@@ -30,38 +30,24 @@ Posteriors = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A node, its neighbours and some of theirs, before and after it is forgotten.
+    """A node, its neighbours and some of theirs, before and after it is forgotten."""
 
-    Attributes:
-        node: the one that is forgotten.
-        label: its class in the data.
-        near: its neighbours.
-        far: neighbours of those; at most four are drawn for each.
-        parents: the neighbour of the node at which each of ``far`` is drawn.
-        edges: ``[m, 2]`` edges between all of these, the node included.
-        num_around: how many nodes lie within two steps.
-        shards: the shard of every training node of these, by id.
-        members: nodes of the node's own shard, the node included.
-        inside: ``[m, 2]`` edges of the graph that this shard trains on.
-        own: posterior of the node, before.
-        before, after: posteriors ``[len(near) + len(far), num_classes]``.
-        digests_before, digests_after: of every shard's weights and of what combines them; see
-            `digests`.
-    """
-
-    node: int
-    label: int
-    near: Ids
-    far: Ids
-    parents: Ids
-    edges: Ids
-    num_around: int
-    shards: dict[int, int]
-    members: Ids
-    inside: Ids
-    own: Posteriors
+    node: int  # the one that is forgotten
+    label: int  # its class in the data
+    near: Ids  # its neighbours
+    far: Ids  # neighbours of those; at most four are drawn for each
+    parents: Ids  # the neighbour of the node at which each of ``far`` is drawn
+    edges: Ids  # ``[m, 2]`` edges between all of these, the node included
+    num_around: int  # how many nodes lie within two steps
+    shards: dict[int, int]  # the shard of every training node of these, by id
+    members: Ids  # nodes of the node's own shard, the node included
+    inside: Ids  # ``[m, 2]`` edges of the graph that this shard trains on
+    own: Posteriors  # posterior of the node, before
+    # before, after: posteriors ``[len(near) + len(far), num_classes]``.
     before: Posteriors
     after: Posteriors
+    # digests_before, digests_after: of every shard's weights and of what combines them; see
+    # `digests`.
     digests_before: dict[str, str]
     digests_after: dict[str, str]
 

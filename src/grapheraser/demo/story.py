@@ -32,35 +32,25 @@ NO_PYG = "left out, since it is not installed"
 
 @dataclass(frozen=True, eq=False)
 class DemoResult:
-    """The result of the demonstration: what it did, saw and measured.
+    """The result of the demonstration: what it did, saw and measured."""
 
-    Attributes:
-        graph: before anything was forgotten.
-        sizes: int64, training nodes of every shard of it.
-        eraser: afterwards.
-        scene: the first node to be forgotten, with its surroundings.
-        receipts: one per request; the first is that of the scene, nodes come before edges.
-        f1: micro F1 on the test nodes: ``before``, ``after`` and, of one model for the whole
-            graph, ``scratch`` before and ``retrained`` after.
-        seconds: by step. ``node`` and ``edge`` are medians over the requests, from the call to the
-            receipt; ``retrain`` is one model trained on what is left with the same engine,
-            ``afresh`` all shards fitted to what is left, and ``pyg``, where PyG is installed, the
-            one model with the plain PyG loop, scaled from ``PYG_EPOCHS`` epochs.
-        proof: the evidence.
-        edges_inside: edges in the training graph of a shard, on average.
-        shards_decide: share of the decision about a test node that is the shards', on average.
-    """
-
-    graph: Graph
-    sizes: NDArray[np.int64]
-    eraser: GraphEraser
-    scene: Scene
+    graph: Graph  # before anything was forgotten
+    sizes: NDArray[np.int64]  # int64, training nodes of every shard of it
+    eraser: GraphEraser  # afterwards
+    scene: Scene  # the first node to be forgotten, with its surroundings
+    # One per request; the first is that of the scene, nodes come before edges.
     receipts: tuple[Receipt, ...]
+    # Micro F1 on the test nodes: ``before``, ``after`` and, of one model for the whole graph,
+    # ``scratch`` before and ``retrained`` after.
     f1: dict[str, float]
+    # By step. ``node`` and ``edge`` are medians over the requests, from the call to the receipt;
+    # ``retrain`` is one model trained on what is left with the same engine, ``afresh`` all shards
+    # fitted to what is left, and ``pyg``, where PyG is installed, the one model with the plain PyG
+    # loop, scaled from ``PYG_EPOCHS`` epochs.
     seconds: dict[str, float]
-    proof: Proof
-    edges_inside: float
-    shards_decide: float
+    proof: Proof  # the evidence
+    edges_inside: float  # edges in the training graph of a shard, on average
+    shards_decide: float  # share of the decision about a test node that is the shards', on average
 
     @property
     def decides(self) -> str:
@@ -213,21 +203,15 @@ def _chosen(graph: Graph, count: int, seed: int) -> tuple[NDArray[np.int64], NDA
 
 @dataclass(frozen=True)
 class Proof:
-    """The evidence.
+    """The evidence."""
 
-    Attributes:
-        verification: the replay from the remaining data, tensor by tensor.
-        unlearned: digest of every shard's weights and of what combines them, as unlearning left
-            them, by name.
-        afresh: the same of a model that was fitted to the remaining data and never saw more.
-        part: the receipt of the node in the pictures, checked.
-        key: the public key that its signature was checked with; None where it is unsigned.
-    """
-
-    verification: Verification
+    verification: Verification  # the replay from the remaining data, tensor by tensor
+    # Digest of every shard's weights and of what combines them, as unlearning left them, by name.
     unlearned: dict[str, str]
+    # The same of a model that was fitted to the remaining data and never saw more.
     afresh: dict[str, str]
-    part: Part
+    part: Part  # the receipt of the node in the pictures, checked
+    # The public key that its signature was checked with; None where it is unsigned.
     key: PublicKey | None
 
     @property

@@ -31,19 +31,13 @@ ALL = -1  # neighbours
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Tensors that one step of the optimiser sees.
+    """Tensors that one step of the optimiser sees."""
 
-    Attributes:
-        x: ``[n, columns]``.
-        edge_index: ``[2, m]``.
-        carried: what edges carry, as far as the module takes it.
-        y: ``[n]``, labels to learn from, and `UNLABELLED` for all other nodes; or targets
-            ``[n, t]``, NaN for those that are not learned from.
-    """
-
-    x: Tensor
-    edge_index: Tensor
-    carried: Mapping[str, Tensor]
+    x: Tensor  # ``[n, columns]``
+    edge_index: Tensor  # ``[2, m]``
+    carried: Mapping[str, Tensor]  # what edges carry, as far as the module takes it
+    # ``[n]``, labels to learn from, and `UNLABELLED` for all other nodes; or targets ``[n, t]``,
+    # NaN for those that are not learned from.
     y: Tensor
 
 

@@ -42,14 +42,10 @@ class StackingEngine(Protocol):
 
 @dataclass(frozen=True)
 class PygEngine:
-    """The reference loop; slow, plain, and open to a user's own modules.
+    """The reference loop; slow, plain, and open to a user's own modules."""
 
-    Attributes:
-        device: a torch device.
-        processor: what torch computes with there; None where that has no part in the bits.
-    """
-
-    device: str = "cpu"
+    device: str = "cpu"  # a torch device
+    # What torch computes with there; None where that has no part in the bits.
     processor: str | None = None
     name: str = "pyg"
 

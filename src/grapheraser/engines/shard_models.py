@@ -17,13 +17,9 @@ from grapheraser.graph.pages.pages import Lineage
 
 @dataclass(frozen=True, eq=False)
 class ModelPage:
-    """The models of neighbouring shards.
+    """The models of neighbouring shards."""
 
-    Attributes:
-        models: by shard, ascending; never changed.
-    """
-
-    models: Mapping[int, ShardWeights]
+    models: Mapping[int, ShardWeights]  # by shard, ascending; never changed
 
     @cached_property
     def ids(self) -> NDArray[np.int64]:
@@ -33,14 +29,11 @@ class ModelPage:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShardModels(Mapping[int, ShardWeights]):
-    """Shard models by shard id, ascending; immutable. `changed` shares what does not change.
+    """Shard models by shard id, ascending; immutable. `changed` shares what does not change."""
 
-    Attributes:
-        pages: by number, ascending; page ``p`` holds the shards from ``p * PAGE`` on.
-        lineage: which models are others than in earlier versions with the same shards.
-    """
-
+    # By number, ascending; page ``p`` holds the shards from ``p * PAGE`` on.
     pages: Mapping[int, ModelPage]
+    # Which models are others than in earlier versions with the same shards.
     lineage: Lineage = field(default_factory=Lineage)
 
     @classmethod

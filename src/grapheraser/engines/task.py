@@ -58,32 +58,24 @@ class EarlyStopping:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Settings of the training of every shard.
+    """Settings of the training of every shard."""
 
-    Attributes:
-        model: a built-in architecture or a user's own, with its learning rate and weight decay.
-        epochs: full-batch steps, or where neighbours are sampled passes over the labelled nodes.
-        optimizer: a name, or a function from a module's parameters.
-        loss: a name, or a function of the scores and labels of labelled nodes. Of several labels
-            ``cross_entropy`` is that of each, and of numbers the squared error.
-        class_weights: ``"balanced"``, pairs of a class and its weight, or one weight per class.
-        early_stopping: when to stop before all epochs are done.
-        neighbours: how many of each node to sample, hop by hop; None: no sampling.
-        batch_size: labelled nodes in a batch, where neighbours are sampled.
-        scheduler: of the learning rate, a function of the optimiser.
-        callback: is called after every epoch.
-    """
-
-    model: Model
+    model: Model  # a built-in architecture or a user's own, with its learning rate and weight decay
+    # Full-batch steps, or where neighbours are sampled passes over the labelled nodes.
     epochs: int = 100
+    # A name, or a function from a module's parameters.
     optimizer: str | MakeOptimizer = OPTIMIZERS[0]
+    # A name, or a function of the scores and labels of labelled nodes. Of several labels
+    # ``cross_entropy`` is that of each, and of numbers the squared error.
     loss: str | LossFunction = LOSSES[0]
+    # ``"balanced"``, pairs of a class and its weight, or one weight per class.
     class_weights: ClassWeights | None = None
-    early_stopping: EarlyStopping | None = None
+    early_stopping: EarlyStopping | None = None  # when to stop before all epochs are done
+    # How many of each node to sample, hop by hop; None: no sampling.
     neighbours: tuple[int, ...] | None = None
-    batch_size: int | None = None
-    scheduler: MakeScheduler | None = None
-    callback: Callback | None = None
+    batch_size: int | None = None  # labelled nodes in a batch, where neighbours are sampled
+    scheduler: MakeScheduler | None = None  # of the learning rate, a function of the optimiser
+    callback: Callback | None = None  # is called after every epoch
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epochs", whole("epochs", "TrainingConfig", self.epochs, 1))
@@ -124,17 +116,11 @@ def built_in(config: TrainingConfig, engine: str) -> ModelSpec:
 
 @dataclass(frozen=True, eq=False)
 class ShardTask:
-    """One shard to train: its own nodes, the edges between them, and its halo if it has one.
+    """One shard to train: its own nodes, the edges between them, and its halo if it has one."""
 
-    Attributes:
-        shard: the shard's id.
-        graph: see `partition.halo`; nodes without a label take part, but have no loss.
-        seed: derived from the run's seed and the shard's id.
-    """
-
-    shard: int
-    graph: Graph
-    seed: int
+    shard: int  # the shard's id
+    graph: Graph  # see `partition.halo`; nodes without a label take part, but have no loss
+    seed: int  # derived from the run's seed and the shard's id
 
     def columns(self, model: Model) -> NDArray[np.int32]:
         """Return the sorted feature columns that the model has weights for."""
@@ -147,15 +133,12 @@ class ShardTask:
 
 @dataclass(frozen=True, eq=False)
 class ShardWeights:
-    """A trained shard model.
+    """A trained shard model."""
 
-    Attributes:
-        columns: int32, sorted feature columns that the input layers have weights for.
-        tensors: arrays by the names of the PyG module's state dict; input layers have one column
-            per entry of ``columns``.
-    """
-
+    # Int32, sorted feature columns that the input layers have weights for.
     columns: NDArray[np.int32]
+    # Arrays by the names of the PyG module's state dict; input layers have one column per entry of
+    # ``columns``.
     tensors: dict[str, NDArray[np.generic]]
 
     def __post_init__(self) -> None:

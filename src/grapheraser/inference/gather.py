@@ -37,15 +37,10 @@ NO_FEATURES, OWN_FEATURES, ALL_FEATURES = 0, 1, 2
 
 
 class Bound(NamedTuple):
-    """A limit on the neighbours of a node that count: those with the smallest keyed hashes.
+    """A limit on the neighbours of a node that count: those with the smallest keyed hashes."""
 
-    Attributes:
-        most: how many.
-        key: of the hashes.
-    """
-
-    most: int
-    key: int
+    most: int  # how many
+    key: int  # of the hashes
 
 
 WHOLE = Bound(2**62, 0)
@@ -53,31 +48,25 @@ _UNWEIGHTED: Matrix = np.zeros(0, dtype=np.float32)
 
 
 class Gathered(NamedTuple):
-    """Nodes and their surroundings, numbered in rings: first the nodes, then their neighbours.
+    """Nodes and their surroundings, numbered in rings: first the nodes, then their neighbours."""
 
-    Attributes:
-        nodes: int64 ``[n]``, the node id of each number.
-        wanted: how many of them were asked for; these come first, in the order asked for.
-        indptr, indices: CSR over numbers; the neighbours that count, of all but the last ring.
-        degree: float32 ``[n]``, how many neighbours count, also of the last ring; where edges have
-            weights or directions, what the weights of those that come in sum up to.
-        weights: float32, the weight with which each entry of ``indices`` comes in; empty where
-            edges have neither weights nor directions.
-        x_indptr, x_indices, x_data: CSR features, in the columns of the graph; of no number, of
-            those asked for or of all.
-        num_features: columns of the graph.
-    """
-
-    nodes: NDArray[np.int64]
-    wanted: int
+    nodes: NDArray[np.int64]  # int64 ``[n]``, the node id of each number
+    wanted: int  # how many of them were asked for; these come first, in the order asked for
+    # indptr, indices: CSR over numbers; the neighbours that count, of all but the last ring.
     indptr: Pointers
     indices: Numbers
+    # Float32 ``[n]``, how many neighbours count, also of the last ring; where edges have weights or
+    # directions, what the weights of those that come in sum up to.
     degree: Matrix
+    # Float32, the weight with which each entry of ``indices`` comes in; empty where edges have
+    # neither weights nor directions.
     weights: Matrix
+    # x_indptr, x_indices, x_data: CSR features, in the columns of the graph; of no number, of those
+    # asked for or of all.
     x_indptr: Pointers
     x_indices: Numbers
     x_data: Matrix
-    num_features: int
+    num_features: int  # columns of the graph
 
 
 def gather_field(

@@ -44,17 +44,12 @@ _ELSEWHERE = "its scores depend on more than the surroundings of a node"
 
 @dataclass(frozen=True)
 class Reach:
-    """The distance that a module looks.
+    """The distance that a module looks."""
 
-    Attributes:
-        hops: None where it needs the whole graph.
-        degrees: whether the outermost nodes that it looks at need all of their neighbours.
-        why: the reason where it needs the whole graph.
-    """
-
-    hops: int | None
+    hops: int | None  # None where it needs the whole graph
+    # Whether the outermost nodes that it looks at need all of their neighbours.
     degrees: bool = True
-    why: str = ""
+    why: str = ""  # the reason where it needs the whole graph
 
 
 def reach_of(run: Run, num_features: int, edge_kind: EdgeKind = PLAIN) -> Reach:

@@ -37,37 +37,29 @@ class Hop(NamedTuple):
     """Edges from the nodes of one ring of the neighbourhood to those of the next, wider one.
 
     The wider ring begins with the nodes of the narrower: row r's own node is at place r.
-
-    Attributes:
-        indptr, indices: CSR; columns are places in the wider ring.
-        degree: float32, neighbours that count of the wider ring's nodes, or their weights' sum.
-        weights: float32, of each entry; empty where edges have none.
     """
 
+    # indptr, indices: CSR; columns are places in the wider ring.
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
+    # Float32, neighbours that count of the wider ring's nodes, or their weights' sum.
     degree: Matrix
-    weights: Matrix
+    weights: Matrix  # float32, of each entry; empty where edges have none
 
 
 class Field(NamedTuple):
-    """The rows that the wanted posteriors depend on.
+    """The rows that the wanted posteriors depend on."""
 
-    Attributes:
-        outer, inner: from the outermost ring to the one before, and from one hop away to the
-            wanted nodes.
-        rows: int32, of the features, for the outermost ring.
-        x_indptr, x_indices, x_data: CSR features of all that was gathered.
-        place: int32 ``[num_features]``, all 0: room for `project`.
-    """
-
+    # outer, inner: from the outermost ring to the one before, and from one hop away to the wanted
+    # nodes.
     outer: Hop
     inner: Hop
-    rows: NDArray[np.int32]
+    rows: NDArray[np.int32]  # int32, of the features, for the outermost ring
+    # x_indptr, x_indices, x_data: CSR features of all that was gathered.
     x_indptr: NDArray[np.int64]
     x_indices: NDArray[np.int32]
     x_data: Matrix
-    place: NDArray[np.int32]
+    place: NDArray[np.int32]  # int32 ``[num_features]``, all 0: room for `project`
 
 
 @compiled
@@ -91,18 +83,12 @@ def add(z: Matrix, bias: Matrix) -> Matrix:
 
 
 class InputLayer(NamedTuple):
-    """The first layer's weights.
+    """The first layer's weights."""
 
-    Attributes:
-        columns: int32, the feature columns that have weights.
-        weights: matrices ``[1 + columns, width]``, a feature's weights side by side, below a row
-            of zeros.
-        tile: of the rows.
-    """
-
-    columns: NDArray[np.int32]
+    columns: NDArray[np.int32]  # int32, the feature columns that have weights
+    # Matrices ``[1 + columns, width]``, a feature's weights side by side, below a row of zeros.
     weights: tuple[Matrix, ...]
-    tile: Tile
+    tile: Tile  # of the rows
 
 
 @compiled

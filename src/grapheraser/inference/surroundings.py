@@ -35,18 +35,12 @@ _KEPT: dict[int, Surroundings] = {}
 
 
 class Surroundings(NamedTuple):
-    """A part of a graph, as a module takes it.
+    """A part of a graph, as a module takes it."""
 
-    Attributes:
-        x: float32 ``[num_nodes, num_features]``, nodes in the order of their positions.
-        edge_index: int64 ``[2, num_edges]``, in PyG's order.
-        places: int64, the rows of ``x`` that are asked for.
-        carried: ``edge_weight`` and ``edge_attr`` of ``edge_index``, where edges have them.
-    """
-
-    x: Tensor
-    edge_index: Tensor
-    places: Tensor
+    x: Tensor  # float32 ``[num_nodes, num_features]``, nodes in the order of their positions
+    edge_index: Tensor  # int64 ``[2, num_edges]``, in PyG's order
+    places: Tensor  # int64, the rows of ``x`` that are asked for
+    # ``edge_weight`` and ``edge_attr`` of ``edge_index``, where edges have them.
     carried: Mapping[str, Tensor]
 
 

@@ -23,18 +23,13 @@ _NONE = np.zeros(0, dtype=np.float32)
 
 @dataclass(frozen=True, eq=False)
 class WeightsByRole:
-    """A shard's weights and what else the compiled passes take.
+    """A shard's weights and what else the compiled passes take."""
 
-    Attributes:
-        inputs: those of the first layer.
-        others: all other tensors by their roles, matrices as ``[in, out]``; the running statistics
-            of norm i as ``mean<i>`` and ``var<i>``.
-        activation: its code.
-    """
-
-    inputs: InputLayer
+    inputs: InputLayer  # those of the first layer
+    # All other tensors by their roles, matrices as ``[in, out]``; the running statistics of norm i
+    # as ``mean<i>`` and ``var<i>``.
     others: Mapping[str, tuple[NDArray[np.float32], ...]]
-    activation: int
+    activation: int  # its code
 
     def of(self, *roles: str) -> tuple[NDArray[np.float32], ...]:
         """Return tensors by role; an empty one where the model has none of that role."""

@@ -52,17 +52,11 @@ _IMPORT = re.compile(
 
 @dataclass(frozen=True)
 class Compilation:
-    """A kernel that this process has compiled, or that another one has compiled for it.
+    """A kernel that this process has compiled, or that another one has compiled for it."""
 
-    Attributes:
-        kernel: the function, by its module in the package and its name.
-        seconds: the time that it took, or that this process waited for it.
-        folder: where the result is kept; None where nothing could be written.
-    """
-
-    kernel: str
-    seconds: float
-    folder: Path | None
+    kernel: str  # the function, by its module in the package and its name
+    seconds: float  # the time that it took, or that this process waited for it
+    folder: Path | None  # where the result is kept; None where nothing could be written
 
 
 # Seconds after which a kernel that another process has begun to compile is compiled here as well.

@@ -47,23 +47,17 @@ class Table(NamedTuple):
 
     Few fields on purpose: numba hands over every part of every array by itself, wherever a kernel
     calls another one, and each of them is typed and translated again.
-
-    Attributes:
-        pages: int64 ``[num_pages, 7]``: the smallest id that a page may hold (ascending), the
-            number of its nodes, the addresses of its five blocks; see `START` to `TARGETS`.
-        first: int32, for each block of ids of ``1 << shift`` the last page that starts at or
-            before it.
-        shift: see ``first``.
-        width: number of feature columns where they are dense, else -1.
-        edge_width: number of values of each entry.
-        directed, weighted: whether a direction, a weight is among them, in this order.
     """
 
+    # Int64 ``[num_pages, 7]``: the smallest id that a page may hold (ascending), the number of its
+    # nodes, the addresses of its five blocks; see `START` to `TARGETS`.
     pages: NDArray[np.int64]
+    # Int32, for each block of ids of ``1 << shift`` the last page that starts at or before it.
     first: NDArray[np.int32]
-    shift: int
-    width: int
-    edge_width: int
+    shift: int  # see ``first``
+    width: int  # number of feature columns where they are dense, else -1
+    edge_width: int  # number of values of each entry
+    # directed, weighted: whether a direction, a weight is among them, in this order.
     directed: bool
     weighted: bool
 

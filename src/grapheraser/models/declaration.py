@@ -58,25 +58,15 @@ def fan_in(count: int) -> Initial:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a model, or several alike that lie side by side.
+    """One parameter of a model, or several alike that lie side by side."""
 
-    Attributes:
-        role: what the engines call it.
-        names: in the PyG module's state dict, one per tensor.
-        shape: of each tensor.
-        initial: how each tensor starts.
-        out: the units that it gives, per tensor.
-        inner: the units that it multiplies; None for vectors.
-        trained: whether the model has it. Engines lay out the others too, as zeros.
-    """
-
-    role: str
-    names: tuple[str, ...]
-    shape: Shape
-    initial: Initial
-    out: Units
-    inner: Units | None = None
-    trained: bool = True
+    role: str  # what the engines call it
+    names: tuple[str, ...]  # in the PyG module's state dict, one per tensor
+    shape: Shape  # of each tensor
+    initial: Initial  # how each tensor starts
+    out: Units  # the units that it gives, per tensor
+    inner: Units | None = None  # the units that it multiplies; None for vectors
+    trained: bool = True  # whether the model has it. Engines lay out the others too, as zeros.
 
 
 def matrix(
@@ -112,16 +102,13 @@ def layers_of(
 
 @dataclass(frozen=True)
 class Architecture:
-    """The tensors of a model with given options, features and classes.
+    """The tensors of a model with given options, features and classes."""
 
-    Attributes:
-        inputs: the weights that multiply the input features; its ``inner`` units are the features.
-        others: all other parameters, in the order in which engines lay them out.
-        norms: names of the batch norms; each has a running mean and variance per hidden unit.
-    """
-
+    # The weights that multiply the input features; its ``inner`` units are the features.
     inputs: Parameter
+    # All other parameters, in the order in which engines lay them out.
     others: tuple[Parameter, ...]
+    # Names of the batch norms; each has a running mean and variance per hidden unit.
     norms: tuple[str, ...] = ()
 
     @property
@@ -148,25 +135,21 @@ def running_names(norm: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A built-in model.
+    """A built-in model."""
 
-    Attributes:
-        preset, paper: its options by default, and in the paper's code with the optimiser of the
-            paper's text.
-        architecture: its tensors, from (spec, features, classes).
-        module: its PyG module, from (spec, features, classes). Imports torch.
-        weighing: how a layer weighs neighbours: by both degrees, by the node's own, or not.
-        self_loops: whether a node counts among its own neighbours; beside a mean, in full.
-        weighs_edges: whether it uses the weights and the directions of edges.
-    """
-
+    # preset, paper: its options by default, and in the paper's code with the optimiser of the
+    # paper's text.
     preset: ModelSpec
     paper: ModelSpec
+    # Its tensors, from (spec, features, classes).
     architecture: Callable[[ModelSpec, int, int], Architecture]
+    # Its PyG module, from (spec, features, classes). Imports torch.
     module: Callable[[ModelSpec, int, int], Module]
+    # How a layer weighs neighbours: by both degrees, by the node's own, or not.
     weighing: Callable[[ModelSpec], Weighing] = field(default=lambda spec: "sum")
+    # Whether a node counts among its own neighbours; beside a mean, in full.
     self_loops: Callable[[ModelSpec], bool] = field(default=lambda spec: False)
-    weighs_edges: bool = False
+    weighs_edges: bool = False  # whether it uses the weights and the directions of edges
 
     def reach(self, spec: ModelSpec) -> int:
         """Return how many hops a removal reaches; degrees of neighbours reach one more."""

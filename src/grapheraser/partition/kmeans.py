@@ -72,18 +72,14 @@ def cheapest(
 
 @dataclass(frozen=True)
 class EkmPartitioner:
-    """Classical k-means over node embeddings, without a capacity.
+    """Classical k-means over node embeddings, without a capacity."""
 
-    Attributes:
-        embedding: ``(training_graph, seed) -> [n, d]``; by default the smoothed and projected
-            features, without training.
-        max_iterations: T.
-        reads: the data that the embedding is computed from; by default all of it, unless the
-            embedding is the default one.
-    """
-
+    # ``(training_graph, seed) -> [n, d]``; by default the smoothed and projected features, without
+    # training.
     embedding: Embedding = smoothed_features
-    max_iterations: int = MAX_ITERATIONS
+    max_iterations: int = MAX_ITERATIONS  # T
+    # The data that the embedding is computed from; by default all of it, unless the embedding is
+    # the default one.
     reads: frozenset[str] | None = None
 
     name: ClassVar[str] = "ekm"

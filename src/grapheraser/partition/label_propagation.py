@@ -51,16 +51,12 @@ from grapheraser.seeding import generator
 
 @dataclass(frozen=True)
 class BlpaPartitioner:
-    """Balanced label propagation, Algorithm 1 of the paper.
-
-    Attributes:
-        max_iterations: T.
-        exchange: let nodes that wish for each other's full shard change places. None: only where
-            no shard has room for another node.
-    """
+    """Balanced label propagation, Algorithm 1 of the paper."""
 
     name: str = "blpa"
-    max_iterations: int = MAX_ITERATIONS
+    max_iterations: int = MAX_ITERATIONS  # T
+    # Let nodes that wish for each other's full shard change places. None: only where no shard has
+    # room for another node.
     exchange: bool | None = None
     inputs: frozenset[str] = frozenset({NODES, EDGES})
     strict: bool = True

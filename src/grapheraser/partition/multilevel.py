@@ -30,15 +30,12 @@ _SMALLEST_SHARD = 3
 
 @dataclass(frozen=True)
 class MetisPartitioner:
-    """METIS.
+    """METIS."""
 
-    Attributes:
-        variant: ``kway``, ``recursive`` bisection, or ``auto``: recursive where the capacity is
-            less than 3 % above the average, where k-way has a far larger edge cut.
-        repair: move nodes so that the capacity holds; without it, notes name the shards above it.
-    """
-
+    # ``kway``, ``recursive`` bisection, or ``auto``: recursive where the capacity is less than 3 %
+    # above the average, where k-way has a far larger edge cut.
     variant: Literal["auto", "kway", "recursive"] = "auto"
+    # Move nodes so that the capacity holds; without it, notes name the shards above it.
     repair: bool = True
     name: str = "metis"
     inputs: frozenset[str] = frozenset({NODES, EDGES})

@@ -16,23 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PartitionQuality:
-    """Figures of one partition on one training graph.
+    """Figures of one partition on one training graph."""
 
-    Attributes:
-        edge_cut: edges between shards.
-        edges: all edges of the training graph.
-        modularity: Newman's modularity of the shards.
-        label_entropy: float ``[num_shards]``, entropy in nats of the labels in each shard.
-        kept: float ``[n]``, share of each node's neighbours in its own shard; NaN where isolated.
-        inside: int64 ``[num_shards]``, edges between nodes of each shard.
-    """
-
-    edge_cut: int
-    edges: int
-    modularity: float
+    edge_cut: int  # edges between shards
+    edges: int  # all edges of the training graph
+    modularity: float  # Newman's modularity of the shards
+    # Float ``[num_shards]``, entropy in nats of the labels in each shard.
     label_entropy: NDArray[np.float64]
+    # Float ``[n]``, share of each node's neighbours in its own shard; NaN where isolated.
     kept: NDArray[np.float64]
-    inside: NDArray[np.int64]
+    inside: NDArray[np.int64]  # int64 ``[num_shards]``, edges between nodes of each shard
 
     @property
     def edges_kept(self) -> float:

@@ -28,14 +28,10 @@ PASSES = 5
 
 @dataclass(frozen=True)
 class LdgPartitioner:
-    """Streams the nodes past the shards, several times.
-
-    Attributes:
-        passes: how often.
-    """
+    """Streams the nodes past the shards, several times."""
 
     name: str = "ldg"
-    passes: int = PASSES
+    passes: int = PASSES  # how often
     inputs: frozenset[str] = frozenset({NODES, EDGES})
     strict: bool = True
 

@@ -10,19 +10,12 @@ MARKS = {ABOVE: "▲", BELOW: "▼", "": ""}
 
 @dataclass(frozen=True)
 class Entry:
-    """One place of a table.
+    """One place of a table."""
 
-    Attributes:
-        text: ours, e.g. ``0.812 ± 0.004``.
-        paper: the paper's, e.g. ``0.676``, with the difference.
-        mark: ``above`` or ``below`` where the difference is beyond noise.
-        best: whether it is the best of its group.
-    """
-
-    text: str
-    paper: str = ""
-    mark: str = ""
-    best: bool = False
+    text: str  # ours, e.g. ``0.812 ± 0.004``.
+    paper: str = ""  # the paper's, e.g. ``0.676``, with the difference.
+    mark: str = ""  # ``above`` or ``below`` where the difference is beyond noise
+    best: bool = False  # whether it is the best of its group
 
     def as_best(self) -> Entry:
         return replace(self, best=True)
@@ -30,19 +23,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """A table for people.
+    """A table for people."""
 
-    Attributes:
-        title: what it shows.
-        header: names of the columns.
-        rows: an `Entry` or plain text in each place.
-        note: how to read it.
-    """
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Entry | str, ...], ...]
-    note: str = ""
+    title: str  # what it shows
+    header: tuple[str, ...]  # names of the columns
+    rows: tuple[tuple[Entry | str, ...], ...]  # an `Entry` or plain text in each place
+    note: str = ""  # how to read it
 
 
 def as_entry(item: Entry | str) -> Entry:

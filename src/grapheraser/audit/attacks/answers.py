@@ -73,17 +73,13 @@ class Answers:
 
     A shard model's answer follows from its weights and the graph alone. So a shard that a request
     left as it was need not be asked again after it.
-
-    Attributes:
-        state: whose shard models.
-        graph: which they are asked on.
-        positions: sorted rows of the graph, of all candidates that are expected.
-        rows: by shard ``[len(positions), num_classes]``, filled when asked for.
     """
 
-    state: State
-    graph: Graph
+    state: State  # whose shard models
+    graph: Graph  # which they are asked on
+    # Sorted rows of the graph, of all candidates that are expected.
     positions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    # By shard ``[len(positions), num_classes]``, filled when asked for.
     rows: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
     def expect(self, candidates: NDArray[np.int64]) -> None:

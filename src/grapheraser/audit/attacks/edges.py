@@ -28,25 +28,17 @@ from grapheraser.seeding import derive, generator
 
 @dataclass(frozen=True)
 class EdgeResult(Result):
-    """Success of the attacks on edges.
+    """Success of the attacks on edges."""
 
-    Attributes:
-        runs: how many runs of their own the attacker had.
-        candidates: how many edges were asked about.
-        standing: is this edge in the graph? One look at one version.
-        before: edges that are about to be forgotten, against pairs that never had an edge.
-        after: the same edges once forgotten; 0.5 is as it should be.
-        drop: which of the current edges was just deleted? Two versions, by how much the
-            confidence at both ends fell.
-        drop_inside, drop_across: AUC of the latter for edges within a shard, and between shards.
-    """
-
-    runs: int
-    candidates: int
-    standing: Rates
-    before: Rates
-    after: Rates
+    runs: int  # how many runs of their own the attacker had
+    candidates: int  # how many edges were asked about
+    standing: Rates  # is this edge in the graph? One look at one version
+    before: Rates  # edges that are about to be forgotten, against pairs that never had an edge
+    after: Rates  # the same edges once forgotten; 0.5 is as it should be
+    # Which of the current edges was just deleted? Two versions, by how much the confidence at both
+    # ends fell.
     drop: Rates
+    # drop_inside, drop_across: AUC of the latter for edges within a shard, and between shards.
     drop_inside: float
     drop_across: float
 

@@ -32,29 +32,17 @@ Pairs = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LinkResult(Result):
-    """Success of the attacks on a link run.
+    """Success of the attacks on a link run."""
 
-    Attributes:
-        candidates: how many edges were asked about.
-        before: the edges while they are there, against pairs that are as alike.
-        after: the same once they are forgotten.
-        never: the same under a model that was fitted without them.
-        same: whether both have given every pair the same probability, bit for bit.
-        data_free: whether they have to, since the partition reads no data.
-        requests: how many edges were then forgotten one at a time.
-        pair: which of some edges was just forgotten? By how much the odds of the pair moved.
-        around: the same, by how much the odds of the pairs around it moved.
-    """
-
-    candidates: int
-    before: Rates
-    after: Rates
-    never: Rates
-    same: bool
-    data_free: bool
-    requests: int
-    pair: Rates
-    around: Rates
+    candidates: int  # how many edges were asked about
+    before: Rates  # the edges while they are there, against pairs that are as alike
+    after: Rates  # the same once they are forgotten
+    never: Rates  # the same under a model that was fitted without them
+    same: bool  # whether both have given every pair the same probability, bit for bit
+    data_free: bool  # whether they have to, since the partition reads no data
+    requests: int  # how many edges were then forgotten one at a time
+    pair: Rates  # which of some edges was just forgotten? By how much the odds of the pair moved
+    around: Rates  # the same, by how much the odds of the pairs around it moved
 
 
 def link_attack(

@@ -40,16 +40,11 @@ _MAX_CANDIDATES = 3000  # test nodes first
 
 @dataclass(frozen=True, eq=False)
 class ShadowRuns:
-    """The attacker's own runs.
+    """The attacker's own runs."""
 
-    Attributes:
-        nodes: ids of the candidates ``[n]``.
-        member: whether each run was trained on each candidate ``[runs, n]``.
-        statistic: how sure each run is of each candidate's class, see `surety` ``[runs, n]``.
-    """
-
-    nodes: NDArray[np.int64]
-    member: NDArray[np.bool_]
+    nodes: NDArray[np.int64]  # ids of the candidates ``[n]``
+    member: NDArray[np.bool_]  # whether each run was trained on each candidate ``[runs, n]``
+    # How sure each run is of each candidate's class, see `surety` ``[runs, n]``.
     statistic: NDArray[np.float64]
 
     def __len__(self) -> int:
@@ -133,22 +128,16 @@ def left_out_scores(
 
 @dataclass(frozen=True)
 class LiraResult(Result):
-    """Success of the likelihood-ratio attack.
+    """Success of the likelihood-ratio attack."""
 
-    Attributes:
-        runs: how many runs of their own the attacker had.
-        standing: one look at one version, over all candidates: how visible training on a node is.
-        forgotten: how many nodes were forgotten for the figures below.
-        before: those nodes against test nodes, on the run that was trained on them. An eraser
-            that does nothing would leave it at that.
-        after: the same, on the version after the request, by scenario.
-    """
-
-    runs: int
+    runs: int  # how many runs of their own the attacker had
+    # One look at one version, over all candidates: how visible training on a node is.
     standing: Rates
-    forgotten: int
+    forgotten: int  # how many nodes were forgotten for the figures below
+    # Those nodes against test nodes, on the run that was trained on them. An eraser that does
+    # nothing would leave it at that.
     before: Rates
-    after: dict[str, Rates]
+    after: dict[str, Rates]  # the same, on the version after the request, by scenario
 
 
 def lira(

@@ -38,26 +38,19 @@ _MIN_CLUSTERS = 8
 
 @dataclass(frozen=True)
 class MembershipResult(Result):
-    """Success of the attack on one run.
+    """Success of the attack on one run."""
 
-    Attributes:
-        features, model: the combination chosen on the attacker's own runs.
-        rates: of that combination, on the run under attack.
-        classical_auc: the same attacker, shown the earlier version alone.
-        degradation_count: share of the candidates about whom the second version made the
-            attacker surer of the truth; 0.5 is no news.
-        degradation_rate: how much surer on average, -1 to 1; 0 is no news.
-        table: AUC on the run, by features and attack model.
-        shadow_table: cross-validated AUC on the attacker's own runs, likewise.
-    """
-
+    # features, model: the combination chosen on the attacker's own runs.
     features: str
     model: str
-    rates: Rates
-    classical_auc: float
+    rates: Rates  # of that combination, on the run under attack
+    classical_auc: float  # the same attacker, shown the earlier version alone
+    # Share of the candidates about whom the second version made the attacker surer of the truth;
+    # 0.5 is no news.
     degradation_count: float
-    degradation_rate: float
-    table: dict[str, dict[str, float]]
+    degradation_rate: float  # how much surer on average, -1 to 1; 0 is no news
+    table: dict[str, dict[str, float]]  # AUC on the run, by features and attack model
+    # Cross-validated AUC on the attacker's own runs, likewise.
     shadow_table: dict[str, dict[str, float]]
 
     @property

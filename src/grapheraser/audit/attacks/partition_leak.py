@@ -32,26 +32,17 @@ Divide = Callable[[Graph], Partition]
 
 @dataclass(frozen=True)
 class PartitionLeak(Result):
-    """Leaks of one method's partition.
+    """Leaks of one method's partition."""
 
-    Attributes:
-        method: its name.
-        inputs: which of the data it looks at.
-        agreement: adjusted Rand index of the kept partition and one made without the deleted nodes.
-        reseeded: the same for another seed and no deletion.
-        edge: AUC of guessing deleted edges from the kept partition.
-        edge_recut: the same from a partition that never saw them: what the rest of the graph
-            gives away.
-        node: AUC of telling deleted nodes from nodes never trained on; None where there was no
-            time for it.
-    """
-
-    method: str
-    inputs: tuple[str, ...]
+    method: str  # its name
+    inputs: tuple[str, ...]  # which of the data it looks at
+    # Adjusted Rand index of the kept partition and one made without the deleted nodes.
     agreement: float
-    reseeded: float
-    edge: Rates
+    reseeded: float  # the same for another seed and no deletion
+    edge: Rates  # AUC of guessing deleted edges from the kept partition
+    # The same from a partition that never saw them: what the rest of the graph gives away.
     edge_recut: Rates
+    # AUC of telling deleted nodes from nodes never trained on; None where there was no time for it.
     node: Rates | None
 
 

@@ -37,24 +37,16 @@ from grapheraser.seeding import generator
 
 @dataclass(frozen=True)
 class PlantedResult(Result):
-    """Predictions of the planted class, counted.
+    """Predictions of the planted class, counted."""
 
-    Attributes:
-        planted: how many training nodes carried it.
-        nodes: how many predictions were counted over: all other nodes of the graph, and the
-            planted ones handed back with their edges.
-        before: predictions of it by the run that was trained on it.
-        after: once exactly those nodes are forgotten.
-        never: by a run that never saw them, with the same partition.
-        identical: whether the weights of the last two are the same, bit for bit.
-    """
-
-    planted: int
+    planted: int  # how many training nodes carried it
+    # How many predictions were counted over: all other nodes of the graph, and the planted ones
+    # handed back with their edges.
     nodes: int
-    before: int
-    after: int
-    never: int
-    identical: bool
+    before: int  # predictions of it by the run that was trained on it
+    after: int  # once exactly those nodes are forgotten
+    never: int  # by a run that never saw them, with the same partition
+    identical: bool  # whether the weights of the last two are the same, bit for bit
 
     @property
     def passed(self) -> bool:
@@ -164,34 +156,21 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers of one provider, as a client sees them.
+    """Answers of one provider, as a client sees them."""
 
-    Attributes:
-        planted: share of the tokens whose answer is still the planted class.
-        returned: share of the tokens whose answer is again the one from before.
-        same: whether all answers are those from before the edges were planted, bit for bit.
-    """
-
-    planted: float
-    returned: float
-    same: bool
+    planted: float  # share of the tokens whose answer is still the planted class
+    returned: float  # share of the tokens whose answer is again the one from before
+    same: bool  # whether all answers are those from before the edges were planted, bit for bit
 
 
 @dataclass(frozen=True)
 class ChallengeResult(Result):
-    """Challenge edges against an honest provider, and against those who pretend.
+    """Challenge edges against an honest provider, and against those who pretend."""
 
-    Attributes:
-        tokens: how many tokens there were.
-        edges: how many edges were planted in all.
-        providers: what was seen of each, by name.
-        data_free: whether an honest provider has to return bit for bit.
-    """
-
-    tokens: int
-    edges: int
-    providers: dict[str, Answered]
-    data_free: bool
+    tokens: int  # how many tokens there were
+    edges: int  # how many edges were planted in all
+    providers: dict[str, Answered]  # what was seen of each, by name
+    data_free: bool  # whether an honest provider has to return bit for bit
 
     @property
     def caught(self) -> dict[str, bool]:

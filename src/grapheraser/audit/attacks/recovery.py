@@ -45,21 +45,13 @@ _MODEL = "random forest"
 
 @dataclass(frozen=True)
 class InversionResult(Result):
-    """Forgotten edges told from pairs that never had one.
+    """Forgotten edges told from pairs that never had one."""
 
-    Attributes:
-        candidates: how many edges were forgotten at once.
-        after: by the answers of this run once it has forgotten them.
-        never: by those of a run that was fitted without them, on the same partition.
-        same: whether both gave every node the same answer, bit for bit.
-        cheats: by those of providers who only pretend.
-    """
-
-    candidates: int
-    after: Rates
-    never: Rates
-    same: bool
-    cheats: dict[str, Rates]
+    candidates: int  # how many edges were forgotten at once
+    after: Rates  # by the answers of this run once it has forgotten them
+    never: Rates  # by those of a run that was fitted without them, on the same partition
+    same: bool  # whether both gave every node the same answer, bit for bit
+    cheats: dict[str, Rates]  # by those of providers who only pretend
 
 
 def inversion_attack(
@@ -101,19 +93,13 @@ def inversion_attack(
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """Pairs that the attacker judges, on the graph that is left.
+    """Pairs that the attacker judges, on the graph that is left."""
 
-    Attributes:
-        request: the forgotten edges.
-        rest: the graph without them.
-        pairs: ``[m, 2]`` ids: the forgotten edges, then pairs of training nodes that never had one.
-        member: which of them were edges.
-    """
-
-    request: Edges
-    rest: Graph
+    request: Edges  # the forgotten edges
+    rest: Graph  # the graph without them
+    # ``[m, 2]`` ids: the forgotten edges, then pairs of training nodes that never had one.
     pairs: NDArray[np.int64]
-    member: NDArray[np.bool_]
+    member: NDArray[np.bool_]  # which of them were edges
 
     @classmethod
     def of(cls, graph: Graph, count: int, seed: int) -> _Judged:
@@ -168,16 +154,12 @@ _MAX_COLUMNS = 2000  # that are asked about
 
 @dataclass(frozen=True)
 class ReconstructionResult(Result):
-    """Links and features of forgotten nodes, told.
+    """Links and features of forgotten nodes, told."""
 
-    Attributes:
-        requests: how many nodes were forgotten, one at a time, by how they were chosen.
-        links: mean AUC of telling neighbours from other nodes, likewise.
-        features: mean AUC of telling columns that the node had from other ones, likewise.
-    """
-
+    # How many nodes were forgotten, one at a time, by how they were chosen.
     requests: dict[str, int]
-    links: dict[str, Interval]
+    links: dict[str, Interval]  # mean AUC of telling neighbours from other nodes, likewise
+    # Mean AUC of telling columns that the node had from other ones, likewise.
     features: dict[str, Interval]
 
 

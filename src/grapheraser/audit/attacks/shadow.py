@@ -47,21 +47,16 @@ SCENARIOS = {
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Answers that the attacker saw, candidate by candidate.
+    """Answers that the attacker saw, candidate by candidate."""
 
-    Attributes:
-        before, after: posteriors of both versions ``[n, num_classes]``.
-        member: which candidates were trained on before and are forgotten after ``[n]``.
-        labels: their true classes ``[n]``.
-        request: which request each candidate was looked at around ``[n]``.
-        alone_before, alone_after: the same posteriors where no edges were handed over.
-    """
-
+    # before, after: posteriors of both versions ``[n, num_classes]``.
     before: NDArray[np.float32]
     after: NDArray[np.float32]
+    # Which candidates were trained on before and are forgotten after ``[n]``.
     member: NDArray[np.bool_]
-    labels: NDArray[np.int64]
-    request: NDArray[np.int64]
+    labels: NDArray[np.int64]  # their true classes ``[n]``
+    request: NDArray[np.int64]  # which request each candidate was looked at around ``[n]``
+    # alone_before, alone_after: the same posteriors where no edges were handed over.
     alone_before: NDArray[np.float32]
     alone_after: NDArray[np.float32]
 

@@ -15,18 +15,15 @@ Rates: TypeAlias = tuple[float, float, float]
 
 
 class Parameters(NamedTuple):
-    """All parameters but the input's, with all that changes along with them.
+    """All parameters but the input's, with all that changes along with them."""
 
-    Attributes:
-        values, gradient, first, second: flat, the parameters end to end, their gradient and
-            Adam's moments of it.
-        running: ``[4, hidden]``, running mean and variance of the first and of the second norm.
-    """
-
+    # values, gradient, first, second: flat, the parameters end to end, their gradient and Adam's
+    # moments of it.
     values: NDArray[np.floating]
     gradient: NDArray[np.floating]
     first: NDArray[np.floating]
     second: NDArray[np.floating]
+    # ``[4, hidden]``, running mean and variance of the first and of the second norm.
     running: NDArray[np.floating]
 
 

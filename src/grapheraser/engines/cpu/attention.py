@@ -38,29 +38,20 @@ from grapheraser.models.constants import LEAK
 
 
 class Attention(NamedTuple):
-    """Room for one layer's attention; n nodes, m entries of the adjacency, strips of width s.
+    """Room for one layer's attention; n nodes, m entries of the adjacency, strips of width s."""
 
-    Attributes:
-        source, target: ``[n, s]``, scores of each node as source and as target of an edge.
-        share: ``[m, s]``, softmax over the edges of a target.
-        mask: ``[m, s]``, what dropout multiplies them by; no rows where there is no dropout.
-        kept: ``[m, s]``, the product; ``share`` itself where there is no dropout.
-        by_score: ``[m, s]``, gradient by the score of the edge.
-        by_source, by_target: ``[n, s]``, gradient by the two scores of a node.
-        keys: uint32 ``[n]``, for dropout.
-        num_heads: rounded up to a power of two.
-    """
-
+    # source, target: ``[n, s]``, scores of each node as source and as target of an edge.
     source: Array
     target: Array
-    share: Array
-    mask: Array
-    kept: Array
-    by_score: Array
+    share: Array  # ``[m, s]``, softmax over the edges of a target
+    mask: Array  # ``[m, s]``, what dropout multiplies them by; no rows where there is no dropout
+    kept: Array  # ``[m, s]``, the product; ``share`` itself where there is no dropout
+    by_score: Array  # ``[m, s]``, gradient by the score of the edge
+    # by_source, by_target: ``[n, s]``, gradient by the two scores of a node.
     by_source: Array
     by_target: Array
-    keys: NDArray[np.uint32]
-    num_heads: int
+    keys: NDArray[np.uint32]  # uint32 ``[n]``, for dropout
+    num_heads: int  # rounded up to a power of two
 
 
 @compiled

@@ -24,25 +24,15 @@ from grapheraser.kernels.vectors import Tile
 
 
 class Shard(NamedTuple):
-    """The data that training reads and never writes.
+    """The data that training reads and never writes."""
 
-    Attributes:
-        x: features.
-        edges: adjacency with the weights that the model gives to edges.
-        labels: int64 ``[n]``, -1 for nodes that have no loss.
-        num_classes: C, at most the padded width of the logits.
-        noise: where dropout comes from.
-        schedule: Adam's rates by epoch.
-        activation: a code of `models.constants`.
-    """
-
-    x: SparseFeatures
-    edges: Adjacency
-    labels: NDArray[np.int64]
-    num_classes: int
-    noise: Noise
-    schedule: Schedule
-    activation: int
+    x: SparseFeatures  # features
+    edges: Adjacency  # adjacency with the weights that the model gives to edges
+    labels: NDArray[np.int64]  # int64 ``[n]``, -1 for nodes that have no loss
+    num_classes: int  # C, at most the padded width of the logits
+    noise: Noise  # where dropout comes from
+    schedule: Schedule  # Adam's rates by epoch
+    activation: int  # a code of `models.constants`
 
 
 @compiled

@@ -22,16 +22,11 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 class Noise(NamedTuple):
-    """The source of all dropout masks of a task.
+    """The source of all dropout masks of a task."""
 
-    Attributes:
-        seed: the task's.
-        id_keys: uint64 ``[n]``, a hash of each node's id.
-        hidden, features, attention: a unit is dropped when its 32-bit hash is below this.
-    """
-
-    seed: np.uint64
-    id_keys: NDArray[np.uint64]
+    seed: np.uint64  # the task's
+    id_keys: NDArray[np.uint64]  # uint64 ``[n]``, a hash of each node's id
+    # hidden, features, attention: a unit is dropped when its 32-bit hash is below this.
     hidden: int
     features: int
     attention: int

@@ -23,28 +23,21 @@ _ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
 class SparseFeatures(NamedTuple):
-    """Features over the columns that the shard uses, by row (CSR) and by column (CSC).
-
-    Attributes:
-        row_indptr, row_values: CSR; columns ascend within a row.
-        row_places: where the weights of an entry's column begin.
-        row_columns: int32, an entry's column among all features.
-        column_indptr, column_values: CSC; rows ascend within a column.
-        column_places: where an entry's row begins in a matrix as wide as the weights.
-        column_rows: int32, an entry's row.
-        columns: int32, each column among all features.
-    """
+    """Features over the columns that the shard uses, by row (CSR) and by column (CSC)."""
 
     # Pointers are unsigned, or numba would look for indices that count from the end.
+    # row_indptr, row_values: CSR; columns ascend within a row.
     row_indptr: NDArray[np.uint64]
-    row_places: NDArray[np.integer]
+    row_places: NDArray[np.integer]  # where the weights of an entry's column begin
     row_values: Array
-    row_columns: NDArray[np.int32]
+    row_columns: NDArray[np.int32]  # int32, an entry's column among all features
+    # column_indptr, column_values: CSC; rows ascend within a column.
     column_indptr: NDArray[np.uint64]
+    # Where an entry's row begins in a matrix as wide as the weights.
     column_places: NDArray[np.integer]
     column_values: Array
-    column_rows: NDArray[np.int32]
-    columns: NDArray[np.int32]
+    column_rows: NDArray[np.int32]  # int32, an entry's row
+    columns: NDArray[np.int32]  # int32, each column among all features
 
 
 class InputWeights(NamedTuple):

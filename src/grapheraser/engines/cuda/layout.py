@@ -27,19 +27,12 @@ LARGEST_MATRIX = 32768
 
 
 class Gradient(NamedTuple):
-    """``parameter``'s gradient is ``left^T right``, or the sum of the rows of ``right``.
+    """``parameter``'s gradient is ``left^T right``, or the sum of the rows of ``right``."""
 
-    Attributes:
-        parameter: its role in the layout.
-        left: a buffer, or None for a vector.
-        right: a buffer.
-        by_shard: ``right`` has one row per shard: the gradient itself.
-    """
-
-    parameter: str
-    left: str | None
-    right: str
-    by_shard: bool = False
+    parameter: str  # its role in the layout
+    left: str | None  # a buffer, or None for a vector
+    right: str  # a buffer
+    by_shard: bool = False  # ``right`` has one row per shard: the gradient itself
 
 
 @lru_cache(maxsize=64)

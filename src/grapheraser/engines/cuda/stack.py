@@ -32,64 +32,48 @@ def column_tile(width: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class HostStack:
-    """The arrays of a stack; rows, columns and entries of the shards lie end to end.
+    """The arrays of a stack; rows, columns and entries of the shards lie end to end."""
 
-    Attributes:
-        columns: of each shard, sorted feature columns that have weights.
-        places: where each of those lies among the rows of the first layer's weights.
-        column_bounds: ``[shards + 1]``, rows of those weights.
-        arrays: what goes to the device; see `Stack`.
-        num_long: how many blocks are single columns.
-    """
-
-    columns: list[NDArray[np.int32]]
+    columns: list[NDArray[np.int32]]  # of each shard, sorted feature columns that have weights
+    # Where each of those lies among the rows of the first layer's weights.
     places: list[NDArray[np.int64]]
-    column_bounds: NDArray[np.int64]
-    arrays: dict[str, NDArray[Any]]
-    num_long: int
+    column_bounds: NDArray[np.int64]  # ``[shards + 1]``, rows of those weights
+    arrays: dict[str, NDArray[Any]]  # what goes to the device; see `Stack`
+    num_long: int  # how many blocks are single columns
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack on the device.
+    """A stack on the device."""
 
-    Attributes:
-        bounds: int32 ``[shards + 1]``, rows of each shard.
-        seeds: int64 ``[shards]``, bits of the task seeds.
-        row_shard, labels, id_keys, shares: of each row its shard, class (-1: none), hashed id, and
-            one over the number of rows of its shard.
-        loss_shares: one over the number of labelled rows of its shard; 0 for a row without a label.
-        tiles: int32 ``[tiles, 2]``, first row and end of up to `ROW_TILE` rows of one shard.
-        indptr, indices, forward, backward, reverse: adjacency; see `shared.adjacency`.
-        x_indptr, x_columns, x_values: features by row.
-        c_indptr, c_rows, c_values: features by column, long columns of a shard first.
-        features: int32, number of each column among all features.
-        column_shard: int32, shard of each column.
-        blocks: int32 ``[blocks, 2]``, columns that a program trains; long ones first.
-    """
-
-    bounds: Tensor
-    seeds: Tensor
+    bounds: Tensor  # int32 ``[shards + 1]``, rows of each shard
+    seeds: Tensor  # int64 ``[shards]``, bits of the task seeds
+    # row_shard, labels, id_keys, shares: of each row its shard, class (-1: none), hashed id, and
+    # one over the number of rows of its shard.
     row_shard: Tensor
     labels: Tensor
     id_keys: Tensor
     shares: Tensor
+    # One over the number of labelled rows of its shard; 0 for a row without a label.
     loss_shares: Tensor
-    tiles: Tensor
+    tiles: Tensor  # int32 ``[tiles, 2]``, first row and end of up to `ROW_TILE` rows of one shard
+    # indptr, indices, forward, backward, reverse: adjacency; see `shared.adjacency`.
     indptr: Tensor
     indices: Tensor
     forward: Tensor
     backward: Tensor
     reverse: Tensor
+    # x_indptr, x_columns, x_values: features by row.
     x_indptr: Tensor
     x_columns: Tensor
     x_values: Tensor
+    # c_indptr, c_rows, c_values: features by column, long columns of a shard first.
     c_indptr: Tensor
     c_rows: Tensor
     c_values: Tensor
-    features: Tensor
-    column_shard: Tensor
-    blocks: Tensor
+    features: Tensor  # int32, number of each column among all features
+    column_shard: Tensor  # int32, shard of each column
+    blocks: Tensor  # int32 ``[blocks, 2]``, columns that a program trains; long ones first
     num_long: int
 
     @property

@@ -17,20 +17,14 @@ LARGEST_INDEX = 2**31 - 1
 
 
 class Adjacency(NamedTuple):
-    """Symmetric CSR with weights, self-loops among the entries where there are any.
+    """Symmetric CSR with weights, self-loops among the entries where there are any."""
 
-    Attributes:
-        indptr, indices: rows are targets, columns sources, sorted.
-        forward: weight of each entry.
-        backward: weight of the entry of the opposite direction.
-        reverse: place of the entry of the opposite direction.
-    """
-
+    # indptr, indices: rows are targets, columns sources, sorted.
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    forward: NDArray[np.floating]
-    backward: NDArray[np.floating]
-    reverse: NDArray[np.int32]
+    forward: NDArray[np.floating]  # weight of each entry
+    backward: NDArray[np.floating]  # weight of the entry of the opposite direction
+    reverse: NDArray[np.int32]  # place of the entry of the opposite direction
 
 
 def adjacency_of(spec: ModelSpec, graph: Graph, dtype: DTypeLike) -> Adjacency:

@@ -20,17 +20,11 @@ Tensors = dict[str, NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class Axis:
-    """The units of one layer: where each lies in a padded row.
+    """The units of one layer: where each lies in a padded row."""
 
-    Attributes:
-        places: place of each of PyG's units.
-        width: of the padded row.
-        period: distance between the places of one head; 1 without heads.
-    """
-
-    places: NDArray[np.int64]
-    width: int
-    period: int = 1
+    places: NDArray[np.int64]  # place of each of PyG's units
+    width: int  # of the padded row
+    period: int = 1  # distance between the places of one head; 1 without heads
 
     @classmethod
     def of(cls, units: Units, pad: Callable[[int], int]) -> Axis:
@@ -58,19 +52,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Segment:
-    """One or more tensors that lie together: a matrix ``[in, out]`` or a vector ``[out]``.
+    """One or more tensors that lie together: a matrix ``[in, out]`` or a vector ``[out]``."""
 
-    Attributes:
-        names: in PyG's state dict; several are stacked along their first axis.
-        out: their first axes.
-        inner: their second axis; None for vectors.
-        trained: whether the model has them; otherwise the segment stays zero.
-    """
-
-    names: tuple[str, ...]
-    out: Axis
-    inner: Axis | None = None
-    trained: bool = True
+    names: tuple[str, ...]  # in PyG's state dict; several are stacked along their first axis
+    out: Axis  # their first axes
+    inner: Axis | None = None  # their second axis; None for vectors
+    trained: bool = True  # whether the model has them; otherwise the segment stays zero
 
     @property
     def size(self) -> int:
@@ -107,26 +94,19 @@ class Segment:
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """The layout of one model, whatever the number of features.
+    """The layout of one model, whatever the number of features."""
 
-    Attributes:
-        spec: the model.
-        num_classes: C.
-        inputs: names and units of the first layer's weights; they lie as ``[columns, units]``.
-        segments: all other parameters by their roles, in the order in which they lie.
-        hidden, classes: units of the first hidden layer and of the logits.
-        norms: names of the batch norms.
-        offsets: where each segment begins.
-    """
-
-    spec: ModelSpec
-    num_classes: int
+    spec: ModelSpec  # the model
+    num_classes: int  # C
+    # Names and units of the first layer's weights; they lie as ``[columns, units]``.
     inputs: Segment
+    # All other parameters by their roles, in the order in which they lie.
     segments: dict[str, Segment]
+    # hidden, classes: units of the first hidden layer and of the logits.
     hidden: Axis
     classes: Axis
-    norms: tuple[str, ...]
-    offsets: dict[str, int] = field(init=False)
+    norms: tuple[str, ...]  # names of the batch norms
+    offsets: dict[str, int] = field(init=False)  # where each segment begins
 
     def __post_init__(self) -> None:
         offsets, end = {}, 0

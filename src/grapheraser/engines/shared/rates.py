@@ -16,17 +16,13 @@ INPUT, HIDDEN_1, HIDDEN_2, ATTENTION_1, ATTENTION_2 = range(5)
 
 
 class Schedule(NamedTuple):
-    """Rates of every epoch.
+    """Rates of every epoch."""
 
-    Attributes:
-        step: float64 ``[epochs]``, learning rate over the first moment's bias correction.
-        correction: float64 ``[epochs]``, inverse root of the second moment's bias correction.
-        decay: weight decay.
-    """
-
+    # Float64 ``[epochs]``, learning rate over the first moment's bias correction.
     step: NDArray[np.float64]
+    # Float64 ``[epochs]``, inverse root of the second moment's bias correction.
     correction: NDArray[np.float64]
-    decay: float
+    decay: float  # weight decay
 
 
 @lru_cache(maxsize=64)

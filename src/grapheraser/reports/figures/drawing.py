@@ -19,19 +19,12 @@ WIDTH = 360.0
 
 @dataclass
 class Drawing:
-    """Shapes on a plane that grows downwards.
+    """Shapes on a plane that grows downwards."""
 
-    Attributes:
-        height: of the plane.
-        about: the drawing in words, for those who don't see it.
-        width: of the plane.
-        shapes: SVG elements, the lowest first.
-    """
-
-    height: float
-    about: str
-    width: float = WIDTH
-    shapes: list[str] = field(default_factory=list)
+    height: float  # of the plane
+    about: str  # the drawing in words, for those who don't see it
+    width: float = WIDTH  # of the plane
+    shapes: list[str] = field(default_factory=list)  # SVG elements, the lowest first
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """A straight line."""

@@ -213,22 +213,15 @@ _LEFT = 0.8
 
 
 class Level(NamedTuple):
-    """A graph, the nodes of which stand for so many each.
+    """A graph, the nodes of which stand for so many each."""
 
-    Attributes:
-        indptr, indices: its rows, both directions of every edge.
-        weights: how many edges each stands for.
-        masses: how many nodes each stands for.
-        degrees: of those nodes, added up.
-        parents: the node of the next level that each becomes; empty on the last.
-    """
-
+    # indptr, indices: its rows, both directions of every edge.
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    masses: NDArray[np.float64]
-    degrees: NDArray[np.float64]
-    parents: NDArray[np.int32]
+    weights: NDArray[np.float64]  # how many edges each stands for
+    masses: NDArray[np.float64]  # how many nodes each stands for
+    degrees: NDArray[np.float64]  # of those nodes, added up
+    parents: NDArray[np.int32]  # the node of the next level that each becomes; empty on the last
 
 
 def levels(

@@ -23,21 +23,13 @@ from grapheraser.reports.wording import contents, duration, plural
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a page, or why there is none.
+    """A picture of a page, or why there is none."""
 
-    Attributes:
-        alt: the picture in words.
-        png: the file; None where the extra that draws it is missing.
-        missing: what to install then.
-        drawing: instead of a file: follows the page's colours.
-        caption: below it.
-    """
-
-    alt: str
-    png: bytes | None
-    missing: MissingExtraError | None = None
-    drawing: Drawing | None = None
-    caption: str = ""
+    alt: str  # the picture in words
+    png: bytes | None  # the file; None where the extra that draws it is missing
+    missing: MissingExtraError | None = None  # what to install then
+    drawing: Drawing | None = None  # instead of a file: follows the page's colours
+    caption: str = ""  # below it
 
 
 def picture(draw: Callable[[], Any], alt: str, *, dpi: int = 150) -> Picture:
