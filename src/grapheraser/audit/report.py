@@ -114,15 +114,9 @@ def audit_run(
 ) -> AuditReport:
     """Audit the run in a folder; nothing in it is changed.
 
-    Args:
-        path: the run's folder.
-        minutes: time for the attacks; the proofs take what they need.
-        forgotten: what to look for in the files, where the caller knows it.
-        seed: of everything that the auditor draws.
-        say: told what is being done.
-        clock: what tells the time.
-        own: parts of the user's own that the run was fitted with, as `GraphEraser.load` takes
-            them.
+    The attacks have ``minutes``; the proofs take what they need. ``forgotten`` is what to look for
+    in the files, where the caller knows it; ``own`` are parts of the user's own, as
+    `GraphEraser.load` takes them.
     """
     minutes = checks.real("minutes", "audit", minutes, above=0)
     budget = Budget(60 * minutes, clock)

@@ -84,13 +84,8 @@ def rates(
 ) -> Rates:
     """Return AUC and true-positive rates with percentile intervals from a cluster bootstrap.
 
-    Args:
-        scores: ``[n]``, high for "was there".
-        member: ``[n]``, the truth.
-        clusters: ``[n]``, candidates with the same number are resampled together; default each
-            candidate is on its own, members and others resampled apart.
-        seed: of the resampling.
-        resamples: how many.
+    Scores are high for "was there". Candidates of one cluster are resampled together; by default
+    each is on its own, members and others resampled apart.
     """
     ranked = _Ranked.of(scores, member)
     rng = generator(seed, "audit", "bootstrap")
@@ -112,9 +107,7 @@ def rates(
 def first_of_groups(scores: ArrayLike, *, seed: int = 0) -> Rates:
     """Return the rates of an attack whose truth is the first of each group.
 
-    Args:
-        scores: ``[groups, m]``; a group is resampled as a whole.
-        seed: of the resampling.
+    ``scores`` are ``[groups, m]``; a group is resampled as a whole.
     """
     found = np.asarray(scores, dtype=np.float64)
     groups, size = found.shape

@@ -28,9 +28,7 @@ _SHORT = 8  # hexadecimal digits of a digest: enough to tell it from others
 def demo_page(result: DemoResult, command: str = "") -> str:
     """The page.
 
-    Args:
-        result: what was done.
-        command: how to check the receipt of the node in the pictures; empty where it isn't kept.
+    ``command`` checks the receipt of the node in the pictures; empty where it isn't kept.
     """
     scene, proof = result.scene, result.proof
     return render(

@@ -100,15 +100,7 @@ def run_demo(
     seed: int = 0,
     say: Callable[[str], None] = lambda text: None,
 ) -> DemoResult:
-    """Fit, forget ``requests`` nodes and as many edges one by one, and verify.
-
-    Args:
-        graph: with training and test nodes.
-        eraser: not fitted yet.
-        requests: how many node requests, and how many edge requests.
-        seed: which nodes and edges are forgotten.
-        say: is told what is going on.
-    """
+    """Fit, forget ``requests`` nodes and as many edges one by one, and verify."""
     nodes, edges = _chosen(graph, requests, seed)
     one_model = GraphEraser(
         **{
@@ -247,10 +239,7 @@ class Proof:
 def prove(eraser: GraphEraser, afresh: GraphEraser, part: Part) -> Proof:
     """Collect the evidence; a receipt that doesn't hold is a `VerificationError`.
 
-    Args:
-        eraser: after the requests.
-        afresh: fitted to what is left.
-        part: of the receipt of one node.
+    ``afresh`` is fitted to what is left; ``part`` is that of the receipt of one node.
     """
     signed = {signature.key for signature in part.receipt.signatures}
     key = next((key for key in known_keys() if key.id in signed), None)

@@ -238,12 +238,7 @@ def batches_of(
 ) -> Batches:
     """Return the batches of a shard.
 
-    Args:
-        task: the shard.
-        config: how it is trained.
-        columns: of the features.
-        carried: what edges carry, in the order of the graph's ``edge_index``.
-        device: where the tensors go.
+    ``carried`` is what edges carry, in the order of the graph's ``edge_index``.
     """
     kind = WholeShard if config.neighbours is None else SampledShard
     return kind(task, config, columns, carried, device)
@@ -260,13 +255,8 @@ def chosen_edges(
 ) -> NDArray[np.int64]:
     """Choose at most so many edges that lead to each node: those with the smallest keyed hashes.
 
-    Args:
-        ends: ``[n + 1]``, where the edges to each node begin and end.
-        sources: of all edges, by target.
-        ids: of the nodes.
-        nodes: whose edges are chosen.
-        limit: how many of each.
-        key: of the hashes of the ids of both ends.
+    The edges to ``nodes[i]`` lie within ``ends``, ``[n + 1]``; ``sources`` are those of all edges,
+    by target; ``key`` hashes the ids of both ends.
     """
     room, largest = 0, 0
     for v in nodes:

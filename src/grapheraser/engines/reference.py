@@ -108,10 +108,7 @@ def _check_scores(scores: Tensor, num_nodes: int, num_classes: int) -> None:
 class Stopping:
     """Watches the loss on held-out nodes and keeps the best weights.
 
-    Args:
-        options: patience.
-        module: what is trained.
-        loss: of the module on the held-out nodes, in eval mode.
+    ``loss`` is that of the module on the held-out nodes, in eval mode.
     """
 
     def __init__(

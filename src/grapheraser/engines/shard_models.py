@@ -53,12 +53,7 @@ class ShardModels(Mapping[int, ShardWeights]):
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
     def changed(self, gone: Collection[int], new: Mapping[int, ShardWeights]) -> ShardModels:
-        """Return a copy without the models of some shards, and with new ones for others.
-
-        Args:
-            gone: ids of shards; those without a model may be among them.
-            new: models by shard id; they replace those that are there.
-        """
+        """Return a copy without the models of some shards, and with new ones for others."""
         pages = dict(self.pages)
         for number in {shard // PAGE for shard in chain(gone, new)}:
             page = dict(pages[number].models) if number in pages else {}

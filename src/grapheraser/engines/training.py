@@ -172,12 +172,8 @@ def configure(
 ) -> TrainingConfig:
     """Return the config that engines take.
 
-    Args:
-        model: what is trained.
-        training: how; None: as the model's preset says.
-        epochs: those of `GraphEraser`; None where they are not given.
-        named: whether the model is a preset by its name, all of which may be changed; otherwise
-            its options are the user's own, and none of them may be given twice.
+    ``epochs`` are those of `GraphEraser`. All options of a ``named`` preset may be changed; of a
+    model of the user's own, none may be given twice.
     """
     training = Training() if training is None else training
     if not isinstance(training, Training):

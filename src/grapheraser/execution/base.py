@@ -97,10 +97,7 @@ def gather(
 ) -> list[R]:
     """The results in the tasks' order, or one `TrainingError` with every failure.
 
-    Args:
-        names: of the tasks.
-        finished: a task's place and its result or error, as the tasks finish.
-        tick: called after each of them.
+    ``finished`` yields a task's place and its result or error, as the tasks finish.
     """
     results: dict[int, R] = {}
     failures: dict[int, BaseException] = {}

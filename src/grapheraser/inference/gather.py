@@ -79,12 +79,8 @@ def gather_field(
 ) -> Gathered:
     """Gather the neighbourhood of some nodes.
 
-    Args:
-        graph: any graph.
-        positions: its rows; any order, repeats allowed.
-        bound: how many neighbours of a node count.
-        hops: how many rings to gather around them.
-        features: of which numbers: `NO_FEATURES`, `OWN_FEATURES` or `ALL_FEATURES`.
+    ``positions`` are rows in any order, repeats allowed; at most ``bound`` neighbours of a node
+    count; ``features`` is `NO_FEATURES`, `OWN_FEATURES` or `ALL_FEATURES`.
     """
     wanted = graph.places_at(np.asarray(positions, dtype=np.int64))
     most, key = min(bound.most, graph.num_nodes), np.uint64(bound.key)
@@ -223,11 +219,8 @@ class Part(NamedTuple):
 def part_of(gathered: Gathered, wanted: Numbers | None, room: Numbers, hops: int) -> Part:
     """Return some of the nodes that were asked for, with what is around them.
 
-    Args:
-        gathered: at least as many rings.
-        wanted: their numbers, no repeats; None: all that was gathered.
-        room: int32, one per gathered number, all -1, and left so.
-        hops: how many rings around them.
+    ``wanted`` are numbers of gathered nodes without repeats (None: all); ``room`` is int32, one per
+    gathered number, all -1, and left so.
     """
     edges = gathered.indptr, gathered.indices, gathered.degree, gathered.weights
     if wanted is None:

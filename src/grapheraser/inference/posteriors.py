@@ -64,14 +64,9 @@ def posteriors(
 ) -> NDArray[np.float32]:
     """Return class probabilities in eval mode.
 
-    Args:
-        spec: the architecture of every shard model.
-        weights: one entry per shard.
-        graph: the whole current graph; all of its edges count, also those between shards.
-        positions: int64 ``[m]``, rows of ``graph``; any order, repeats allowed.
-        bound: how many neighbours of a node count.
-
-    Returns: float32 ``[len(weights), m, num_classes]``.
+    Float32 ``[len(weights), m, num_classes]``, for ``m`` rows of the whole current graph in any
+    order, repeats allowed. All edges count, also those between shards, but at most ``bound`` of a
+    node.
     """
     out = np.empty((len(weights), len(positions), graph.num_classes), dtype=np.float32)
     if len(positions):
@@ -101,15 +96,9 @@ def asked_posteriors(
 ) -> NDArray[np.float32]:
     """Ask a few shard models about each node, all from the same gathered neighbourhood.
 
-    Args:
-        spec: the architecture of every shard model.
-        weights: by shard id.
-        gathered: the nodes with their neighbourhoods.
-        asked: int32 ``[gathered.wanted, m]``, ids of the shards to ask, each once; -1 for nobody.
-        num_classes: of the graph.
-        raw: answer with outputs as they are: log-odds of labels, or numbers.
-
-    Returns: float32 ``[gathered.wanted, m, num_classes]``; zeros where nobody was asked.
+    ``asked`` is int32 ``[gathered.wanted, m]``, ids of the shards to ask, each once, and -1 for
+    nobody. Returns float32 ``[gathered.wanted, m, num_classes]``, zeros where nobody was asked;
+    ``raw``: outputs as they are, log-odds of labels or numbers.
     """
     out = np.zeros((*asked.shape, num_classes), dtype=np.float32)
     order = np.argsort(asked, axis=None, kind="stable")

@@ -55,11 +55,8 @@ class Reach:
 def reach_of(run: Run, num_features: int, edge_kind: EdgeKind = PLAIN) -> Reach:
     """Try a module.
 
-    Args:
-        run: scores ``[n, num_classes]`` from features ``[n, num_features]``, ``edge_index`` and
-            what edges carry, by name; the module must be in the same state each time.
-        num_features: of the nodes.
-        edge_kind: of the graphs that it is made for.
+    ``run`` returns scores ``[n, num_classes]`` from features, ``edge_index`` and what edges carry,
+    by name; the module must be in the same state each time.
     """
     shape = num_features, edge_kind.weighted, edge_kind.columns
     try:

@@ -62,11 +62,8 @@ def surroundings_of(
 ) -> Surroundings:
     """Return what is within the hops of the positions, or all where that costs no more.
 
-    Args:
-        graph: the whole graph.
-        positions: the nodes asked for.
-        hops: how far the module looks.
-        degrees: whether the outermost nodes that it looks at need all of their neighbours.
+    ``degrees`` says whether the outermost nodes that the module looks at need all of their
+    neighbours.
     """
     asked = graph.ids_at(positions)
     inner = _within(graph, asked, hops if degrees else hops - 1)

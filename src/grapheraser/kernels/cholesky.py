@@ -34,9 +34,7 @@ _BLOCK = 48  # a multiple of 4 and of a vector's length
 def solve_positive(A: Matrix, B: Matrix) -> Matrix:
     """Solve ``A X = B``.
 
-    Args:
-        A: float64 ``[n, n]``, symmetric positive definite; only its lower half is read.
-        B: float64 ``[n, c]``.
+    ``A`` is symmetric positive definite; only its lower half is read.
     """
     L = np.zeros((len(A), padded(len(A))))
     L[:, : len(A)] = A
@@ -46,9 +44,7 @@ def solve_positive(A: Matrix, B: Matrix) -> Matrix:
 def solve_in_place(L: Matrix, B: Matrix) -> Matrix:
     """Solve ``A X = B``, where A is not needed any more.
 
-    Args:
-        L: float64 ``[n, padded(n)]``, holds A in the lower half of its first n columns.
-        B: float64 ``[n, c]``.
+    ``L``, ``[n, padded(n)]``, holds A in the lower half of its first n columns.
     """
     X = np.zeros((len(B), -(-B.shape[1] // HALF_LANES) * HALF_LANES))
     X[:, : B.shape[1]] = B

@@ -26,9 +26,8 @@ from numba.core.codegen import JITCodeLibrary
 def link_callees(kernel: Any, callee: Any) -> None:
     """Let a dispatcher of numba compile its function whole.
 
-    Args:
-        kernel: the dispatcher; Python calls it.
-        callee: another one of the same function, for the kernels that call it.
+    Python calls ``kernel``; ``callee`` is another dispatcher of the same function, for the kernels
+    that call it.
     """
     kernel._compiler._compile_core = partial(_compile_kernel, kernel._compiler)
     callee._compiler._compile_core = partial(_compile, callee._compiler, LinkedLibrary)
@@ -97,11 +96,7 @@ def _compile_kernel(own: Any, args: Any, return_type: Any) -> Any:
 def _compile(own: Any, kind: type[JITCodeLibrary], args: Any, return_type: Any) -> Any:
     """Compile a function as numba does, into a library of that kind.
 
-    Args:
-        own: numba's compiler of the function; this takes the place of its ``_compile_core``.
-        kind: of the library.
-        args: types of the arguments.
-        return_type: None unless it is given.
+    Takes the place of the ``_compile_core`` of numba's compiler ``own``.
     """
     context, flags = own.targetdescr.target_context, _Flags()
     own.targetdescr.options.parse_as_flags(flags, own.targetoptions)

@@ -202,17 +202,9 @@ def chosen_alike(
 ) -> int:
     """Count the neighbours that are chosen; -1 where they are not those that were chosen before.
 
-    Those have the same ids, and where edges have weights, the same weights.
-
-    Args:
-        before: a graph.
-        was: a place in it.
-        after: another graph.
-        place: of the same node in that.
-        kind: which neighbours may be chosen.
-        key: of the hashes.
-        room: hashes and places of as many neighbours as are chosen, and their places before; the
-            places in the graph after are left in it.
+    Those have the same ids, and where edges have weights, the same weights. ``was`` and ``place``
+    are one node's places in the two graphs. ``room`` takes hashes and places of as many neighbours
+    as are chosen, and their places before; the places in the graph after are left in it.
     """
     hashes, chosen, old = room
     count = chosen_around(after, place, kind, key, hashes, chosen)

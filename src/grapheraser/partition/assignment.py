@@ -23,13 +23,8 @@ from grapheraser.kernels.compiled import compiled
 def greedy_assignment(distances, rank, capacity):  # type: ignore[no-untyped-def]
     """Assign every node to a shard, greedily by rising distance.
 
-    Args:
-        distances: float ``[n, k]``, no NaN.
-        rank: int ``[n]``, a permutation that breaks ties.
-        capacity: the most nodes that a shard may hold; ``k * capacity >= n``.
-
-    Returns:
-        int32 ``[n]``, the shard of each node.
+    ``distances`` are ``[n, k]`` without NaN, ``rank`` is a permutation that breaks ties, and ``k *
+    capacity >= n``.
     """
     n, k = distances.shape
     labels = np.full(n, -1, np.int32)
@@ -116,12 +111,7 @@ def _sift_down(heap, top, distances, rank, shard):  # type: ignore[no-untyped-de
 def optimal_assignment(costs, capacity):  # type: ignore[no-untyped-def]
     """Assign every node to a shard so that the sum of the costs is minimal.
 
-    Args:
-        costs: float64 ``[n, k]``, finite.
-        capacity: the most nodes that a shard may hold; ``k * capacity >= n``.
-
-    Returns:
-        int32 ``[n]``, the shard of each node.
+    ``costs`` are ``[n, k]``, finite, and ``k * capacity >= n``.
     """
     n, k = costs.shape
     labels = np.empty(n, np.int32)

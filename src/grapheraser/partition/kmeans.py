@@ -155,16 +155,8 @@ def cluster(
 ) -> tuple[NDArray[np.int32], tuple[int, ...]]:
     """Run k-means with the given assignment step.
 
-    Args:
-        points: the embedding ``[n, d]``.
-        num_shards: k.
-        capacity: delta, for the assignment step.
-        max_iterations: T.
-        seed: of the first centroids and of the tie-break.
-        assign: ``(squared distances [n, k], rank [n], capacity) -> labels [n]``.
-
-    Returns:
-        The labels, and how many nodes changed their shard in each round (n in the first).
+    ``assign`` maps ``(squared distances [n, k], rank [n], capacity)`` to labels ``[n]``. Returns
+    the labels, and how many nodes changed their shard in each round (n in the first).
     """
     n = len(points)
     rank = generator(seed, "partition", "kmeans", "rank").permutation(n)

@@ -198,15 +198,8 @@ def _slot(pair_of, pair):  # type: ignore[no-untyped-def]
 def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
     """All profiles that could make a node move, by falling count, ties as in the text above.
 
-    Args:
-        indptr: where the neighbours of each node begin in ``indices``.
-        indices: the neighbours of all nodes, one after the other.
-        labels: the shard of each node.
-        order: the nodes in this round's random order.
-        num_shards: k.
-
-    Returns:
-        nodes, destinations: one entry per profile.
+    ``order`` holds the nodes in this round's random order. Returns nodes and destinations, one
+    entry per profile.
     """
     n = len(order)
     rank_of = np.empty(n, np.int64)
@@ -272,9 +265,7 @@ def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-unt
 def best_destinations(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
     """The shard that holds most neighbours of each node, ties as in `profiles`.
 
-    Returns:
-        destinations: int32 ``[n]``.
-        gains: int32 ``[n]``, how many more neighbours it holds than the node's own shard.
+    Also returns how many more neighbours it holds than the node's own shard.
     """
     in_shard = np.zeros(num_shards, np.int32)
     destinations = labels.copy()
@@ -350,13 +341,8 @@ def chosen_moves(
 ) -> NDArray[np.int64]:
     """The nodes that move: the choice of largest total gain under the capacity.
 
-    Args:
-        labels: the shard of each node.
-        wishes: the shard that each node wishes for.
-        gains: how many more neighbours it has there; nodes that gain nothing stay.
-        order: a permutation of the nodes that breaks ties within a pair of shards.
-        num_shards: k.
-        capacity: delta.
+    ``wishes`` are the shards that nodes wish for, ``gains`` how many more neighbours they have
+    there (who gains nothing stays), ``order`` breaks ties within a pair of shards.
     """
     nodes = order[gains[order] > 0]
     if not len(nodes):
@@ -391,13 +377,8 @@ def best_flows(
 ) -> NDArray[np.int64]:
     """Return how many nodes of each group move for the largest total gain.
 
-    Args:
-        sources: the shard of each group of nodes.
-        targets: the shard that the group wishes for.
-        gain: the gain of each node of the group.
-        counts: the number of nodes in the group.
-        sizes: the shard sizes before the moves.
-        capacity: the most nodes that a shard may hold afterwards; the least is one.
+    A group holds ``counts`` nodes of one shard that wish for one other and gain the same each. No
+    shard ends above ``capacity``, or empty.
     """
     from scipy.optimize import linprog  # takes long to import
 

@@ -162,10 +162,7 @@ def repaired(
 
     The nodes of an over-full shard that lose the fewest neighbours move first (ties in a random
     order), each to the shard with room that holds most of its neighbours; on a tie, to the
-    smallest.
-
-    Returns:
-        The new labels, and how many nodes were moved.
+    smallest. Also returns how many nodes were moved.
     """
     rank = generator(seed, "partition", "repair").permutation(graph.num_nodes)
     new = np.asarray(labels).astype(np.int32)

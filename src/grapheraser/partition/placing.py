@@ -29,12 +29,6 @@ def place_nodes(
     neighbours; on a tie, the one with the lowest id. Where that shard is full, or no neighbour is
     in a shard, it joins the smallest shard. Under a data-free partition its id decides, as in a
     fresh fit.
-
-    Args:
-        partition: the partition without the nodes.
-        graph: the graph with them.
-        nodes: sorted ids.
-        partitioner: the run's own.
     """
     if partition.data_free or not len(nodes):
         return _place_by_id(partition, graph, nodes, partitioner), frozenset()

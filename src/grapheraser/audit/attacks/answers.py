@@ -44,11 +44,8 @@ def ask(
 ) -> NDArray[np.float32]:
     """Return posteriors of candidates that are handed to a state with their features and edges.
 
-    Args:
-        state: whose answers to get.
-        graph: the graph to ask on; may hold more nodes than the state was trained on.
-        candidates: ids of nodes of it; they have no shard while they are asked about.
-        known: what shard models have answered already, on the same graph.
+    The graph may hold more nodes than the state was trained on; candidates have no shard while they
+    are asked about. ``known`` is what shard models have answered already, on the same graph.
     """
     ids = np.asarray(candidates, dtype=np.int64)
     positions = graph.positions(ids)

@@ -56,15 +56,9 @@ def edge_attack(
 ) -> EdgeResult:
     """Make both attacks on edges, against runs like this one.
 
-    Args:
-        eraser: fitted on ``graph``; it is left as it is.
-        graph: the run's graph.
-        runs: shadow runs, at most; each has about half of the candidate edges.
-        candidates: edges between training nodes that are asked about.
-        targets: how many of the runs are then asked to forget half of the candidates they have.
-        requests: single edges that are deleted from the run for the confidence-drop attack.
-        seed: of the attacker.
-        budget: stops early when it is spent.
+    Each of the shadow runs has about half of the candidate edges; ``targets`` of them are then
+    asked to forget half of those they have, and ``requests`` single edges are deleted from the run
+    for the confidence-drop attack.
     """
     params = parameters(eraser)
     edges = candidate_edges(graph, candidates, seed)

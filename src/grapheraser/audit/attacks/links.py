@@ -55,12 +55,8 @@ def link_attack(
 ) -> LinkResult:
     """Make both attacks; the run itself is left as it is.
 
-    Args:
-        eraser: fitted.
-        candidates: edges to forget at once, and pairs that are as alike.
-        requests: edges to forget one at a time.
-        seed: of the attacker.
-        budget: stops early when it is spent.
+    ``candidates`` edges are forgotten at once, beside pairs that are as alike, and ``requests`` one
+    at a time.
     """
     edges, others = _alike(eraser.graph_, candidates, seed, sides=eraser.sides is not None)
     pairs = np.concatenate([edges, others])

@@ -56,11 +56,6 @@ def surety(state: State, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.f
 
     The candidates are handed over twice, with their edges and without: neighbours hide what a
     model knows of a node by itself.
-
-    Args:
-        state: whose answers to get.
-        graph: the graph to ask on.
-        nodes: the candidates.
     """
     labels = graph.y[graph.positions(nodes)]
     looks = [
@@ -80,12 +75,7 @@ def shadow_runs(
 ) -> ShadowRuns:
     """Train runs of the same kind, each on other nodes of the same graph.
 
-    Args:
-        graph: its labelled train and test nodes are the candidates.
-        params: arguments of the run under attack.
-        runs: how many at most.
-        seed: which nodes, and of the runs.
-        budget: stops early when it is spent; 8 runs are made in any case.
+    Candidates are the labelled train and test nodes. A spent budget stops it early, after 8 runs.
     """
     rng = generator(seed, "audit", "lira", "candidates")
     test, train = labelled(graph, TEST), labelled(graph, TRAIN)
@@ -105,10 +95,8 @@ def likelihood_ratio(
 ) -> NDArray[np.float64]:
     """Return the log likelihood ratio "trained on" against "not", for each candidate ``[n]``.
 
-    Args:
-        runs: the attacker's own.
-        observed: how sure the model under attack is ``[n]``.
-        left_out: a run that is the one under attack, and so none of the attacker's.
+    ``observed``: how sure the model under attack is ``[n]``; ``left_out``: a run that is the one
+    under attack, and so none of the attacker's.
     """
     others = np.arange(len(runs)) != (-1 if left_out is None else left_out)
     member, statistic = runs.member[others], runs.statistic[others]
@@ -152,14 +140,8 @@ def lira(
 ) -> LiraResult:
     """Attack a fitted run: who was trained on, and can it still be told once they are forgotten?
 
-    Args:
-        eraser: fitted on ``graph``; it is left as it is.
-        graph: the run's graph.
-        runs: shadow runs, at most.
-        forget: how many training nodes the request takes out (at most a tenth of them).
-        scenarios: of the version after.
-        seed: of the attacker.
-        budget: stops the shadow runs early.
+    The run is left as it is. The request takes out ``forget`` training nodes, a tenth at most;
+    ``scenarios`` are of the version after.
     """
     shadow = shadow_runs(graph, parameters(eraser), runs=runs, seed=seed, budget=budget)
     scores, member, at = left_out_scores(shadow)

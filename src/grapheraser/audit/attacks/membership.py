@@ -69,13 +69,8 @@ def attack(
 ) -> MembershipResult:
     """Train the attack on ``shadow`` and carry it out on ``target``.
 
-    Args:
-        shadow: what the attacker saw of their own runs.
-        target: what they see of the run under attack, with the truth to judge them by.
-        models: attack models to choose from.
-        mitigation: applied to every posterior that the attacker sees, in both.
-        informed: whether the attacker uses `INFORMED` too.
-        seed: of the attack models.
+    ``mitigation`` is applied to every posterior that the attacker sees; one who is ``informed``
+    uses `INFORMED` too.
     """
     mitigation = mitigation or Mitigation()
     (own, own_first), (seen, seen_first) = (

@@ -60,17 +60,9 @@ def partition_leak(
 ) -> PartitionLeak:
     """Measure one method on one graph.
 
-    Args:
-        graph: only its training graph is partitioned.
-        method: as `partition_graph` takes it.
-        num_shards: k.
-        deleted: share of the training nodes, and of the edges between them, that goes.
-        candidates: deleted nodes, and as many others, for the attack on nodes; each takes one
-            partition.
-        seed: of the partition, which the attacker knows, and of what is deleted.
-        gamma: slack of the capacity, see `partition_graph`.
-        delta: the capacity itself.
-        budget: stops the attack on nodes early.
+    ``deleted`` is the share of the training nodes, and of the edges between them, that goes. The
+    attack on nodes takes one partition for each of its candidates, and stops early when the budget
+    is spent. The attacker knows the seed of the partition.
     """
 
     def divide(rest: Graph, with_seed: int = seed) -> Partition:

@@ -62,12 +62,8 @@ def plant_and_forget(
 ) -> PlantedResult:
     """Relabel a share of the training nodes with a class of their own, train, forget them.
 
-    Args:
-        graph: it is left as it is; the class is one more than it has.
-        params: arguments of the run.
-        share: of the labelled training nodes, above 0 and below 1; large enough that the class is
-            learned, or forgetting it shows nothing.
-        seed: which nodes.
+    The graph is left as it is. ``share`` must be large enough that the class is learned, or
+    forgetting it shows nothing.
     """
     checks.real("share", "plant_and_forget", share, above=0, below=1)
     train = labelled(graph, TRAIN)
@@ -187,13 +183,7 @@ class ChallengeResult(Result):
 
 
 def challenge_edges(eraser: GraphEraser, graph: Graph, *, seed: int = 0) -> ChallengeResult:
-    """Plant edges in a run like this one, and have them forgotten by every provider.
-
-    Args:
-        eraser: fitted on ``graph``; it is left as it is.
-        graph: the run's graph.
-        seed: of the client.
-    """
+    """Plant edges in a run like this one, and have them forgotten by every provider."""
     if graph.edge_kind != PLAIN:
         raise ParameterError("challenge edges carry no weights, features or directions.")
     params = parameters(eraser)

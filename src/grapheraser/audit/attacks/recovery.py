@@ -57,14 +57,7 @@ class InversionResult(Result):
 def inversion_attack(
     eraser: GraphEraser, graph: Graph, *, candidates: int = 150, seed: int = 0
 ) -> InversionResult:
-    """Forget edges, and try to recover them; the run itself is left as it is.
-
-    Args:
-        eraser: fitted on ``graph``.
-        graph: the run's graph.
-        candidates: edges between training nodes to forget at once.
-        seed: of the attacker.
-    """
+    """Forget edges, and try to recover them; the run itself is left as it is."""
     own_graph = resplit(graph, derive(seed, "audit", "inversion"))
     own = fitted(parameters(eraser), own_graph, derive(seed, "audit", "inversion", "run") >> 1)
     theirs = _Judged.of(own_graph, candidates, derive(seed, "audit", "inversion", "own"))
@@ -173,12 +166,7 @@ def reconstruction_attack(
 ) -> ReconstructionResult:
     """Forget nodes one at a time, each from the run as it is, and reconstruct them.
 
-    Args:
-        eraser: fitted on ``graph``; it is left as it is.
-        graph: the run's graph.
-        requests: nodes at random, and as many of the highest degree.
-        seed: which nodes.
-        budget: stops early when it is spent.
+    ``requests`` nodes at random, and as many of the highest degree.
     """
     nodes = labelled(graph, TRAIN)
     degree = graph.degree[graph.positions(nodes)]

@@ -138,16 +138,8 @@ def observe(
 ) -> Observations:
     """Carry out requests one at a time, each on the run as it is, and look at both versions.
 
-    Args:
-        eraser: fitted on ``graph``; it is left as it is.
-        graph: the run's graph.
-        how: one of `SCENARIOS`.
-        requests: how many; no node is in two of them, while the training nodes last.
-        nodes_per_request: training nodes that each takes out, and test nodes looked at with it.
-        least: requests that are carried out whatever they take.
-        seed: which nodes.
-        budget: stops early when it is spent.
-        known: answers of this very run, where it was observed before.
+    No node is in two requests, while the training nodes last. ``least`` requests are carried out
+    whatever they take; ``known`` are answers of this very run, where it was observed before.
     """
     rng = generator(seed, "audit", "requests")
     train, test = labelled(graph, TRAIN), labelled(graph, TEST)

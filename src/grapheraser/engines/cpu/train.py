@@ -34,10 +34,7 @@ def train_shard(
 ) -> ShardWeights:
     """Train one shard; the result is a function of the arguments, bit for bit.
 
-    Args:
-        task: the shard.
-        config: a built-in model and the number of epochs.
-        start: initial weights by PyG's names; by default those that follow from the task's seed.
+    ``start`` are initial weights by PyG's names; by default they follow from the task's seed.
     """
     shard = PreparedShard(task, built_in(config, "cpu"), config.epochs, start=start)
     shard.run()

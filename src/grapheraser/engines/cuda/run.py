@@ -42,9 +42,7 @@ def arena_offsets(
 ) -> tuple[dict[str, int], int]:
     """Return where each buffer begins, and where the last one ends.
 
-    Args:
-        buffers: by name, one row per what (a key of ``counts``), and how wide.
-        counts: how many there are of each.
+    ``buffers``: by name, one row per what (a key of ``counts``), and how wide.
     """
     offsets, end = {}, 0
     for name, (what, width) in buffers.items():

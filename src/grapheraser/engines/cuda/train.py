@@ -100,13 +100,8 @@ def kernels_of(spec: ModelSpec) -> ModuleType:
 class PreparedStack:
     """A stack of shards made ready to train.
 
-    Args:
-        layout: the model's layout.
-        tasks: the shards.
-        epochs: how many there will be.
-        device: where.
-        starts: initial weights of each shard; by default those that follow from the tasks' seeds.
-        dtype: float32, or float64 to check gradients.
+    ``starts`` are initial weights of each shard, by default those that follow from the tasks'
+    seeds; ``dtype`` is float64 to check gradients.
     """
 
     def __init__(

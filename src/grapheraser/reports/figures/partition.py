@@ -27,15 +27,7 @@ _MAX_EDGES = 60_000
 def draw_partition(
     graph: Graph, partition: Partition, path: str | Path, *, seed: int = 0, dpi: int = 150
 ) -> Path:
-    """Draw a partition of the training graph of ``graph`` into a PNG, SVG or PDF file.
-
-    Args:
-        graph: the graph that was partitioned.
-        partition: of its training nodes.
-        path: the file; its ending chooses the format.
-        seed: of the layout.
-        dpi: of a PNG.
-    """
+    """Draw a partition of the training graph of ``graph`` into a PNG, SVG or PDF file."""
     figure = partition_figure(graph, partition, seed=seed)
     target = Path(path)
     try:

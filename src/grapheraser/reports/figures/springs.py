@@ -36,11 +36,8 @@ def settle(
 ) -> Places:
     """Places ``[n, 2]`` of the nodes of a connected graph.
 
-    Args:
-        indptr: where each node's row begins.
-        indices: its rows: both directions of every edge, none from a node to itself.
-        ids: of the nodes; with the key they decide who looks for company first.
-        key: a seed.
+    Rows hold both directions of every edge, none from a node to itself. Ids and key decide who
+    looks for company first.
     """
     order = np.argsort(keyed_hash(ids, key), kind="stable")
     found = levels(indptr, indices, order, _SMALLEST)
@@ -229,11 +226,8 @@ def levels(
 ) -> list[Level]:
     """A connected graph and coarser ones, the finest first.
 
-    Args:
-        indptr: where each node's row begins.
-        indices: its rows: both directions of every edge, none from a node to itself.
-        order: in which nodes look for somebody to join.
-        smallest: a graph of so many nodes is not made coarser.
+    ``order`` is that in which nodes look for somebody to join; a graph of ``smallest`` nodes is not
+    made coarser.
     """
     weights: NDArray[np.float64] = np.ones(len(indices))
     masses: NDArray[np.float64] = np.ones(len(indptr) - 1)
