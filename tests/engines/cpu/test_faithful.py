@@ -15,14 +15,14 @@ from grapheraser.engines import ShardTask, TrainingConfig
 from grapheraser.engines.cpu import train_shard
 from grapheraser.engines.cpu.noise import edge_key, is_kept, noise_of, row_keys
 from grapheraser.engines.cpu.train import PreparedShard
-from grapheraser.engines.shared.layout import layout_of
-from grapheraser.engines.shared.rates import (
+from grapheraser.engines.shared.layout import (
     ATTENTION_1,
     ATTENTION_2,
     BETA_1,
     HIDDEN_1,
     HIDDEN_2,
     INPUT,
+    layout_of,
     limits_of,
 )
 from grapheraser.graph import UNLABELLED, Graph

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.engines.shared.rates import BETA_1, BETA_2, EPS, Schedule
+from grapheraser.engines.shared.layout import BETA_1, BETA_2, EPS, Schedule
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, ONE, Tile, fma, inverse_root, load, store
 

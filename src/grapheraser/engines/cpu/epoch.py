@@ -18,7 +18,7 @@ from grapheraser.engines.cpu.sparse import (
     project,
 )
 from grapheraser.engines.shared.adjacency import Adjacency
-from grapheraser.engines.shared.rates import Schedule
+from grapheraser.engines.shared.layout import Schedule
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import Tile
 

@@ -18,8 +18,7 @@ from grapheraser.engines.cpu.dense import (
 from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, matrix
 from grapheraser.engines.cpu.noise import row_keys
 from grapheraser.engines.cpu.sparse import InputWeights
-from grapheraser.engines.shared.layout import TensorLayout
-from grapheraser.engines.shared.rates import HIDDEN_1, HIDDEN_2
+from grapheraser.engines.shared.layout import HIDDEN_1, HIDDEN_2, TensorLayout
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import ONE, Tile, tile_for
 

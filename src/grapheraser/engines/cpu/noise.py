@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.engines.shared.rates import Limits
+from grapheraser.engines.shared.layout import Limits
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import mixed
 from grapheraser.seeding import GOLDEN, keyed_hash

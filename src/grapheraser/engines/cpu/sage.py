@@ -20,8 +20,7 @@ from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, matr
 from grapheraser.engines.cpu.noise import row_keys
 from grapheraser.engines.cpu.sparse import InputWeights
 from grapheraser.engines.shared.adjacency import Adjacency
-from grapheraser.engines.shared.layout import TensorLayout
-from grapheraser.engines.shared.rates import HIDDEN_1
+from grapheraser.engines.shared.layout import HIDDEN_1, TensorLayout
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, ONE, Tile, fma, load, store, tile_for, zeros
 

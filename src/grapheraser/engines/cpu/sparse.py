@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from grapheraser.engines.cpu.adam import Rates, adam_tile
 from grapheraser.engines.cpu.dense import Array
 from grapheraser.engines.cpu.noise import Noise, is_kept, row_keys, scale_of
-from grapheraser.engines.shared.rates import INPUT
+from grapheraser.engines.shared.layout import INPUT
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, Tile, fma, load, store, zeros
 

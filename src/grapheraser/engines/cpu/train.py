@@ -16,8 +16,7 @@ from grapheraser.engines.cpu.epoch import Shard
 from grapheraser.engines.cpu.noise import noise_of
 from grapheraser.engines.cpu.sparse import InputWeights, SparseFeatures
 from grapheraser.engines.shared.adjacency import adjacency_of
-from grapheraser.engines.shared.layout import Axis, Tensors, layout_of
-from grapheraser.engines.shared.rates import schedule_of
+from grapheraser.engines.shared.layout import Axis, Tensors, layout_of, schedule_of
 from grapheraser.engines.task import ShardTask, ShardWeights, TrainingConfig, built_in
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled

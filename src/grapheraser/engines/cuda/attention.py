@@ -14,12 +14,12 @@ import triton.language as tl  # type: ignore[import-not-found, import-untyped, u
 from grapheraser.engines.cuda.dense import activate_and_drop, loss_gradient
 from grapheraser.engines.cuda.noise import edge_key, kept_scale, row_key
 from grapheraser.engines.cuda.sparse import entry_values
-from grapheraser.engines.shared import rates
+from grapheraser.engines.shared import layout
 from grapheraser.models import constants
 
-HIDDEN_LAYER = tl.constexpr(rates.HIDDEN_1)
-ATTENTION_1 = tl.constexpr(rates.ATTENTION_1)
-ATTENTION_2 = tl.constexpr(rates.ATTENTION_2)
+HIDDEN_LAYER = tl.constexpr(layout.HIDDEN_1)
+ATTENTION_1 = tl.constexpr(layout.ATTENTION_1)
+ATTENTION_2 = tl.constexpr(layout.ATTENTION_2)
 LEAK = tl.constexpr(constants.LEAK)
 
 

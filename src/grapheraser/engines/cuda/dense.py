@@ -11,12 +11,12 @@ import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import triton.language as tl  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 from grapheraser.engines.cuda.noise import kept_scale, row_key
-from grapheraser.engines.shared import rates
+from grapheraser.engines.shared import layout
 from grapheraser.models import constants
 
-BETA_1 = tl.constexpr(rates.BETA_1)
-BETA_2 = tl.constexpr(rates.BETA_2)
-EPS = tl.constexpr(rates.EPS)
+BETA_1 = tl.constexpr(layout.BETA_1)
+BETA_2 = tl.constexpr(layout.BETA_2)
+EPS = tl.constexpr(layout.EPS)
 RELU = tl.constexpr(constants.RELU)
 ELU = tl.constexpr(constants.ELU)
 

@@ -20,8 +20,7 @@ from grapheraser.engines.cuda.dense import (
 from grapheraser.engines.cuda.layout import Gradient
 from grapheraser.engines.cuda.run import Run, warps_for
 from grapheraser.engines.cuda.sparse import gather, spread
-from grapheraser.engines.shared.layout import TensorLayout
-from grapheraser.engines.shared.rates import HIDDEN_1
+from grapheraser.engines.shared.layout import HIDDEN_1, TensorLayout
 
 HIDDEN_LAYER = tl.constexpr(HIDDEN_1)
 

@@ -14,7 +14,7 @@ import triton.language as tl  # type: ignore[import-not-found, import-untyped, u
 
 from grapheraser.engines.cuda.dense import activate_and_drop, adam
 from grapheraser.engines.cuda.noise import kept_scale, row_key
-from grapheraser.engines.shared.rates import HIDDEN_1, INPUT
+from grapheraser.engines.shared.layout import HIDDEN_1, INPUT
 
 INPUT_LAYER = tl.constexpr(INPUT)
 HIDDEN_LAYER = tl.constexpr(HIDDEN_1)

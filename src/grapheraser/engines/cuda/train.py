@@ -16,8 +16,7 @@ from grapheraser.engines.cuda import noise
 from grapheraser.engines.cuda.layout import keys_of, layout_of, tables_of
 from grapheraser.engines.cuda.run import Run, arena_offsets, jobs_of
 from grapheraser.engines.cuda.stack import HostStack, Stack, stack_of, upload
-from grapheraser.engines.shared.layout import TensorLayout, Tensors
-from grapheraser.engines.shared.rates import schedule_of
+from grapheraser.engines.shared.layout import TensorLayout, Tensors, schedule_of
 from grapheraser.engines.task import ShardTask, ShardWeights, TrainingConfig, built_in
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec, parameter_shapes
