@@ -77,8 +77,14 @@ class Kind:
         return name if self.side is None else f"{self.noun}/{name}"
 
     def about(self, ids: Iterable[int], **more: Any) -> dict[str, Any]:
-        """Return the part of a receipt that names one of this kind; ids as text."""
-        return {self.verb: self.noun, "ids": [str(int(node)) for node in ids], **more}
+        """Return the part of a receipt that names one of this kind; ids as text.
+
+        One of several relations between two nodes is named by its number after them.
+        """
+        named = [int(node) for node in ids]
+        if self.ends > 1 and len(named) > self.ends:
+            more = {"relation": named.pop(), **more}
+        return {self.verb: self.noun, "ids": list(map(str, named)), **more}
 
 
 def _change(verb: str, kind: Kind, needed: tuple[str, ...], *optional: str) -> Kind:
@@ -122,8 +128,8 @@ CHANGES: dict[str, Kind] = {
 class Item(NamedTuple):
     """One thing to forget: its kind, and the ids of its nodes.
 
-    Of an edge the lower id comes first. One of a node's several labels is named by the node and
-    the number of the target.
+    Of an edge the lower id comes first, and after both the number of a relation where it is one of
+    several. One of a node's several labels is named by the node and the number of the target.
     """
 
     kind: Kind
@@ -169,7 +175,7 @@ def nodes_of(kind: Kind, about: Mapping[str, Any]) -> list[int]:
     """
     ids = [int(node) for node in about["ids"]]
     if "names" in about:
-        return ids
+        return ids + ([int(about["relation"])] if "relation" in about else [])
     ends = [KINDS[name] for name in kind.sides] or [kind] * len(ids)
     return [end.node(number) for end, number in zip(ends, ids, strict=True)]
 
@@ -177,7 +183,7 @@ def nodes_of(kind: Kind, about: Mapping[str, Any]) -> list[int]:
 def item_ids(kind: Kind, ids: Sequence[Any]) -> tuple[int, ...]:
     """Return the ids of an item as whole numbers, the ends of an edge in order."""
     found = tuple(map(int, ids))
-    return tuple(sorted(found)) if kind.ends > 1 else found
+    return (*sorted(found[: kind.ends]), *found[kind.ends :]) if kind.ends > 1 else found
 
 
 def forgotten_counts(counts: Mapping[str, int]) -> dict[str, int]:

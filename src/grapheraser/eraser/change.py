@@ -37,6 +37,9 @@ def completed(now: Snapshot, plan: Plan, nodes: int) -> Plan:
     follow = 0 if plan.edit is None else len(plan.edit.relearned)
     if follow:
         notes += (f"{plural(follow, 'row')} with a gap get another mean",)
+    follow = len(plan.removal.followers)
+    if follow:
+        notes += (f"{plural(follow, 'node')} that exist only through those named go as well",)
     if why is None:
         return replace(plan, notes=notes)
     plan = with_all_shards(plan, now.state.shards, now.state.partition.sizes)
@@ -112,7 +115,7 @@ def _moves_numbers(now: Snapshot, graph: Graph) -> bool:
 def _abouts(before: Graph, after: Graph, plan: Plan) -> list[About]:
     """Return what was asked, in parts; with names where nodes have them."""
     abouts = [*parts_of(plan.removal.named if plan.edit is None else plan.edit.named)]
-    if not before.named:
+    if not before.named and before.types is None:
         return abouts
     for about in abouts:
         # One of a node's labels is named by the node and a target.
@@ -120,4 +123,6 @@ def _abouts(before: Graph, after: Graph, plan: Plan) -> list[About]:
         ids = np.array([int(node) for node in named], dtype=np.int64)
         graphs = (before if there else after for there in before.contains(ids).tolist())
         about["names"] = [str(g.names_of([node])[0]) for g, node in zip(graphs, ids, strict=True)]
+        if before.types is not None:
+            about.update(before.types.about(ids, about.get("relation")))
     return abouts

@@ -11,7 +11,7 @@ from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import fit_state, replayed
 from grapheraser.eraser.task import Task
 from grapheraser.eraser.warmup import compiling
-from grapheraser.errors import ParameterError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.partition import Partition
 from grapheraser.partition.placing import accept_partition
 
@@ -28,6 +28,8 @@ def fit(
         partition: to use instead of computing one, restricted to the nodes of the graph in shards.
     """
     settings = task.resolve(arguments)
+    if not task.takes_types and getattr(world, "types", None) is not None:
+        raise GraphError(f"{task.owner} takes no typed graphs (found types of nodes).")
     graph = task.graph_of(arguments, settings, world)
     settings = task.settings_for(arguments, settings, graph)
     check_all_features(graph)

@@ -60,6 +60,7 @@ class Task(ABC):
         predicts: in words.
         kinds: what can be forgotten, by the names in `grapheraser.kinds`.
         predict: what the service asks.
+        takes_types: whether it learns from typed graphs; see `graph.types`.
     """
 
     name: ClassVar[str]
@@ -67,6 +68,7 @@ class Task(ABC):
     predicts: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]] = GRAPH_NAMES
     predict: ClassVar[Question | None] = None
+    takes_types: ClassVar[bool] = False
 
     @abstractmethod
     def resolve(

@@ -76,7 +76,7 @@ class Rehearsal:
         state = self._after_requests(self.settings, self._fitted(self.settings))
         state.aggregator.predict_proba(state.ensemble, np.arange(2))
         # As every run that is read.
-        check_structure(state.graph.pages, state.graph.label_kind)
+        check_structure(state.graph.pages, state.graph.label_kind, state.graph.types)
 
     def run_ahead(self) -> None:
         """Run in another order than a fit that goes on in another process, requests last.

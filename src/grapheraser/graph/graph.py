@@ -25,7 +25,7 @@ from grapheraser.graph.csr import reverse_of, slices_of
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
 from grapheraser.graph.encoding import Encoding, means_of
 from grapheraser.graph.formats import from_tables as tables
-from grapheraser.graph.formats import known, networks, npz, ogb, pyg, sparse
+from grapheraser.graph.formats import known, networks, npz, ogb, pyg, sparse, typed
 from grapheraser.graph.ids import (
     KEYED,
     Names,
@@ -34,6 +34,7 @@ from grapheraser.graph.ids import (
     ids_among,
     is_plain,
     keyed_ids,
+    listed,
     names_of,
     new_keyed_ids,
     one_id,
@@ -51,6 +52,7 @@ from grapheraser.graph.roles import (
     UNLABELLED,
     VALIDATION,
 )
+from grapheraser.graph.types import Types
 from grapheraser.kernels.paged import (
     NOWHERE,
     OUTGOING,
@@ -69,8 +71,9 @@ from grapheraser.receipts.proof import Proof
 from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"
+_TYPED = b"-typed"
 _ARRAYS = ("ids", "indptr", "indices", "x", "y", "role", "edge_kind", "edge_values", "names")
-_SCHEMA = ("label_kind", "name", "notes", "context", "inferred", "encoding")
+_SCHEMA = ("label_kind", "name", "notes", "context", "inferred", "encoding", "types")
 # By context and role: whether a node is in a shard.
 _IN_SHARDS = {name: np.isin(np.arange(4), roles) for name, roles in SHARDED_ROLES.items()}
 _NO_ROLES: NDArray[np.int8] = np.zeros(0, dtype=np.int8)
@@ -105,6 +108,7 @@ class Graph:
         inferred: the parts of the schema that were found in the data and not declared, such as
             ``classes``; receipts name them (see `receipts.claim`). No part of the fingerprint.
         encoding: the rule by which columns of a table became features; None without a table.
+        types: the types of nodes and their relations; None where nodes have no types.
     """
 
     _contents: Contents
@@ -114,6 +118,7 @@ class Graph:
     context: str
     inferred: tuple[str, ...]
     encoding: Encoding | None
+    types: Types | None
 
     def __init__(
         self,
@@ -134,6 +139,7 @@ class Graph:
         inferred: tuple[str, ...] = (),
         label_kind: LabelKind | None = None,
         encoding: Encoding | None = None,
+        types: Types | None = None,
     ) -> None:
         kind = label_kind or LabelKind(count=num_classes, names=class_names)
         labels, targets = kind.encoded(y)
@@ -145,7 +151,7 @@ class Graph:
             "targets": owned(targets),
         }
         contents = Contents.of_arrays(edge_kind, owned_csr(x), **nodes, **edges, **carried)
-        schema = (kind, name, notes, context, inferred, encoding)
+        schema = (kind, name, notes, context, inferred, encoding, types)
         vars(self).update(_contents=contents, **dict(zip(_SCHEMA, schema, strict=True)))
 
     @classmethod
@@ -153,7 +159,7 @@ class Graph:
         """Make a graph of contents; ``known`` is the rest of its schema, and cached properties."""
         graph = object.__new__(cls)
         schema: dict[str, Any] = {"name": "graph", "notes": (), "context": DEFAULT_CONTEXT}
-        schema |= {"inferred": (), "encoding": None}
+        schema |= {"inferred": (), "encoding": None, "types": None}
         vars(graph).update(_contents=contents, label_kind=label_kind, **(schema | known))
         return graph
 
@@ -185,6 +191,9 @@ class Graph:
     to_scipy = sparse.to_scipy
     from_pyg = classmethod(pyg.from_pyg)
     to_pyg = pyg.to_pyg
+    from_typed_tables = classmethod(typed.from_typed_tables)
+    from_facts = classmethod(typed.from_facts)
+    facts = property(typed.facts)
     from_ogb = classmethod(ogb.from_ogb)
     from_file = classmethod(known.from_file)
     open = classmethod(stored.open_graph)
@@ -279,6 +288,7 @@ class Graph:
             + (", weighted" if self.edge_kind.weighted else "")
             + (f", edge features={self.edge_kind.columns:,}" if self.edge_kind.columns else "")
             + (", named" if self.named else "")
+            + ("" if self.types is None else f", types={'|'.join(self.types.names)}")
             + f"{self._others})"
         )
 
@@ -443,6 +453,8 @@ class Graph:
         form = _FORMAT if plain else _FORMAT_WITH_VALUES
         if not self.label_kind.is_classes:
             form += b"-" + self.label_kind.name.encode()
+        if self.types is not None:
+            form += _TYPED + hashlib.sha256(self.types.content).digest()
         return hashlib.sha256(form + content).hexdigest()
 
     @property
@@ -452,7 +464,7 @@ class Graph:
 
     def proof(self, node: int | str) -> Proof:
         """Prove that a node is in the graph, or not; ``proof.root()`` must be `tree`'s."""
-        (inside,) = self.inside([int(one_id(node, "node", "Graph.proof"))])
+        (inside,) = self.inside([one_id(node, "node", "Graph.proof")])
         return self.tree.proof(int(inside))
 
     # -- looking things up ------------------------------------------------------------------
@@ -463,17 +475,23 @@ class Graph:
         In a list, range, array, tensor, or pandas index or series. The index of a boolean series
         names its nodes, unless it only counts rows.
         """
+        if self.types is not None and not is_plain(nodes):
+            given = listed(nodes, "node ids")
+            if not isinstance(given, np.ndarray):
+                return np.array(self.inside(given), dtype=np.int64)
         found = ids_among(nodes, lambda: self.ids)
         return np.array(self.inside(found.tolist()), dtype=np.int64) if self.keyed else found
 
     @cached_property
     def keyed(self) -> bool:
         """True where ids stand for numbers; see `with_keyed_ids`."""
-        none = self.named or not self.num_nodes
+        none = self.named or not self.num_nodes or self.types is not None
         return not none and int(self.ids_at(np.zeros(1, dtype=np.int64))[0]) >= KEYED
 
     def inside(self, nodes: Sequence[int]) -> Sequence[int]:
-        """Return the keyed ids of numbers; all as they are where ids are not keyed."""
+        """Return the ids of nodes that are given by keyed numbers or with their types."""
+        if self.types is not None:
+            return [self.types.resolved(node, named=self.named) for node in nodes]
         if not self.keyed or not secret.secret_file(secret.IDS).exists():
             return nodes
         return keyed_ids(nodes, secret.secret_of(secret.IDS))
@@ -487,6 +505,8 @@ class Graph:
         """
         if self.named:
             raise GraphError("only numbers get keyed ids (found names, which have no gaps).")
+        if self.types is not None:
+            raise GraphError("the nodes of typed graphs have no keyed ids.")
         ids = new_keyed_ids(self.ids, secret.secret_of(secret.IDS))
         order = np.argsort(ids)
         if (np.diff(ids[order]) == 0).any():
@@ -510,6 +530,8 @@ class Graph:
     def names_of(self, nodes: ArrayLike) -> Names:
         """Return the names of these nodes, or their ids where they have none."""
         ids = self.ids_of(nodes)
+        if self.types is not None and not self.named:
+            return self.types.spelled(ids)
         return self.pages.names_at(self.places(ids)) if self.named else names_of(ids.tolist())
 
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
@@ -802,6 +824,8 @@ class Graph:
     def _of_kind(self, kind: EdgeKind) -> Graph:
         if kind == self.edge_kind:
             return self
+        if self.types is not None:
+            raise GraphError("the relations of a typed graph are what its edges carry.")
         back = reverse_of(self.indptr.copy(), self.indices.copy())
         values = converted(self.edge_values, back, self.edge_kind, kind)
         if not self.pages.dense:

@@ -37,6 +37,9 @@ def check_about(about: Mapping[str, Any]) -> None:
         if about.get(kind.verb) == kind.noun:
             known: dict[str, Check] = {kind.verb: _text, "ids": _list(_id, kind.ends, kind.ends)}
             known["names"] = _list(_name, kind.ends, kind.ends)
+            # Of typed graphs: the numbers of the ends' types, and bits of an id below them.
+            known |= {"types": _list(_number, kind.ends, kind.ends), "shift": _number}
+            known |= {"relation": _number, "called": _text} if kind.ends > 1 else {}
             if kind.verb != FORGET:
                 known |= _VALUES
             odd = [name for name in about if name not in known or not known[name](about[name])]

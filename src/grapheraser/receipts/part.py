@@ -12,6 +12,7 @@ register. The operator keeps none of this. Standard library alone, but for the s
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -120,8 +121,8 @@ class Part:
             self.place.check(part_leaf(self.nonce, self.about), bytes.fromhex(receipt.request))
         except VerificationError:
             raise VerificationError("the receipt does not answer this request.") from None
-        for node, name in zip(self.about.get("ids", ()), self._names_of_nodes(), strict=False):
-            if node != str(id_of_name(name)):
+        for at, name in enumerate(self._names_of_nodes()):
+            if int(self.about["ids"][at]) not in self._ids_of(at, name):
                 raise VerificationError(f"the part is not about {name!r}.")
         if self.place.size != receipt.requests:
             raise VerificationError("the receipt answers another number of requests.")
@@ -139,7 +140,8 @@ class Part:
         """The request in words, e.g. ``forget node 12``."""
         verb = next(name for name in (FORGET, ADD, SET, RESHARD) if name in self.about)
         ends = self.about.get("names") or self.about.get("ids", ())
-        return f"{verb} {self.about[verb]} {'-'.join(ends)}".strip()
+        words = f"{verb} {self.about[verb]} {'-'.join(ends)}".strip()
+        return f"{words} ({self.about['called']})" if "called" in self.about else words
 
     @property
     def shows_absence(self) -> bool:
@@ -151,6 +153,15 @@ class Part:
             return node_forgotten(self.about)
         except (KeyError, TypeError, ValueError, IndexError):
             raise VerificationError("the part does not say what it is about.") from None
+
+    def _ids_of(self, at: int, name: str) -> tuple[int, ...]:
+        """Ids that a node of this name can have; see `graph.types` for those with a type."""
+        if "types" not in self.about:
+            return (id_of_name(name),)
+        shift, number = min(self.about["shift"], 63), name.rpartition("/")[2]
+        bits = [id_of_name(name) >> (63 - shift)]
+        bits += [int(number)] if re.fullmatch("[0-9]{1,19}", number) else []
+        return tuple((self.about["types"][at] << shift) + each for each in bits)
 
     def _names_of_nodes(self) -> list[str]:
         """Names of the nodes that the part is about: users and items are called by their side."""

@@ -73,6 +73,7 @@ def schema_of(graph: Graph) -> dict[str, Any]:
         "inferred": list(graph.inferred),
         "edges": graph.edge_kind._asdict(),
         **({"encoding": graph.encoding.to_list()} if graph.encoding else {}),
+        **({"types": graph.types.to_dict()} if graph.types else {}),
     }
 
 

@@ -29,7 +29,7 @@ from grapheraser.graph.pages.files import (
 )
 from grapheraser.graph.pages.packing import Page
 from grapheraser.graph.pages.pages import Pages
-from grapheraser.graph.pages.stored import label_kind_of
+from grapheraser.graph.pages.stored import label_kind_of, types_of
 from grapheraser.graph.pages.structure import check_nodes, check_structure
 from grapheraser.graph.proof.merkle import KeptLeaves, MerkleTree
 from grapheraser.graph.proof.register import ENTRY, Register, RegisterPage
@@ -65,7 +65,8 @@ def read_graph(path: Path, entry: Entry) -> Graph:
     entries -= int(directory.counts.sum()) + len(pages)
     made = Pages.made(directory, pages, *shape, entries, kind)
     labels = label_kind_of(entry)
-    check_structure(made, labels)
+    types = types_of(entry)
+    check_structure(made, labels, types)
     return Graph.of_pages(
         made,
         labels,
@@ -75,6 +76,7 @@ def read_graph(path: Path, entry: Entry) -> Graph:
         # Runs from before this was kept don't tell whether their classes were declared.
         inferred=tuple(entry.get("inferred", ["classes"])),
         encoding=Encoding.of_list(entry.get("encoding")),
+        types=types,
         tree=MerkleTree.restored(made, leaves),
     )
 

@@ -102,6 +102,9 @@ _MANIFEST: dict[str, Any] = {
         "labels": _Optional({"kind": _text, "exponents": _list}),
         "class_names": _Optional(lambda value: isinstance(value, list)),
         "encoding": _Optional(lambda value: isinstance(value, list)),
+        "types": _Optional(
+            {"names": _texts, "relations": _list, "widths": _list, "weighted": _list}
+        ),
         "edges": _Optional(
             {"directed": _flag, "weighted": _flag, "columns": _number(0, MAX_COLUMNS)}
         ),

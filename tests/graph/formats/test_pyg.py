@@ -217,9 +217,8 @@ def test_masks_give_every_node_its_role() -> None:
 def test_other_kinds_of_data_are_refused_with_what_to_do() -> None:
     hetero = HeteroData()
     hetero["author"].x = torch.ones(3, 2)
-    with pytest.raises(GraphError, match="heterogeneous graphs are not supported") as caught:
+    with pytest.raises(GraphError, match=r"needs .target.*one of author"):
         ge.Graph.from_pyg(hetero)
-    assert "to_homogeneous" in str(caught.value.hint)
     with pytest.raises(GraphError, match=r"0, 1, or -1"):
         ge.Graph.from_pyg(example(y=torch.full((3, 4), 7)))
     sparse = Data(x=example().x, y=example().y, adj_t=torch.eye(3).to_sparse_csr())

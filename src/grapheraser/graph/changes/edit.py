@@ -49,6 +49,7 @@ from grapheraser.graph.labels import LabelKind
 from grapheraser.graph.pages.packing import NO_TARGETS, Rows
 from grapheraser.graph.pages.pages import Pages
 from grapheraser.graph.roles import CONTEXT, TRAIN, UNLABELLED
+from grapheraser.graph.types import Types
 from grapheraser.kernels.paged import INCOMING, labels_at, located, roles_at, target_rows
 from grapheraser.kinds import ADD_EDGES, ADD_NODES, SET_FEATURES, SET_LABELS
 
@@ -157,11 +158,13 @@ def edit_of(
     features, new_x = _set_rows(graph, parts)
     labels, new_y = _set_labels(graph, parts)
     _refuse_contradictions(graph, removal, features, labels, new_y)
-    joined = joined_edges(
-        [part.edges for part in parts if isinstance(part, AddNodes | AddEdges)], graph.edge_kind
-    )
+    come = [part.edges for part in parts if isinstance(part, AddNodes | AddEdges)]
+    joined = joined_edges(come, graph.edge_kind)
     _check_ends(graph, removal, nodes, joined)
-    entries, notes = merged_edges(graph, removal, joined)
+    kept = NewEdges(*removal.kept, False, {})
+    entries, notes = merged_edges(
+        graph, removal, joined_edges([kept, *come], graph.edge_kind) if len(kept.pairs) else joined
+    )
     for note in notes:
         warnings.warn(f"graph '{graph.name}': {note}.", stacklevel=2)
     if not (named_any or len(nodes) or len(features) or len(labels) or len(joined.pairs)):
@@ -174,10 +177,15 @@ def edit_of(
 
 
 def relearning(graph: Graph, removal: Removal) -> Edit | None:
-    """Return the edit that a removal becomes where gaps have means; None where none has."""
-    if graph.encoding is None or not graph.encoding.means:
+    """Return the edit that a removal becomes where it sets something as well; else None.
+
+    Gaps have other means then, or an edge keeps some of its relations.
+    """
+    means = graph.encoding is not None and graph.encoding.means
+    if not means and not len(removal.kept[0]):
         return None
-    none, entries = np.zeros(0, dtype=np.int64), joined_edges([], graph.edge_kind)
+    none = np.zeros(0, dtype=np.int64)
+    entries = joined_edges([NewEdges(*removal.kept, False, {})], graph.edge_kind)
     x = sp.csr_array(np.zeros((0, graph.num_features), dtype=np.float32))
     new = (none, x, none, none.astype(np.int8), merged_edges(graph, removal, entries)[0])
     kind = graph.label_kind
@@ -502,6 +510,7 @@ def merged_edges(graph: Graph, removal: Removal, new: NewEdges) -> tuple[Entries
         new: joins nodes of the graph or new ones.
     """
     kind, ends = graph.edge_kind, np.unique(new.pairs)
+    new = new if graph.types is None else each_once(new, graph.types)
     at = np.searchsorted(ends, new.pairs.T).astype(np.int32)
     indptr, indices, values, counts = with_values(at, new.values, len(ends), kind.directed)
     rows, columns = np.repeat(ends, np.diff(indptr)), ends[indices]
@@ -510,8 +519,20 @@ def merged_edges(graph: Graph, removal: Removal, new: NewEdges) -> tuple[Entries
         made = Entries(rows[~there], columns[~there], values[~there], there[~there])
         return made, _notes(kind, counts, int(there.sum()) // 2)
     old = graph.values_between(rows[there], columns[there])
+    if graph.types is not None:
+        values[there] = graph.types.joined(old, values[there])
+        return Entries(rows, columns, values, there), ()
     values[there], again = _means(kind, old, values[there])
     return Entries(rows, columns, values, there), _notes(kind, counts, again)
+
+
+def each_once(new: NewEdges, types: Types) -> NewEdges:
+    """Return new edges of a typed graph, each once, with all relations that were given for it."""
+    pairs, at = np.unique(np.sort(new.pairs, axis=1), axis=0, return_inverse=True)
+    values = np.zeros((len(pairs), types.width), dtype=np.float32)
+    for edge, carried in zip(at.reshape(-1).tolist(), new.values, strict=True):
+        values[edge] = types.joined(values[edge : edge + 1], carried[None])[0]
+    return new._replace(pairs=pairs, values=values)
 
 
 def _notes(kind: EdgeKind, counts: Counts, again: int) -> tuple[str, ...]:

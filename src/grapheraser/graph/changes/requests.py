@@ -7,7 +7,7 @@ graph and merges them into one `Removal` without repetitions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
@@ -23,6 +23,8 @@ from grapheraser.errors import (
     UnknownNodeError,
     named,
 )
+from grapheraser.graph.changes import typed
+from grapheraser.graph.edge_values import NO_VALUES, Values
 from grapheraser.graph.ids import as_called, listed, one_id, with_names
 from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
@@ -31,6 +33,7 @@ from grapheraser.kinds import EDGES, FEATURES, GRAPH_KINDS, KINDS, LABELS, NODES
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
+    from grapheraser.graph.types import Types
 
 _PAIRS = "an iterable of pairs of ids"
 
@@ -42,12 +45,14 @@ class _OfNodes:
     kind: ClassVar[Kind]
     ids: tuple[int, ...]
     mask: bytes | None = field(default=None, repr=False)
+    type: str | None = field(default=None, repr=False)
 
-    def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
-        found = listed(ids, f"'ids' of {type(self).__name__}")
+    def __init__(self, ids: Iterable[int | str] | ArrayLike, type: str | None = None) -> None:
+        found = listed(ids, f"'ids' of {self.kind.class_name}")
         mask = found.tobytes() if isinstance(found, np.ndarray) else None
         object.__setattr__(self, "ids", () if mask is not None else tuple(sorted(set(found))))
         object.__setattr__(self, "mask", mask)
+        object.__setattr__(self, "type", type)
 
     @property
     def named(self) -> tuple[int, ...]:
@@ -55,19 +60,43 @@ class _OfNodes:
         return self.ids
 
 
+@dataclass(frozen=True)
 class Nodes(_OfNodes):
     """Forget these nodes: their features, labels and all their edges.
 
-    One id or name, any iterable, array or tensor of them, or a mask over all nodes of the graph.
+    Args:
+        ids: one id or name, any iterable, array or tensor of them, or a mask over all nodes of the
+            graph.
+        type: of the nodes, in a typed graph; None: the target type, or ``type/12`` says it. A mask
+            is then over the nodes of that type.
+        cascade: types whose nodes go as well where they exist only through nodes that go: they have
+            neighbours of some type, and all of these go.
     """
 
     kind = NODES
+    cascade: tuple[str, ...] = field(default=(), repr=False)
+    followers: tuple[int, ...] = field(default=(), repr=False)
+
+    def __init__(
+        self,
+        ids: Iterable[int | str] | ArrayLike,
+        type: str | None = None,
+        *,
+        cascade: str | Sequence[str] = (),
+    ) -> None:
+        super().__init__(ids, type)
+        found = (cascade,) if isinstance(cascade, str) else tuple(cascade)
+        object.__setattr__(self, "cascade", found)
+        object.__setattr__(self, "followers", ())
 
 
 class Features(_OfNodes):
     """Forget the features of these nodes; the nodes, their labels and edges stay.
 
-    One id or name, any iterable, array or tensor of them, or a mask over all nodes of the graph.
+    Args:
+        ids: one id or name, any iterable, array or tensor of them, or a mask over all nodes of the
+            graph.
+        type: of the nodes, in a typed graph; see `Nodes`.
     """
 
     kind = FEATURES
@@ -135,21 +164,63 @@ def _order(item: Any) -> tuple[int, str]:
 class Edges:
     """Forget these undirected edges; their end points stay. (3, 17) and (17, 3) are the same.
 
-    Any iterable of pairs of ids or names, or an array or tensor ``[m, 2]``; pass an ``edge_index``
-    ``[2, m]`` as ``edge_index.T``.
+    Args:
+        pairs: any iterable of pairs of ids or names, or an array or tensor ``[m, 2]``; pass an
+            ``edge_index`` ``[2, m]`` as ``edge_index.T``. In a typed graph also triples: source,
+            name of the relation, target.
+        type: the relation, in a typed graph: its source type, name and target type. Pairs are then
+            sources and targets of these types, and other relations between them stay; without it
+            all relations go.
     """
 
     kind: ClassVar[Kind] = EDGES
     pairs: tuple[tuple[int, int], ...]
+    facts: tuple[tuple[int, Any, int], ...] = field(default=(), repr=False)
+    relations: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
 
-    def __init__(self, pairs: Iterable[Iterable[int | str]] | ArrayLike) -> None:
-        canonical = {(min(u, v), max(u, v)) for u, v in pairs_of("Edges", pairs)}
+    def __init__(
+        self,
+        pairs: Iterable[Iterable[int | str]] | ArrayLike,
+        type: Sequence[str] | str | None = None,
+    ) -> None:
+        plain, facts = _told_apart(pairs)
+        found = pairs_of("Edges", plain)
+        if type is not None:
+            facts, found = [(u, tuple(type), v) for u, v in found], []
+        canonical = {(min(u, v), max(u, v)) for u, v in found}
         object.__setattr__(self, "pairs", tuple(sorted(canonical)))
+        object.__setattr__(self, "facts", tuple(facts))
+        object.__setattr__(self, "relations", ())
+
+    @classmethod
+    def of_relations(cls, relations: Iterable[tuple[int, int, int]], plain: Any = ()) -> Edges:
+        """Return the request that names edges by their ends, the lower id first, and a bit.
+
+        Args:
+            relations: see `graph.types` for the bits.
+            plain: pairs whose relations all go.
+        """
+        made = cls(plain)
+        object.__setattr__(made, "relations", tuple(sorted(relations)))
+        return made
 
     @property
-    def named(self) -> tuple[tuple[int, int], ...]:
+    def named(self) -> tuple[tuple[int, ...], ...]:
         """The edges that the request names."""
-        return self.pairs
+        return (*self.pairs, *self.relations)
+
+
+def _told_apart(pairs: Any) -> tuple[Any, list[tuple[int, Any, int]]]:
+    """Tell pairs from triples with the name of a relation in the middle."""
+    if not isinstance(pairs, list | tuple | set | frozenset):
+        return pairs, []
+    triples = [item for item in pairs if isinstance(item, list | tuple) and len(item) == 3]
+    facts = [item for item in triples if isinstance(item[1], str | tuple)]
+    if not facts:
+        return pairs, []
+    ends = pairs_of("Edges", [(u, v) for u, _, v in facts])
+    named = [(u, fact[1], v) for fact, (u, v) in zip(facts, ends, strict=True)]
+    return [item for item in pairs if item not in facts], named
 
 
 Request: TypeAlias = Nodes | Edges | Features | Labels
@@ -170,6 +241,8 @@ class Removal:
         skipped: what was named and is not there, where that is no error.
         named: all that the request names and is there, as plain sorted lists by kind.
         targets: ids and targets ``[m, 2]`` of further labels to remove, of nodes that keep others.
+        kept: those of ``edges`` that lose some of their relations only, and what they carry then.
+        followers: sorted ids of those of ``nodes`` that nobody named; see ``cascade`` of `Nodes`.
     """
 
     nodes: NDArray[np.int64]
@@ -180,6 +253,8 @@ class Removal:
     skipped: tuple[Request, ...] = ()
     named: dict[str, Any] = field(default_factory=dict)
     targets: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    kept: tuple[NDArray[np.int64], Values] = (np.zeros((0, 2), dtype=np.int64), NO_VALUES)
+    followers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def relabelled(self) -> NDArray[np.int64]:
@@ -248,6 +323,10 @@ def in_graph(graph: Graph, request: Request | Sequence[Request]) -> tuple[Reques
 
 
 def _in_graph(graph: Graph, part: Request) -> Request:
+    if graph.types is not None:
+        return _of_types(graph, graph.types, part)
+    if any(getattr(part, name, None) for name in ("facts", "type", "cascade")):
+        raise ParameterError("the nodes and edges of this graph have no types (found one).")
     if not isinstance(part, Edges) and part.mask is not None:
         return type(part)(graph.ids_of(np.frombuffer(part.mask, dtype=bool)))
     if isinstance(part, Labels) and part.pairs:
@@ -262,12 +341,31 @@ def _in_graph(graph: Graph, part: Request) -> Request:
     return type(part)(ids)
 
 
+def _of_types(graph: Graph, types: Types, part: Request) -> Request:
+    """Return a request of a typed graph with ids in the place of types, numbers and names."""
+    if isinstance(part, Edges):
+        known = [*part.relations, *typed.relations_of(types, part.facts, graph.named)]
+        return Edges.of_relations(known, [graph.inside(pair) for pair in part.pairs])
+    if isinstance(part, Labels):
+        part = part if part.mask is not None else part.numbered(graph)
+        pairs = [(*graph.inside([node]), target) for node, target in part.pairs]
+        ids = graph.ids_of(np.frombuffer(part.mask, dtype=bool)) if part.mask else part.ids
+        return Labels([*graph.inside([*ids]), *pairs])
+    nodes = typed.nodes_of(graph, types, part.ids, part.type, part.mask)
+    if not isinstance(part, Nodes):
+        return Features(nodes)
+    followers = typed.followers(graph, types, nodes, part.cascade)
+    made = Nodes([*nodes, *followers])
+    object.__setattr__(made, "followers", tuple(followers))
+    return made
+
+
 def canonical_form(requests: Iterable[Request]) -> dict[str, Any]:
     """Return the union of requests as plain sorted lists by kind, ready for JSON."""
     found: dict[str, set[Any]] = {name: set() for name in KINDS}
     for request in requests:
-        if getattr(request, "mask", None) is not None:
-            raise ParameterError("the digest of a request with a mask is that of its ids.")
+        if getattr(request, "mask", None) is not None or getattr(request, "facts", None):
+            raise ParameterError("the digest of a request with a mask or types is that of its ids.")
         found[request.kind.name].update(request.named)
     # Digests of old requests have to be those of today: a kind that came later is left out where
     # nothing of it is named.
@@ -302,19 +400,19 @@ def coalesce(
     form = canonical_form(requests)
     if not any(form.values()):
         raise NothingToForgetError("the request names no node, edge, feature row or label.")
-    pairs = [tuple(item) for item in form.get(LABELS.name, ()) if isinstance(item, list)]
-    plain = form
-    if pairs:
-        plain = form | {LABELS.name: [i for i in form[LABELS.name] if not isinstance(i, list)]}
+    plain, pairs, ties = _told(form)
     parts = _Parts(*(_as_array(kind, plain.get(kind.name, ())) for kind in GRAPH_KINDS))
     there = _there(graph, parts)
     lists = (chain(*ids) if KINDS[name].ends > 1 else ids for name, ids in plain.items())
     called = with_names(chain(*lists, (node for node, _ in pairs)))
+    called |= with_names(chain(*(item[:2] for item in form[EDGES.name])))
     targets = _as_array(EDGES, pairs)
     known = _known_targets(graph, targets, parts.nodes[there.nodes])
+    held = typed.are_held(graph, ties, parts.nodes[there.nodes])
     if missing == RAISE:
         _refuse_missing(graph, parts, there, called)
         _refuse_unknown(graph, targets[~known], called)
+        _refuse_ties(graph, ties[~held][:, :2], called)
     skipped: tuple[Request, ...] = tuple(
         REQUESTS[kind.name](as_called(part[~found], called))
         for kind, part, found in zip(GRAPH_KINDS, parts, there, strict=True)
@@ -324,10 +422,11 @@ def coalesce(
         skipped += (
             Labels([pair for pair, there_ in zip(pairs, known, strict=True) if not there_]),
         )
-    targets = targets[known]
+    skipped += (Edges.of_relations(map(tuple, ties[~held].tolist())),) if not held.all() else ()
+    targets, ties = targets[known], ties[held]
     found = tuple(part[exists] for part, exists in zip(parts, there, strict=True))
     nodes, edges, features, labels = found
-    if not any(map(len, (nodes, edges, features, labels, targets))):
+    if not any(map(len, (nodes, edges, features, labels, targets, ties))):
         raise NothingToForgetError(
             "the graph has nothing of what the request names.",
             hint="it never had it, or has forgotten it already.",
@@ -335,13 +434,37 @@ def coalesce(
     digest = digest_of(form)
     form = {kind.name: part.tolist() for kind, part in zip(GRAPH_KINDS, found, strict=True)}
     form[LABELS.name] += targets.tolist()
+    form[EDGES.name] += ties.tolist()
     # Removing a node removes all that it has: drop what else the request says of it.
     if len(edges):
         edges = edges[~_among(edges.ravel(), nodes).reshape(-1, 2).any(axis=1)]
     features, labels = (part[~_among(part, nodes)] for part in (features, labels))
     if len(targets):
         targets = targets[~_among(targets[:, 0], np.union1d(nodes, labels))]
-    return Removal(nodes, edges, features, digest, labels, skipped, form, targets)
+    removal = Removal(nodes, edges, features, digest, labels, skipped, form, targets)
+    return removal if graph.types is None else _of_relations(graph, requests, removal, ties)
+
+
+def _told(form: dict[str, Any]) -> tuple[dict[str, Any], list[Any], NDArray[np.int64]]:
+    """Tell whole labels and edges from one label of a node, and one relation between two."""
+    pairs = [tuple(item) for item in form.get(LABELS.name, ()) if isinstance(item, list)]
+    ties = [item for item in form[EDGES.name] if len(item) > EDGES.ends]
+    plain = dict(form)
+    if pairs:
+        plain[LABELS.name] = [item for item in form[LABELS.name] if not isinstance(item, list)]
+    plain[EDGES.name] = [item for item in form[EDGES.name] if len(item) == EDGES.ends]
+    return plain, pairs, np.array(ties, dtype=np.int64).reshape(-1, EDGES.ends + 1)
+
+
+def _of_relations(
+    graph: Graph, requests: Sequence[Request], removal: Removal, ties: NDArray[np.int64]
+) -> Removal:
+    """Return the removal in a typed graph: with what stays between nodes, and who goes along."""
+    ties = ties[~_among(ties[:, :2].ravel(), removal.nodes).reshape(-1, 2).any(axis=1)]
+    edges, kept = typed.without_ties(graph, removal.edges, ties)
+    along = [part.followers for part in requests if isinstance(part, Nodes)]
+    followers = np.array(sorted(set(chain(*along))), dtype=np.int64)
+    return replace(removal, edges=edges, kept=kept, followers=followers)
 
 
 def _as_array(kind: Kind, ids: Any) -> NDArray[np.int64]:
@@ -403,6 +526,16 @@ def _refuse_unknown(graph: Graph, targets: NDArray[np.int64], called: Mapping[in
         f"node {node} has no label '{names[targets[0, 1]]}' to forget "
         f"({len(targets)} of the requested labels are not known)."
     )
+
+
+def _refuse_ties(graph: Graph, pairs: NDArray[np.int64], called: Mapping[int, int]) -> None:
+    """Raise an error that names the relations that the graph does not have, by their ends."""
+    if not len(pairs):
+        return
+    unknown = np.unique(pairs[~graph.contains(pairs.ravel()).reshape(-1, 2)])
+    if len(unknown):
+        raise UnknownNodeError.of(as_called(unknown, called), len(pairs))
+    raise UnknownEdgeError.of(as_called(pairs, called), len(pairs))
 
 
 def _among(ids: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.bool_]:

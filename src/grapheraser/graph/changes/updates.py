@@ -25,6 +25,7 @@ from grapheraser.graph.build import (
     classes_of,
     unknown_class,
 )
+from grapheraser.graph.changes import typed
 from grapheraser.graph.changes.requests import Request, as_tuple, pairs_of
 from grapheraser.graph.edge_values import EdgeKind, Values, checked_values
 from grapheraser.graph.encoding import Encoding, encoded, given_rows
@@ -36,12 +37,14 @@ from grapheraser.graph.ids import (
     as_ids,
     ids_and_names,
     listed,
+    names_of,
     one_id,
     with_names,
 )
 from grapheraser.graph.label_input import kind_of, labels_for
 from grapheraser.graph.labels import CLASSES, LabelKind
 from grapheraser.graph.roles import UNLABELLED
+from grapheraser.graph.types import Types
 from grapheraser.kinds import ADD_EDGES, ADD_NODES, CHANGES, KINDS, SET_FEATURES, SET_LABELS, Kind
 
 if TYPE_CHECKING:
@@ -92,6 +95,8 @@ class AddNodes:
             directed graph an edge leads from the first to the second.
         edge_weight: one number for each edge, where the graph's edges have weights.
         edge_attr: one row for each edge, where they have features.
+        type: of the nodes, in a typed graph; ``x`` has the columns of that type. Their edges are
+            `AddEdges` of the same list.
     """
 
     kind: ClassVar[Kind] = ADD_NODES
@@ -104,6 +109,7 @@ class AddNodes:
     given: Any
     placed: bool
     raw: Table | NDArray[Any] | None
+    type: str | None
 
     def __init__(
         self,
@@ -114,6 +120,7 @@ class AddNodes:
         *,
         edge_weight: ArrayLike | None = None,
         edge_attr: ArrayLike | None = None,
+        type: str | None = None,
     ) -> None:
         nodes, names = ids_and_names(ids)
         _once("AddNodes", nodes, {})  # names have been checked
@@ -131,7 +138,7 @@ class AddNodes:
                 hint="edges between nodes that are there already are AddEdges.",
             )
         _set(self, **_rows_of("AddNodes", x, len(nodes)))
-        _set(self, ids=nodes, y=labels, edges=joined, words=words, placed=False)
+        _set(self, ids=nodes, y=labels, edges=joined, words=words, placed=False, type=type)
         _set(self, names=NO_NAMES if names is None else names)
 
     def labelled(self, y: Ids) -> AddNodes:
@@ -154,18 +161,22 @@ class AddEdges:
         pairs: of ids ``[m, 2]``; in a directed graph an edge leads from the first to the second.
         weight: one number for each edge, where the graph's edges have weights.
         edge_attr: one row for each edge, where they have features.
+        type: the relation, in a typed graph: its source type, name and target type.
     """
 
     kind: ClassVar[Kind] = ADD_EDGES
     edges: NewEdges
+    type: tuple[str, ...] | str | None
 
     def __init__(
         self,
         pairs: Iterable[Iterable[int | str]] | ArrayLike,
         weight: ArrayLike | None = None,
         edge_attr: ArrayLike | None = None,
+        type: Sequence[str] | str | None = None,
     ) -> None:
-        _set(self, edges=NewEdges.of(pairs_of("AddEdges", pairs), weight, edge_attr))
+        said = tuple(type) if isinstance(type, list | tuple) else type
+        _set(self, edges=NewEdges.of(pairs_of("AddEdges", pairs), weight, edge_attr), type=said)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -176,6 +187,7 @@ class SetFeatures:
         nodes: their ids or names.
         x: the new rows ``[len(nodes), num_features]``, dense or scipy sparse; or a table, where
             the graph was made of one.
+        type: of the nodes, in a typed graph; ``x`` has the columns of that type.
     """
 
     kind: ClassVar[Kind] = SET_FEATURES
@@ -183,9 +195,13 @@ class SetFeatures:
     x: sp.csr_array
     called: Mapping[int, int]
     raw: Table | NDArray[Any] | None
+    type: str | None
 
-    def __init__(self, nodes: Iterable[int | str] | ArrayLike, x: Features) -> None:
+    def __init__(
+        self, nodes: Iterable[int | str] | ArrayLike, x: Features, type: str | None = None
+    ) -> None:
         ids, called = _ids_of("SetFeatures", nodes)
+        _set(self, type=type)
         _set(self, ids=ids, called=called, **_rows_of("SetFeatures", x, len(ids)))
 
 
@@ -281,6 +297,11 @@ def with_classes(change: GraphChange, names: ClassNames) -> GraphChange:
 
 def with_keyed_ids(change: GraphChange, graph: Graph) -> GraphChange:
     """Return the change with keyed ids in the place of numbers, where a graph has them."""
+    if graph.types is not None and not isinstance(change, Request):
+        made_of: GraphChange = _of_types(change, graph, graph.types)
+        return made_of
+    if getattr(change, "type", None) and not isinstance(change, Request):
+        raise ParameterError("the nodes and edges of this graph have no types (found one).")
     if not graph.keyed or isinstance(change, Request):
         return change
     found: dict[str, Any] = {}
@@ -291,6 +312,46 @@ def with_keyed_ids(change: GraphChange, graph: Graph) -> GraphChange:
         found["edges"] = change.edges._replace(pairs=pairs)
     made: GraphChange = _with(change, **found)
     return made
+
+
+def _of_types(change: Any, graph: Graph, types: Types) -> Any:
+    """Return a change of a typed graph with its ids, feature columns and bits of relations."""
+    kind, resolve = getattr(change, "type", None), types.resolved
+    if isinstance(change, AddEdges):
+        pairs, called = change.edges.pairs.tolist(), change.edges.called
+        if kind is None or change.edges.values.shape[1] > change.edges.weighted:
+            raise ParameterError("AddEdges to a typed graph needs 'type', a relation.")
+        ends = [tuple(called.get(end, end) for end in pair) for pair in pairs]
+        facts = [(u, kind, v) for u, v in ends]
+        ties = np.array(typed.relations_of(types, facts, graph.named), dtype=np.int64)
+        ties = ties.reshape(-1, 3)
+        if change.edges.weighted != types.weighted[types.relation(kind)]:
+            raise GraphError(f"edges of {kind} have weights, or have none; new ones are alike.")
+        weights = change.edges.values.sum(axis=1, dtype=np.float64)
+        values = types.values(np.arange(len(ties)), len(ties), ties[:, 2], weights)
+        return _with(change, edges=NewEdges(ties[:, :2], values, False, {}))
+    names = getattr(change, "names", NO_NAMES)
+    given = (
+        names
+        if len(names)
+        else [change.called.get(i, i) for i in change.ids.tolist()]
+        if hasattr(change, "called")
+        else change.ids.tolist()
+    )
+    nodes = [resolve(node, kind, named=graph.named) for node in given]
+    found: dict[str, Any] = {"ids": np.array(nodes, dtype=np.int64)}
+    if len(names):
+        found["names"] = names_of(str(node) for node in nodes)
+    if isinstance(change, AddNodes | SetFeatures):
+        found["x"] = types.widened(found["ids"], change.x)
+    if isinstance(change, AddNodes) and len(change.edges.pairs):
+        raise ParameterError("edges of new nodes in a typed graph are AddEdges of the same list.")
+    of_target = types.of(found["ids"]) == 0
+    if isinstance(change, SetLabels) and not of_target.all():
+        raise ParameterError(f"only nodes of type '{types.target}' have labels.")
+    if isinstance(change, AddNodes) and (change.y[~of_target] != UNLABELLED).any():
+        raise ParameterError(f"only nodes of type '{types.target}' have labels.")
+    return _with(change, **found)
 
 
 def with_features(change: GraphChange, encoding: Encoding | None) -> GraphChange:

@@ -17,6 +17,7 @@ and where the graph has them
     label_range                        of numbers
     inferred                           parts of the schema that were found in the data
     encoding                           how columns of a table became features, as JSON
+    types                              of nodes, and relations, as JSON; see `graph.types`
     edge_weight edge_attr directed
     train_idx val_idx test_idx         a published split, see `load_dataset`
     source                             where the data are from, for people to read
@@ -37,12 +38,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grapheraser.errors import GraphError
+from grapheraser.errors import CorruptRunError, GraphError
 from grapheraser.graph.arrays import as_int64
 from grapheraser.graph.build import are_ids
 from grapheraser.graph.encoding import Encoding
 from grapheraser.graph.ids import Names, packed_names, unpacked_names
+from grapheraser.graph.pages.structure import check_structure
 from grapheraser.graph.roles import SHARDED_ROLES, TEST, TRAIN, UNLABELLED, VALIDATION
+from grapheraser.graph.types import Types
 from grapheraser.untrusted import parse_json
 
 if TYPE_CHECKING:
@@ -56,7 +59,7 @@ _CARRIED = ("edge_weight", "edge_attr")
 _TEXTS = ("names", "class_names", "target_names")
 _FOR_OTHERS = ("train_idx", "val_idx", "test_idx", "source")
 _KIND = ("num_classes", "inferred", "labels", "label_range")
-_OPTIONAL = (*_CARRIED, "directed", "ids", "role", *_KIND, "encoding")
+_OPTIONAL = (*_CARRIED, "directed", "ids", "role", *_KIND, "encoding", "types")
 _ROLES = {"train": TRAIN, "test": TEST, "validation": VALIDATION}
 
 
@@ -81,9 +84,26 @@ def from_npz(
     if num_classes is not None:
         arrays["num_classes"] = num_classes
         arrays["inferred"] = [item for item in arrays["inferred"] if item != "classes"]
-    encoding = arrays.pop("encoding")
+    encoding, types = arrays.pop("encoding"), arrays.pop("types")
+    if types is not None:
+        return _typed(_cls, arrays, types, name or Path(path).stem)
     graph = _cls.from_arrays(**arrays, each_edge_once=True, name=name or Path(path).stem)
     return graph.with_encoding(encoding)
+
+
+def _typed(cls: type[Graph], arrays: dict[str, Any], types: Types, name: str) -> Graph:
+    """Make a typed graph of the arguments of `Graph.from_arrays`."""
+    names = arrays["ids"] if arrays["ids"].dtype.kind == "O" else None
+    if names is not None:
+        arrays["ids"] = types.ids_of_names(names)
+    graph = cls.from_arrays(**arrays, each_edge_once=True, name=name)
+    named = None if names is None else names[np.argsort(arrays["ids"])]
+    made = graph.with_fields(types=types, names=named)
+    try:
+        check_structure(made.pages, made.label_kind, types)
+    except CorruptRunError as error:
+        raise GraphError(f"{name}: {error.message}") from error
+    return made
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -94,9 +114,18 @@ def _read(path: Path) -> dict[str, Any]:
         found |= {key: arrays[key] for key in _CARRIED if key in arrays}
         found |= _of_nodes(arrays) | _of_classes(arrays)
         directed = bool(_single(arrays, "directed", (0, 1)))
-        return {**found, "directed": directed, "encoding": _encoding(arrays)}
+        types = parse_json(str(_single(arrays, "types"))) if "types" in arrays else None
+        kinds = Types.from_dict(types if types is None else _mapping(types))
+        return {**found, "directed": directed, "encoding": _encoding(arrays), "types": kinds}
     except ValueError as error:
         raise GraphError(f"{path}: {error}.") from error
+
+
+def _mapping(given: Any) -> dict[str, Any]:
+    keys = {"names", "relations", "widths", "weighted"}
+    if not isinstance(given, dict) or given.keys() != keys:
+        raise ValueError(f"'types' must have {', '.join(sorted(keys))}")
+    return given
 
 
 def _arrays(path: Path) -> Arrays:
@@ -281,6 +310,8 @@ def arrays_of(graph: Graph) -> Arrays:
     found |= {"inferred": np.array(graph.inferred)} if graph.inferred else {}
     if graph.encoding is not None:
         found |= {"encoding": np.array([json.dumps(graph.encoding.to_list())])}
+    if graph.types is not None:
+        found |= {"types": np.array([json.dumps(graph.types.to_dict())])}
     if are_ids(graph.class_names):
         ids = np.array([*graph.class_names, UNLABELLED])
         found |= {"class_names": ids[:-1], "y": ids[graph.y]}

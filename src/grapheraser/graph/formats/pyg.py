@@ -15,6 +15,7 @@ from grapheraser.errors import GraphError
 from grapheraser.graph.arrays import as_array
 from grapheraser.graph.build import checked_fields, graph_of, warn_of
 from grapheraser.graph.edge_values import EdgeInput
+from grapheraser.graph.formats import typed
 from grapheraser.graph.formats.tables import is_table
 from grapheraser.graph.ids import as_ids, names_of
 from grapheraser.graph.label_input import LabelInput
@@ -50,8 +51,9 @@ def from_pyg(
     labels: str | None = None,
     target_names: Sequence[str] | None = None,
     label_range: float | Sequence[float] | None = None,
+    target: str | None = None,
 ) -> Graph:
-    """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
+    """Build a graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``, or a ``HeteroData``.
 
     ``edge_weight`` and ``edge_attr`` stay with their edges. ``node_id`` gives the ids where it
     is present, or the names as a list of strings. ``train_mask``, ``val_mask`` and
@@ -68,7 +70,26 @@ def from_pyg(
         labels: what ``y`` holds; see `from_arrays`, also for the next two.
         target_names: of the targets.
         label_range: the largest magnitude of numbers.
+        target: of a ``HeteroData``, the type whose ``y`` and masks are those of the graph. Its
+            relations are walked both ways, so those that only lead back are left out; types may
+            have only ``num_nodes``.
     """
+    if hasattr(data, "node_types"):
+        if target is None or directed:
+            kinds = ", ".join(data.node_types)
+            raise GraphError(
+                f"a HeteroData needs 'target', the type with labels: one of {kinds} (found none).",
+                hint="Graph.from_pyg(data, target=...); relations have directions of their own.",
+            )
+        options: dict[str, Any] = {
+            "labels": labels,
+            "target_names": target_names,
+            "label_range": label_range,
+        }
+        options |= {"num_classes": num_classes}
+        return typed.from_hetero(_cls, data, target, name, options)
+    if target is not None:
+        raise GraphError("'target' is a type of a HeteroData (found a Data).")
     arrays = _arrays_of(data)
     given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
     said = LabelInput(labels, target_names, label_range)
@@ -118,8 +139,8 @@ def check_data(data: Any) -> None:
     """Refuse what is no PyG ``Data``; the error names what reads it."""
     if hasattr(data, "node_types"):
         raise GraphError(
-            "heterogeneous graphs are not supported (found several types of nodes).",
-            hint="data.to_homogeneous() makes one type of them.",
+            "a HeteroData has several types of nodes.",
+            hint="Graph.from_pyg(data, target=...) says which of them have labels.",
         )
     if not hasattr(data, "edge_index") and not hasattr(data, "num_nodes"):
         raise _no_data(data)
@@ -186,7 +207,12 @@ def _mask(data: Any, key: str, n: int) -> NDArray[np.bool_] | None:
 
 
 def to_pyg(graph: Graph) -> Any:
-    """Make a ``Data`` with dense ``x``, ``node_id``, what edges carry and the split as masks."""
+    """Make a ``Data`` with dense ``x``, ``node_id``, what edges carry and the split as masks.
+
+    Of a typed graph a ``HeteroData``.
+    """
+    if graph.types is not None:
+        return typed.to_hetero(graph, graph.types)
     needs_torch("Graph.to_pyg")
     import torch
     from torch_geometric.data import Data

@@ -37,6 +37,7 @@ from grapheraser.graph.pages.packing import Page
 from grapheraser.graph.pages.pages import Pages
 from grapheraser.graph.pages.structure import check_structure
 from grapheraser.graph.proof.merkle import KeptLeaves, MerkleTree
+from grapheraser.graph.types import Types
 from grapheraser.progress import progress
 from grapheraser.untrusted import MAX_JSON, PLAIN, parse_json, read_plain
 
@@ -83,7 +84,8 @@ def open_graph(cls: type[Graph], folder: str | Path) -> Graph:
     try:
         pages, leaves = _mapped(folder, manifest)
         kind = label_kind_of(manifest)
-        check_structure(pages, kind)
+        types = types_of(manifest)
+        check_structure(pages, kind, types)
     except CorruptRunError as error:
         where = "" if str(folder) in error.message else f"{folder}: "
         raise CorruptRunError(f"{where}{error.message}", hint=_AGAIN) from error
@@ -95,6 +97,7 @@ def open_graph(cls: type[Graph], folder: str | Path) -> Graph:
         # Stores from before this was kept don't tell whether their classes were declared.
         inferred=tuple(map(str, manifest.get("inferred", ["classes"]))),
         encoding=Encoding.of_list(manifest.get("encoding")),
+        types=types,
         tree=MerkleTree.restored(pages, leaves),
     )
 
@@ -105,6 +108,14 @@ def label_kind_of(entry: Mapping[str, Any]) -> LabelKind:
         return LabelKind.from_dict(entry)
     except (KeyError, TypeError, ValueError):
         raise CorruptRunError("the kind of the graph's labels is missing or malformed.") from None
+
+
+def types_of(entry: Mapping[str, Any]) -> Types | None:
+    """Read the types and relations that a manifest names, if any."""
+    try:
+        return Types.from_dict(entry.get("types"))
+    except (KeyError, TypeError, ValueError, GraphError):
+        raise CorruptRunError("the types of the graph are malformed.") from None
 
 
 _AGAIN = "import it again: grapheraser import SOURCE --out FOLDER --replace."

@@ -20,6 +20,7 @@ from grapheraser.graph.roles import (
     TRAIN,
     UNLABELLED,
 )
+from grapheraser.graph.types import Types
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.paged import INCOMING, OUTGOING
@@ -32,11 +33,13 @@ _PROBLEMS = {
 }
 
 
-def check_structure(pages: Pages, kind: LabelKind) -> None:
-    """Raise an error unless these pages are those of a graph with labels of this kind."""
+def check_structure(pages: Pages, kind: LabelKind, types: Types | None = None) -> None:
+    """Raise an error unless these pages are those of a graph with such labels and types."""
     check_nodes(pages, kind.count if kind.is_classes else 1, "graph")
     _check_targets(pages, kind)
-    check_names(pages)
+    check_names(pages, types)
+    if types is not None:
+        _check_types(pages, types)
     edges = pages.edge_kind
     key, balance = np.uint64(secrets.randbits(64)), np.uint64(0)
     for number, page in enumerate(pages.pages):
@@ -93,14 +96,39 @@ def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
             raise CorruptRunError(f"the pages of the {what} have other {name} than their ids ask.")
 
 
-def check_names(pages: Pages) -> None:
+def _check_types(pages: Pages, types: Types) -> None:
+    """Raise an error unless nodes, features and edges are such as these types have."""
+    ids, y, role = pages.nodes()
+    kinds, widths = types.of(ids), (types.starts[-1], types.width)
+    sound = (pages.num_features, pages.edge_kind.width) == widths and not pages.edge_kind.weighted
+    sound &= bool((kinds < len(types.names)).all()) and not pages.edge_kind.directed
+    if not sound or (y[kinds > 0] != UNLABELLED).any() or (role[kinds > 0] != CONTEXT).any():
+        raise CorruptRunError("the nodes of the graph are not such as its types have.")
+    allowed = types.masks
+    for number, page in enumerate(pages.pages):
+        count = int(pages.directory.counts[number])
+        words = page.edges.view(np.int64)
+        rows = np.repeat(page.nodes[: 8 * count].view(np.int64), np.diff(words[: count + 1]))
+        ends = types.of(np.stack([rows, words[count + 1 :]]))
+        held = unpacked_values(page.values, types.width)[:, : types.columns].astype(np.float64)
+        fits = (ends >= 0).all() and (ends < len(types.names)).all()
+        fits = fits and (held == np.rint(held)).all() and (held >= 0).all()
+        fits = fits and held.any(axis=1).all() and (held < 2**24).all()
+        if not fits or (held.astype(np.int64) & ~allowed[ends[0], ends[1]]).any():
+            raise CorruptRunError(f"page {number} of the graph has relations that there are not.")
+
+
+def check_names(pages: Pages, types: Types | None = None) -> None:
     """Raise an error unless every node has the name that its id follows from, or none has one."""
     named = [page.names.nbytes > 0 for page in pages.pages]
     if not any(named):
         return
     try:
         names = pages.names()
-        ids = np.array([name_id(name) for name in names], dtype=np.int64)
+        if types is not None:
+            ids = types.ids_of_names(names)
+        else:
+            ids = np.array([name_id(name) for name in names], dtype=np.int64)
     except (ValueError, InputError) as error:
         raise CorruptRunError(
             f"the names of the graph's nodes are not readable ({error})."
