@@ -53,6 +53,20 @@ def test_no_address_is_named_that_the_project_does_not_have() -> None:
         assert "github.com/grapheraser" not in (ROOT / file).read_text()
 
 
+def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
+    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb")]
+    files += [
+        file
+        for part in ("examples", "src")
+        for file in (ROOT / part).rglob("*.*")
+        if "__pycache__" not in file.parts
+    ]
+    said = re.compile(r"pip install[^\n`]*[ '\"]grapheraser(\[|[ '\"`\n])")
+    texts = {file: file.read_bytes().decode(errors="replace") for file in files}
+    assert [file for file, text in texts.items() if said.search(text)] == []
+    assert said.search("pip install 'grapheraser[service]'")
+
+
 def test_a_relative_link_is_found() -> None:
     about = Message()
     about["Description-Content-Type"] = "text/markdown"

@@ -7,8 +7,11 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.cli.commands import run, snapshot
@@ -80,6 +83,19 @@ def test_bad_input_is_named_and_changes_nothing(
     assert snapshot(own_run) == before
     assert not (tmp_path / "new").exists()
     assert not snapshot(tmp_path / "empty")
+
+
+def test_a_warning_is_a_line_that_can_not_steer_the_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "of\x1b[2J others.npz"
+    odd: dict[str, Any] = {"verified: bit-identical\x1b[2K": np.zeros(1)}
+    edges, y = np.array([[0, 1], [1, 2]]), np.arange(20) % 2
+    np.savez(file, x=np.eye(20, dtype=np.float32), edge_index=edges, y=y, **odd)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        done = run("recommend", file)
+    (line,) = (line for line in done.stderr.splitlines() if "are not used" in line)
+    assert line.startswith("warning: ")
+    assert "\x1b" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

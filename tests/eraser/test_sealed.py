@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
+from grapheraser.eraser.seals import document
 from grapheraser.errors import CorruptRunError, GraphEraserError
+from grapheraser.receipts import Receipts, digest_of
 from grapheraser.store.manifest import is_signed, read_manifest
 from tests.store.crafted import Folder, crafted
+from tests.strategies import small_graph
 
 pytest.importorskip("cryptography", reason="needs the extra 'sign'")
 from grapheraser.store.keys import known_keys
@@ -153,6 +157,56 @@ def test_nothing_is_forgotten_in_a_run_that_was_tampered_with(
             change()
     eraser.save(tmp_path / "copy")
     assert "signature" not in read_manifest(tmp_path / "copy")  # nobody vouches for it
+
+
+def resealed(path: Path, out: Path, *, change: bool, **versions: str) -> None:
+    """Somebody without a key turns weights round, with digests and receipts that all fit."""
+    eraser = ge.GraphEraser.load(path)
+    now = eraser._snapshot
+    shard, weights = max(now.state.shards.items())
+    turned = {name: np.negative(tensor) for name, tensor in weights.tensors.items()}
+    shards = {**now.state.shards, shard: replace(weights, tensors=turned)}
+    state = replace(now.state, ensemble=replace(now.state.ensemble, shards=shards))
+    seals = replace(now.seals, versions={**now.seals.versions, **versions})
+    made = document(state, now.configuration, seals)
+    ends = replace(now.ends, fitted=digest_of(made), state=digest_of(made))
+    eraser._fitted = replace(
+        now, state=state, seals=seals, document=made, ends=ends, receipts=Receipts(), loaded=None
+    )
+    if change:
+        nodes = eraser.graph_.train_nodes
+        eraser.unlearn(ge.Nodes(nodes[eraser.partition_.shard_of(nodes) != shard][:1]))
+    eraser.save(out)
+
+
+@pytest.mark.parametrize("change", [False, True], ids=["no receipt", "a receipt of their own"])
+def test_nothing_is_signed_that_follows_from_what_nobody_here_has_signed(
+    tmp_path: Path, change: bool
+) -> None:
+    ge.GraphEraser(num_shards=3, epochs=2).fit(small_graph()).save(tmp_path / "run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHERASER_KEYS", "")
+        resealed(tmp_path / "run", tmp_path / "forged", change=change)
+    eraser = ge.GraphEraser.load(tmp_path / "forged")
+    with pytest.raises(CorruptRunError, match=r"replayed, .* values differ.*; nothing was changed"):
+        eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
+    sound = ge.GraphEraser.load(tmp_path / "run")
+    sound.unlearn(ge.Nodes(sound.graph_.train_nodes[:1]))
+
+
+def test_what_is_said_to_be_of_another_machine_is_trained_anew(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra 'gnn'")
+    ge.GraphEraser(num_shards=3, epochs=1, engine="pyg").fit(small_graph()).save(tmp_path / "run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHERASER_KEYS", "")
+        resealed(tmp_path / "run", tmp_path / "forged", change=False, processor="another")
+    eraser = ge.GraphEraser.load(tmp_path / "forged")
+    before = eraser._snapshot
+    with pytest.raises(GraphEraserError):
+        eraser.unlearn(ge.Nodes([10**9]))
+    assert eraser._snapshot is before  # nothing of it is kept unless a change follows
+    eraser.unlearn(ge.Nodes(eraser.graph_.train_nodes[:1]))
+    assert eraser.verify().passed
 
 
 def test_a_run_goes_on_whether_its_manifest_is_signed_or_not(run: Path, tmp_path: Path) -> None:

@@ -137,6 +137,8 @@ def test_a_text_line_can_be_split_at_spaces() -> None:
         "1970-01-01T00:00:00.250Z warning request failed request=a1 "
         'reason="it \\"failed\\"" empty=""'
     )
+    record.msg = "a file named\n%s\x1b[2J"
+    assert "named\\nfailed\\x1b[2J request=a1" in LineFormatter(as_json=False).format(record)
 
 
 def test_an_exception_is_logged_without_what_it_says(lines: Lines) -> None:

@@ -18,7 +18,9 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.errors import CorruptRunError, GraphEraserError, GraphError, StoreError
+from grapheraser.graphs.collection import Collection
 from grapheraser.receipts.keys import PublicKey
+from grapheraser.recommendation.interactions import read_interactions
 from grapheraser.store import stray_files
 from grapheraser.store.keys import KeyFolder
 from grapheraser.store.residues.search import search_run
@@ -42,6 +44,7 @@ def saved(base: Path, tmp_path: Path) -> Path:
 
 
 def sparse(file: Path) -> None:
+    file.touch()
     os.truncate(file, HUGE)
 
 
@@ -176,8 +179,10 @@ def test_a_stray_that_unpacks_to_more_than_the_memory_is_searched_to_a_bound(
     (saved / "bomb.gz").write_bytes(gzip.compress(bytes(10**7)))
     with zipfile.ZipFile(saved / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(10**7))
+    sparse(saved / "giant")
     search = search_run(saved)
-    assert {residue.file for residue in search.residues} == {"bomb.gz", "bomb.zip"}
+    assert {residue.file for residue in search.residues} == {"bomb.gz", "bomb.zip", "giant"}
+    assert "too large to be searched" in {residue.what for residue in search.residues}
 
 
 def test_the_search_says_what_ids_and_the_file_system_tell(tmp_path: Path) -> None:
@@ -212,6 +217,10 @@ def test_an_npz_file_is_refused_before_it_fills_the_memory(
             archive.writestr(f"{key}.npy", member((10**8, 10**6), bytes(100)))
     with pytest.raises(GraphError, match="larger than it says"):
         ge.Graph.from_npz(tmp_path / "liar.npz")
+    with pytest.raises(GraphError, match="larger than it says"):
+        read_interactions(str(tmp_path / "liar.npz"))
+    with pytest.raises(GraphError, match="larger than it says"):
+        Collection.from_npz(tmp_path / "liar.npz")
     monkeypatch.setattr("grapheraser.graph.formats.npz._memory", lambda: 1000)
     with pytest.raises(GraphError, match="more than this machine's memory"):
         ge.Graph.from_npz(tmp_path / "graph.npz")

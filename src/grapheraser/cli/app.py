@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, NoReturn
 
@@ -25,7 +26,7 @@ from grapheraser.cli import (
     warmup,
     witness,
 )
-from grapheraser.cli.output import drop_output, report_error, with_quiet
+from grapheraser.cli.output import drop_output, report_error, report_warning, with_quiet
 from grapheraser.cli.plugged import Verbs
 from grapheraser.errors import GraphEraserError
 
@@ -98,7 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         try:
-            app(words)
+            with warnings.catch_warnings():
+                warnings.showwarning = report_warning
+                app(words)
         except GraphEraserError as error:
             _fail(error, words)
         finally:

@@ -31,6 +31,7 @@ __all__ = [
     "print_rows",
     "print_table",
     "report_error",
+    "report_warning",
     "say",
     "say_notes",
     "with_quiet",
@@ -127,6 +128,11 @@ def report_error(error: GraphEraserError, *, as_json: bool) -> None:
     typer.secho(text, fg=typer.colors.RED, err=True)
     if error.hint:
         typer.echo(f"\nhint: {escaped(error.hint)}", err=True)
+
+
+def report_warning(message: object, *_: Any, **__: Any) -> None:
+    """Print a warning on stderr; takes the place of `warnings.showwarning`."""
+    typer.echo(_line(f"warning: {message}"), err=True)
 
 
 def drop_output() -> None:

@@ -21,7 +21,7 @@ from grapheraser.cli.output import (
     say,
 )
 from grapheraser.errors import ParameterError, VerificationError
-from grapheraser.reports.wording import contents
+from grapheraser.reports.wording import contents, plural
 from grapheraser.untrusted import MAX_JSON, MAX_WEIGHTS, read_plain
 
 if TYPE_CHECKING:
@@ -262,7 +262,8 @@ def receipts(
         old = 0 if since is None else _size_at(since, key or (), found, ends)
         _list(found[old:], ends, as_json=json)
         if since is not None and not json:
-            print_line(f"consistent  the log has grown from {old} entries, as the checkpoint says")
+            size = plural(old, "entry")
+            print_line(f"consistent  the log has grown from {size}, as the checkpoint says")
 
 
 def _size_at(file: Path, given: Sequence[Path], receipts: Receipts, ends: Ends) -> int:
@@ -342,9 +343,7 @@ def _list(receipts: Sequence[Receipt], ends: Ends, *, as_json: bool) -> None:
             for receipt in found
         ],
     )
-    print_line(
-        f"log         {ends.run}, {ends.receipts} {'entry' if ends.receipts == 1 else 'entries'}"
-    )
+    print_line(f"log         {ends.run}, {plural(ends.receipts, 'entry')}")
 
 
 def keys(

@@ -87,7 +87,7 @@ def unlearn(
         eraser.save(path, lock=lock)
     _print_receipt(receipt, eraser, receipts, as_json=json)
     if receipts is None and not json:
-        say("note: nobody was handed a receipt; later nobody can be. Use --receipts FOLDER.")
+        say("note: no receipts were written; they can't be made later. Use --receipts FOLDER.")
 
 
 def update(

@@ -105,8 +105,10 @@ class Eraser(Estimator):
 
     def _sound(self) -> Snapshot:
         """The snapshot to change, once it is known to be what its last receipt describes."""
-        self._fitted = check_loaded(self._snapshot)
-        return self._fitted
+        checked = check_loaded(self._snapshot)
+        if checked.state is self._snapshot.state:  # else trained anew here, for this change alone
+            self._fitted = checked
+        return checked
 
     def _publish(self, snapshot: Snapshot) -> Receipt:
         """Go on from a snapshot; return the receipt that led to it, with all that is not stored."""

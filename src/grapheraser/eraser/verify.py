@@ -13,22 +13,23 @@ from numpy.typing import NDArray
 from grapheraser.eraser.arithmetic import made_with, trained_elsewhere
 from grapheraser.eraser.seals import document
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.state import claim_of, fit_state
+from grapheraser.eraser.state import State, claim_of, fit_state
 from grapheraser.errors import CorruptRunError, VerificationError
 from grapheraser.graph.encoding import filled
 from grapheraser.graph.proof.register import Register, RegisterPage
 from grapheraser.partition.placing import partition_afresh
 from grapheraser.progress import stage
-from grapheraser.receipts import Receipt, check_chain, digest_of
+from grapheraser.receipts import NOT_EXACT, Receipt, check_chain, digest_of
 from grapheraser.receipts.claim import same_claim
 from grapheraser.receipts.envelope import check_signed
 from grapheraser.receipts.keys import PublicKey
 from grapheraser.receipts.signatures import Signatures, check_signatures
 from grapheraser.receipts.statement import PAYLOAD
-from grapheraser.store.keys import known_keys
+from grapheraser.store.keys import current_signer, known_keys
 from grapheraser.store.manifest import is_signed
 
 IDENTICAL, DIFFERENT, INCOMPARABLE = "bit-identical", "NOT identical", "not comparable here"
+_MAX_SAID = 3  # differences in an error
 # What the parts of the state's document are called.
 _WORDS = {
     "shards": "weights of the shards",
@@ -92,27 +93,33 @@ class Verification:
 def verify(snapshot: Snapshot, keys: Sequence[PublicKey] | None = None) -> Verification:
     """S(G, P, recorded seeds) afresh beside the state at hand; see `GraphEraser.verify`."""
     started = time.perf_counter()
-    settings, state, receipts = snapshot.settings, snapshot.state, snapshot.receipts
     stage("checking the receipts")
     differences = [*wrong_parts(snapshot), *_wrong_receipts(snapshot)]
-    fresh = fit_state(settings, state.graph, state.partition, state.seeds)
-    stage("comparing bit for bit")
-    found = state.tensors()
-    differing = _compare(found, fresh.tensors())
-    elsewhere = trained_elsewhere(snapshot.settings, snapshot.seals.versions) if differing else None
+    _, differing, elsewhere = _replay(snapshot)
+    found = snapshot.state.tensors()
     if elsewhere is None:
         differences += differing
     return Verification(
         identical=not differences and not differing,
         tensors=len(found),
         values=sum(array.size for array in found.values()),
-        receipts=len(receipts),
+        receipts=len(snapshot.receipts),
         signatures=_signatures(snapshot, keys),
         differences=tuple(differences),
         notes=tuple(_notes(snapshot)),
         seconds=time.perf_counter() - started,
         elsewhere=elsewhere,
     )
+
+
+def _replay(snapshot: Snapshot) -> tuple[State, tuple[str, ...], str | None]:
+    """Fit afresh; return the state, how it differs, and why it may where the machine is another."""
+    state = snapshot.state
+    fresh = fit_state(snapshot.settings, state.graph, state.partition, state.seeds)
+    stage("comparing bit for bit")
+    differing = _compare(state.tensors(), fresh.tensors())
+    moved = trained_elsewhere(snapshot.settings, snapshot.seals.versions) if differing else None
+    return fresh, differing, moved
 
 
 def _compare(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]]) -> tuple[str, ...]:
@@ -134,22 +141,31 @@ def _compare(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]]) 
 def check_loaded(snapshot: Snapshot) -> Snapshot:
     """Return a snapshot to change; refuse one that is not what its last receipt describes.
 
-    Every byte was held to the manifest when it was read. Where a key of this machine has signed the
-    manifest, no more than the ends has to be compared; else all is digested again, once.
+    Every byte was held to the manifest when it was read. Where a key that is known here has signed
+    the manifest, no more than the ends has to be compared. Else whoever wrote the folder may have
+    made weights, digests and receipts that fit each other: all is digested again, and before
+    anything is signed that follows from it, replayed.
     """
     if snapshot.loaded is None:
         return snapshot
-    keys = known_keys()
+    keys, state = known_keys(), snapshot.state
     wrong = [*_wrong_end(snapshot, keys)]
     if not wrong and not is_signed(snapshot.loaded, keys):
         wrong = [*wrong_parts(snapshot)]
+        claims = claim_of(snapshot.settings, state)["statement"] != NOT_EXACT
+        if not wrong and claims and current_signer() is not None:
+            stage("replaying what no key here has signed")
+            fresh, differing, moved = _replay(snapshot)
+            wrong = [] if moved else [f"replayed, {said}" for said in differing]
+            state = fresh if moved else state
     if wrong:
+        said = "; ".join(wrong[:_MAX_SAID])
         raise CorruptRunError(
-            f"the run is not in the state that its last receipt describes ({'; '.join(wrong)}); "
+            f"the run is not in the state that its last receipt describes ({said}); "
             "nothing was changed, and nothing can be claimed of what follows from it.",
             hint="restore it from a backup; `grapheraser verify RUN` says more.",
         )
-    return replace(snapshot, loaded=None)
+    return replace(snapshot, state=state, loaded=None)
 
 
 def _wrong_end(snapshot: Snapshot, keys: Sequence[PublicKey]) -> Iterator[str]:

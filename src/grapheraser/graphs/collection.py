@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from grapheraser.checks import real
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import as_array
+from grapheraser.graph.formats.npz import checked
 from grapheraser.graphs.encoding import HEADER, SmallGraph, rows_of
 from grapheraser.kernels.paged import feature_rows
 
@@ -111,9 +113,12 @@ class Collection:
             options: further arguments of `from_arrays`.
         """
         known = ("node_offset", "edges", "y", "node_label", "edge_label", "x", "edge_attr", "ids")
-        with np.load(path, allow_pickle=False) as file:
-            found = {key: file[key] for key in known if key in file.files}
-            over = sorted(set(file.files) - set(known) - {"fold", "targets"})
+        try:
+            with open(path, "rb") as file, np.load(checked(file), allow_pickle=False) as arrays:
+                found = {key: arrays[key] for key in known if key in arrays.files}
+                over = sorted(set(arrays.files) - set(known) - {"fold", "targets"})
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            raise GraphError(f"{path}: no collection can be read from it ({error}).") from error
         missing = [key for key in known[:3] if key not in found and key not in options]
         if missing or over:
             what = f"no array '{missing[0]}'" if missing else f"an unknown array '{over[0]}'"

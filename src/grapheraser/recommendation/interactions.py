@@ -8,6 +8,7 @@ which node is whom. Users and items without interactions are nodes as well.
 from __future__ import annotations
 
 import warnings
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from grapheraser.graph import TRAIN, Graph
 from grapheraser.graph.arrays import read_only
 from grapheraser.graph.changes.sides import LARGEST
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind
+from grapheraser.graph.formats.npz import checked
 from grapheraser.graph.formats.streams import UnstreamableError, parquet_blocks
 from grapheraser.graph.formats.tables import PARQUET, is_missing, table_of
 from grapheraser.graph.ids import Names, ids_of_names, names_of
@@ -207,12 +209,13 @@ def read_interactions(source: str) -> Any:
     if path.suffix != ".npz":
         return path
     try:
-        with np.load(path) as found:
+        with open(path, "rb") as file:
+            found = np.load(checked(file), allow_pickle=False)
             if "train" in found:
                 pairs, shape = found["train"], tuple(found["shape"].tolist())
                 return sp.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=shape)
-        return sp.csr_array(sp.load_npz(path))
-    except (OSError, ValueError, KeyError, IndexError) as error:
+            return sp.csr_array(sp.load_npz(checked(file)))
+    except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile) as error:
         raise GraphError(f"{path}: no interactions can be read from it ({error}).") from error
 
 

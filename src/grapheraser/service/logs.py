@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from grapheraser.service.queue.requests import State
+from grapheraser.untrusted import escaped
 
 if TYPE_CHECKING:
     from grapheraser.service.settings import Settings
@@ -78,7 +79,7 @@ class LineFormatter(logging.Formatter):
             line = {"time": at, "level": level, "logger": record.name, "message": message}
             return json.dumps({**line, **fields}, default=str)
         said = "".join(f" {name}={_quoted(value)}" for name, value in fields.items())
-        return f"{at} {level:<7} {message}{said}"
+        return f"{at} {level:<7} {escaped(message)}{said}"
 
 
 def _quoted(value: object) -> str:

@@ -31,6 +31,7 @@ from grapheraser.store.manifest import (
     chain_ends,
     check_folders,
     is_ours,
+    is_part,
     known_names,
     read_manifest,
 )
@@ -39,6 +40,7 @@ from grapheraser.untrusted import MAX_JSON, escaped, parse_json, read_plain
 # In the configuration of a run: where its receipts begin and end.
 HISTORY = "history"
 _MAX_DEPTH = 16  # folders within one another; a run has one below its own
+_MAX_STRAY = 2**30  # bytes of a file to be searched that no run has
 _NEW: Mapping[str, Any] = MappingProxyType({})
 
 # -- the files in it ----------------------------------------------------------------------------
@@ -50,12 +52,13 @@ class FoundFile:
 
     Attributes:
         name: relative to the folder, in printable characters.
-        kind: a plain file, a link, or something else such as a socket.
+        kind: a plain file, a link, one that is too large to be read, or something else such as a
+            socket.
         content: of a plain file.
     """
 
     name: str
-    kind: Literal["file", "link", "other"]
+    kind: Literal["file", "link", "large", "other"]
     content: bytes = b""
 
 
@@ -68,8 +71,11 @@ def found_files(path: Path) -> Iterator[FoundFile]:
         elif not file.is_file():
             yield FoundFile(name, "other")
         else:
+            limit = MAX_FILE if is_part(found) else _MAX_STRAY
             try:
-                yield FoundFile(name, "file", read_plain(file, MAX_FILE) or b"")
+                yield FoundFile(name, "file", read_plain(file, limit) or b"")
+            except CorruptRunError:
+                yield FoundFile(name, "large")
             except OSError as error:
                 raise StoreError(f"can't read {file}: {error.strerror}.") from error
 

@@ -41,12 +41,9 @@ def current_signer() -> SigningKey | None:
 
 
 def signer_at_hand() -> SigningKey | None:
-    """The operator's key where there is one already, and it can be opened; makes none."""
-    if not is_available() or os.environ.get(FOLDER_VARIABLE) == "":
-        return None
+    """The operator's key, made where there is none; None where that, or opening it, fails."""
     try:
-        folder = KeyFolder()
-        return folder.signing_key() if folder._has_current() else None
+        return current_signer()
     except GraphEraserError:
         return None
 

@@ -114,7 +114,7 @@ def manifest_content(manifest: dict[str, Any]) -> bytes:
 
 
 def signed_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Add the signature of the operator's key, where there is one already."""
+    """Add the signature of the operator's key, where there can be one."""
     signer = signer_at_hand()
     if signer is None:
         return manifest

@@ -232,8 +232,11 @@ def test_failed_requests_can_be_tried_again_by_the_operator_alone(api: Api) -> N
 def test_a_body_that_readers_would_read_differently_is_refused(
     api: Api, body: str, reason: str
 ) -> None:
-    text = body % tuple(nodes(api, 2))
-    headers = {"Content-Type": "application/json"}
-    answer = api.call("POST", "/api/v1/requests", Role.REQUESTER, content=text, headers=headers)
-    assert answer.status_code == 400
-    assert re.search(reason, answer.json()["detail"])
+    text, key = body % tuple(nodes(api, 2)), ("Authorization", f"Bearer {api.keys[Role.REQUESTER]}")
+    kind, other = ("Content-Type", "application/json"), ("Content-Type", "text/plain")
+    # Twice, and as if it were an inference: neither leads past the check.
+    for more in ([], [other], [("Inference-Header-Content-Length", "9")]):
+        url, headers = "/api/v1/requests", [key, kind, *more]
+        answer = api.client.post(url, content=text, headers=headers)
+        assert answer.status_code == 400
+        assert re.search(reason, answer.json()["detail"])

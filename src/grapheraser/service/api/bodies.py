@@ -6,8 +6,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from grapheraser.service.api.problems import NOT_JSON
-from grapheraser.service.api.tensors import LENGTH_HEADER
 from grapheraser.untrusted import parse_json
+
+INFERENCE = "/v2/"
 
 
 class StrictJson:
@@ -18,9 +19,10 @@ class StrictJson:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and look at its body as it is read."""
-        headers = dict(scope["headers"]) if scope["type"] == "http" else {}
-        mixed = LENGTH_HEADER.lower().encode() in headers  # read by `tensors.read_inference`
-        if mixed or b"json" not in headers.get(b"content-type", b"").lower():
+        headers = scope["headers"] if scope["type"] == "http" else ()
+        # One of several such headers decides, and not the same everywhere.
+        is_json = any(name == b"content-type" and b"json" in of.lower() for name, of in headers)
+        if not is_json or scope["path"].startswith(INFERENCE):  # read by `tensors.read_inference`
             await self.app(scope, receive, send)
             return
         parts: list[bytes] = []

@@ -81,6 +81,7 @@ def listening(app: ASGIApp, settings: Settings) -> Iterator[str]:
     """Listen in the background; yields the URL."""
     server = make_server(app, settings)
     with bound(settings) as listener:
+        listener.listen()  # connections wait for the server from now on
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:

@@ -113,8 +113,9 @@ def search_run(path: Path, forgotten: Forgotten | None = None) -> Search:
     for file in found_files(path):
         if file.kind == "link":
             residues.append(Residue("link", file.name, "leads out of the run's folder"))
-        elif file.kind == "other":
-            residues.append(Residue("stray file", file.name, "not a plain file"))
+        elif file.kind != "file":
+            what = "too large to be searched" if file.kind == "large" else "not a plain file"
+            residues.append(Residue("stray file", file.name, what))
         else:
             files, size = files + 1, size + len(file.content)
             residues += _in_file(file.name, file.content, named, known)
