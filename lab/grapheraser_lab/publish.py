@@ -79,6 +79,8 @@ TABLES: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = (
     ("links.md", "links", "links", links.markdown),
     ("context.md", "public", "public", public.markdown),
     ("peers.md", "peers", "peers", peers.leaderboard),
+    ("peers.md", "peers-small", "peers", peers.small_board),
+    ("peers.md", "peers-adversarial", "peers", peers.adversarial),
     ("peers.md", "peers-by-dataset", "peers", peers.by_dataset),
     ("peers.md", "peers-distances", "peers", peers.distances),
     ("peers.md", "peers-times", "peers", peers.times),
@@ -100,7 +102,9 @@ def main(folders: list[str]) -> None:
     """Publish the reports in these folders; the stored results where there are none."""
     for folder in map(Path, folders):
         publish(folder, DOCS / "results" / folder.name)
-        pack(folder, RESULTS / "cells" / f"{folder.name}.jsonl.xz")
+        # Section readings of `paper` compares with the cells of `literal`, which stay with that.
+        beside = RESULTS / "cells" / "literal.jsonl.xz" if folder.name == "paper" else None
+        pack(folder, RESULTS / "cells" / f"{folder.name}.jsonl.xz", beside)
     if not folders:
         write_guides()
 

@@ -6,6 +6,7 @@ paper's sentences about BEKM can't be judged before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -124,6 +125,7 @@ def summarise(options: Options, results: Results) -> Summary:
         tables,
         pure_shards(ordered),
         lambda: _figure(options, ordered),
+        notes=[_NOTE] if options.how.of_paper else [],
         opening=_opening(options, ordered),
     )
 
@@ -148,7 +150,7 @@ def _table(options: Options, found: dict[Key, Standing]) -> Table:
                 p,
                 str(cell.f1),
                 f"{cell.majority:.3f}",
-                f"{100 * cell.one_label:.0f} %",
+                "-" if math.isnan(cell.one_label) else f"{100 * cell.one_label:.0f} %",
                 f"{cell.entropy:.2f} bits",
                 f"{cell.whole:.2f} bits",
             )
@@ -207,21 +209,25 @@ def _opening(options: Options, found: dict[Key, Standing]) -> list[str]:
         bad = [cell for cell in some.values() if cell.f1.collapsed]
         pure = np.mean([cell.entropy / cell.whole for cell in some.values()]) if some else 0.0
         return (
-            f"{len(bad)} of {len(some)} cells, label entropy inside a shard {100 * pure:.0f} % of "
-            "that of all labels"
+            f"{len(bad)} of {len(some)} cells, {100 * pure:.0f} % of the entropy of all labels in "
+            "a shard"
         )
 
     by_name = [f"{name} ({label}): {told(label)}" for name, label in options.how.bekm.items()]
     return [
-        "What BEKM clusters decides most. An embedding that was trained on labels separates "
-        "classes, so that a shard holds one or two of them, its model answers everybody with "
-        "those, and an average or a vote gives most test nodes the most frequent label. Collapsed, "
-        f"by reading of BEKM: {'; '.join(by_name)}. Collapsed figures are marked with † and count "
-        "as failures. The released code with its ids mapped back collapses so with GAT and "
-        "GraphSAGE and, on Citeseer, nearly so with GIN, but not with GCN (collapse has its "
-        "figures); weights at the minimum of LBAggr's objective lift some collapsed cells a good "
-        "way, on CS and Physics above all, without reaching other partitions."
+        "What BEKM clusters decides most. An embedding that was trained on labels makes shards of "
+        "one or two classes, and their ensemble answers most test nodes with the most frequent "
+        f"one. Collapsed, by reading of BEKM: {'; '.join(by_name)}. Such figures are marked with † "
+        "and count as failures."
     ]
+
+
+_NOTE = (
+    "The released code with its ids mapped back collapses so with GAT and GraphSAGE and, on "
+    "Citeseer, nearly so with GIN, but not with GCN; weights at the minimum of LBAggr's objective "
+    "lift some collapsed cells a good way, on CS and Physics above all, without reaching other "
+    "partitions (utility)."
+)
 
 
 def _figure(options: Options, found: dict[Key, Standing]) -> Any:

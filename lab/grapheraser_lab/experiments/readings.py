@@ -7,7 +7,7 @@ told on the other half. Nothing beyond what the text leaves open is chosen here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -22,7 +22,7 @@ from grapheraser_lab.figures.bars import Bars, draw_bars
 from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import Summary, experiment
-from grapheraser_lab.framework.means import Mean
+from grapheraser_lab.framework.means import Mean, signed
 from grapheraser_lab.framework.options import NO_DROPOUT, Options
 from grapheraser_lab.framework.resolve import shown
 from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells
@@ -45,15 +45,20 @@ CHOICES: dict[str, dict[str, str]] = {
     },
 }
 PARTITIONS = ("random", "blpa", "bekm")
+# The readings are searched on these; the closest one is then told on all of the paper's graphs.
+SEARCHED = ("cora", "citeseer")
 # Of the grid; a distance is a mean over 80 cells, which says enough.
 RUNS = 3
-# What is asked of the closest reading, by partition.
+# What is asked of the closest reading, by partition on the graphs of the search, and over all.
 BARS = {SCRATCH: 0.10, "random": 0.10, "blpa": 0.13, "bekm": 0.14}
+BAR = 0.09
 # The released code's settings, all at once: its rates, its capacity, its clusters, its average.
 _CODE = {"gcn": ", lr=0.05, weight_decay=0.0001", "gin": ", weight_decay=0.0001"}
 CAPACITY = 0.005
 # Taken out of the training graph by the released code's default, for one of its experiments.
 MISSING_EDGES = 0.9
+MISSING = "closest, 90 % of the training edges missing"
+FIVE = "closest, five data sets"
 
 Reading = tuple[str, ...]
 # F1 by data set, model and the paper's column (``scratch``, ``blpa/mean``).
@@ -62,11 +67,12 @@ Figures = dict[tuple[str, str, str], Mean]
 
 @dataclass(frozen=True)
 class Distance:
-    """Mean |F1 - published| by partition, and over all cells."""
+    """Mean |F1 - published| by partition and over all cells; above, the mean with its sign."""
 
     parts: Mapping[str, float]
     every: float
     cells: int
+    above: float
 
 
 def distance(figures: Figures, *, half: int | None = None) -> Distance | None:
@@ -75,12 +81,12 @@ def distance(figures: Figures, *, half: int | None = None) -> Distance | None:
     for (d, m, column), mean in figures.items():
         told = paper.UTILITY.get(d, m, column)
         if told is not None and half in (None, half_of(d, m)):
-            gaps.setdefault(column.split("/")[0], []).append(abs(mean.mean - told.mean))
+            gaps.setdefault(column.split("/")[0], []).append(mean.mean - told.mean)
     every = [gap for some in gaps.values() for gap in some]
     if not every:
         return None
-    means = {part: float(np.mean(some)) for part, some in gaps.items()}
-    return Distance(means, float(np.mean(every)), len(every))
+    means = {part: float(np.mean(np.abs(some))) for part, some in gaps.items()}
+    return Distance(means, float(np.mean(np.abs(every))), len(every), float(np.mean(every)))
 
 
 def half_of(dataset: str, model: str) -> int:
@@ -105,8 +111,8 @@ def _cells(
     return utility_cells(options, d, preset, method, **given)
 
 
-def _pairs(options: Options) -> Iterator[tuple[str, str]]:
-    return ((d, m) for d, m in options.pairs if d in paper.DATASETS and m in paper.MODELS)
+def _pairs(options: Options, among: Sequence[str] = SEARCHED) -> Iterator[tuple[str, str]]:
+    return ((d, m) for d, m in options.pairs if d in among and m in paper.MODELS)
 
 
 Groups = dict[tuple[str, str, str], list[Cell]]
@@ -142,7 +148,7 @@ def _released(options: Options) -> Groups:
             view="shard",
             gamma=0.0 if label == SCRATCH else CAPACITY,
         )
-        for d, m in _pairs(options)
+        for d, m in _pairs(options, paper.DATASETS)
         for label in (SCRATCH, *methods)
     }
 
@@ -169,9 +175,19 @@ def _missing(options: Options) -> Groups:
     }
 
 
-def _literal(options: Options) -> dict[tuple[str, str, str], list[Cell]]:
+def _closest(options: Options) -> Groups:
+    """The main table of protocol paper, which is the closest reading, on all data sets."""
+    here = replace(options, protocol="paper")
+    return {
+        (d, m, p): utility_cells(here, d, m, p)
+        for d, m in _pairs(options, paper.DATASETS)
+        for p in (SCRATCH, *PARTITIONS)
+    }
+
+
+def _literal(options: Options) -> Groups:
     """The main table of protocol literal, on all data sets; none without a published figure."""
-    if not any(_pairs(options)):
+    if not any(_pairs(options, paper.DATASETS)):
         return {}
     other = Options(protocol="literal", runs=paper.RUNS, epochs=options.epochs)
     return {
@@ -224,12 +240,12 @@ def _code_itself(bekm: str) -> Figures:
     "readings",
     "How far each reading is from the published tables",
     "",
-    "Cora and Citeseer 5 min of processor time a run",
+    "Cora and Citeseer 5 min of processor time a run; the other graphs have the cells of utility",
     _grid,
+    _closest,
     _released,
     _missing,
     _literal,
-    datasets=("cora", "citeseer"),
     most_runs=RUNS,
     protocols=("paper",),
 )
@@ -243,30 +259,36 @@ def summarise(options: Options, results: Results) -> Summary:
     if here not in known:
         return Summary([], [])
     literal = f1_tables(results, _literal(options))
+    texts = {"mean": "mean", "majority": "majority", "learned": here[4]}
+    five = _figures(results, _by_label(_closest(options)), texts) | known[here]
+    released = _figures(
+        results,
+        _by_label(_released(options)),
+        {"mean": "log-mean", "majority": "majority", "learned": "released"},
+    )
     rows = {
         "closest: protocol paper": known[here],
         "word by word: protocol literal": every[
             tuple(next(iter(c.values())) for c in CHOICES.values())
         ],
-        "the released code's settings, here": _figures(
-            results,
-            _by_label(_released(options)),
-            {"mean": "log-mean", "majority": "majority", "learned": "released"},
-        ),
+        "the released code's settings, here": {
+            key: mean for key, mean in released.items() if key[0] in SEARCHED
+        },
         "the released code, ids mapped back, one run": _code_itself("mapped"),
         "the released code as shipped, one run": _code_itself("shipped"),
-        "closest, 90 % of the training edges missing": _figures(
-            results,
-            _by_label(_missing(options)),
-            {"mean": "mean", "majority": "majority", "learned": here[4]},
-        ),
+        MISSING: _figures(results, _by_label(_missing(options)), texts),
+        FIVE: five,
+        "the released code's settings, five data sets": released,
         "literal, five data sets": literal["as written"],
         "literal, five data sets, BEKM without labels, LBAggr convex": literal["convex"],
     }
+    for name in (FIVE, "the released code's settings, five data sets"):
+        if all(key[0] in SEARCHED for key in rows[name]):
+            del rows[name]
     ranked = sorted(known, key=lambda r: _far(known[r], 0))
     tables = [
         _table(rows),
-        _side_by_side(list(rows.values())[:3]),
+        _side_by_side([five, literal["as written"], released]),
         _search(ranked, known, here),
         _single(known, here),
         _thinned(options, results),
@@ -284,11 +306,12 @@ def summarise(options: Options, results: Results) -> Summary:
         draw=lambda: _picture(rows),
         opening=_opening(rows, ranked, known, here),
         notes=[
+            _where(known[here], here),
             "Choosing half: every other pair of data set and model, as on a chequerboard. The "
             "distance is the mean of |F1 - published| over the cells; scratch has one column, each "
             "partition three. Not varied, because the text gives them: 100 epochs, rate 0.01, "
             "decay 0.001, delta = ceil(n/k), T = 30, k, 32 dimensions, 10 % or 1,000 nodes. Not "
-            "varied for want of an engine: batches of sampled neighbourhoods."
+            "varied for want of an engine: batches of sampled neighbourhoods.",
         ],
     )
 
@@ -321,21 +344,23 @@ def _line(name: str, figures: Figures) -> tuple[str, ...] | None:
     halves = (distance(figures, half=half) for half in (0, 1))
     told = [_three(None if half is None else half.every) for half in halves]
     parts = [_three(found.parts.get(part)) for part in (SCRATCH, *PARTITIONS)]
-    return (name, *parts, _three(found.every), *told, f"{found.cells}")
+    return (name, *parts, _three(found.every), signed(found.above), *told, f"{found.cells}")
 
 
-_HEADER = (SCRATCH, *PARTITIONS, "all", "choosing half", "other half", "cells")
+_HEADER = (SCRATCH, *PARTITIONS, "all", "with its sign", "choosing half", "other half", "cells")
 
 
 def _table(rows: Mapping[str, Figures]) -> Table:
     lines = [line for name, figures in rows.items() if (line := _line(name, figures))]
-    bars = ("asked for", *(f"{bar:.2f}" for bar in BARS.values()), "0.09", "", "", "")
+    bars = ("asked for", *(f"{bar:.2f}" for bar in BARS.values()), f"{BAR:.2f} of 200", *[""] * 4)
     return Table(
         "Mean |F1 - published|",
         ("reading", *_HEADER),
         (*lines, bars),
-        "Cora and Citeseer unless said otherwise. The released code as shipped has shards of mixed-"
-        "up ids that hold test nodes with their labels; Cora alone for that column.",
+        "Cora and Citeseer unless said otherwise; the bars by partition are for these two, that "
+        "over all for the 200 cells of five data sets. With its sign: the mean of F1 - published. "
+        "The released code as shipped has shards of mixed-up ids that hold test nodes with their "
+        "labels; Cora alone for that column.",
     )
 
 
@@ -414,6 +439,11 @@ def _thinned(options: Options, results: Results) -> Table:
     )
 
 
+def _told(found: Distance, bars: Mapping[str, float] | None = None) -> str:
+    asked = {part: f" of {bar:.2f}" for part, bar in (bars or {}).items()}
+    return ", ".join(f"{p} {far:.3f}{asked.get(p, '')}" for p, far in found.parts.items())
+
+
 def _opening(
     rows: Mapping[str, Figures],
     ranked: list[Reading],
@@ -423,36 +453,48 @@ def _opening(
     near, far = (distance(rows[name]) for name in list(rows)[:2])
     if near is None or far is None:
         return []
-
-    def told(found: Distance) -> str:
-        return ", ".join(f"{part} {found.parts[part]:.3f}" for part in found.parts)
-
-    rest = distance(known[here], half=1)
+    rest, edges = distance(known[here], half=1), distance(rows[MISSING])
+    wide = distance(rows.get(FIVE, known[here]))
     missed = [p for p, bar in BARS.items() if near.parts.get(p, 0.0) > bar]
-    by_model = {
-        m: distance({k: v for k, v in known[here].items() if k[1] == m}) for m in paper.MODELS
-    }
-    models = ", ".join(f"{m} {one.every:.3f}" for m, one in by_model.items() if one)
-    edges = distance(rows["closest, 90 % of the training edges missing"])
     every, runs = len(list(product(*CHOICES.values()))), max(m.runs for m in known[here].values())
     lines = [
         f"How near is this to the paper? {len(ranked)} of the {every} readings that its text "
-        f"admits were measured, {plural(runs, 'run')} of Cora and Citeseer; the one that is "
-        f"nearest on half of the cells is used here ({words(here)}). Its F1 is {near.every:.3f} "
-        f"from the published figures on average ({told(near)}), "
-        f"{'-' if rest is None else f'{rest.every:.3f}'} on the half that it was not chosen on; "
-        f"word by word it is {far.every:.3f} ({told(far)}). "
-        + (f"What was asked for is missed with {', '.join(missed)}. " if missed else "")
-        + f"By model: {models}. GCN is farthest, on Citeseer above all: there its published F1 "
-        "from scratch, 0.493, is below that of every reading and of the released code itself."
+        f"admits were measured ({plural(runs, 'run')} of Cora and Citeseer). The one that is "
+        f"nearest on half of the cells is used here: its F1 is {near.every:.3f} from the published "
+        f"figures on average, {'-' if rest is None else f'{rest.every:.3f}'} on the other half; "
+        f"word by word it is {far.every:.3f}. By partition, of what was asked for at most: "
+        f"{_told(near, BARS)}; {'missed with ' + ', '.join(missed) if missed else 'all met'}. "
+        f"{_over_all(wide)}"
     ]
     if edges is not None:
         lines.append(
-            "What would explain the rest: the released code takes 90 % of the edges out by "
+            "What would explain the rest? The released code takes 90 % of the edges out by "
             "default, for one of its experiments. No text admits that; done to the closest "
-            f"reading, the distance is {edges.every:.3f} ({told(edges)}, {edges.cells} cells)."
+            f"reading, the distance is {edges.every:.3f} ({_told(edges)})."
         )
     return lines
+
+
+def _where(figures: Figures, here: Reading) -> str:
+    """Which reading it is, and where it misses."""
+    by_model = {m: distance({k: v for k, v in figures.items() if k[1] == m}) for m in paper.MODELS}
+    models = ", ".join(f"{m} {one.every:.3f}" for m, one in by_model.items() if one)
+    found = distance(figures)
+    return (
+        f"The closest reading has {words(here)}. By model: {models}. GCN is farthest, on Citeseer "
+        "above all: there its published F1 from scratch, 0.493, is below that of every reading and "
+        "of the released code itself. With its sign the distance is "
+        f"{'-' if found is None else signed(found.above)}: what is missed is mostly missed upwards."
+    )
+
+
+def _over_all(wide: Distance | None) -> str:
+    """The bar over five data sets, or that it was not measured."""
+    if wide is None or wide.cells < len(paper.UTILITY.values):
+        told = 0 if wide is None else wide.cells
+        return f"Over all 200 cells {BAR:.2f} was asked for: {told} of them were measured."
+    word = "met" if wide.every <= BAR else "missed"
+    return f"Over all 200 cells it is {wide.every:.3f}; {BAR:.2f} was asked for, and is {word}."
 
 
 def _picture(rows: Mapping[str, Figures]) -> Any:

@@ -23,7 +23,7 @@ from grapheraser_lab.framework.means import Mean, heights, spreads
 from grapheraser_lab.framework.noise import all_of, paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
-from grapheraser_lab.framework.rules import Case, Finding, rule
+from grapheraser_lab.framework.rules import Case, Finding, by_reading, rule
 from grapheraser_lab.framework.shared_cells import (
     f1_means,
     measured,
@@ -141,7 +141,10 @@ def _time_cells(options: Options) -> dict[Key, Cell]:
 )
 def summarise(options: Options, results: Results) -> Summary:
     """Time of a node request and F1, by k."""
-    scores = f1_means(results, _f1_cells(options), options.chosen)
+    cells = _f1_cells(options)
+    every = {name: f1_means(results, cells, text) for name, text in options.solved.items()}
+    scores = next(iter(every.values()))
+    known = {name: some for name, some in every.items() if some or some is scores}
     times = {
         key: times_of(value["nodes"]["seconds"])
         for key, value in measured(results, _time_cells(options)).items()
@@ -166,20 +169,30 @@ def summarise(options: Options, results: Results) -> Summary:
         ),
         _requests_told(times),
     )
-    title = f"Micro F1 ({options.how.chosen}), by the number of shards"
+    tables = [
+        curve_table(some, f"Micro F1 ({name}), by the number of shards", note="† collapsed.")
+        for name, some in known.items()
+    ]
+    judged = [
+        {name: judge(some) for name, some in known.items()}
+        for judge in (f1_falls_slightly, gcn_drops_most)
+    ]
     asked = measured(results, _time_cells(options)).values()
     kept = any("restored" in value for value in asked)
     return Summary(
         rows,
-        [time_table, curve_table(scores, title, note="† collapsed.")],
+        [time_table, *tables],
         [
             *time_falls(times),
-            *f1_falls_slightly(scores),
-            *gcn_drops_most(scores),
+            *(claim for some in judged for claim in by_reading(some, leads=options.how.leads)),
         ],
         lambda: _figure(options, scores, times),
         notes=[_RESTORED] if kept else [],
-        runs=curve_runs(scores, "shards"),
+        runs=[
+            {**row, "reading": name}
+            for name, some in known.items()
+            for row in curve_runs(some, "shards")
+        ],
     )
 
 

@@ -19,9 +19,13 @@ from grapheraser.store.files import make_folder, read_result, write_result
 from grapheraser_lab.framework.cell import Result
 
 
-def pack(run: Path, ledger: Path) -> int:
-    """Write all cells of a run, in the order of their digests; return how many."""
-    files = sorted((run / "cells").glob("*.json"))
+def pack(run: Path, ledger: Path, beside: Path | None = None) -> int:
+    """Write the cells of a run, in the order of their digests; return how many.
+
+    Those that the ledger ``beside`` it holds stay there alone.
+    """
+    known = set() if beside is None else {result.cell.digest for result in _read(beside)}
+    files = [f for f in sorted((run / "cells").glob("*.json")) if f.stem not in known]
     make_folder(ledger.parent)
     with lzma.open(ledger, "wt", encoding="utf-8", preset=9) as out:
         for file in files:
@@ -34,17 +38,19 @@ def pack(run: Path, ledger: Path) -> int:
 def unpack(ledger: Path, run: Path) -> int:
     """Write the cells of a ledger into a run; what is there already stays. Return how many."""
     make_folder(run / "cells")
-    count = 0
+    results = _read(ledger)
+    for result in results:
+        file = run / "cells" / f"{result.cell.digest}.json"
+        if not file.exists():
+            write_result(file, result.to_dict())
+    return len(results)
+
+
+def _read(ledger: Path) -> list[Result]:
     with lzma.open(ledger, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            result = Result.from_dict(json.loads(line))
-            file = run / "cells" / f"{result.cell.digest}.json"
-            if not file.exists():
-                write_result(file, result.to_dict())
-            count += 1
-    return count
+        return [Result.from_dict(json.loads(line)) for line in lines]
 
 
 if __name__ == "__main__":
-    _verb, _from, _to = sys.argv[1:4]
-    print({"pack": pack, "unpack": unpack}[_verb](Path(_from), Path(_to)), "cells")
+    _paths = Path(sys.argv[2]), Path(sys.argv[3])
+    print(pack(*_paths) if sys.argv[1] == "pack" else unpack(*_paths), "cells")

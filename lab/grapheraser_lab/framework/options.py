@@ -292,6 +292,13 @@ class Options:
         return self.aggregation_names[self.how.chosen]
 
     @property
+    def solved(self) -> dict[str, str]:
+        """The aggregation under each reading of LBAggr, as cells name it; first the chosen one."""
+        if not self.how.of_paper:
+            return {self.how.chosen: self.chosen}
+        return {name: self.aggregation_names[some[0]] for name, some in self.how.lbaggr.items()}
+
+    @property
     def served(self) -> str:
         """The aggregation where requests go through the package, as a cell names it."""
         return self.how.served or self.chosen

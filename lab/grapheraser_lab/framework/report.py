@@ -15,6 +15,7 @@ from grapheraser_lab.framework.rules import (
     HOLDS,
     MIXED,
     NOISY,
+    RULES,
     SPLIT,
     UNTESTED,
     VERDICTS,
@@ -23,8 +24,18 @@ from grapheraser_lab.framework.rules import (
 
 # The colour of each verdict.
 _TONES = {HOLDS: "good", MIXED: "fair", SPLIT: "fair", FAILS: "bad", NOISY: "off", UNTESTED: "off"}
-# Sections that stand before the verdicts.
-FIRST = ("readings",)
+# The section that stands before the verdicts: the first of these that has something to show.
+FIRST = ("readings", "utility")
+# What the paper's sentences are about, by the first part of a rule's name.
+TOPICS = {
+    "Time": ("efficiency", "cost", "partition-cost"),
+    "F1 of partitions": ("utility", "edges", "mlp", "guideline", "partitioners"),
+    "LBAggr": ("lbaggr", "samples", "importance", "tsne"),
+    "Shape of shards": ("shard-sizes", "lpa-view", "convergence", "delta"),
+    "What moves F1": ("shards", "structure", "robustness", "community", "insertion"),
+    "Attack": ("attack",),
+}
+UNMEASURED = "not measured"
 _TITLE = "Graph Unlearning, reproduced: protocol {}"
 HOW_JUDGED = (
     "Run r has the same split and seed whatever is measured, so figures are compared run by run: "
@@ -75,9 +86,14 @@ class Provenance:
 
 
 def report_page(
-    options: Options, sections: Sequence[Section], made: Provenance, opening: Sequence[str] = ()
+    options: Options,
+    sections: Sequence[Section],
+    made: Provenance,
+    opening: Sequence[str] = (),
+    *,
+    whole: bool = False,
 ) -> str:
-    """The whole page."""
+    """The whole page; ``whole`` where all experiments were asked for."""
     return (
         environment("grapheraser_lab.framework")
         .get_template("experiments.html.j2")
@@ -85,11 +101,11 @@ def report_page(
             title=_TITLE.format(options.protocol),
             setting=f"{_setting(options)} {_complete(made)}".strip(),
             about=options.how.about,
-            opening=[*in_short(sections), *opening],
+            opening=[*in_short(sections, whole=whole), *opening],
             judged=HOW_JUDGED,
             count=counted(sections),
             sections=sections,
-            first=FIRST,
+            first=[s.name for s in _leading(sections)],
             tones=_TONES,
             made=_made(made),
             devices=made.devices,
@@ -107,21 +123,42 @@ def counted(sections: Sequence[Section]) -> str:
     return f"{told}. With shares 10 points higher or lower, {hang} of them would be another"
 
 
-def in_short(sections: Sequence[Section]) -> list[str]:
-    """The paper's sentences by verdict, each by the name of its rule: a minute's reading."""
-    theirs = [claim for s in sections for claim in s.claims if not claim.ours]
-    by_verdict = {v: [claim.rule for claim in theirs if claim.verdict == v] for v in VERDICTS}
-    return [
-        f"{verdict.capitalize()} ({len(names)}): {', '.join(names)}."
-        for verdict, names in by_verdict.items()
-        if names
-    ]
+def in_short(sections: Sequence[Section], *, whole: bool = False) -> list[str]:
+    """The paper's sentences by topic and verdict, each by the name of its rule: a minute's reading.
+
+    Of a whole report they tell which sentences were not measured.
+    """
+    verdicts = {c.rule: c.verdict for s in sections for c in s.claims if not c.ours}
+    if whole:
+        theirs = [key for key in RULES if not RULES.get(key).ours]
+        verdicts = dict.fromkeys(theirs, UNMEASURED) | verdicts
+    lines = []
+    for topic, kinds in TOPICS.items():
+        some = {rule: v for rule, v in verdicts.items() if rule.partition("/")[0] in kinds}
+        told = [
+            f"{verdict} {len(names)} ({', '.join(names)})"
+            for verdict in (*VERDICTS, UNMEASURED)
+            if (names := [rule.partition("/")[2] for rule, v in some.items() if v == verdict])
+        ]
+        lines += [f"{topic}: {'; '.join(told)}."] if told else []
+    return lines
+
+
+def _leading(sections: Sequence[Section]) -> list[Section]:
+    there = {section.name: section for section in sections if section.tables}
+    return [there[name] for name in FIRST if name in there][:1]
 
 
 def report_markdown(
-    options: Options, sections: Sequence[Section], made: Provenance, opening: Sequence[str] = ()
+    options: Options,
+    sections: Sequence[Section],
+    made: Provenance,
+    opening: Sequence[str] = (),
+    *,
+    whole: bool = False,
 ) -> str:
-    """The same as text: verdicts first, then figures and tables; pictures lie beside it."""
+    """The same as text: a minute's reading, verdicts, figures and tables; pictures lie beside."""
+    leading = _leading(sections)
     claims = [
         (
             claim.verdict,
@@ -135,9 +172,11 @@ def report_markdown(
     lines = [
         f"# {_TITLE.format(options.protocol)}",
         "",
+        *(f"- {words}" for words in (*in_short(sections, whole=whole), *opening)),
+        *(line for section in leading for line in _section_lines(section)),
+        "## What was run",
+        "",
         f"{options.how.about} {_setting(options)} {_complete(made)}".strip(),
-        *(line for words in (*in_short(sections), *opening) for line in ("", words)),
-        *(line for s in sections if s.name in FIRST for line in _section_lines(s)),
         "",
         "## Which conclusions hold",
         "",
@@ -146,7 +185,7 @@ def report_markdown(
         markdown_table(("verdict", "experiment", "sentence", "judgement"), claims),
     ]
     for section in sections:
-        lines += [] if section.name in FIRST else _section_lines(section)
+        lines += [] if section in leading else _section_lines(section)
     lines += ["", "## How this was made", "", _made(made), ""]
     if made.devices is not None:
         lines.append(to_markdown([made.devices]))
@@ -156,13 +195,13 @@ def report_markdown(
 def _section_lines(section: Section) -> list[str]:
     paper = f", the paper's `{section.label}`" if section.label else ""
     lines = ["", f"## {section.name}", "", f"{section.title}{paper}. {section.setting}", ""]
+    if section.picture is not None:
+        lines += [f"![{section.picture.alt}]({section.name}/figure.png)", ""]
     for claim in section.claims:
         lines += [f"- **{claim.verdict}**: {claim.statement}{' (ours)' if claim.ours else ''}"]
         lines += [f"  - Test: {claim.test}", f"  - Figures: {claim.evidence}"]
         lines += [f"  - {claim.judgement} {claim.choice}".rstrip()]
         lines += [f"  - {r.name}: {r.figures}" for r in claim.readings]
-    if section.picture is not None:
-        lines += ["", f"![{section.picture.alt}]({section.name}/figure.png)"]
     lines += ["", to_markdown(section.tables)]
     return [*lines, *(line for note in section.notes for line in (note, ""))]
 

@@ -146,9 +146,10 @@ def run_study(
         sections.append(_section(experiment, opts, summary, png, runs))
     opening = [words for summary in summaries.values() for words in summary.opening]
     page = out / "report.html"
-    made = _made(every, outcome)
-    write_text(page, report_page(options, sections, made, opening))
-    write_text(out / "report.md", report_markdown(options, sections, made, opening))
+    told = options, sections, _made(every, outcome), opening
+    whole = ALL in names
+    write_text(page, report_page(*told, whole=whole))
+    write_text(out / "report.md", report_markdown(*told, whole=whole))
     failures = {str(cell): text for cell, text in outcome.failures.items()}
     return Study(
         summaries,

@@ -17,7 +17,7 @@ from grapheraser_lab.framework.f1_curves import (
     curve_table,
 )
 from grapheraser_lab.framework.options import Options
-from grapheraser_lab.framework.rules import Claim
+from grapheraser_lab.framework.rules import Claim, by_reading
 from grapheraser_lab.framework.shared_cells import f1_means, utility_cells
 
 # By data set, model, series and place on the axis.
@@ -43,7 +43,7 @@ class Sweep:
         axis: what the parameter is called in rows.
         places: its values.
         cell: from a kind and a place to arguments of `utility_cell`.
-        heading: of the table; ``{}`` stands for the aggregation.
+        heading: of a table; ``{}`` stands for the reading of LBAggr, or the aggregation.
         xlabel: of the figure.
         judges: rules about the curves that stand.
         kinds: how series of one partition differ, with the words that its name ends in.
@@ -90,21 +90,33 @@ class Sweep:
         }
 
     def summarise(self, options: Options, results: Results) -> Summary:
-        """Return the curves with their verdicts."""
+        """Return the curves with their verdicts, under each reading of LBAggr."""
         groups = self.groups(options)
-        found = self.curves(f1_means(results, groups, options.chosen))
+        every = {
+            name: self.curves(f1_means(results, groups, text))
+            for name, text in options.solved.items()
+        }
+        found = next(iter(every.values()))
         more = self.more(options, results, groups, found)
-        heading = self.heading.format(options.how.chosen)
-        table = curve_table(found, heading, tell=self.tell, note=self.note)
-        claims = [claim for judge in self.judges for claim in judge(found)]
+        known = {name: curves for name, curves in every.items() if curves or curves is found}
+        tables = [
+            curve_table(curves, self.heading.format(name), tell=self.tell, note=self.note)
+            for name, curves in known.items()
+        ]
+        judged = [{name: judge(curves) for name, curves in known.items()} for judge in self.judges]
+        leads = options.how.leads
         return Summary(
             curve_rows(found, self.axis),
-            [*more.before, table, *more.after],
-            [*claims, *more.claims],
+            [*more.before, *tables, *more.after],
+            [*(claim for some in judged for claim in by_reading(some, leads=leads)), *more.claims],
             lambda: curve_figure(
                 found, self.xlabel, self.ylabel, titles=more.titles, scale=self.scale
             ),
-            runs=curve_runs(found, self.axis, self.value),
+            runs=[
+                {**row, "reading": name}
+                for name, curves in known.items()
+                for row in curve_runs(curves, self.axis, self.value)
+            ],
         )
 
     def register(self) -> None:

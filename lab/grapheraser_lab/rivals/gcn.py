@@ -28,6 +28,13 @@ EPOCHS = 100
 Weights = tuple[Tensor, ...]
 
 
+def looped(graph: Graph) -> sp.csr_array:
+    """The adjacency matrix of a graph, with self-loops ``[n, n]``."""
+    n = graph.num_nodes
+    plain = sp.csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), (n, n))
+    return sp.csr_array(plain + sp.eye_array(n, format="csr"))
+
+
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """A graph as the GCN sees it.
@@ -46,11 +53,9 @@ class Inputs:
 
     @classmethod
     def of(cls, graph: Graph) -> Inputs:
-        n = graph.num_nodes
-        plain = sp.csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), (n, n))
-        looped = plain + sp.eye_array(n, format="csr")
-        scale = sp.diags_array(1 / np.sqrt(looped.sum(axis=0)))
-        normalised = sp.csr_array(scale @ looped @ scale).astype(np.float32)
+        adjacency = looped(graph)
+        scale = sp.diags_array(1 / np.sqrt(adjacency.sum(axis=0)))
+        normalised = sp.csr_array(scale @ adjacency @ scale).astype(np.float32)
         return cls(
             ids=np.asarray(graph.ids, dtype=np.int64),
             features=Sparse.of(sp.csr_array(graph.x).astype(np.float32)),

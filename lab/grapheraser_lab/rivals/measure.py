@@ -21,7 +21,7 @@ from grapheraser.audit.attacks.shadow import Observations, labelled, resplit
 from grapheraser.audit.statistics import auc
 from grapheraser.datasets import load_dataset
 from grapheraser.engines.reference import reproducible
-from grapheraser.graph import TEST, TRAIN, Edges, Graph, Nodes
+from grapheraser.graph import TEST, TRAIN, AddEdges, Edges, Graph, Nodes
 from grapheraser.seeding import derive, generator
 from grapheraser_lab.bench.comparison import pyg_module
 from grapheraser_lab.framework.cell import KINDS, Kind
@@ -55,6 +55,8 @@ def shares(config: Mapping[str, Any]) -> dict[str, Any]:
     peer.forget(singles[0])  # pays for whatever is compiled or loaded
     times = [_timed(partial(peer.forget, request))[1] for request in singles[1:]]
     found["seconds"] = float(np.median(times))
+    rest, rival = graph.without(singles[0]), METHODS[RETRAINING]
+    found["beside"] = _timed(lambda: rival.fitted(config["dataset"], rest, seed, {}))[1]
     if config["method"] == RETRAINING:
         found["pyg"] = _pyg(graph.without(singles[0]), seed)
     return found
@@ -200,6 +202,39 @@ def stream(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"points": points, "requests": count, "seconds": float(np.median(times))}
 
 
+# -- edges that an adversary put in ------------------------------------------------------------
+
+FALSE = (0.1, 0.5)
+
+
+def adversarial(config: Mapping[str, Any]) -> dict[str, Any]:
+    """GIF's own test: false edges tie training nodes of different classes, and are forgotten.
+
+    Returns: by share of the training edges, F1 with the false edges, once they are forgotten, and
+    of retraining without them; beside them F1 of a model that never saw any.
+    """
+    graph, seed = graph_of(config), int(config["seed"])
+    found: dict[str, Any] = {"clean": f1(fitted(config, graph))}
+    for share in FALSE:
+        false = false_edges(graph, share, seed)
+        peer = fitted(config, graph.updated(AddEdges(false)))
+        after = peer.forget(Edges(false))
+        found[f"{share:g}"] = {"with": f1(peer), **judged(after, after.retrained())}
+    return found
+
+
+def false_edges(graph: Graph, share: float, seed: int) -> Ids:
+    """Pairs of training nodes of different classes without an edge ``[m, 2]``, by id."""
+    training, rng = graph.training_graph, generator(seed, "peers", "false")
+    wanted = round(share * training.num_edges)
+    pairs = np.sort(rng.choice(training.ids, (4 * wanted + 100, 2)), axis=1)
+    pairs = np.unique(pairs[graph.labels(pairs[:, 0]) != graph.labels(pairs[:, 1])], axis=0)
+    width = int(graph.ids.max()) + 1
+    there = np.sort(graph.edges, axis=1) @ np.array([width, 1])
+    pairs = pairs[~np.isin(pairs @ np.array([width, 1]), there)]
+    return rng.permutation(pairs)[:wanted]
+
+
 # -- what they share --------------------------------------------------------------------------
 
 
@@ -245,3 +280,4 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
 KINDS.add("peers-shares", Kind(shares, timed=True))
 KINDS.add("peers-membership", Kind(membership))
 KINDS.add("peers-stream", Kind(stream, timed=True))
+KINDS.add("peers-adversarial", Kind(adversarial))

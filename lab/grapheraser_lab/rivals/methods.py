@@ -33,6 +33,7 @@ from grapheraser_lab.rivals.gnndelete import (
     edges_of,
     trained,
 )
+from grapheraser_lab.rivals.linear import Certified, GraphEditor, LinearSettings, Projector
 
 Ids = NDArray[np.int64]
 Posteriors = NDArray[np.float32]
@@ -238,8 +239,11 @@ _PAPER = {"model": "gcn:paper", "aggregation": "learned"}
 _LITERAL = {"model": "gcn:paper", "aggregation": LearnedAggregator(solver="paper")}
 _GIVEN = "exact given the partition, which was computed from what is gone"
 _EXACT = "exact: the bits of a fresh fit on the rest"
+_CERTIFIED = "certified: each class is told from retraining by (1, 0.0001) at most, thanks to noise"
 RETRAINING, UNCHANGED, GIF, GNNDELETE = "retraining", "weights kept", "gif", "gnndelete"
 DEFAULT, CLOSED, SGC = "default", "closed-form", "sgc"
+EDITOR, PROJECTOR, OWN_EPOCHS = "graph-editor", "projector", "gnndelete-3000"
+CGU, CGU_TUNED = "cgu", "cgu-tuned"
 METHODS: dict[str, Method] = {
     RETRAINING: Method("retraining, sparse PyTorch", "exact, by definition", Retrained.fit),
     UNCHANGED: Method("weights kept", "none: only the graph forgets", Unchanged.fit, exact=False),
@@ -257,6 +261,29 @@ METHODS: dict[str, Method] = {
         exact=False,
         tunes=DeleteSettings,
     ),
+    OWN_EPOCHS: Method(
+        "GNNDelete, its own 3,000 epochs",
+        "none: the old weights stay, behind operators",
+        Deletion.fit,
+        {"settings": DeleteSettings(steps=3000)},
+        exact=False,
+    ),
+    EDITOR: Method(
+        "GraphEditor",
+        "the value of a fresh fit, but for rounding",
+        GraphEditor.fit,
+        exact=False,
+        tunes=LinearSettings,
+    ),
+    PROJECTOR: Method(
+        "Projector",
+        "none of what went is in the span of the weights",
+        Projector.fit,
+        exact=False,
+        tunes=LinearSettings,
+    ),
+    CGU: Method("CGU, settings of its code", _CERTIFIED, Certified.fit, exact=False),
+    CGU_TUNED: Method("CGU, tuned", _CERTIFIED, Certified.fit, exact=False, tunes=LinearSettings),
     "paper-blpa": Method(
         "BLPA, convex LBAggr", _GIVEN, Erased.fit, {**_PAPER, "partition": "blpa"}
     ),

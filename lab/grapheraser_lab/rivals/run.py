@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from itertools import product
@@ -16,13 +17,22 @@ from grapheraser_lab.framework.cell import KINDS, Cell, Kind, hardware
 from grapheraser_lab.framework.runner import measured_cells
 from grapheraser_lab.rivals.gif import GifSettings
 from grapheraser_lab.rivals.gnndelete import DeleteSettings
+from grapheraser_lab.rivals.linear import LinearSettings
 from grapheraser_lab.rivals.measure import fitted, graph_of, judged
-from grapheraser_lab.rivals.methods import GIF, GNNDELETE, METHODS, RETRAINING
+from grapheraser_lab.rivals.methods import (
+    CGU_TUNED,
+    EDITOR,
+    GIF,
+    GNNDELETE,
+    METHODS,
+    PROJECTOR,
+    RETRAINING,
+)
+from grapheraser_lab.rivals.tables import SMALL
 
 DATASETS = ("cora", "citeseer", "pubmed", "cs")
-# An attack and a stream take hundreds of requests.
-SMALL = ("cora", "citeseer")
 ATTACKED, STREAMED, EVERY = 80, 1000, 100
+PARTS = ("shares", "membership", "stream", "adversarial")
 
 
 def run(
@@ -34,6 +44,8 @@ def run(
     attacked: int = ATTACKED,
     streamed: int = STREAMED,
     every: int = EVERY,
+    parts: Iterable[str] = PARTS,
+    kept: str | Path | None = None,
     folder: str | Path = "runs/peers",
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
@@ -47,42 +59,61 @@ def run(
         attacked: requests for single nodes that an attacker sees.
         streamed: requests for single nodes, one after the other.
         every: how many of them lie between two looks.
+        parts: of `PARTS`, what is measured.
+        kept: a report of before; what is not measured now stays as it is there.
         folder: where finished cells are kept.
         progress: told how far it is.
 
-    Returns: a JSON-able report; ``shares``, ``membership`` and ``stream`` have a row for each data
-    set, method and seed, ``tuning`` what was tried on validation nodes.
+    Returns: a JSON-able report; each of `PARTS` has a row for each data set, method and seed,
+    ``tuning`` what was tried on validation nodes.
     """
-    names, wanted = list(datasets), list(methods)
+    names, wanted, asked = list(datasets), list(methods), list(parts)
     tuned = _tuned(names, [name for name in wanted if name in GRIDS], folder, progress)
-    cells = []
-    for name in names:
-        for method in wanted:
-            for seed in range(seeds):
-                settings = tuned.get((name, method), {}).get("best", {})
-                config = {"dataset": name, "method": method, "seed": seed, "tuned": settings}
-                cells.append(Cell.of("peers-shares", **config))
-                if name in small:
-                    cells.append(Cell.of("peers-membership", **config, requests=attacked))
-                # Retraining does not drift: what it comes to is measured beside every other method.
-                if name in small and method != RETRAINING:
-                    asked = {"requests": streamed, "every": every}
-                    cells.append(Cell.of("peers-stream", **config, **asked))
+    special = {
+        "membership": {"requests": attacked},
+        "stream": {"requests": streamed, "every": every},
+    }
+    cells = [
+        Cell.of(
+            f"peers-{part}",
+            dataset=name,
+            method=method,
+            seed=seed,
+            tuned=tuned.get((name, method), {}).get("best", {}),
+            **special.get(part, {}),
+        )
+        for name, method, seed, part in product(names, wanted, range(seeds), asked)
+        # Retraining does not drift: what it comes to is measured beside every other method.
+        if part == "shares" or (name in small and (part, method) != ("stream", RETRAINING))
+    ]
     results = measured_cells(cells, folder, progress=progress)
-    parts: dict[str, list[dict[str, Any]]] = {"shares": [], "membership": [], "stream": []}
+    found: dict[str, list[dict[str, Any]]] = {
+        "tuning": [{"dataset": d, "method": m, **value} for (d, m), value in tuned.items()],
+        **{part: [] for part in PARTS},
+    }
     for cell in cells:
         where = {key: cell[key] for key in ("dataset", "method", "seed")}
-        parts[cell.kind.removeprefix("peers-")].append(where | results[cell].value)
+        found[cell.kind.removeprefix("peers-")].append(where | results[cell].value)
+    old = {} if kept is None else json.loads(Path(kept).read_text())
     return {
         "benchmark": "peers",
         "versions": versions(),
         "hardware": hardware(),
         "attacked": attacked,
-        "tuning": [
-            {"dataset": name, "method": method, **value} for (name, method), value in tuned.items()
-        ],
-        **parts,
+        **{part: _beside(old.get(part, []), rows) for part, rows in found.items()},
     }
+
+
+def _beside(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of before, but for those that were measured again, and the new ones."""
+
+    def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return row["dataset"], row["method"], row.get("seed")
+
+    again = {key(row) for row in new}
+    order = list(dict.fromkeys(row["dataset"] for row in (*old, *new)))
+    rows = [*(row for row in old if key(row) not in again), *new]
+    return sorted(rows, key=lambda row: order.index(row["dataset"]))
 
 
 def _tuned(
@@ -116,6 +147,9 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
         asdict(DeleteSettings(lr=lr, steps=steps))
         for lr, steps in product((0.001, 0.01), (100, 300))
     ],
+    CGU_TUNED: [asdict(LinearSettings(penalty=penalty)) for penalty in (1e-4, 1e-3, 1e-2)],
+    EDITOR: [asdict(LinearSettings(penalty=penalty)) for penalty in (0.01, 0.1, 1.0, 10.0)],
+    PROJECTOR: [asdict(LinearSettings(penalty=penalty)) for penalty in (1e-5, 1e-4, 1e-3, 1e-2)],
 }
 
 

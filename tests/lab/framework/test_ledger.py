@@ -19,6 +19,7 @@ def test_what_is_packed_comes_back_and_is_not_measured_again(tmp_path: Path) -> 
     ledger = tmp_path / "kept" / "runs.jsonl.xz"
     assert pack(tmp_path / "runs", ledger) == 3
     assert unpack(ledger, tmp_path / "again") == 3
+    assert pack(tmp_path / "runs", tmp_path / "rest.jsonl.xz", beside=ledger) == 0
     before, after = (
         {path.name: path.read_bytes() for path in (tmp_path / name / "cells").iterdir()}
         for name in ("runs", "again")

@@ -6,11 +6,13 @@ import re
 
 from grapheraser.reports.pages.render import Picture
 from grapheraser.reports.tables import Table
-from grapheraser_lab.experiments.catalogue import Options
+from grapheraser_lab.experiments.catalogue import RULES, Options
 from grapheraser_lab.framework.report import (
+    TOPICS,
     Provenance,
     Section,
     counted,
+    in_short,
     report_markdown,
     report_page,
 )
@@ -48,6 +50,20 @@ MADE = Provenance(["numpy 2"], ["cpu"], 3, 3, 1.0, {}, Table("Which", ("kind",),
 def test_the_count_is_of_the_papers_sentences_alone() -> None:
     told = counted(SECTIONS)
     assert told.startswith("holds 1, cells disagree 0, readings disagree 0, too few runs 1")
+
+
+def test_a_report_opens_with_verdicts_by_topic_and_says_what_was_not_measured() -> None:
+    claim = Claim("utility/choice", "S.", "T.", HOLDS, "E.", "J.")
+    section = Section("utility", "F1", "", "", [Table("T", ("a",), (("1",),))], [claim])
+    assert in_short([section]) == ["F1 of partitions: holds 1 (choice)."]
+    whole = in_short([section], whole=True)
+    assert len(whole) == len(TOPICS)
+    told = " ".join(whole)
+    theirs = [key for key in RULES if not RULES.get(key).ours]
+    assert all(key.partition("/")[2] in told for key in theirs)
+    assert "not measured 2 (guessing, extra)" in told
+    text = report_markdown(Options(), [section], MADE, whole=True)
+    assert text.index("not measured") < text.index("## utility") < text.index("## What was run")
 
 
 def test_the_page_can_be_followed_from_a_verdict_to_its_figures() -> None:

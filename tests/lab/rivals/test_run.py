@@ -20,12 +20,20 @@ def test_finished_cells_are_not_measured_again(offline: ge.Graph, tmp_path: Path
     }
     methods = ["retraining", "weights kept", "closed-form"]
     report = peers.run(["cora"], methods, **options)
-    # Shares and attack for each, and a stream for all but retraining.
-    assert told[-1] == "8 cells measured, 8 in all"
+    # Shares, attack and false edges for each, and a stream for all but retraining.
+    assert told[-1] == "11 cells measured, 11 in all"
     again = peers.run(["cora"], methods, **options)
-    assert told[-1] == "0 cells measured, 8 in all"
+    assert told[-1] == "0 cells measured, 11 in all"
     assert json.loads(json.dumps(again)) == json.loads(json.dumps(report))
     assert [row["method"] for row in report["stream"]] == methods[1:]
+    kept = tmp_path / "peers.json"
+    kept.write_text(json.dumps(report))
+    one = peers.run(["cora"], methods[1:2], **options, parts=["shares"], kept=kept)
+    for part in peers.PARTS:  # what was not measured now stays
+        known, found = (
+            sorted(json.dumps(row, sort_keys=True) for row in r[part]) for r in (report, one)
+        )
+        assert found == known, part
     page = tables.markdown(report)
     for name in methods:
         assert METHODS[name].label in page
