@@ -17,6 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import grapheraser_lab.measure  # noqa: F401  (registers the kinds)
@@ -173,12 +174,19 @@ def _guarded(cell: Cell, device: str, at_once: int = 1) -> Answer:
         return f"{type(error).__name__}: {error}"
 
 
-def _start(paths: Sequence[str]) -> None:
-    """In a fresh worker: find the user's own modules, and end when the run has ended."""
+def _start(paths: Sequence[str], modules: Iterable[str]) -> None:
+    """In a fresh worker: find all kinds of cells, and end when the run has ended."""
     for path in paths:
         if path not in sys.path:
             sys.path.append(path)
+    for module in modules:
+        import_module(module)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _homes() -> set[str]:
+    """Return the modules that register kinds of cells."""
+    return {KINDS.get(name).measure.__module__ for name in KINDS}
 
 
 def _end_with(parent: int) -> None:
@@ -261,7 +269,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         workers,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start,
-        initargs=([path for path in sys.path if path] + [os.getcwd()],),
+        initargs=([path for path in sys.path if path] + [os.getcwd()], _homes()),
     )
     try:
         yield pool

@@ -115,6 +115,7 @@ def train(
     seed: int,
     everybody: NDArray[np.int64],
     epochs: int = EPOCHS,
+    start: Weights | None = None,
 ) -> Weights:
     """Weights after full-batch training with the settings of the preset ``gcn``.
 
@@ -126,11 +127,12 @@ def train(
             that those who are left see the same of it whoever was forgotten: two trainings from
             one seed are as close as they can be.
         epochs: of Adam.
+        start: weights to go on from; default fresh ones.
     """
     draws = torch.Generator().manual_seed(derive(seed, "peers", "train") >> 1)
     shapes = ((inputs.features.matrix.shape[1], SPEC.hidden), (SPEC.hidden, num_classes))
-    weights: list[Tensor] = []
-    for inner, out in shapes:
+    weights: list[Tensor] = [weight.clone() for weight in start or ()]
+    for inner, out in shapes if start is None else ():
         bound = (6 / (inner + out)) ** 0.5
         weights += [(torch.rand(inner, out, generator=draws) * 2 - 1) * bound, torch.zeros(out)]
     for weight in weights:

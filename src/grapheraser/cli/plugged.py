@@ -20,6 +20,7 @@ GROUP = "grapheraser.commands"
 LABORATORY = {
     "bench": "Run a benchmark and print a table.",
     "experiment": "Run tables and figures of the paper.",
+    "arena": "Measure methods of unlearning against retraining.",
 }
 
 

@@ -1,0 +1,1 @@
+"""The arena: any method of unlearning, by three calls, against what retraining would have given."""

@@ -1,0 +1,287 @@
+"""What the arena asks of a method: cells of five kinds, each with everything that it depends on.
+
+- ``arena-utility``: 5 % are forgotten at once, beside a fresh fit on what is left; then single
+  requests, timed.
+- ``arena-stream``: one request after the other; how far the model has drifted from a fresh fit.
+- ``arena-versions``: whoever sees answers before and after looks for the one who went.
+- ``arena-members``: whoever sees one version, and trains shadow models, looks for who was in it.
+- ``arena-edges``: edges that were planted between classes are forgotten (the test that GIF's
+  authors use), and forgotten edges are looked for by how alike the answers at both ends are (the
+  idea of TrendAttack), beside how well that finds them where everything was retrained.
+
+Attackers ask about nodes that are left, as everybody can; never about those that went.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.audit.statistics import auc
+from grapheraser.graph import AddEdges, Edges, Graph, Nodes
+from grapheraser.seeding import generator
+from grapheraser_lab.arena.methods import claims_exactness, learned, made, method_of, task_of
+from grapheraser_lab.arena.worlds import Ids, World, world_of
+from grapheraser_lab.framework.cell import KINDS, Kind
+
+_SHARE, _SINGLES = 0.05, 5
+_PLANTED = 0.1
+_MOST_PAIRS = 500
+
+Answers = NDArray[Any]
+
+
+def utility(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure a request for many, and single ones."""
+    world, kind, seed = _world(config), config["requests"], int(config["seed"])
+    method, fitting, _ = _measured(lambda: _fitted(config, world))
+    before = _score(method, world)
+    order = world.order(kind, seed)
+    many = order[: max(1, round(_SHARE * len(order)))]
+    request = world.request(kind, many)
+    _, seconds, memory = _measured(lambda: method.unlearn(request))
+    rest = world.without(request)
+    found = judged(method, _fitted(config, rest), rest)
+    times = []
+    for item in order[len(many) : len(many) + _SINGLES]:
+        one = rest.request(kind, [item])
+        times.append(_measured(lambda one=one: method.unlearn(one))[1])  # type: ignore[misc]
+        rest = rest.without(one)
+    return {
+        "metric": world.metric,
+        "before": before,
+        **found,
+        "fit_seconds": fitting,
+        "batch_seconds": seconds,
+        "batch_bytes": memory,
+        "seconds": float(np.median(times)),
+    }
+
+
+def judged(method: Any, fresh: Any, rest: World) -> dict[str, Any]:
+    """Compare a method that has forgotten with one that was fitted on what is left.
+
+    Returns: both scores; ``apart``, the mean total variation between their answers; ``parameters``,
+    the distance of what they learned as a share of its length, None where it can't be compared;
+    ``same``, whether answers, and what was learned where it is shown, have the same bits; and
+    whether the method claims so.
+    """
+    ours, theirs = (np.asarray(one.predict_proba(rest.questions)) for one in (method, fresh))
+    mine, other = learned(method), learned(fresh)
+    same = _same(ours, theirs) and (
+        mine is None or other is None or (mine.keys() == other.keys() and _all_same(mine, other))
+    )
+    apart = np.abs(ours.astype(np.float64) - theirs).reshape(len(ours), -1).sum(axis=1).mean()
+    return {
+        "after": rest.measure(ours, rest.truth),
+        "retrained": rest.measure(theirs, rest.truth),
+        "apart": _finite(apart / (2 if ours.ndim > 1 else 1)),
+        "parameters": _distance(mine, other),
+        "same": bool(same),
+        "claims_exact": claims_exactness(method),
+    }
+
+
+def stream(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Forget one after the other, and look now and then how far the model is from a fresh fit."""
+    world, kind = _world(config), config["requests"]
+    order = world.order(kind, int(config["seed"]))
+    count = min(int(config["count"]), len(order) // 2)
+    every = max(1, count // int(config["looks"]))
+    method, times, points = _fitted(config, world), [], []
+    for number, item in enumerate(order[:count], start=1):
+        request = world.request(kind, [item])
+        times.append(_measured(lambda request=request: method.unlearn(request))[1])  # type: ignore[misc]
+        world = world.without(request)
+        if number % every == 0 or number == count:
+            found = judged(method, _fitted(config, world), world)
+            points.append({"requests": number, **found})
+    return {"requests": count, "points": points, "seconds": float(np.median(times))}
+
+
+def versions(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Tell who went from who stayed by how answers around both have moved: an AUC; .5 is a guess.
+
+    For each request, the attacker sees what neighbours of two candidates are answered before and
+    after, and takes the one around whom more has moved.
+    """
+    world, seed = _world(config), int(config["seed"])
+    method, rng = _fitted(config, world), generator(seed, "arena", "versions")
+    moved: list[float] = []
+    gone: list[bool] = []
+    for node in world.order("nodes", seed)[: int(config["count"])]:
+        decoy = int(rng.choice(world.graph.train_nodes))
+        around = [_around(world.graph, one, {node}) for one in (node, decoy)]
+        if decoy == node or min(map(len, around)) == 0:
+            continue
+        asked = np.unique(np.concatenate(around))
+        before = method.predict_proba(asked)
+        method.unlearn(Nodes([node]))
+        world = world.without(Nodes([node]))
+        change = np.abs(method.predict_proba(asked) - before).sum(axis=1)
+        moved += [float(change[np.searchsorted(asked, near)].mean()) for near in around]
+        gone += [True, False]
+    return {"auc": auc(np.array(moved), np.array(gone)), "requests": len(gone) // 2}
+
+
+def members(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Tell forgotten nodes from those that were never there, by one version: an AUC.
+
+    Of both, the attacker knows neighbours and label, and asks about the neighbours. What tells a
+    member is learned on a shadow model, fitted on another split, that has forgotten nobody.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    shadow = _looks({**config, "seed": int(config["seed"]) + 1}, forget=False)
+    target = _looks(config, forget=True)
+    model = LogisticRegression(max_iter=1000).fit(*shadow)
+    return {"auc": auc(model.decision_function(target[0]), target[1]), "candidates": len(target[1])}
+
+
+def _looks(config: Mapping[str, Any], *, forget: bool) -> tuple[Answers, NDArray[np.bool_]]:
+    """Return what neighbours of members and of others are answered, and who was a member."""
+    world, seed = _world(config), int(config["seed"])
+    order = np.array(world.order("nodes", seed))
+    size = min(int(config["count"]), len(order) // 10)
+    inside, outside = order[:size], order[size : 2 * size]
+    full = world.graph
+    world = world.without(Nodes(outside))
+    method = _fitted(config, world)
+    if forget:
+        method.unlearn(Nodes(inside))
+    rows, member = [], []
+    left = full.without(Nodes(np.concatenate([inside, outside])))
+    for node in np.concatenate([inside, outside]).tolist():
+        near = full.neighbours(node)
+        near = near[left.contains(near)]
+        if len(near) == 0:
+            continue
+        answers = np.sort(method.predict_proba(near), axis=1)
+        own = method.predict_proba(near)[:, int(full.labels([node])[0])]
+        entropy = -(answers * np.log(answers + 1e-9)).sum(axis=1)
+        rows.append([own.mean(), own.max(), answers[:, -1].mean(), entropy.mean()])
+        member.append(node in inside)
+    return np.array(rows), np.array(member)
+
+
+def edges(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Forget planted edges, and look for real ones that were forgotten."""
+    world, seed = _world(config), int(config["seed"])
+    planted = _planted(world.graph, seed)
+    poisoned = replace(world, graph=world.graph.updated([AddEdges(planted)]))
+    method = _fitted(config, poisoned)
+    under_attack = _score(method, world)
+    method.unlearn(Edges(planted))
+    clean = _fitted(config, world)
+    healed, without = _score(method, world), _score(clean, world)
+    taken = world.order("edges", seed)[: min(_MOST_PAIRS, world.graph.num_edges // 20)]
+    clean.unlearn(Edges(taken))
+    rest = world.without(Edges(taken))
+    looked_at = {"recovery": clean, "recovery_retrained": _fitted(config, rest)}
+    found = {name: _recovered(one, rest, taken, seed) for name, one in looked_at.items()}
+    return {"attacked": under_attack, "healed": healed, "clean": without, **found}
+
+
+def _planted(graph: Graph, seed: int) -> Ids:
+    """Return pairs of training nodes of different classes that are no edges."""
+    rng = generator(seed, "arena", "planted")
+    count = round(_PLANTED * graph.training_graph.num_edges)
+    drawn = rng.choice(graph.train_nodes, (4 * count, 2))
+    labels = graph.labels(drawn.ravel()).reshape(drawn.shape)
+    apart = drawn[(labels[:, 0] != labels[:, 1]) & ~graph.has_edges(drawn)]
+    return np.unique(np.sort(apart, axis=1), axis=0)[:count]
+
+
+def _recovered(method: Any, rest: World, taken: list[Any], seed: int) -> float:
+    """AUC of telling forgotten edges from other pairs by how alike both ends are answered."""
+    drawn = generator(seed, "arena", "recovery").choice(rest.graph.train_nodes, (len(taken), 2))
+    pairs = np.concatenate([np.array(taken), drawn])
+    ids, at = np.unique(pairs, return_inverse=True)
+    one, other = method.predict_proba(ids)[at.reshape(-1, 2).T]
+    alike = -np.abs(one - other).sum(axis=1)
+    return auc(alike, np.arange(len(pairs)) < len(taken))
+
+
+# -- what they share -----------------------------------------------------------------------------
+
+
+def _world(config: Mapping[str, Any]) -> World:
+    return world_of(task_of(method_of(config["method"])), config["dataset"], int(config["seed"]))
+
+
+def _fitted(config: Mapping[str, Any], world: World) -> Any:
+    """Return the method, fitted; `fit` may return it or nothing."""
+    method = made(method_of(config["method"]), int(config["seed"]))
+    method.fit(world.graph)
+    return method
+
+
+def _score(method: Any, world: World) -> float:
+    return world.measure(np.asarray(method.predict_proba(world.questions)), world.truth)
+
+
+def _around(graph: Graph, node: int, but: set[int]) -> Ids:
+    near = graph.neighbours(node)
+    return np.sort(near[~np.isin(near, list(but))])
+
+
+def _measured(work: Callable[[], Any]) -> tuple[Any, float, int | None]:
+    """Do some work: its result, the processor time, and how much memory it needed at the most."""
+    resettable = Path("/proc/self/clear_refs")
+    with suppress(OSError):
+        resettable.write_text("5")  # begins to count the peak anew; Linux
+    started, held = time.process_time(), _memory("VmRSS")
+    result = work()
+    seconds, most = time.process_time() - started, _memory("VmHWM")
+    return result, seconds, None if held is None or most is None else max(most - held, 0)
+
+
+def _memory(name: str) -> int | None:
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return 1024 * int(line.split()[1])
+    return None
+
+
+def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
+def _all_same(mine: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> bool:
+    return all(_same(np.asarray(mine[name]), np.asarray(other[name])) for name in mine)
+
+
+def _distance(
+    mine: Mapping[str, NDArray[Any]] | None, other: Mapping[str, NDArray[Any]] | None
+) -> float | None:
+    if mine is None or other is None or mine.keys() != other.keys():
+        return None
+    if any(np.shape(mine[name]) != np.shape(other[name]) for name in mine):
+        return None
+    ours, theirs = (
+        np.concatenate([np.ravel(side[name]).astype(np.float64) for name in sorted(side)])
+        for side in (mine, other)
+    )
+    return _finite(np.linalg.norm(ours - theirs) / max(float(np.linalg.norm(theirs)), 1e-30))
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+for _name, _measure in {
+    "utility": utility,
+    "stream": stream,
+    "versions": versions,
+    "members": members,
+    "edges": edges,
+}.items():
+    KINDS.add(f"arena-{_name}", Kind(_measure, timed=_name in ("utility", "stream")))

@@ -1,0 +1,168 @@
+"""Methods that may enter the arena: whatever has three calls, of ours or of anybody.
+
+A method fits what it is given, answers with probabilities, and forgets. What it answers for follows
+from its ``task``: ``nodes`` (ids; ``[m, classes]``) or ``links`` (pairs; ``[m]``). It is never
+asked about what it has forgotten.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grapheraser.eraser import Eraser
+from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
+from grapheraser.links import LinkEraser
+from grapheraser.nodes import GraphEraser
+from grapheraser.registry import import_part
+from grapheraser_lab.rivals.gcn import View, train
+from grapheraser_lab.rivals.methods import (
+    CLOSED,
+    DEFAULT,
+    METHODS,
+    Method,
+    Peer,
+    Request,
+    Trained,
+)
+
+CALLS = ("fit", "predict_proba", "unlearn")
+_FINE_TUNING = "fine-tuning"
+_EPOCHS = 20
+
+
+class Contestant(Protocol):
+    """What a method has to have.
+
+    It may have more: ``task``; ``exact = True`` where it claims the bits of a fresh fit;
+    ``tensors()``, what it learned, by name; and a parameter ``seed`` of its constructor.
+    """
+
+    def fit(self, graph: Any) -> Any:
+        """Learn from a graph."""
+        ...
+
+    def predict_proba(self, nodes: ArrayLike) -> NDArray[Any]:
+        """Return probabilities for nodes, by id."""
+        ...
+
+    def unlearn(self, request: Any) -> Any:
+        """Forget what a request names."""
+        ...
+
+
+class FineTuned(Trained):
+    """Some more epochs on what is left, from the weights that were there."""
+
+    def changed(self, request: Request, view: View, learned_from: View) -> Trained:
+        """See `Trained`."""
+        parts = learned_from.inputs, self.graph.num_classes, self.seed, self.everybody
+        weights = train(*parts, epochs=_EPOCHS, start=self.weights)
+        new = replace(self, graph=view.graph, view=view, learned_from=learned_from)
+        return replace(new, weights=weights)
+
+
+_RIVALS = {name: method for name, method in METHODS.items() if name not in (DEFAULT, CLOSED)} | {
+    _FINE_TUNING: Method(
+        f"fine-tuning, {_EPOCHS} epochs", "none: old weights go on", FineTuned.fit, exact=False
+    )
+}
+
+
+class Rival:
+    """A method of the comparison with peers, behind the three calls."""
+
+    def __init__(self, method: str, seed: int = 0) -> None:
+        self.method, self.seed = method, seed
+        self.exact = _RIVALS[method].exact
+        self._peer: Peer | None = None
+
+    @property
+    def _fitted(self) -> Peer:
+        assert self._peer is not None
+        return self._peer
+
+    def fit(self, graph: Graph) -> Rival:
+        """Train from the seed, with settings as they are by default."""
+        self._peer = _RIVALS[self.method].fitted(graph.name, graph, self.seed, {})
+        return self
+
+    def predict_proba(self, nodes: ArrayLike) -> NDArray[Any]:
+        """Answer on the graph that is left."""
+        peer = self._fitted
+        return peer.answers(View(peer.graph), np.asarray(nodes, dtype=np.int64))
+
+    def unlearn(self, request: Any) -> None:
+        """Forget as the method does."""
+        self._peer = self._fitted.forget(request)
+
+    def tensors(self) -> Mapping[str, NDArray[Any]]:
+        """Return all that was learned."""
+        return self._fitted.tensors()
+
+
+# Rows by name. Those of the comparison with peers have the names that they have there.
+ROWS: dict[str, Callable[..., Any]] = {
+    DEFAULT: GraphEraser,
+    CLOSED: partial(GraphEraser, model="closed-form"),
+    **{name: partial(Rival, name) for name in _RIVALS},
+    "links": LinkEraser,
+}
+
+
+def method_of(name: str) -> Callable[..., Any]:
+    """Return what makes a row of that name, or import ``package.module:Class``."""
+    if name in ROWS:
+        return ROWS[name]
+    if ":" not in name:
+        raise ParameterError(
+            f"unknown method '{name}'. Choose from: {', '.join(ROWS)}; or package.module:Class."
+        )
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    method: Callable[..., Any] = import_part(name, "a method of the arena")
+    for call in CALLS:
+        if not hasattr(method, call):
+            raise ParameterError(f"{name} has no '{call}', which the arena calls.")
+    return method
+
+
+def made(method: Callable[..., Any], seed: int) -> Any:
+    """Return a method that is not fitted; with the seed where its constructor takes one."""
+    takes = "seed" in inspect.signature(method).parameters
+    return method(seed=seed) if takes else method()
+
+
+def task_of(method: Callable[..., Any]) -> str:
+    """Return the name of the task that a method is for."""
+    cls = method.func if isinstance(method, partial) else method
+    task = getattr(cls, "task", "nodes")
+    return str(getattr(task, "name", task))
+
+
+def claims_exactness(method: Any) -> bool:
+    """Tell whether a fitted method claims to have the bits of a fresh fit."""
+    if isinstance(method, Eraser):
+        return str(method.exactness_["statement"]).startswith("exact")
+    return bool(getattr(method, "exact", False))
+
+
+def learned(method: Any) -> Mapping[str, NDArray[Any]] | None:
+    """Return what a fitted method learned, by name, where it shows it."""
+    if isinstance(method, Eraser):
+        weights = {
+            f"shard {shard}/{name}": tensor
+            for shard, model in method.shards_.items()
+            for name, tensor in model.tensors.items()
+        }
+        return weights | dict(method._snapshot.state.aggregator.tensors)
+    return method.tensors() if hasattr(method, "tensors") else None

@@ -1,0 +1,150 @@
+"""The result of the arena: one table, one page, one line for each measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grapheraser.reports.pages.render import environment
+from grapheraser.reports.tables import Table
+from grapheraser.reports.wording import duration
+from grapheraser.store import write_text
+from grapheraser_lab.figures.tables import to_csv, to_markdown
+from grapheraser_lab.framework.cell import Cell, Result
+
+_NOTES = (
+    "Scores are micro F1 (nodes) or AUC (links) on test nodes or held-out pairs; ± is the standard "
+    "error over seeds. Distance is the mean total variation between the answers of the model that "
+    "forgot 5 % at once and those of one that was fitted on what is left; same bits: of all "
+    "answers, and of all that was learned where the method shows it.",
+    "Attacks are AUCs, .5 is a guess: versions, who went, seen from before and after; members, who "
+    "was in, from one version and shadow models; edges found again, in brackets where everything "
+    "was retrained. Planted: the score with planted edges, after they were forgotten, and without.",
+)
+_Values = Sequence[Mapping[str, Any]]
+
+
+def _mean(values: _Values, key: str, digits: int = 3) -> str:
+    found = [value[key] for value in values if value.get(key) is not None]
+    if not found:
+        return ""
+    error = f" ± {np.std(found, ddof=1) / len(found) ** 0.5:.{digits}f}" if len(found) > 1 else ""
+    return f"{np.mean(found):.{digits}f}{error}"
+
+
+def _same(values: _Values) -> str:
+    if not values:
+        return ""
+    count, claims = sum(value["same"] for value in values), any(v["claims_exact"] for v in values)
+    words = "yes" if count == len(values) else "no" if count == 0 else f"{count} of {len(values)}"
+    return words + (" (claimed)" if claims else "")
+
+
+def _time(values: _Values) -> str:
+    return duration(float(np.median([value["seconds"] for value in values]))) if values else ""
+
+
+def _last(values: _Values) -> str:
+    ends = [value["points"][-1] for value in values if value["points"]]
+    return f"{_mean(ends, 'apart')} after {values[0]['requests']}" if ends else ""
+
+
+def _memory(values: _Values) -> str:
+    found = [value["batch_bytes"] for value in values if value["batch_bytes"] is not None]
+    return f"{np.mean(found) / 2**20:.0f} MB" if found else ""
+
+
+def _both(values: _Values, one: str, other: str) -> str:
+    return f"{_mean(values, one, 2)} ({_mean(values, other, 2)})" if values else ""
+
+
+# By name of the column: the kind of cells, and what they say.
+_COLUMNS: dict[str, tuple[str, Callable[[_Values], str]]] = {
+    "before": ("utility", lambda v: _mean(v, "before")),
+    "after": ("utility", lambda v: _mean(v, "after")),
+    "retrained": ("utility", lambda v: _mean(v, "retrained")),
+    "distance": ("utility", lambda v: _mean(v, "apart", 4)),
+    "parameters": ("utility", lambda v: _mean(v, "parameters", 4)),
+    "same bits": ("utility", _same),
+    "a request": ("utility", _time),
+    "memory of 5 %": ("utility", _memory),
+    "drift": ("stream", _last),
+    "versions": ("versions", lambda v: _mean(v, "auc", 2)),
+    "members": ("members", lambda v: _mean(v, "auc", 2)),
+    "edges found": ("edges", lambda v: _both(v, "recovery", "recovery_retrained")),
+    "planted": (
+        "edges",
+        lambda v: " / ".join(_mean(v, k) for k in ("attacked", "healed", "clean") if v),
+    ),
+}
+
+
+def table(results: Mapping[Cell, Result]) -> Table:
+    """Return one row for each method, data set and kind of request."""
+    groups: dict[tuple[str, str, str], dict[str, list[dict[str, Any]]]] = {}
+    for cell, result in results.items():
+        row = cell["dataset"], cell["requests"], cell["method"]
+        name = cell.kind.removeprefix("arena-")
+        groups.setdefault(row, {}).setdefault(name, []).append(result.value)
+    rows = [
+        (method, dataset, kind, *(say(found.get(of, [])) for of, say in _COLUMNS.values()))
+        for (dataset, kind, method), found in sorted(groups.items())
+    ]
+    used = [at for at in range(len(_COLUMNS) + 3) if any(row[at] for row in rows)]
+    header = ("method", "data set", "requests", *_COLUMNS)
+    return Table(
+        "Methods",
+        tuple(header[at] for at in used),
+        tuple(tuple(row[at] for at in used) for row in rows),
+    )
+
+
+def write(
+    results: Mapping[Cell, Result], failures: Mapping[Cell, str], out: Path, command: str
+) -> Path:
+    """Write ``index.html``, ``table.md`` and ``cells.csv`` into a folder; return the page."""
+    made = table(results)
+    cells = [_line(cell, result, command) for cell, result in results.items()]
+    rows = tuple(tuple(str(value) for value in line.values()) for line in cells)
+    listed = Table("Every measurement", tuple(cells[0]) if cells else (), rows)
+    failed = [f"{cell}: {message}" for cell, message in failures.items()]
+    template = environment("grapheraser_lab.framework").get_template("arena.html.j2")
+    page = out / "index.html"
+    write_text(
+        page,
+        template.render(table=made, notes=_NOTES, cells=listed, failed=failed, command=command),
+    )
+    write_text(out / "table.md", "\n\n".join([to_markdown([made]), *_NOTES]) + "\n")
+    write_text(out / "cells.csv", to_csv(cells))
+    return page
+
+
+def _line(cell: Cell, result: Result, command: str) -> dict[str, Any]:
+    told = {key: cell[key] for key in ("method", "dataset", "requests", "seed")}
+    plain = {k: v for k, v in result.value.items() if isinstance(v, int | float | str | bool)}
+    return {
+        "kind": cell.kind,
+        **told,
+        "result": ", ".join(f"{name} {_short(value)}" for name, value in plain.items()),
+        "cpu_seconds": result.cpu_seconds,
+        "versions": ", ".join(f"{name} {said}" for name, said in result.versions.items()),
+        "command": command,
+        "digest": cell.digest[:12],
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def names(text: str) -> list[str]:
+    """Read names that are separated by commas."""
+    return [name for name in map(str.strip, text.split(",")) if name]
+
+
+def unique(items: Iterable[str]) -> list[str]:
+    """Return each once, in order."""
+    return list(dict.fromkeys(items))

@@ -1,0 +1,98 @@
+"""The arena: a method of anybody's goes in by one command, and a page comes out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grapheraser as ge
+from grapheraser_lab.arena.methods import method_of
+from grapheraser_lab.arena.worlds import world_of
+from tests.cli.commands import run
+
+
+class Counting:
+    """Answers with shares of classes among all nodes: exact, and never any good."""
+
+    exact = True
+    keeps: Any = None
+
+    def fit(self, graph: ge.Graph) -> None:
+        self.graph = graph
+
+    def unlearn(self, request: Any) -> None:
+        self.graph = self.keeps or self.graph.without(request)
+
+    def predict_proba(self, nodes: Any) -> Any:
+        assert self.graph.contains(np.asarray(nodes)).all()  # never asked about who is gone
+        counts = np.bincount(self.graph.y[self.graph.y >= 0], minlength=self.graph.num_classes)
+        return np.tile(counts / counts.sum(), (len(nodes), 1))
+
+
+class Lying(Counting):
+    """Claims to have forgotten, and keeps everything."""
+
+    def unlearn(self, request: Any) -> None:
+        del request
+
+
+def _run(out: Path, *words: str) -> Any:
+    sizes = ("--seeds", "1", "--workers", "0", "--stream", "6", "--attacked", "8")
+    done = run("arena", "run", *words, "--datasets", "demo", *sizes, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_method_of_ones_own_ends_in_a_page(tmp_path: Path) -> None:
+    found = _run(tmp_path, f"{__name__}:Counting", "--requests", "nodes,edges")
+    assert not found["failed"]
+    kinds = {one["kind"].removeprefix("arena-") for one in found["results"]}
+    assert kinds == {"utility", "stream", "versions", "members", "edges"}
+    assert all(one["same"] for one in found["results"] if one["kind"] == "arena-utility")
+    page = Path(found["page"]).read_text()
+    assert "Counting" in page
+    assert "yes (claimed)" in page
+    assert {file.name for file in tmp_path.iterdir()} >= {"index.html", "table.md", "cells.csv"}
+
+
+def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
+    words = (f"{__name__}:Counting", "--questions", "utility")
+    first = _run(tmp_path, *words)
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "cells").iterdir()}
+    assert _run(tmp_path, *words)["results"] == first["results"]
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "cells").iterdir()} == before
+
+
+def test_a_method_that_only_claims_to_forget_is_seen(tmp_path: Path) -> None:
+    (one,) = _run(tmp_path, f"{__name__}:Lying", "--questions", "utility")["results"]
+    assert one["claims_exact"]
+    assert not one["same"]
+    assert one["apart"] > 0
+
+
+@pytest.mark.long
+def test_rows_of_ours_are_exact_in_every_task_and_kind_of_request(tmp_path: Path) -> None:
+    words = ("closed-form", "links", "--questions", "utility", "--requests", "nodes,edges,features")
+    found = _run(tmp_path, *words)["results"]
+    assert len(found) == 6
+    assert all(one["same"] and one["apart"] == 0 and one["parameters"] == 0 for one in found)
+
+
+def test_worlds_ask_about_what_is_left_alone() -> None:
+    for task in ("nodes", "links"):
+        world = world_of(task, "demo", seed=0)
+        request = world.request("nodes", world.order("nodes", 0)[:200])
+        rest = world.without(request)
+        assert rest.graph.contains(rest.questions.ravel()).all()
+        assert len(rest.questions) == len(rest.truth)
+
+
+def test_what_is_no_method_is_refused() -> None:
+    with pytest.raises(ge.errors.ParameterError, match="Choose from: default"):
+        method_of("magic")
+    with pytest.raises(ge.errors.ParameterError, match="has no 'fit'"):
+        method_of("json:JSONDecoder")
