@@ -37,7 +37,7 @@ class FineTuning:
         data, at = self.graph.to_pyg(), torch.from_numpy(self.graph.positions(nodes))
         with torch.no_grad():
             answers = self.model.eval()(data.x, data.edge_index).softmax(dim=1)
-        return answers[at].numpy()  # type: ignore[no-any-return]
+        return answers[at].numpy()
 
     def _train(self, epochs: int) -> None:
         data, model = self.graph.training_graph.to_pyg(), self.model.train()
