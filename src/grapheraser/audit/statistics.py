@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grapheraser.arrays import Bools, Floats, Ints
 from grapheraser.seeding import generator
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
@@ -69,14 +70,14 @@ class Rates(Result):
     others: int
 
 
-def auc(scores: NDArray[np.floating], member: NDArray[np.bool_]) -> float:
+def auc(scores: NDArray[np.floating], member: Bools) -> float:
     """Return the area under the ROC curve; ties count half, and 0.5 where a group is empty."""
     return _Ranked.of(scores, member).figures(np.ones(len(scores)), ())[0]
 
 
 def rates(
     scores: NDArray[np.floating],
-    member: NDArray[np.bool_],
+    member: Bools,
     *,
     clusters: NDArray[np.integer] | None = None,
     seed: int = 0,
@@ -136,13 +137,13 @@ def adjusted_rand_index(a: NDArray[np.integer], b: NDArray[np.integer]) -> float
     return 1.0 if most == expected else float((together - expected) / (most - expected))
 
 
-def _pairs(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _pairs(counts: Floats) -> Floats:
     return counts * (counts - 1) / 2
 
 
 def _weights(
-    member: NDArray[np.bool_], clusters: NDArray[np.integer] | None, rng: np.random.Generator
-) -> NDArray[np.float64]:
+    member: Bools, clusters: NDArray[np.integer] | None, rng: np.random.Generator
+) -> Floats:
     """Draw one resample; return how often each candidate is in it."""
     if clusters is None:
         weights = np.zeros(len(member))
@@ -159,19 +160,19 @@ def _weights(
 class _Ranked:
     """Candidates by falling score, so that every resample is two running sums."""
 
-    order: NDArray[np.int64]  # of the candidates
-    starts: NDArray[np.int64]  # where in that order each distinct score begins
-    member: NDArray[np.float64]  # the truth, in that order
+    order: Ints  # of the candidates
+    starts: Ints  # where in that order each distinct score begins
+    member: Floats  # the truth, in that order
 
     @classmethod
-    def of(cls, scores: NDArray[np.floating], member: NDArray[np.bool_]) -> _Ranked:
+    def of(cls, scores: NDArray[np.floating], member: Bools) -> _Ranked:
         order = np.argsort(-scores, kind="stable")
         ranked = scores[order]
         starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
         return cls(order, starts, member[order].astype(np.float64))
 
     def figures(
-        self, weights: NDArray[np.float64], fprs: tuple[float, ...] = FALSE_POSITIVE_RATES
+        self, weights: Floats, fprs: tuple[float, ...] = FALSE_POSITIVE_RATES
     ) -> list[float]:
         """Return the AUC, then the true-positive rate at each of the false-positive rates."""
         true, false = self._curve(weights)
@@ -183,9 +184,7 @@ class _Ranked:
         reached = (true[false <= fpr * false[-1]].max(initial=0.0) for fpr in fprs)
         return [auc, *(float(most / true[-1]) for most in reached)]
 
-    def _curve(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _curve(self, weights: Floats) -> tuple[Floats, Floats]:
         """Count members and others accused at each threshold, from the strictest on."""
         if not len(self.order):
             return np.zeros(0), np.zeros(0)

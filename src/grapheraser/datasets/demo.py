@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints
 from grapheraser.graph import Graph
 from grapheraser.seeding import generator
 
@@ -36,9 +36,7 @@ def demo_graph(*, seed: int = 0) -> Graph:
     )
 
 
-def _words(
-    topic: NDArray[np.int64], circle: NDArray[np.int64], rng: np.random.Generator
-) -> sp.csr_array:
+def _words(topic: Ints, circle: Ints, rng: np.random.Generator) -> sp.csr_array:
     """Binary bag of words ``[NODES, WORDS]``."""
     popularity = 1.0 / np.arange(3, WORDS + 3)
     popularity /= popularity.sum()
@@ -59,9 +57,7 @@ def _words(
     return counts
 
 
-def _citations(
-    topic: NDArray[np.int64], circle: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _citations(topic: Ints, circle: Ints, rng: np.random.Generator) -> Ints:
     """About ``EDGES`` pairs: half within a circle, a quarter within a topic, the rest anywhere."""
     fame = rng.pareto(2.2, size=NODES) + 0.4
     first = rng.choice(NODES, size=EDGES, p=fame / fame.sum())

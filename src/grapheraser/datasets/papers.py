@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints
 from grapheraser.graph import Graph
 from grapheraser.seeding import generator
 
@@ -54,9 +54,7 @@ def papers_graph(*, seed: int = 0) -> Graph:
     )
 
 
-def _citations(
-    topic: NDArray[np.int64], circle: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _citations(topic: Ints, circle: Ints, rng: np.random.Generator) -> Ints:
     """Pairs ``[2, m]`` of a paper and one that it cites, each pair once."""
     more = rng.random((PAPERS, _MAX_FURTHER)) < _FURTHER
     counts = 1 + np.cumprod(more, axis=1).sum(axis=1)
@@ -90,9 +88,7 @@ def _citations(
     return np.stack([later, np.array([paper for found in cited for paper in found])])
 
 
-def _words(
-    topic: NDArray[np.int64], circle: NDArray[np.int64], circles: int, rng: np.random.Generator
-) -> sp.csr_array:
+def _words(topic: Ints, circle: Ints, circles: int, rng: np.random.Generator) -> sp.csr_array:
     """Binary bag of words ``[PAPERS, WORDS]``."""
     popularity = np.cumsum(10**9 // np.arange(_HEAD, WORDS + _HEAD))
     of_topic = rng.integers(WORDS, size=(len(_TOPICS), _TOPIC_WORDS))

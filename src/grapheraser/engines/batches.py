@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grapheraser.arrays import AnyArray, Bools, Floats32, Ints, Ints32
 from grapheraser.engines.graph_checks import CARRIED
 from grapheraser.engines.task import ShardTask, TrainingConfig
 from grapheraser.graph import UNLABELLED, Graph
@@ -41,9 +41,7 @@ class Batch:
     y: Tensor
 
 
-def shard_tensors(
-    graph: Graph, columns: NDArray[np.int32], device: str = "cpu"
-) -> tuple[Tensor, Tensor]:
+def shard_tensors(graph: Graph, columns: Ints32, device: str = "cpu") -> tuple[Tensor, Tensor]:
     """Return dense features ``[n, len(columns)]`` and ``edge_index`` of a (small) graph."""
     return (
         torch.from_numpy(_features(graph, columns).toarray()).to(device),
@@ -61,11 +59,11 @@ def edge_tensors(graph: Graph, device: str = "cpu") -> dict[str, Tensor]:
     }
 
 
-def _features(graph: Graph, columns: NDArray[np.int32]) -> sp.csr_array:
+def _features(graph: Graph, columns: Ints32) -> sp.csr_array:
     return graph.x if len(columns) == graph.num_features else graph.x[:, columns]
 
 
-def held_out(task: ShardTask, share: float) -> NDArray[np.bool_]:
+def held_out(task: ShardTask, share: float) -> Bools:
     """Choose the nodes of a shard that early stopping holds out, by a keyed hash of their ids.
 
     Where that would be all labelled nodes, the one with the largest hash stays. Only the shard's
@@ -82,7 +80,7 @@ def held_out(task: ShardTask, share: float) -> NDArray[np.bool_]:
     return out
 
 
-def _targets(task: ShardTask, config: TrainingConfig) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _targets(task: ShardTask, config: TrainingConfig) -> tuple[AnyArray, AnyArray | None]:
     """Return the labels to learn from, and those that are held out, if any."""
     if not task.graph.label_kind.is_classes:
         return _rows_of_targets(task, config)
@@ -95,16 +93,14 @@ def _targets(task: ShardTask, config: TrainingConfig) -> tuple[NDArray[Any], NDA
     return np.where(out, UNLABELLED, y), np.where(out, y, UNLABELLED)
 
 
-def _rows_of_targets(
-    task: ShardTask, config: TrainingConfig
-) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+def _rows_of_targets(task: ShardTask, config: TrainingConfig) -> tuple[Floats32, Floats32 | None]:
     """Return targets as shards learn them: 0 and 1, or numbers in the frame of the whole graph."""
     graph = task.graph
     rows = graph.label_kind.rows(graph.y)
     if graph.label_kind.is_numbers:
         frame = graph.label_frame
         rows = (graph.label_kind.fixed(graph.y) - frame.centre) / frame.spread
-    single: NDArray[np.float32] = rows.astype(np.float32)
+    single: Floats32 = rows.astype(np.float32)
     out = np.zeros(len(rows), dtype=bool)
     if config.early_stopping is not None:
         out = held_out(task, config.early_stopping.share)
@@ -121,7 +117,7 @@ class WholeShard:
         self,
         task: ShardTask,
         config: TrainingConfig,
-        columns: NDArray[np.int32],
+        columns: Ints32,
         carried: Mapping[str, Tensor],
         device: str,
     ) -> None:
@@ -155,7 +151,7 @@ class SampledShard:
         self,
         task: ShardTask,
         config: TrainingConfig,
-        columns: NDArray[np.int32],
+        columns: Ints32,
         carried: Mapping[str, Tensor],
         device: str,
     ) -> None:
@@ -191,14 +187,12 @@ class SampledShard:
     def _key(self, *path: str | int) -> int:
         return derive(self._seed, *path)
 
-    def _batches(
-        self, nodes: NDArray[np.int64], labels: NDArray[np.int64], key: int
-    ) -> Iterator[Batch]:
+    def _batches(self, nodes: Ints, labels: Ints, key: int) -> Iterator[Batch]:
         """Yield batches of about the same size."""
         for part in np.array_split(nodes, -(-len(nodes) // self._batch_size)):
             yield self._batch(np.sort(part), labels, np.uint64(key))
 
-    def _batch(self, seeds: NDArray[np.int64], labels: NDArray[np.int64], key: np.uint64) -> Batch:
+    def _batch(self, seeds: Ints, labels: Ints, key: np.uint64) -> Batch:
         nodes, places = self._sampled(seeds, key)
         edges = np.searchsorted(nodes, self._edges[:, places])
         y = np.full(len(nodes), UNLABELLED, dtype=np.int64)
@@ -209,9 +203,7 @@ class SampledShard:
         carried = {name: values[where] for name, values in self._carried.items()}
         return Batch(x, edge_index, carried, targets)
 
-    def _sampled(
-        self, seeds: NDArray[np.int64], key: np.uint64
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _sampled(self, seeds: Ints, key: np.uint64) -> tuple[Ints, Ints]:
         """Return the nodes around some, these included, and the chosen edges; both sorted."""
         nodes, frontier = seeds, seeds
         found = [np.zeros(0, dtype=np.int64)]
@@ -232,7 +224,7 @@ Batches: TypeAlias = WholeShard | SampledShard
 def batches_of(
     task: ShardTask,
     config: TrainingConfig,
-    columns: NDArray[np.int32],
+    columns: Ints32,
     carried: Mapping[str, Tensor],
     device: str = "cpu",
 ) -> Batches:
@@ -246,13 +238,8 @@ def batches_of(
 
 @compiled
 def chosen_edges(
-    ends: NDArray[np.int64],
-    sources: NDArray[np.int64],
-    ids: NDArray[np.int64],
-    nodes: NDArray[np.int64],
-    limit: int,
-    key: np.uint64,
-) -> NDArray[np.int64]:
+    ends: Ints, sources: Ints, ids: Ints, nodes: Ints, limit: int, key: np.uint64
+) -> Ints:
     """Choose at most so many edges that lead to each node: those with the smallest keyed hashes.
 
     The edges to ``nodes[i]`` lie within ``ends``, ``[n + 1]``; ``sources`` are those of all edges,

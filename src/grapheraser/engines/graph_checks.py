@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints
 from grapheraser.engines.task import TrainingConfig
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
@@ -27,11 +27,7 @@ _AT_A_TIME = 2**16
 CARRIED = ("edge_weight", "edge_attr")
 T = TypeVar("T")
 # PyG's Sequential has parameters without a kind, all of them positional.
-_POSITIONAL = (
-    None,
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-)
+_POSITIONAL = (None, inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _WITHOUT = {"edge_weight": "without_weights()", "edge_attr": "without_edge_attr()"}
 
 
@@ -42,7 +38,7 @@ def check_all_features(graph: Graph) -> None:
         check_features(graph, graph.ids_at(positions))
 
 
-def check_features(graph: Graph, nodes: NDArray[np.int64]) -> None:
+def check_features(graph: Graph, nodes: Ints) -> None:
     """Refuse features of some nodes (ids) beyond `LARGEST_FEATURE`."""
     ends, _, values = feature_rows(graph.table, graph.places(nodes))
     if not len(values) or max(-values.min(), values.max()) <= LARGEST_FEATURE:

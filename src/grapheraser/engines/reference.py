@@ -18,6 +18,7 @@ from numpy.random.mtrand import get_bit_generator, set_bit_generator
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from grapheraser.arrays import AnyArray, Floats32, Ints, Ints32
 from grapheraser.engines.batches import Batch, batches_of, edge_tensors
 from grapheraser.engines.graph_checks import accepted
 from grapheraser.engines.task import (
@@ -153,7 +154,7 @@ def optimizer_of(config: TrainingConfig, module: nn.Module) -> torch.optim.Optim
     return kinds[config.optimizer](module.parameters(), **rates)
 
 
-def objective_of(config: TrainingConfig, labels: NDArray[np.int64], num_classes: int) -> Objective:
+def objective_of(config: TrainingConfig, labels: Ints, num_classes: int) -> Objective:
     """Make the loss of a shard with these labels."""
     if callable(config.loss):
         return _own_loss(config.loss)
@@ -201,9 +202,7 @@ def _own_loss(function: LossFunction) -> Objective:
     return loss
 
 
-def class_weights(
-    weights: ClassWeights, labels: NDArray[np.int64], num_classes: int
-) -> NDArray[np.float32]:
+def class_weights(weights: ClassWeights, labels: Ints, num_classes: int) -> Floats32:
     """Return the weight of each class, from a shard's own labels where they are balanced.
 
     A balanced class weighs ``labelled / (classes that occur * its own nodes)``: the mean weight of
@@ -221,7 +220,7 @@ def class_weights(
     return found
 
 
-def initial_module(task: ShardTask, model: Model, columns: NDArray[np.int32]) -> nn.Module:
+def initial_module(task: ShardTask, model: Model, columns: Ints32) -> nn.Module:
     """Build the untrained module; its weights follow from the task's seed."""
     num_features, num_classes = task.graph.num_features, task.graph.num_classes
     if isinstance(model, CustomModel):
@@ -245,7 +244,7 @@ def tensors_of(module: nn.Module, model: Model) -> dict[str, NDArray[np.generic]
     }
 
 
-def load_tensors(module: nn.Module, tensors: Mapping[str, NDArray[Any]]) -> nn.Module:
+def load_tensors(module: nn.Module, tensors: Mapping[str, AnyArray]) -> nn.Module:
     """Put learned weights back into a module; counters and constants stay as they are."""
     state = module.state_dict()
     state.update({name: torch.from_numpy(np.array(value)) for name, value in tensors.items()})

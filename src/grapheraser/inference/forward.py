@@ -10,9 +10,7 @@ for bit.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from grapheraser.arrays import Ints32
 from grapheraser.inference.hops import attend, convolve, mean, with_own
 from grapheraser.inference.rows import (
     Field,
@@ -228,6 +226,6 @@ def _ring_ends(field: Field, hops: int) -> list[int]:
     for _ in range(hops):
         if ends[-1] >= len(indptr):
             raise ValueError(f"fewer than {hops} rings were gathered")
-        seen: NDArray[np.int32] = indices[: indptr[ends[-1]]]
+        seen: Ints32 = indices[: indptr[ends[-1]]]
         ends.append(max(ends[-1], int(seen.max()) + 1 if len(seen) else 0))
     return ends

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.arrays import Floats32, Ints, Ints32
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
@@ -29,9 +30,9 @@ from grapheraser.kernels.paged import (
 )
 from grapheraser.kernels.sets import put, room_for_set
 
-Pointers = NDArray[np.int64]
-Numbers = NDArray[np.int32]
-Matrix = NDArray[np.float32]
+Pointers = Ints
+Numbers = Ints32
+Matrix = Floats32
 
 NO_FEATURES, OWN_FEATURES, ALL_FEATURES = 0, 1, 2
 
@@ -50,7 +51,7 @@ _UNWEIGHTED: Matrix = np.zeros(0, dtype=np.float32)
 class Gathered(NamedTuple):
     """Nodes and their surroundings, numbered in rings: first the nodes, then their neighbours."""
 
-    nodes: NDArray[np.int64]  # int64 ``[n]``, the node id of each number
+    nodes: Ints  # int64 ``[n]``, the node id of each number
     wanted: int  # how many of them were asked for; these come first, in the order asked for
     # indptr, indices: CSR over numbers; the neighbours that count, of all but the last ring.
     indptr: Pointers
@@ -71,7 +72,7 @@ class Gathered(NamedTuple):
 
 def gather_field(
     graph: Graph,
-    positions: NDArray[np.int64],
+    positions: Ints,
     bound: Bound = WHOLE,
     *,
     hops: int = 2,
@@ -98,8 +99,8 @@ def gather_field(
 
 @compiled
 def _rings(
-    table: Table, wanted: NDArray[np.int64], num_nodes: int, most: int, key: np.uint64, hops: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Pointers, Numbers, Matrix]:
+    table: Table, wanted: Ints, num_nodes: int, most: int, key: np.uint64, hops: int
+) -> tuple[Ints, Ints, Pointers, Numbers, Matrix]:
     hashes, chosen = places_for(most if most < num_nodes else 1)
     count, done = len(wanted), 0
     nodes, places = np.empty(count, dtype=np.int64), wanted.copy()
@@ -140,8 +141,8 @@ def _rings(
 @compiled
 def _weighed(
     table: Table,
-    nodes: NDArray[np.int64],
-    places: NDArray[np.int64],
+    nodes: Ints,
+    places: Ints,
     indptr: Pointers,
     indices: Numbers,
     num_nodes: int,
@@ -183,12 +184,7 @@ def _longer(array, length):  # type: ignore[no-untyped-def]
 
 @compiled
 def _choose(
-    first: int,
-    degree: int,
-    node: int,
-    key: np.uint64,
-    hashes: NDArray[np.uint64],
-    chosen: NDArray[np.int64],
+    first: int, degree: int, node: int, key: np.uint64, hashes: NDArray[np.uint64], chosen: Ints
 ) -> None:
     """Write the ids of the neighbours that count, ascending."""
     own = paired(key, np.uint64(node))

@@ -10,8 +10,8 @@ the bits of a node with the nodes beside it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints
 from grapheraser.inference.rows import Hop, Matrix, matmul
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import (
@@ -190,12 +190,7 @@ def _scores(z: Matrix, weights: Matrix, heads: int) -> Matrix:
 
 @compiled
 def _share(
-    source: Matrix,
-    target: Matrix,
-    r: int,
-    places: NDArray[np.int64],
-    shares: Matrix,
-    total: Matrix,
+    source: Matrix, target: Matrix, r: int, places: Ints, shares: Matrix, total: Matrix
 ) -> None:
     """Write each neighbour's share before it is divided by the total, and the total, by head."""
     strip = source.shape[1]
@@ -216,13 +211,7 @@ def _share(
 
 @compiled
 def _add_shares(
-    places: NDArray[np.int64],
-    shares: Matrix,
-    total: Matrix,
-    heads: int,
-    z: Matrix,
-    r: int,
-    out: Matrix,
+    places: Ints, shares: Matrix, total: Matrix, heads: int, z: Matrix, r: int, out: Matrix
 ) -> None:
     """Write the sum of some rows by each head's shares of them, over each head's total."""
     wide = z.shape[1]

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from grapheraser.arrays import Floats32, Ints
 from grapheraser.engines import reference
 from grapheraser.engines.graph_checks import accepted
 from grapheraser.engines.task import ShardWeights
@@ -33,11 +34,8 @@ def check_module(model: CustomModel, weights: Iterable[ShardWeights], graph: Gra
 
 
 def module_posteriors(
-    model: CustomModel,
-    weights: Sequence[ShardWeights],
-    graph: Graph,
-    positions: NDArray[np.int64],
-) -> NDArray[np.float32]:
+    model: CustomModel, weights: Sequence[ShardWeights], graph: Graph, positions: Ints
+) -> Floats32:
     """Return posteriors of a user's module, as on the whole graph up to rounding.
 
     They are a function of these arguments: what was computed before has no part in them. But a
@@ -62,10 +60,7 @@ def module_posteriors(
 
 
 def _scores(
-    module: ShardModule,
-    graph: Graph,
-    positions: NDArray[np.int64],
-    known: dict[Reach | None, Surroundings],
+    module: ShardModule, graph: Graph, positions: Ints, known: dict[Reach | None, Surroundings]
 ) -> Tensor:
     """Return scores ``[len(positions), num_classes]``.
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.arrays import Floats32, Ints
 from grapheraser.kernels.compiled import compiled
 from grapheraser.seeding import GOLDEN, MIX_A, MIX_B, derive
 
 
-def keyed_uniform(rows: NDArray[np.integer], num_columns: int, key: int) -> NDArray[np.float32]:
+def keyed_uniform(rows: NDArray[np.integer], num_columns: int, key: int) -> Floats32:
     """Uniform numbers in [0, 1): entry (r, c) depends on the key, ``rows[r]`` and c alone.
 
     Returns: float32 ``[len(rows), num_columns]``.
     """
     keys = np.uint64(key), np.uint64(derive(key, "columns"))
-    uniform: NDArray[np.float32] = _uniform(rows.astype(np.int64), num_columns, *keys)
+    uniform: Floats32 = _uniform(rows.astype(np.int64), num_columns, *keys)
     return uniform
 
 
@@ -43,9 +44,7 @@ def _keyed(number: int, key: np.uint64) -> np.uint64:
 
 
 @compiled
-def _uniform(
-    rows: NDArray[np.int64], num_columns: int, key: np.uint64, columns_key: np.uint64
-) -> NDArray[np.float32]:
+def _uniform(rows: Ints, num_columns: int, key: np.uint64, columns_key: np.uint64) -> Floats32:
     out = np.empty((len(rows), num_columns), dtype=np.float32)
     columns = np.empty(num_columns, dtype=np.uint64)
     for c in range(num_columns):

@@ -7,11 +7,10 @@ fit on the remaining graph chooses the same.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.arrays import AnyArray, Ints
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.kernels.paged import (
@@ -39,18 +38,14 @@ _CONTEXT, _TRAIN, _UNLABELLED = 0, 1, -1  # as in `graph.roles`
 
 
 @compiled
-def places_for(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def places_for(count: int) -> tuple[NDArray[np.uint64], Ints]:
     """Room for the hashes and the places of ``count`` neighbours."""
     return np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.int64)
 
 
 @compiled(inline=True)
 def admit(
-    value: np.uint64,
-    item: int,
-    hashes: NDArray[np.uint64],
-    chosen: NDArray[Any],
-    count: int,
+    value: np.uint64, item: int, hashes: NDArray[np.uint64], chosen: AnyArray, count: int
 ) -> int:
     """Let an item in among the smallest hashes if it is one of them; returns how many there are."""
     most = len(chosen)
@@ -65,7 +60,7 @@ def admit(
 
 
 @compiled(inline=True)
-def put_in_order(chosen: NDArray[Any], count: int) -> None:
+def put_in_order(chosen: AnyArray, count: int) -> None:
     """Sort the first ``count`` items, in place."""
     for i in range(1, count):
         item, at = chosen[i], i
@@ -89,7 +84,7 @@ def is_kind(table: Table, place: int, kind: int) -> bool:
 
 
 @compiled
-def places_of(table: Table, kind: int) -> NDArray[np.int64]:
+def places_of(table: Table, kind: int) -> Ints:
     """The places of all nodes of a kind, ascending."""
     total = count = 0
     for page in range(len(table.pages)):
@@ -104,7 +99,7 @@ def places_of(table: Table, kind: int) -> NDArray[np.int64]:
 
 
 @compiled
-def places_among(table: Table, nodes: NDArray[np.int64], kind: int) -> NDArray[np.int64]:
+def places_among(table: Table, nodes: Ints, kind: int) -> Ints:
     """The places of those of the ids that are there and of a kind."""
     out = np.empty(len(nodes), dtype=np.int64)
     count = 0
@@ -118,12 +113,7 @@ def places_among(table: Table, nodes: NDArray[np.int64], kind: int) -> NDArray[n
 
 @compiled
 def chosen_around(
-    table: Table,
-    place: int,
-    kind: int,
-    key: np.uint64,
-    hashes: NDArray[np.uint64],
-    chosen: NDArray[np.int64],
+    table: Table, place: int, kind: int, key: np.uint64, hashes: NDArray[np.uint64], chosen: Ints
 ) -> int:
     """Write the chosen among the neighbours of a kind, by place; returns how many there are."""
     return chosen_but(table, place, kind, key, -1, hashes, chosen)
@@ -137,7 +127,7 @@ def chosen_but(
     key: np.uint64,
     but: int,
     hashes: NDArray[np.uint64],
-    chosen: NDArray[np.int64],
+    chosen: Ints,
 ) -> int:
     """As `chosen_around`, as if the neighbour ``but`` (an id) were none; -1 for nobody."""
     most, count = len(chosen), 0
@@ -198,7 +188,7 @@ def chosen_alike(
     place: int,
     kind: int,
     key: np.uint64,
-    room: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]],
+    room: tuple[NDArray[np.uint64], Ints, Ints],
 ) -> int:
     """Count the neighbours that are chosen; -1 where they are not those that were chosen before.
 

@@ -30,6 +30,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
+from grapheraser.arrays import Floats32, Ints, Ints32
 from grapheraser.kernels.compiled import compiled
 
 ROOM = 256
@@ -51,9 +52,9 @@ class Table(NamedTuple):
 
     # Int64 ``[num_pages, 7]``: the smallest id that a page may hold (ascending), the number of its
     # nodes, the addresses of its five blocks; see `START` to `TARGETS`.
-    pages: NDArray[np.int64]
+    pages: Ints
     # Int32, for each block of ids of ``1 << shift`` the last page that starts at or before it.
-    first: NDArray[np.int32]
+    first: Ints32
     shift: int  # see ``first``
     width: int  # number of feature columns where they are dense, else -1
     edge_width: int  # number of values of each entry
@@ -255,21 +256,15 @@ def size_at(table: Table, place: int) -> int:
 
 
 @compiled(inline=True)
-def dense_features(table: Table, place: int) -> NDArray[np.float32]:
+def dense_features(table: Table, place: int) -> Floats32:
     """The features of the node at a place where they are dense, as they lie in its page."""
     start = table.pages[place // ROOM, FEATURES] + 4 * table.width * (place % ROOM)
-    values: NDArray[np.float32] = carray(_floats(start), table.width)
+    values: Floats32 = carray(_floats(start), table.width)
     return values
 
 
 @compiled(inline=True)
-def copy_features(
-    table: Table,
-    place: int,
-    columns: NDArray[np.int32],
-    values: NDArray[np.float32],
-    at: int,
-) -> int:
+def copy_features(table: Table, place: int, columns: Ints32, values: Floats32, at: int) -> int:
     """Write the features of a node that are not 0 from ``at`` on; returns where they end."""
     page, row = place // ROOM, place % ROOM
     block = table.pages[page, FEATURES]
@@ -312,7 +307,7 @@ def prefetch_features(table: Table, place: int) -> None:
 
 
 @compiled(inline=True)
-def prefetch_ahead(table: Table, places: NDArray[np.int64], r: int, ahead: int) -> None:
+def prefetch_ahead(table: Table, places: Ints, r: int, ahead: int) -> None:
     """Ask for the features of the node so many after ``places[r]``.
 
     And for what says where those of the node twice as far ahead begin.
@@ -325,7 +320,7 @@ def prefetch_ahead(table: Table, places: NDArray[np.int64], r: int, ahead: int) 
 
 
 @compiled(inline=True)
-def prefetch_neighbours(table: Table, places: NDArray[np.int64], r: int) -> None:
+def prefetch_neighbours(table: Table, places: Ints, r: int) -> None:
     """Ask for the ids of the neighbours of nodes that come after the one at ``places[r]``."""
     last = len(places) - 1
     place = places[min(r + 2 * _AHEAD, last)]
@@ -337,7 +332,7 @@ def prefetch_neighbours(table: Table, places: NDArray[np.int64], r: int) -> None
 
 
 @compiled(inline=True)
-def prefetch_around(table: Table, places: NDArray[np.int64], r: int) -> None:
+def prefetch_around(table: Table, places: Ints, r: int) -> None:
     """Ask for the labels and roles around such nodes, where ids are consecutive."""
     prefetch_neighbours(table, places, r + _AHEAD)
     place = places[min(r + _AHEAD, len(places) - 1)]
@@ -351,7 +346,7 @@ def prefetch_around(table: Table, places: NDArray[np.int64], r: int) -> None:
 
 
 @compiled(inline=True)
-def copy_columns(table: Table, place: int, columns: NDArray[np.int32]) -> int:
+def copy_columns(table: Table, place: int, columns: Ints32) -> int:
     """Write the columns of a node's features that are not 0; returns how many there are."""
     block, row = table.pages[place // ROOM, FEATURES], place % ROOM
     count = 0
@@ -371,7 +366,7 @@ def copy_columns(table: Table, place: int, columns: NDArray[np.int32]) -> int:
 
 
 @compiled
-def located(table: Table, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+def located(table: Table, nodes: Ints) -> Ints:
     """The place of each id, or `NOWHERE`."""
     out = np.empty(len(nodes), dtype=np.int64)
     for i in range(len(nodes)):
@@ -380,7 +375,7 @@ def located(table: Table, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @compiled
-def nodes_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int64]:
+def nodes_at(table: Table, places: Ints) -> Ints:
     """The ids at these places."""
     out = np.empty(len(places), dtype=np.int64)
     for i in range(len(places)):
@@ -389,7 +384,7 @@ def nodes_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @compiled
-def labels_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int64]:
+def labels_at(table: Table, places: Ints) -> Ints:
     """The classes at these places."""
     out = np.empty(len(places), dtype=np.int64)
     for i in range(len(places)):
@@ -398,7 +393,7 @@ def labels_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @compiled
-def roles_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int8]:
+def roles_at(table: Table, places: Ints) -> NDArray[np.int8]:
     """The roles at these places."""
     out = np.empty(len(places), dtype=np.int8)
     for i in range(len(places)):
@@ -407,7 +402,7 @@ def roles_at(table: Table, places: NDArray[np.int64]) -> NDArray[np.int8]:
 
 
 @compiled
-def target_rows(table: Table, places: NDArray[np.int64], row_bytes: int) -> NDArray[np.uint8]:
+def target_rows(table: Table, places: Ints, row_bytes: int) -> NDArray[np.uint8]:
     """The targets at these places, as bytes ``[len(places), row_bytes]``."""
     out = np.empty((len(places), row_bytes), dtype=np.uint8)
     for i in range(len(places)):
@@ -430,9 +425,7 @@ def targets_differ(before: Table, was: int, after: Table, now: int, row_bytes: i
 
 
 @compiled
-def neighbour_rows(
-    table: Table, places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def neighbour_rows(table: Table, places: Ints) -> tuple[Ints, Ints]:
     """Pointers and ids of the neighbours of the nodes at these places."""
     indptr = np.zeros(len(places) + 1, dtype=np.int64)
     for i in range(len(places)):
@@ -446,9 +439,7 @@ def neighbour_rows(
 
 
 @compiled
-def feature_rows(
-    table: Table, places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+def feature_rows(table: Table, places: Ints) -> tuple[Ints, Ints32, Floats32]:
     """Features of the nodes at these places as a CSR: pointers, columns, values."""
     indptr = np.zeros(len(places) + 1, dtype=np.int64)
     most = 0
@@ -461,7 +452,7 @@ def feature_rows(
 
 
 @compiled
-def edge_value_rows(table: Table, places: NDArray[np.int64]) -> NDArray[np.float32]:
+def edge_value_rows(table: Table, places: Ints) -> Floats32:
     """Return what the entries of `neighbour_rows` carry ``[entries, edge_width]``."""
     count = 0
     for place in places:
@@ -476,9 +467,7 @@ def edge_value_rows(table: Table, places: NDArray[np.int64]) -> NDArray[np.float
 
 
 @compiled
-def entry_values(
-    table: Table, places: NDArray[np.int64], others: NDArray[np.int64]
-) -> NDArray[np.float32]:
+def entry_values(table: Table, places: Ints, others: Ints) -> Floats32:
     """Return what the entries of these neighbours in the rows at these places carry.
 
     Returns: ``[len(places), edge_width]``; zeros for an id that is no neighbour.

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints, Ints32
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import fresh
 from grapheraser.graph.csr import csr_from_pairs
@@ -80,9 +80,7 @@ def task_graph(graph: Graph, partition: Partition, shard: int, key: int | None =
     return made
 
 
-def halo_edges(
-    graph: Graph, partition: Partition, nodes: NDArray[np.int64], key: int
-) -> NDArray[np.int64]:
+def halo_edges(graph: Graph, partition: Partition, nodes: Ints, key: int) -> Ints:
     """Edges ``[m, 2]`` from these nodes in shards to those that they choose in other shards.
 
     All by id. An edge is listed from each end that has chosen the other.
@@ -91,9 +89,7 @@ def halo_edges(
     return _chosen(graph.table, partition.pages.table, graph.places(nodes), own, np.uint64(key))
 
 
-def halo_edges_to(
-    graph: Graph, partition: Partition, nodes: NDArray[np.int64], key: int
-) -> NDArray[np.int64]:
+def halo_edges_to(graph: Graph, partition: Partition, nodes: Ints, key: int) -> Ints:
     """The halo edges that lead to one of these nodes, from members of any other shard."""
     around = graph.around(nodes)
     found = halo_edges(graph, partition, around[partition.contains(around)], key)
@@ -101,9 +97,7 @@ def halo_edges_to(
 
 
 @compiled
-def _chosen(
-    graph: Table, shards: Table, places: NDArray[np.int64], own: NDArray[np.int32], key: np.uint64
-) -> NDArray[np.int64]:
+def _chosen(graph: Table, shards: Table, places: Ints, own: Ints32, key: np.uint64) -> Ints:
     hashes, chosen = places_for(MAX_CHOSEN)
     pairs = np.empty((len(places) * MAX_CHOSEN, 2), dtype=np.int64)
     end = 0

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Floats32, Ints, Ints32
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
@@ -41,28 +41,22 @@ from grapheraser.partition.embedding import pretrained_gnn, smoothed_features
 from grapheraser.seeding import generator
 
 Embedding: TypeAlias = Callable[[Graph, int], Any]
-Assign: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.int64], int], NDArray[np.int32]]
+Assign: TypeAlias = Callable[[Floats32, Ints, int], Ints32]
 
 
-def nearest(
-    distances: NDArray[np.float32], rank: NDArray[np.int64], capacity: int
-) -> NDArray[np.int32]:
+def nearest(distances: Floats32, rank: Ints, capacity: int) -> Ints32:
     """Assign each node to its nearest centroid."""
     del rank, capacity
     return distances.argmin(axis=1).astype(np.int32)
 
 
-def nearest_with_room(
-    distances: NDArray[np.float32], rank: NDArray[np.int64], capacity: int
-) -> NDArray[np.int32]:
+def nearest_with_room(distances: Floats32, rank: Ints, capacity: int) -> Ints32:
     """Assign pairs by rising distance while the shard has room."""
-    labels: NDArray[np.int32] = greedy_assignment(distances, rank, capacity)
+    labels: Ints32 = greedy_assignment(distances, rank, capacity)
     return labels
 
 
-def cheapest(
-    distances: NDArray[np.float32], rank: NDArray[np.int64], capacity: int
-) -> NDArray[np.int32]:
+def cheapest(distances: Floats32, rank: Ints, capacity: int) -> Ints32:
     """Assign with the smallest sum of squared distances under the capacity."""
     order = np.argsort(rank)
     labels = np.empty(len(rank), dtype=np.int32)
@@ -84,7 +78,7 @@ class EkmPartitioner:
 
     name: ClassVar[str] = "ekm"
     strict: ClassVar[bool] = False
-    assign: ClassVar[staticmethod[..., NDArray[np.int32]]] = staticmethod(nearest)
+    assign: ClassVar[staticmethod[..., Ints32]] = staticmethod(nearest)
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -111,7 +105,7 @@ class BekmPartitioner(EkmPartitioner):
 
     name: ClassVar[str] = "bekm"
     strict: ClassVar[bool] = True
-    assign: ClassVar[staticmethod[..., NDArray[np.int32]]] = staticmethod(nearest_with_room)
+    assign: ClassVar[staticmethod[..., Ints32]] = staticmethod(nearest_with_room)
 
 
 @dataclass(frozen=True)
@@ -129,10 +123,10 @@ class BekmHungarianPartitioner(EkmPartitioner):
 
     name: ClassVar[str] = "bekm-hungarian"
     strict: ClassVar[bool] = True
-    assign: ClassVar[staticmethod[..., NDArray[np.int32]]] = staticmethod(cheapest)
+    assign: ClassVar[staticmethod[..., Ints32]] = staticmethod(cheapest)
 
 
-def embed(embedding: Embedding, graph: Graph, seed: int) -> NDArray[np.float32]:
+def embed(embedding: Embedding, graph: Graph, seed: int) -> Floats32:
     """Call an embedding and check its result."""
     points = np.ascontiguousarray(embedding(graph, seed), dtype=np.float32)
     if points.ndim != 2 or len(points) != graph.num_nodes:
@@ -145,14 +139,14 @@ def embed(embedding: Embedding, graph: Graph, seed: int) -> NDArray[np.float32]:
 
 
 def cluster(
-    points: NDArray[np.float32],
+    points: Floats32,
     num_shards: int,
     *,
     capacity: int,
     max_iterations: int,
     seed: int,
     assign: Assign,
-) -> tuple[NDArray[np.int32], tuple[int, ...]]:
+) -> tuple[Ints32, tuple[int, ...]]:
     """Run k-means with the given assignment step.
 
     ``assign`` maps ``(squared distances [n, k], rank [n], capacity)`` to labels ``[n]``. Returns
@@ -177,9 +171,7 @@ def cluster(
     return labels, tuple(moved)
 
 
-def fill_empty(
-    labels: NDArray[np.int32], distances: NDArray[np.float32], rank: NDArray[np.int64]
-) -> NDArray[np.int32]:
+def fill_empty(labels: Ints32, distances: Floats32, rank: Ints) -> Ints32:
     """Give every empty shard the nearest node of the shards that hold more than one."""
     sizes = np.bincount(labels, minlength=distances.shape[1])
     for shard in np.flatnonzero(sizes == 0):

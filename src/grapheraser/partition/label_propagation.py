@@ -41,6 +41,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints, Ints32
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
@@ -105,7 +106,7 @@ class LpaPartitioner:
 
 def _propagated(
     graph: Graph, num_shards: int, *, capacity: int, max_iterations: int, exchange: bool, seed: int
-) -> tuple[NDArray[np.int32], tuple[int, ...]]:
+) -> tuple[Ints32, tuple[int, ...]]:
     """Return the labels, and how many nodes moved in each round."""
     labels = balanced_labels(graph.num_nodes, num_shards, seed)
     sizes = np.bincount(labels, minlength=num_shards)
@@ -332,13 +333,8 @@ class BlpaLpPartitioner:
 
 
 def chosen_moves(
-    labels: NDArray[np.int32],
-    wishes: NDArray[np.int32],
-    gains: NDArray[np.int32],
-    order: NDArray[np.int64],
-    num_shards: int,
-    capacity: int,
-) -> NDArray[np.int64]:
+    labels: Ints32, wishes: Ints32, gains: Ints32, order: Ints, num_shards: int, capacity: int
+) -> Ints:
     """The nodes that move: the choice of largest total gain under the capacity.
 
     ``wishes`` are the shards that nodes wish for, ``gains`` how many more neighbours they have
@@ -374,7 +370,7 @@ def best_flows(
     counts: NDArray[np.integer],
     sizes: NDArray[np.integer],
     capacity: int,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return how many nodes of each group move for the largest total gain.
 
     A group holds ``counts`` nodes of one shard that wish for one other and gain the same each. No

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints, Ints32
 from grapheraser.errors import MissingExtraError
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
@@ -86,9 +87,7 @@ class KaminparPartitioner:
         return _finished(graph, labels, num_shards, capacity, seed, self.repair, "KaMinPar")
 
 
-def _metis(
-    graph: Graph, num_shards: int, recursive: bool, tolerance: int, seed: int
-) -> NDArray[np.int64]:
+def _metis(graph: Graph, num_shards: int, recursive: bool, tolerance: int, seed: int) -> Ints:
     import pymetis
 
     # METIS gives the same result for seeds 0 and 1, so use larger ones.
@@ -157,7 +156,7 @@ def _finished(
 
 def repaired(
     graph: Graph, labels: NDArray[np.integer], num_shards: int, *, capacity: int, seed: int
-) -> tuple[NDArray[np.int32], int]:
+) -> tuple[Ints32, int]:
     """Move nodes out of over-full shards, and one node into every empty shard.
 
     The nodes of an over-full shard that lose the fewest neighbours move first (ties in a random

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints, Ints32
 from grapheraser.errors import ParameterError, PartitionError
 from grapheraser.graph import Graph
 from grapheraser.kernels.paged import neighbour_rows
@@ -18,11 +19,8 @@ from grapheraser.partition.partitioning import PARTITIONERS, resolve_partitioner
 
 
 def place_nodes(
-    partition: Partition,
-    graph: Graph,
-    nodes: NDArray[np.int64],
-    partitioner: Partitioner | None = None,
-) -> tuple[NDArray[np.int32], frozenset[str]]:
+    partition: Partition, graph: Graph, nodes: Ints, partitioner: Partitioner | None = None
+) -> tuple[Ints32, frozenset[str]]:
     """The shards of nodes that are in none yet, and the data that the choice depends on.
 
     Nodes are placed one by one, in the order of their ids. Each joins the shard of most of its
@@ -94,8 +92,8 @@ def accept_partition(
 
 
 def _place_by_id(
-    partition: Partition, graph: Graph, nodes: NDArray[np.int64], partitioner: Partitioner | None
-) -> NDArray[np.int32]:
+    partition: Partition, graph: Graph, nodes: Ints, partitioner: Partitioner | None
+) -> Ints32:
     if not len(nodes):
         return np.zeros(0, dtype=np.int32)
     rule = _rule(partitioner, partition)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.aggregation import Ensemble
+from grapheraser.arrays import Floats, Floats32, Ints
 from grapheraser.engines import ShardWeights
 from grapheraser.eraser.state import State
 from grapheraser.graph import TEST, Graph
@@ -41,7 +42,7 @@ def without_edges(graph: Graph) -> Graph:
 
 def ask(
     state: State, graph: Graph, candidates: ArrayLike, known: Answers | None = None
-) -> NDArray[np.float32]:
+) -> Floats32:
     """Return posteriors of candidates that are handed to a state with their features and edges.
 
     The graph may hold more nodes than the state was trained on; candidates have no shard while they
@@ -75,11 +76,11 @@ class Answers:
     state: State  # whose shard models
     graph: Graph  # which they are asked on
     # Sorted rows of the graph, of all candidates that are expected.
-    positions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    positions: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     # By shard ``[len(positions), num_classes]``, filled when asked for.
-    rows: dict[int, NDArray[np.float32]] = field(default_factory=dict)
+    rows: dict[int, Floats32] = field(default_factory=dict)
 
-    def expect(self, candidates: NDArray[np.int64]) -> None:
+    def expect(self, candidates: Ints) -> None:
         """Announce candidates that will be asked about, so that all are asked about at once."""
         wider = np.union1d(self.positions, self.graph.positions(candidates))
         if len(wider) > len(self.positions):
@@ -90,9 +91,7 @@ class Answers:
         """True where the state has the same weights for that shard."""
         return self.state.shards.get(shard) is weights
 
-    def of_shards(
-        self, shards: Sequence[int], positions: NDArray[np.int64]
-    ) -> NDArray[np.float32] | None:
+    def of_shards(self, shards: Sequence[int], positions: Ints) -> Floats32 | None:
         """Return ``[len(shards), len(positions), c]``; None where other nodes are asked about."""
         if not np.isin(positions, self.positions).all():
             return None
@@ -111,9 +110,7 @@ class _Asked(Ensemble):
 
     known: Answers | None = None
 
-    def posteriors(
-        self, positions: NDArray[np.int64], shards: Sequence[int] | None = None
-    ) -> NDArray[np.float32]:
+    def posteriors(self, positions: Ints, shards: Sequence[int] | None = None) -> Floats32:
         """See `Ensemble`."""
         wanted = list(self.shard_ids if shards is None else shards)
         if self.known is None:
@@ -133,8 +130,8 @@ class _Asked(Ensemble):
         return out
 
 
-Matrix = NDArray[np.float64]
-Labels = NDArray[np.int64]
+Matrix = Floats
+Labels = Ints
 # The least probability that is told from 0.
 _FLOOR = 1e-6
 
@@ -202,7 +199,7 @@ def logarithms(posteriors: NDArray[np.floating]) -> Matrix:
     return np.log(np.maximum(np.asarray(posteriors, dtype=np.float64), _FLOOR))
 
 
-def log_odds(posteriors: NDArray[np.floating], labels: Labels) -> NDArray[np.float64]:
+def log_odds(posteriors: NDArray[np.floating], labels: Labels) -> Floats:
     """Return the log odds of the true class ``[n]``, bounded likewise."""
     rest = np.array(posteriors, dtype=np.float64)
     at = np.arange(len(rest)), labels
@@ -211,7 +208,7 @@ def log_odds(posteriors: NDArray[np.floating], labels: Labels) -> NDArray[np.flo
     return logarithms(true) - logarithms(rest.sum(axis=1))
 
 
-def calibrated(posteriors: NDArray[np.floating], labels: Labels) -> NDArray[np.float64]:
+def calibrated(posteriors: NDArray[np.floating], labels: Labels) -> Floats:
     """Standardise the log odds of the true class among those of the same class ``[n]``.
 
     How sure one run is of everybody says nothing about anybody, and differs from run to run: a

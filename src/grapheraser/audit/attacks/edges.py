@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Bools, Floats, Ints
 from grapheraser.audit.attacks.answers import calibrated, logarithms
 from grapheraser.audit.attacks.lira import ShadowRuns, left_out_scores, likelihood_ratio
 from grapheraser.audit.attacks.shadow import fitted, parameters
@@ -73,7 +73,7 @@ def edge_attack(
     return EdgeResult(len(shadow), len(edges), standing, before, after, *dropped)
 
 
-def candidate_edges(graph: Graph, count: int, seed: int) -> NDArray[np.int64]:
+def candidate_edges(graph: Graph, count: int, seed: int) -> Ints:
     """Draw edges between labelled training nodes that share no end ``[m, 2]``."""
     ends = graph.edges
     at = graph.positions(ends.ravel()).reshape(-1, 2)
@@ -96,7 +96,7 @@ def candidate_edges(graph: Graph, count: int, seed: int) -> NDArray[np.int64]:
 def edge_runs(
     graph: Graph,
     params: Mapping[str, Any],
-    edges: NDArray[np.int64],
+    edges: Ints,
     *,
     runs: int,
     targets: int,
@@ -120,11 +120,11 @@ def edge_runs(
 
 
 def _forgotten(
-    shadow: ShadowRuns, kept: list[GraphEraser], edges: NDArray[np.int64], seed: int
+    shadow: ShadowRuns, kept: list[GraphEraser], edges: Ints, seed: int
 ) -> tuple[Rates, Rates]:
     """Forget half of the edges of some runs, and attack both versions of each."""
     m = len(edges)
-    scores: list[list[NDArray[np.float64]]] = [[], []]
+    scores: list[list[Floats]] = [[], []]
     truth, asked = [], []
     for number, run in enumerate(kept):
         present = shadow.member[number, :m]
@@ -181,9 +181,7 @@ def confidence_drop(
     return every, within.auc.value, across.auc.value
 
 
-def _both_ends(
-    scores: NDArray[np.float64], member: NDArray[np.bool_], at: NDArray[np.int64], m: int
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
+def _both_ends(scores: Floats, member: Bools, at: Ints, m: int) -> tuple[Floats, Bools, Ints]:
     """Add up the evidence of both ends of an edge."""
     folded = scores.reshape(-1, 2, m).sum(axis=1).ravel()
     return folded, member.reshape(-1, 2, m)[:, 0].ravel(), at.reshape(-1, 2, m)[:, 0].ravel()

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Bools, Floats, Ints
 from grapheraser.audit.attacks.answers import ask, calibrated, state_of, without_edges
 from grapheraser.audit.attacks.shadow import (
     KEPT,
@@ -42,16 +42,16 @@ _MAX_CANDIDATES = 3000  # test nodes first
 class ShadowRuns:
     """The attacker's own runs."""
 
-    nodes: NDArray[np.int64]  # ids of the candidates ``[n]``
-    member: NDArray[np.bool_]  # whether each run was trained on each candidate ``[runs, n]``
+    nodes: Ints  # ids of the candidates ``[n]``
+    member: Bools  # whether each run was trained on each candidate ``[runs, n]``
     # How sure each run is of each candidate's class, see `surety` ``[runs, n]``.
-    statistic: NDArray[np.float64]
+    statistic: Floats
 
     def __len__(self) -> int:
         return len(self.member)
 
 
-def surety(state: State, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+def surety(state: State, graph: Graph, nodes: Ints) -> Floats:
     """Measure how sure a state is of the class of each candidate, beside others of it ``[n]``.
 
     The candidates are handed over twice, with their edges and without: neighbours hide what a
@@ -61,7 +61,7 @@ def surety(state: State, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.f
     looks = [
         calibrated(ask(state, shown, nodes), labels) for shown in (graph, without_edges(graph))
     ]
-    sure: NDArray[np.float64] = np.mean(looks, axis=0)
+    sure: Floats = np.mean(looks, axis=0)
     return sure
 
 
@@ -90,9 +90,7 @@ def shadow_runs(
     return ShadowRuns(nodes, np.array(member), np.array(statistic))
 
 
-def likelihood_ratio(
-    runs: ShadowRuns, observed: NDArray[np.float64], *, left_out: int | None = None
-) -> NDArray[np.float64]:
+def likelihood_ratio(runs: ShadowRuns, observed: Floats, *, left_out: int | None = None) -> Floats:
     """Return the log likelihood ratio "trained on" against "not", for each candidate ``[n]``.
 
     ``observed``: how sure the model under attack is ``[n]``; ``left_out``: a run that is the one
@@ -105,9 +103,7 @@ def likelihood_ratio(
     return _log_density(observed, *inside) - _log_density(observed, *outside)
 
 
-def left_out_scores(
-    runs: ShadowRuns,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
+def left_out_scores(runs: ShadowRuns) -> tuple[Floats, Bools, Ints]:
     """Attack every run with the help of all others; return scores, truth and node, flat."""
     scores = [likelihood_ratio(runs, runs.statistic[run], left_out=run) for run in range(len(runs))]
     at = np.tile(np.arange(len(runs.nodes)), len(runs))
@@ -167,18 +163,13 @@ def lira(
     return LiraResult(len(shadow), standing, forget, before, after)
 
 
-def _of(runs: ShadowRuns, keep: NDArray[np.bool_]) -> ShadowRuns:
+def _of(runs: ShadowRuns, keep: Bools) -> ShadowRuns:
     return replace(
-        runs,
-        nodes=runs.nodes[keep],
-        member=runs.member[:, keep],
-        statistic=runs.statistic[:, keep],
+        runs, nodes=runs.nodes[keep], member=runs.member[:, keep], statistic=runs.statistic[:, keep]
     )
 
 
-def _gaussian(
-    statistic: NDArray[np.float64], mask: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _gaussian(statistic: Floats, mask: Bools) -> tuple[Floats, Floats]:
     """Return mean and variance of each column over the runs in the mask, shrunk to that of all."""
     count = mask.sum(axis=0)
     overall = (statistic * mask).sum() / max(int(mask.sum()), 1)
@@ -192,7 +183,5 @@ def _gaussian(
     return mean, np.maximum(variance, 1e-12)
 
 
-def _log_density(
-    x: NDArray[np.float64], mean: NDArray[np.float64], variance: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _log_density(x: Floats, mean: Floats, variance: Floats) -> Floats:
     return -0.5 * (np.log(variance) + (x - mean) ** 2 / variance)

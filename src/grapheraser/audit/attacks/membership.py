@@ -16,15 +16,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from grapheraser.audit.attacks.answers import (
-    FEATURES,
-    INFORMED,
-    Matrix,
-    classical,
-    log_odds,
-)
+from grapheraser.arrays import Bools, Floats
+from grapheraser.audit.attacks.answers import FEATURES, INFORMED, Matrix, classical, log_odds
 from grapheraser.audit.attacks.shadow import Observations
 from grapheraser.audit.statistics import Rates, Result, auc, rates
 from grapheraser.errors import MissingExtraError
@@ -78,7 +72,7 @@ def attack(
     )
     table: dict[str, dict[str, float]] = {}
     shadow_table: dict[str, dict[str, float]] = {}
-    beliefs: dict[tuple[str, str], NDArray[np.float64]] = {}
+    beliefs: dict[tuple[str, str], Floats] = {}
     for name, train in own.items():
         test = seen[name]
         table[name], shadow_table[name] = {}, {}
@@ -139,9 +133,7 @@ def _cross_validated(model: str, features: Matrix, shadow: Observations, seed: i
     )
 
 
-def trained(
-    model: str, train: Matrix, member: NDArray[np.bool_], test: Matrix, seed: int
-) -> NDArray[np.float64]:
+def trained(model: str, train: Matrix, member: Bools, test: Matrix, seed: int) -> Floats:
     """Train a model, and return its belief that each test row is a member ``[n]``."""
     classifier = _classifier(model, derive(seed, "audit", model) % 2**32)
     # Matrices this small are ten times slower on two threads than on one.
@@ -149,7 +141,7 @@ def trained(
         # A small network that has not settled is still an attack model; its AUC tells.
         warnings.simplefilter("ignore")
         classifier.fit(train, member)
-    belief: NDArray[np.float64] = classifier.predict_proba(test)[:, 1]
+    belief: Floats = classifier.predict_proba(test)[:, 1]
     return belief
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints, Ints32
 from grapheraser.engines.cpu.dense import Array
 from grapheraser.engines.cpu.noise import Noise, edge_key, row_keys, scale_of
 from grapheraser.engines.shared.adjacency import Adjacency
@@ -119,13 +120,7 @@ def _score(
 
 
 @compiled
-def _softmax(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    source: Array,
-    target: Array,
-    share: Array,
-) -> None:
+def _softmax(indptr: Ints, indices: Ints32, source: Array, target: Array, share: Array) -> None:
     """Softmax of the leaky scores over the edges into each node."""
     n, strip = target.shape
     for r in range(n):
@@ -150,8 +145,8 @@ def _softmax(
 
 @compiled
 def _drop(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
+    indptr: Ints,
+    indices: Ints32,
     noise: Noise,
     keys: NDArray[np.uint32],
     num_heads: int,
@@ -175,9 +170,7 @@ def _drop(
 
 
 @compiled
-def _mix(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], kept: Array, z: Array, out: Array
-) -> None:
+def _mix(indptr: Ints, indices: Ints32, kept: Array, z: Array, out: Array) -> None:
     """``out[i] = sum_j kept[i, j] z[j]``."""
     (n, width), strip = z.shape, kept.shape[1]
     for r in range(n):
@@ -192,12 +185,7 @@ def _mix(
 
 @compiled
 def _mix_back(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    reverse: NDArray[np.int32],
-    kept: Array,
-    g: Array,
-    out: Array,
+    indptr: Ints, indices: Ints32, reverse: Ints32, kept: Array, g: Array, out: Array
 ) -> None:
     """``out[j] = sum_i kept[i, j] g[i]``.
 
@@ -217,13 +205,7 @@ def _mix_back(
 
 @compiled
 def _by_share(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    mask: Array,
-    z: Array,
-    g: Array,
-    num_heads: int,
-    out: Array,
+    indptr: Ints, indices: Ints32, mask: Array, z: Array, g: Array, num_heads: int, out: Array
 ) -> None:
     """Write the gradient by coefficients before dropout: ``mask[i, j] (g[i] . z[j])``, per head."""
     (n, width), strip, period = z.shape, out.shape[1], min(num_heads, LANES)
@@ -242,8 +224,8 @@ def _by_share(
 
 @compiled
 def _by_score(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
+    indptr: Ints,
+    indices: Ints32,
     source: Array,
     target: Array,
     share: Array,
@@ -271,9 +253,7 @@ def _by_score(
 
 
 @compiled
-def _collect(
-    indptr: NDArray[np.int64], reverse: NDArray[np.int32], by_score: Array, by_source: Array
-) -> None:
+def _collect(indptr: Ints, reverse: Ints32, by_score: Array, by_source: Array) -> None:
     """Sum the gradient by the scores up per source."""
     n, strip = by_source.shape
     for r in range(n):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints
 from grapheraser.engines.cpu.noise import EVERY_UNIT, scale_of
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import (
@@ -144,13 +145,7 @@ def bias_gradient(g: Array, gradient: Array, at: int, tile: Tile) -> None:
 
 @compiled
 def activate(
-    z: Array,
-    code: int,
-    keys: NDArray[np.uint32],
-    limit: int,
-    out: Array,
-    slope: Array,
-    tile: Tile,
+    z: Array, code: int, keys: NDArray[np.uint32], limit: int, out: Array, slope: Array, tile: Tile
 ) -> None:
     """Activation and dropout: ``out`` the units, ``slope`` their derivatives by ``z``."""
     n, width = z.shape
@@ -184,7 +179,7 @@ def times(g: Array, slope: Array, tile: Tile) -> None:
 
 
 @compiled
-def loss_gradient(logits: Array, labels: NDArray[np.int64], num_classes: int, g: Array) -> None:
+def loss_gradient(logits: Array, labels: Ints, num_classes: int, g: Array) -> None:
     """Gradient of the mean cross-entropy by the logits: ``(softmax - one_hot) / labelled``.
 
     A row without a label (-1) has none.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints, Ints32
 from grapheraser.engines.cpu.adam import Rates, adam_tile
 from grapheraser.engines.cpu.dense import Array
 from grapheraser.engines.cpu.noise import Noise, is_kept, row_keys, scale_of
@@ -30,14 +31,14 @@ class SparseFeatures(NamedTuple):
     row_indptr: NDArray[np.uint64]
     row_places: NDArray[np.integer]  # where the weights of an entry's column begin
     row_values: Array
-    row_columns: NDArray[np.int32]  # int32, an entry's column among all features
+    row_columns: Ints32  # int32, an entry's column among all features
     # column_indptr, column_values: CSC; rows ascend within a column.
     column_indptr: NDArray[np.uint64]
     # Where an entry's row begins in a matrix as wide as the weights.
     column_places: NDArray[np.integer]
     column_values: Array
-    column_rows: NDArray[np.int32]  # int32, an entry's row
-    columns: NDArray[np.int32]  # int32, each column among all features
+    column_rows: Ints32  # int32, an entry's row
+    columns: Ints32  # int32, each column among all features
 
 
 class InputWeights(NamedTuple):
@@ -50,12 +51,7 @@ class InputWeights(NamedTuple):
 
 @compiled
 def propagate(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    weights: Array,
-    z: Array,
-    out: Array,
-    tile: Tile,
+    indptr: Ints, indices: Ints32, weights: Array, z: Array, out: Array, tile: Tile
 ) -> None:
     """``out[r] = sum_e weights[e] z[indices[e]]`` over the entries of row r."""
     n, width = out.shape

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from grapheraser.arrays import AnyArray, Floats32, Ints, Ints32
 from grapheraser.engines.cpu.adam import Parameters
 from grapheraser.engines.cpu.epoch import Shard
 from grapheraser.engines.cpu.noise import noise_of
@@ -26,10 +26,7 @@ from grapheraser.models.declaration import running_names
 
 
 def train_shard(
-    task: ShardTask,
-    config: TrainingConfig,
-    *,
-    start: Mapping[str, NDArray[Any]] | None = None,
+    task: ShardTask, config: TrainingConfig, *, start: Mapping[str, AnyArray] | None = None
 ) -> ShardWeights:
     """Train one shard; the result is a function of the arguments, bit for bit.
 
@@ -69,7 +66,7 @@ class PreparedShard:
         spec: ModelSpec,
         epochs: int,
         *,
-        start: Mapping[str, NDArray[Any]] | None = None,
+        start: Mapping[str, AnyArray] | None = None,
         dtype: DTypeLike = np.float32,
     ) -> None:
         graph = task.graph
@@ -117,7 +114,7 @@ class PreparedShard:
             found[variance] = running[2 * row + 1].copy()
         return {name: tensor.astype(np.float32, copy=False) for name, tensor in found.items()}
 
-    def named(self, inputs: NDArray[Any], others: NDArray[Any]) -> Tensors:
+    def named(self, inputs: AnyArray, others: AnyArray) -> Tensors:
         """Return tensors by PyG's names, out of arrays laid out like weights and parameters."""
         named = self.inputs.read(inputs.reshape(-1), self.shapes)
         for role, segment in self.layout.segments.items():
@@ -134,7 +131,7 @@ def aligned(size: int, dtype: DTypeLike) -> NDArray[np.floating]:
     return flat[start : start + size]
 
 
-def places_of(rows: NDArray[np.int32], num_rows: int, width: int) -> NDArray[np.integer]:
+def places_of(rows: Ints32, num_rows: int, width: int) -> NDArray[np.integer]:
     """Return where each of the rows begins in a matrix ``[num_rows, width]``.
 
     32 bits do for all but huge matrices, and keep more of a shard in the cache.
@@ -144,9 +141,7 @@ def places_of(rows: NDArray[np.int32], num_rows: int, width: int) -> NDArray[np.
     return rows.astype(np.int64) * np.int64(width)
 
 
-def _features_of(
-    task: ShardTask, columns: NDArray[np.int32], width: int, dtype: DTypeLike
-) -> SparseFeatures:
+def _features_of(task: ShardTask, columns: Ints32, width: int, dtype: DTypeLike) -> SparseFeatures:
     # Copies throughout: the graph's arrays are read-only, which to numba is another type.
     x = task.graph.x
     x_indptr, x_indices = x.indptr.astype(np.int64), x.indices.astype(np.int32)
@@ -169,12 +164,8 @@ def _features_of(
 
 @compiled
 def _transposed(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    data: NDArray[np.float32],
-    place: NDArray[np.int32],
-    num_columns: int,
-) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.float32]]:
+    indptr: Ints, indices: Ints32, data: Floats32, place: Ints32, num_columns: int
+) -> tuple[NDArray[np.uint64], Ints32, Floats32]:
     """Return the CSC of a CSR, its columns renumbered by ``place``.
 
     Rows ascend within a column: a column's gradient is summed in this order (`sparse.input_step`).

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from grapheraser.arrays import Ints, Ints32
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.csr import reverse_of
@@ -20,11 +21,11 @@ class Adjacency(NamedTuple):
     """Symmetric CSR with weights, self-loops among the entries where there are any."""
 
     # indptr, indices: rows are targets, columns sources, sorted.
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
+    indptr: Ints
+    indices: Ints32
     forward: NDArray[np.floating]  # weight of each entry
     backward: NDArray[np.floating]  # weight of the entry of the opposite direction
-    reverse: NDArray[np.int32]  # place of the entry of the opposite direction
+    reverse: Ints32  # place of the entry of the opposite direction
 
 
 def adjacency_of(spec: ModelSpec, graph: Graph, dtype: DTypeLike) -> Adjacency:
@@ -70,9 +71,7 @@ def check_entries(count: int) -> None:
 
 
 @compiled
-def _with_loops(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], loops: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+def _with_loops(indptr: Ints, indices: Ints32, loops: bool) -> tuple[Ints, Ints32, Ints32]:
     """Return the CSR, each node among its neighbours if ``loops``, and the row of every entry.
 
     A self-loop takes its place in the ascending order of the row, which is the order of every sum.

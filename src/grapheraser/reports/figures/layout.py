@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from grapheraser.arrays import Floats, Ints, Ints32
 from grapheraser.graph import Graph
 from grapheraser.reports.figures.springs import settle
 from grapheraser.seeding import derive
 
 
-def layout(graph: Graph, seed: int = 0) -> NDArray[np.float64]:
+def layout(graph: Graph, seed: int = 0) -> Floats:
     """Coordinates ``[n, 2]`` by position, centred, within the unit disc.
 
     Every connected component is laid out by itself and given an area that grows with its number
@@ -44,7 +45,7 @@ def layout(graph: Graph, seed: int = 0) -> NDArray[np.float64]:
     return places / radius if radius else places
 
 
-def _components(graph: Graph) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
+def _components(graph: Graph) -> tuple[NDArray[np.integer], Ints]:
     count, labels = connected_components(_adjacency(graph), directed=False)
     return labels, np.bincount(labels, minlength=count)
 
@@ -54,9 +55,7 @@ def _adjacency(graph: Graph) -> csr_array:
     return csr_array((ones, graph.indices, graph.indptr), shape=(graph.num_nodes,) * 2)
 
 
-def _reordered(
-    graph: Graph, order: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _reordered(graph: Graph, order: Ints) -> tuple[Ints, Ints]:
     """The rows of the graph with its nodes in another order, without edges to themselves."""
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
@@ -67,9 +66,7 @@ def _reordered(
     return indptr, ends[1]
 
 
-def _component_layout(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], ids: NDArray[np.int64], seed: int
-) -> NDArray[np.float64]:
+def _component_layout(indptr: Ints, indices: Ints32, ids: Ints, seed: int) -> Floats:
     """One connected component in the unit disc, communities pulled apart."""
     if len(ids) == 1:
         return np.zeros((1, 2))
@@ -78,7 +75,7 @@ def _component_layout(
     return _into_disc(settle(indptr, indices, ids, derive(seed, "layout")))
 
 
-def _into_disc(places: NDArray[np.float64]) -> NDArray[np.float64]:
+def _into_disc(places: Floats) -> Floats:
     """Centre and scale to the unit disc; far outliers are drawn in, directions are kept."""
     places = places - np.median(places, axis=0)
     radius = np.hypot(*places.T)
@@ -90,7 +87,7 @@ def _into_disc(places: NDArray[np.float64]) -> NDArray[np.float64]:
     return places / largest if largest > 0 else places
 
 
-def _rings(radii: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rings(radii: Floats) -> Floats:
     """Centres of discs of the given falling radii: the first in the middle, the rest in rings."""
     gap = 0.6
     centres = np.zeros((len(radii), 2))

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Floats, Ints32
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
@@ -55,7 +55,7 @@ def partition_figure(graph: Graph, partition: Partition, *, seed: int = 0) -> Fi
     return figure
 
 
-def shard_colours(num_shards: int) -> NDArray[np.float64]:
+def shard_colours(num_shards: int) -> Floats:
     """Distinct colours ``[num_shards, 3]``: hues by the golden ratio, three lightnesses."""
     return np.array(
         [
@@ -73,11 +73,7 @@ def _title(graph: Graph, partition: Partition) -> str:
 
 
 def draw_shards(
-    axes: Axes,
-    training: Graph,
-    labels: NDArray[np.int32],
-    colours: NDArray[np.float64],
-    places: NDArray[np.float64],
+    axes: Axes, training: Graph, labels: Ints32, colours: Floats, places: Floats
 ) -> None:
     """Draw a training graph at the given places ``[n, 2]``, nodes and inner edges by shard."""
     from matplotlib.collections import LineCollection
@@ -110,7 +106,7 @@ def draw_shards(
     axes.set_ylim(-1.03, 1.03)
 
 
-def _draw_sizes(axes: Axes, partition: Partition, colours: NDArray[np.float64]) -> None:
+def _draw_sizes(axes: Axes, partition: Partition, colours: Floats) -> None:
     order = np.argsort(-partition.sizes, kind="stable")
     axes.bar(np.arange(len(order)), partition.sizes[order], color=colours[order], width=0.85)
     axes.axhline(partition.capacity, color=ALERT, linewidth=1.2)

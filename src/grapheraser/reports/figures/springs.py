@@ -12,12 +12,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Floats, Ints, Ints32
 from grapheraser.kernels.compiled import compiled
 from grapheraser.seeding import keyed_hash
 
-Places = NDArray[np.float64]
+Places = Floats
 
 # A graph of so many nodes starts from scattered places.
 _SMALLEST = 40
@@ -31,9 +31,7 @@ _IN_A_CELL = 2
 _TOUCHING = 1e-4
 
 
-def settle(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], ids: NDArray[np.int64], key: int
-) -> Places:
+def settle(indptr: Ints, indices: Ints32, ids: Ints, key: int) -> Places:
     """Places ``[n, 2]`` of the nodes of a connected graph.
 
     Rows hold both directions of every edge, none from a node to itself. Ids and key decide who
@@ -213,25 +211,23 @@ class Level(NamedTuple):
     """A graph, the nodes of which stand for so many each."""
 
     # indptr, indices: its rows, both directions of every edge.
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    weights: NDArray[np.float64]  # how many edges each stands for
-    masses: NDArray[np.float64]  # how many nodes each stands for
-    degrees: NDArray[np.float64]  # of those nodes, added up
-    parents: NDArray[np.int32]  # the node of the next level that each becomes; empty on the last
+    indptr: Ints
+    indices: Ints32
+    weights: Floats  # how many edges each stands for
+    masses: Floats  # how many nodes each stands for
+    degrees: Floats  # of those nodes, added up
+    parents: Ints32  # the node of the next level that each becomes; empty on the last
 
 
-def levels(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], order: NDArray[np.int64], smallest: int
-) -> list[Level]:
+def levels(indptr: Ints, indices: Ints32, order: Ints, smallest: int) -> list[Level]:
     """A connected graph and coarser ones, the finest first.
 
     ``order`` is that in which nodes look for somebody to join; a graph of ``smallest`` nodes is not
     made coarser.
     """
-    weights: NDArray[np.float64] = np.ones(len(indices))
-    masses: NDArray[np.float64] = np.ones(len(indptr) - 1)
-    degrees: NDArray[np.float64] = np.diff(indptr).astype(np.float64)
+    weights: Floats = np.ones(len(indices))
+    masses: Floats = np.ones(len(indptr) - 1)
+    degrees: Floats = np.diff(indptr).astype(np.float64)
     found = []
     while True:
         n = len(masses)
@@ -246,7 +242,7 @@ def levels(
         order = np.argsort(masses, kind="stable")
 
 
-def _added(sums: NDArray[np.float64], groups: NDArray[np.int32], count: int) -> NDArray[np.float64]:
+def _added(sums: Floats, groups: Ints32, count: int) -> Floats:
     """Add up what the nodes of each group have."""
     total = np.zeros(count)
     np.add.at(total, groups, sums)
