@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from grapheraser.inference.reach import MAX_HOPS, Reach, reach_of
+from grapheraser.inference.module import MAX_HOPS, Reach, reach_of
 from tests.inference.own_modules import DIVIDING, GLOBAL, LOCAL, Factory, TwoLayers
 
 

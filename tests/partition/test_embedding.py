@@ -11,7 +11,7 @@ from grapheraser.engines.reference import load_tensors
 from grapheraser.models import ModelSpec
 from grapheraser.models.modules import build_module
 from grapheraser.partition.base import LABELS
-from grapheraser.partition.embedding import pretrained_gnn
+from grapheraser.partition.kmeans import pretrained_gnn
 from grapheraser.seeding import derive
 
 

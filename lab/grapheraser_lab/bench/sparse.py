@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import ModelSpec
 from grapheraser.models.modules import build_module
-from grapheraser.partition.embedding import mean_adjacency
+from grapheraser.partition.kmeans import mean_adjacency
 
 Layer = Callable[[Tensor], Tensor]
 

@@ -12,7 +12,7 @@ from grapheraser.aggregation.simplex import paper_weights
 from grapheraser.datasets import PUBLIC
 from grapheraser.models import PRESETS, ModelSpec
 from grapheraser.partition.base import MAX_ITERATIONS
-from grapheraser.partition.embedding import DIMENSIONS
+from grapheraser.partition.kmeans import DIMENSIONS
 from grapheraser.reports.tables import Table
 from grapheraser_lab.framework import published as paper
 

@@ -30,7 +30,7 @@ from grapheraser.graph import Graph
 from grapheraser.inference import shard_posteriors
 from grapheraser.models import CustomModel, Model, ModelSpec, resolve_model
 from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
-from grapheraser.partition.embedding import DIMENSIONS, pretrained_gnn, smoothed_features
+from grapheraser.partition.kmeans import DIMENSIONS, pretrained_gnn, smoothed_features
 from grapheraser.seeding import derive
 from grapheraser.store.files import file_digest
 from grapheraser_lab.framework.released import LogMean, ReleasedAggregator, softmax

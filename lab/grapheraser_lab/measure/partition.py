@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
 from grapheraser.partition import EkmPartitioner, partition_graph
-from grapheraser.partition.embedding import smoothed_features
+from grapheraser.partition.kmeans import smoothed_features
 from grapheraser.seeding import generator
 from grapheraser_lab.framework.cell import KINDS, Kind
 from grapheraser_lab.framework.resolve import partitioner_of

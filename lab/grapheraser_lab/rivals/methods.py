@@ -22,7 +22,7 @@ from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Edges, Graph, Nodes
 from grapheraser.nodes import GraphEraser
 from grapheraser.partition import BekmPartitioner
-from grapheraser.partition.embedding import pretrained_gnn
+from grapheraser.partition.kmeans import pretrained_gnn
 from grapheraser.seeding import generator
 from grapheraser_lab.rivals.gcn import View, Weights, logits, posteriors, train
 from grapheraser_lab.rivals.gif import GifSettings, updated

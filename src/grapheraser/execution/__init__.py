@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grapheraser.errors import ParameterError
-from grapheraser.execution.base import Executor, SlottedExecutor, StreamingExecutor, held, streamed
-from grapheraser.execution.pools import LocalExecutor, ProcessExecutor
+from grapheraser.execution.base import (
+    Executor,
+    LocalExecutor,
+    ProcessExecutor,
+    SlottedExecutor,
+    StreamingExecutor,
+    held,
+    streamed,
+)
 from grapheraser.execution.ray import RayExecutor
 from grapheraser.registry import Registry
 

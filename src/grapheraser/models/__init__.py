@@ -4,9 +4,16 @@ Nothing here imports torch, so that a trained run can predict without waiting fo
 modules are made of `grapheraser.models.modules`.
 """
 
-from grapheraser.models.builtin import GNNS, PRESETS, architecture_of, declaration_of
+from grapheraser.models.builtin import (
+    GNNS,
+    PRESETS,
+    architecture_of,
+    declaration_of,
+    initial_weights,
+    input_parameters,
+    parameter_shapes,
+)
 from grapheraser.models.declaration import Architecture, Declaration, Parameter
-from grapheraser.models.initial import initial_weights, input_parameters, parameter_shapes
 from grapheraser.models.resolve import CustomModel, Model, ModuleFactory, resolve_model
 from grapheraser.models.spec import KINDS, ModelSpec
 

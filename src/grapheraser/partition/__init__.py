@@ -3,8 +3,12 @@
 from grapheraser.partition.base import Assignment, Partition, Partitioner
 from grapheraser.partition.contract import BrokenContractError, check_case, check_partitioner
 from grapheraser.partition.data_free import HashPartitioner, RandomPartitioner
-from grapheraser.partition.embedding import smoothed_features
-from grapheraser.partition.kmeans import BekmHungarianPartitioner, BekmPartitioner, EkmPartitioner
+from grapheraser.partition.kmeans import (
+    BekmHungarianPartitioner,
+    BekmPartitioner,
+    EkmPartitioner,
+    smoothed_features,
+)
 from grapheraser.partition.label_propagation import (
     BlpaLpPartitioner,
     BlpaPartitioner,
