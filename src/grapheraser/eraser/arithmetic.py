@@ -21,10 +21,8 @@ _OF_ENGINES = ("torch", "torch_geometric", "triton", "gpu", PROCESSOR)
 def made_with(settings: Settings, before: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return what a state made here depends on: versions, and the processor where it matters.
 
-    Args:
-        settings: of the run.
-        before: of the state that it was made from. Without its engine a run keeps all its shards,
-            and what trained them.
+    ``before`` is that of the state that it was made from: without its engine a run keeps all its
+    shards, and what trained them.
     """
     found = versions(settings.device)
     if before is not None and isinstance(settings.engine, MissingEngine):
@@ -36,10 +34,8 @@ def made_with(settings: Settings, before: Mapping[str, str] | None = None) -> di
 def trained_elsewhere(settings: Settings, made: Mapping[str, str]) -> str | None:
     """Say what the shards of a run were trained with and what there is here; None: the same.
 
-    Args:
-        settings: of the run, as resolved here.
-        made: what its state was made with. Runs of earlier versions don't name the processor: it
-            may be another.
+    ``made`` is what its state was made with. Runs of earlier versions don't name the processor: it
+    may be another.
     """
     if settings.training.model.closed_form:
         return None

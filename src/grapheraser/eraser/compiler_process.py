@@ -37,8 +37,7 @@ def is_first_use() -> bool:
 def start(rehearsal: Any) -> subprocess.Popen[bytes] | None:
     """Rehearse a run in another process, where there is a processor and a folder for it.
 
-    Args:
-        rehearsal: a value with a method ``run_ahead``.
+    ``rehearsal`` has a method ``run_ahead``.
     """
     if processors() < 2 or not sys.executable or not can_keep():
         return None

@@ -21,11 +21,7 @@ def fit(
 ) -> Snapshot:
     """Return the first snapshot of a run, with no receipts yet.
 
-    Args:
-        task: of the run.
-        arguments: of the eraser, by name.
-        world: what the task makes its graph of.
-        partition: to use instead of computing one, restricted to the nodes of the graph in shards.
+    A given ``partition`` is restricted to the nodes of the graph in shards.
     """
     settings = task.resolve(arguments)
     if not task.takes_types and getattr(world, "types", None) is not None:

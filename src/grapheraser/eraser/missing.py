@@ -13,15 +13,10 @@ from grapheraser.errors import MissingExtraError, ParameterError, PartitionError
 
 @dataclass(frozen=True)
 class MissingPartitioner:
-    """Stands for a user's own partitioner that was not brought; only a partition needs it.
+    """Stands for a user's own partitioner that was not brought; only a partition needs it."""
 
-    Attributes:
-        name: of the partitioner.
-        type: where it was defined.
-    """
-
-    name: str
-    type: str
+    name: str  # of the partitioner
+    type: str  # where it was defined
     inputs: frozenset[str] = frozenset()
     strict: bool = False
 
@@ -34,17 +29,12 @@ class MissingPartitioner:
 
 @dataclass(frozen=True)
 class MissingEngine:
-    """Stands for a run's engine where it can't train: the run predicts, and refuses to retrain.
+    """Stands for a run's engine where it can't train: the run predicts, and refuses to retrain."""
 
-    Attributes:
-        name: of the engine.
-        why: what is missing.
-        hint: what to do.
-    """
-
-    name: str
-    why: str
+    name: str  # of the engine
+    why: str  # what is missing
     depends_on: tuple[str, ...] = ()
+    # What to do.
     hint: str = "unlearn and verify this run where it was fitted, or fit it again here."
 
     def train(self, task: ShardTask, config: TrainingConfig) -> NoReturn:
@@ -63,10 +53,7 @@ class MissingEngine:
 def same_engine(fitted_as: Mapping[str, Any], config: TrainingConfig, device: str) -> Engine:
     """The engine that trained a run, on a device of the same kind; else a `MissingEngine`.
 
-    Args:
-        fitted_as: the run's own description of its engine and device.
-        config: the run's model and how it is trained.
-        device: where it is to train now.
+    ``fitted_as`` is the run's own description of its engine and device.
     """
     name, fitted_on = (str(fitted_as.get(key)) for key in ("engine", "device"))
     if device != fitted_on:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints
 from grapheraser.eraser.seen import Named, Seen, seen_by_shards
 from grapheraser.graph import TRAIN, Edit, Graph, Removal
 from grapheraser.kernels.sets import ranks
@@ -22,36 +22,25 @@ _WORDS = {kind.name: kind.words for kind in GRAPH_KINDS} | {"halo": "halo node"}
 _ADDED = tuple(kind.changes for kind in GRAPH_CHANGES if kind.verb == ADD)
 _SET = tuple(kind.changes for kind in GRAPH_CHANGES if kind.verb == SET)
 
-Ids = NDArray[np.int64]
+Ids = Ints
 
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """Effect of a change on the graph that one shard trains on.
+    """Effect of a change on the graph that one shard trains on."""
 
-    Attributes:
-        shard: its id.
-        nodes: members that go.
-        edges: edges of its training graph that the request names.
-        features: feature rows of its training graph that are cleared.
-        size_before, size_after: members.
-        halo: nodes in its halo that go.
-        labels: members that lose their label.
-        learns: whether a member with a label is left.
-        elsewhere: whether it was trained where bits are others, which alone retrains it.
-        gains: what comes or is set instead, under the same names.
-    """
-
-    shard: int
-    nodes: int
-    edges: int
-    features: int
+    shard: int  # its id
+    nodes: int  # members that go
+    edges: int  # edges of its training graph that the request names
+    features: int  # feature rows of its training graph that are cleared
+    # size_before, size_after: members.
     size_before: int
     size_after: int
-    halo: int = 0
-    labels: int = 0
-    learns: bool = True
-    elsewhere: bool = False
+    halo: int = 0  # nodes in its halo that go
+    labels: int = 0  # members that lose their label
+    learns: bool = True  # whether a member with a label is left
+    elsewhere: bool = False  # whether it was trained where bits are others, which alone retrains it
+    # What comes or is set instead, under the same names.
     gains: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -101,8 +90,8 @@ class Plan:
     shards: tuple[ShardPlan, ...]
     cut_edges: int
     untrained_nodes: int
-    trained: NDArray[np.int64]
-    touched: NDArray[np.int64]
+    trained: Ints
+    touched: Ints
     context: int = 0
     notes: tuple[str, ...] = ()
     edit: Edit | None = None
@@ -163,11 +152,7 @@ def plan_removal(
 ) -> Plan:
     """Work out what a removal touches.
 
-    Args:
-        graph: before the removal.
-        partition: of its nodes in shards.
-        removal: the checked request.
-        halo: the key that chooses the shards' halos; None where they have none.
+    ``halo`` is the key that chooses the shards' halos; None where they have none.
     """
     gone = _gone(graph, partition, removal, halo)
     sizes = partition.sizes
@@ -195,12 +180,8 @@ def plan_edit(
 ) -> Plan:
     """Work out what a list of changes touches.
 
-    Args:
-        before: the graph and its partition.
-        after: both with all changes.
-        edit: the checked changes.
-        entering: sorted ids of the nodes that are in a shard now, and were in none.
-        halo: as for `plan_removal`.
+    ``before`` and ``after`` are graph and partition. ``entering`` are sorted ids of the nodes that
+    are in a shard now, and were in none.
     """
     graph, partition = after
     gone = _gone(*before, edit.removal, halo)
@@ -223,10 +204,7 @@ def plan_edit(
 def with_all_shards(plan: Plan, trained: Iterable[int], sizes: Ids) -> Plan:
     """The plan that retrains all shards, also those that lose and gain nothing.
 
-    Args:
-        plan: of a change.
-        trained: ids of the shards that have weights.
-        sizes: how many members each has.
+    ``trained`` are ids of the shards that have weights, ``sizes`` how many members each has.
     """
     hit = {shard.shard for shard in plan.shards}
     members = {shard: int(sizes[shard]) for shard in trained if shard not in hit}
@@ -252,21 +230,13 @@ def leaving_shards(graph: Graph, partition: Partition, removal: Removal) -> Ids:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One side of a change: all that goes, or all that comes.
+    """One side of a change: all that goes, or all that comes."""
 
-    Attributes:
-        named: in shards.
-        seen: by them.
-        touched: sorted ids.
-        context: see `Plan`.
-        outside: named nodes, feature rows and labels that no shard is trained on.
-    """
-
-    named: Named
-    seen: Seen
-    touched: Ids
-    context: int
-    outside: int
+    named: Named  # in shards
+    seen: Seen  # by them
+    touched: Ids  # sorted ids
+    context: int  # see `Plan`
+    outside: int  # named nodes, feature rows and labels that no shard is trained on
 
 
 def _gone(graph: Graph, partition: Partition, removal: Removal, halo: int | None) -> _Part:
@@ -332,9 +302,7 @@ def _shard_plans(
     )
 
 
-def _learning(
-    graph: Graph, partition: Partition, shards: NDArray[np.int64], taken: NDArray[np.int64]
-) -> list[bool]:
+def _learning(graph: Graph, partition: Partition, shards: Ints, taken: Ints) -> list[bool]:
     """Tell of each shard whether it keeps a training node but for those taken."""
     if graph.num_train == partition.num_nodes:  # then every member is one
         lost = np.bincount(partition.shard_of(taken), minlength=partition.num_shards)
@@ -342,7 +310,7 @@ def _learning(
     return [_learns(graph, partition.members(int(shard)), taken) for shard in shards]
 
 
-def _learns(graph: Graph, members: NDArray[np.int64], taken: NDArray[np.int64]) -> bool:
+def _learns(graph: Graph, members: Ints, taken: Ints) -> bool:
     """Tell whether a member is a training node that is not taken; mostly one of the first is."""
     for start in range(0, len(members), _BLOCK):
         block = members[start : start + _BLOCK]
@@ -356,5 +324,5 @@ def _without(nodes: Ids, others: Ids) -> Ids:
     return nodes[ranks(nodes, others) < 0]
 
 
-def _in_shards(partition: Partition, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _in_shards(partition: Partition, nodes: Ints) -> Ints:
     return nodes[partition.contains(nodes)]

@@ -33,35 +33,23 @@ _FIRST = 4096
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A change as it was carried out: what it named, and what it took.
+    """A change as it was carried out: what it named, and what it took."""
 
-    Attributes:
-        action: "unlearn", "update", "insert" or "reshard".
-        abouts: what was asked, in parts that can be shown one by one; ids as text.
-        counts: how many nodes, edges, feature rows and labels were named, 0 where nothing is said;
-            and what else there is to count.
-        shards: ids of the shards that were retrained or emptied.
-        timings: seconds by step.
-        started: when the work began, on the clock of `time.perf_counter`.
-        gone, new: ids of the nodes that left the graph, and of those that came.
-        context: how many of the nodes were in a shard without a label to learn from.
-        untrained: how much of what was named no shard was trained on.
-        notes: what else the operator should know.
-        skipped: requests for what was not there.
-    """
-
-    action: str
-    abouts: Sequence[About]
+    action: str  # "unlearn", "update", "insert" or "reshard"
+    abouts: Sequence[About]  # what was asked, in parts that can be shown one by one; ids as text
+    # How many nodes, edges, feature rows and labels were named, 0 where nothing is said; and what
+    # else there is to count.
     counts: Mapping[str, int]
-    shards: Sequence[int]
-    timings: Mapping[str, float]
-    started: float
+    shards: Sequence[int]  # ids of the shards that were retrained or emptied
+    timings: Mapping[str, float]  # seconds by step
+    started: float  # when the work began, on the clock of `time.perf_counter`
+    # gone, new: ids of the nodes that left the graph, and of those that came.
     gone: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
     new: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
-    context: int = 0
-    untrained: int = 0
-    notes: Sequence[str] = ()
-    skipped: Sequence[Any] = ()
+    context: int = 0  # how many of the nodes were in a shard without a label to learn from
+    untrained: int = 0  # how much of what was named no shard was trained on
+    notes: Sequence[str] = ()  # what else the operator should know
+    skipped: Sequence[Any] = ()  # requests for what was not there
 
 
 def parts_of(named: Mapping[str, Sequence[Any]]) -> Iterator[About]:
@@ -82,10 +70,7 @@ def parts_of(named: Mapping[str, Sequence[Any]]) -> Iterator[About]:
 def record(now: Snapshot, after: State, work: Work) -> Snapshot:
     """Return the snapshot after a change, whose last receipt is that of the change.
 
-    Args:
-        now: the snapshot that the change started from, with the settings that hold from now on.
-        after: the state that it led to.
-        work: what was asked and done.
+    ``now`` is the snapshot before it, with the settings that hold from now on.
     """
     sealing = time.perf_counter()
     signer, settings = current_signer(), now.settings

@@ -28,11 +28,7 @@ def shards_to_retrain(
 ) -> tuple[int, ...]:
     """The shards to retrain under a policy: those that a request makes stale, or all.
 
-    Args:
-        settings: of the run.
-        policy: one of `POLICIES`.
-        stale: shards whose training graph changes.
-        partition: after the change.
+    ``stale`` are those whose training graph changes; the partition is the one after the change.
     """
     one_of("refresh", "unlearn", policy, POLICIES)
     if policy != NONE and settings.training.model.closed_form:

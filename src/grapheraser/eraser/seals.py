@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Ints
 from grapheraser.eraser.state import State
 from grapheraser.graph.proof.register import Register
 from grapheraser.receipts import digest_of
@@ -23,7 +23,7 @@ from grapheraser.store.writing import partition_digest
 
 _NONCE_SIZE = 32
 _FORMAT = "grapheraser-state-2"
-NO_NODES: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+NO_NODES: Ints = np.zeros(0, dtype=np.int64)
 
 
 def name_of_run() -> str:
@@ -33,26 +33,18 @@ def name_of_run() -> str:
 
 @dataclass(frozen=True, eq=False)
 class Seals:
-    """Nonces and register of one state.
+    """Nonces and register of one state."""
 
-    Attributes:
-        register: who is in the run.
-        nonce: of the document of the state.
-        versions: of what made the state; see `made_with`.
-    """
-
-    register: Register
-    nonce: bytes
-    versions: dict[str, str]
+    register: Register  # who is in the run
+    nonce: bytes  # of the document of the state
+    versions: dict[str, str]  # of what made the state; see `made_with`
 
     @classmethod
-    def fresh(cls, nodes: NDArray[np.int64], versions: dict[str, str]) -> Seals:
+    def fresh(cls, nodes: Ints, versions: dict[str, str]) -> Seals:
         """For a run that begins its log just now."""
         return cls(Register.of(nodes), _nonce(), versions)
 
-    def after(
-        self, gone: NDArray[np.int64], new: NDArray[np.int64], versions: dict[str, str]
-    ) -> Seals:
+    def after(self, gone: Ints, new: Ints, versions: dict[str, str]) -> Seals:
         """For the state after a change; the nonces of what has gone are kept nowhere."""
         register = self.register.changed(gone, new)
         return replace(self, register=register, nonce=_nonce(), versions=versions)

@@ -5,52 +5,38 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grapheraser.arrays import Bools, Ints
 from grapheraser.graph import Graph
 from grapheraser.partition import Partition
 from grapheraser.partition.halo import halo_edges, halo_edges_to
 
-Ids = NDArray[np.int64]
+Ids = Ints
 
 
 class Named(NamedTuple):
-    """The ids that a change names, in the graph that has them.
+    """The ids that a change names, in the graph that has them."""
 
-    Attributes:
-        nodes: sorted, in shards: those that come or go with all they have.
-        edges: ``[m, 2]``, u < v.
-        features: sorted, of nodes in shards.
-        labels: sorted, of training nodes.
-        moving: sorted, of the nodes that enter or leave a shard.
-    """
-
-    nodes: Ids
-    edges: Ids
-    features: Ids
-    labels: Ids
-    moving: Ids
+    nodes: Ids  # sorted, in shards: those that come or go with all they have
+    edges: Ids  # ``[m, 2]``, u < v
+    features: Ids  # sorted, of nodes in shards
+    labels: Ids  # sorted, of training nodes
+    moving: Ids  # sorted, of the nodes that enter or leave a shard
 
 
 class Seen(NamedTuple):
-    """Counts of what each shard sees of a change ``[num_shards]``.
+    """Counts of what each shard sees of a change ``[num_shards]``."""
 
-    Attributes:
-        nodes, edges, features, labels: members, edges, feature rows and labels of its training
-            graph.
-        halo: nodes of its halo that come or go.
-        cut_edges: how many edges no shard sees.
-    """
-
+    # nodes, edges, features, labels: members, edges, feature rows and labels of its training graph.
     nodes: Ids
     edges: Ids
     features: Ids
     labels: Ids
-    halo: Ids
-    cut_edges: int
+    halo: Ids  # nodes of its halo that come or go
+    cut_edges: int  # how many edges no shard sees
 
     @property
-    def any(self) -> NDArray[np.bool_]:
+    def any(self) -> Bools:
         """Mask of the shards that see anything."""
         return (self.nodes + self.edges + self.features + self.labels + self.halo) > 0
 
@@ -87,9 +73,7 @@ def _halo_rows(graph: Graph, partition: Partition, nodes: Ids, key: int) -> Ids:
     return np.bincount(once[0], minlength=partition.num_shards)
 
 
-def _halo_edges_named(
-    graph: Graph, partition: Partition, edges: Ids, key: int
-) -> NDArray[np.bool_]:
+def _halo_edges_named(graph: Graph, partition: Partition, edges: Ids, key: int) -> Bools:
     """Tell of each edge ``[m, 2]`` whether it is a halo edge of the shard of each of its ends."""
     ends = np.unique(edges)
     pairs = halo_edges(graph, partition, ends[partition.contains(ends)], key)

@@ -56,30 +56,19 @@ _PARTS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The arguments of an eraser, resolved: everything but the data.
+    """The arguments of an eraser, resolved: everything but the data."""
 
-    Attributes:
-        training: the model and how each shard of it is trained.
-        partitioner: what partitions the graph; None where that depends on the graph (``auto``).
-        aggregator: what combines the shards.
-        engine: what trains a shard.
-        executor: where shards are trained; has no part in the results.
-        seed: every random number follows from it.
-        device: where the engine trains.
-        halo: whether shards see the features of neighbours in other shards.
-        context: which nodes are in shards beside the training nodes.
-        replay: how training a shard twice went when the run was fitted; see `eraser.replay`.
-    """
-
-    training: TrainingConfig
+    training: TrainingConfig  # the model and how each shard of it is trained
+    # What partitions the graph; None where that depends on the graph (``auto``).
     partitioner: Partitioner | None
-    aggregator: Aggregator
-    engine: Engine
-    executor: Executor
-    seed: int
-    device: str = "cpu"
-    halo: bool = False
-    context: str = DEFAULT_CONTEXT
+    aggregator: Aggregator  # what combines the shards
+    engine: Engine  # what trains a shard
+    executor: Executor  # where shards are trained; has no part in the results
+    seed: int  # every random number follows from it
+    device: str = "cpu"  # where the engine trains
+    halo: bool = False  # whether shards see the features of neighbours in other shards
+    context: str = DEFAULT_CONTEXT  # which nodes are in shards beside the training nodes
+    # How training a shard twice went when the run was fitted; see `eraser.replay`.
     replay: str | None = None
 
     def shard_seed(self, shard: int) -> int:
@@ -108,10 +97,7 @@ class Settings:
 def closed_form(learner: Any, *, seed: int, executor: str | Executor = "local") -> Settings:
     """Return the settings of a task without shards.
 
-    Args:
-        learner: an `Aggregator`, which does all the work; what it learns needs ``tensors`` alone.
-        seed: every random number follows from it.
-        executor: as for `GraphEraser`.
+    The learner does all the work; what it learns needs ``tensors`` alone.
     """
     training = TrainingConfig(ModelSpec("closed-form"), epochs=1)
     return Settings(
@@ -147,10 +133,8 @@ def describe(arguments: Mapping[str, Any], settings: Settings) -> dict[str, Any]
 def restore(configuration: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments from a description, and from the parts that the user brought.
 
-    Args:
-        configuration: what `describe` gave.
-        own: ``model``, ``partition``, ``aggregation`` and, of a run that has one, ``training``;
-            None where nothing was brought.
+    ``own`` may have ``model``, ``partition``, ``aggregation`` and, of a run that has one,
+    ``training``.
     """
     # Runs from before there was a Training were fitted without one.
     usual = {name: None for name in ("training",) if name in own}

@@ -19,30 +19,19 @@ class Snapshot:
     """One published state, with everything that a fit or a request leaves behind.
 
     An eraser holds one and replaces it in one step: a caller that reads it once sees one state.
-
-    Attributes:
-        task: what the run is about.
-        arguments: those of the fit, by name.
-        settings: the same, resolved.
-        state: what was trained.
-        configuration: the settings as plain JSON.
-        receipts: one per change since the fit, oldest first.
-        ends: where the receipts begin and end, and the log of them.
-        seals: what hides this state in the receipts.
-        document: all that this state consists of; see `seals.document`.
-        loaded: the manifest of a run that was read and not compared with its last receipt yet;
-            see `verify.check_loaded`.
     """
 
-    task: Task
-    arguments: Mapping[str, Any]
-    settings: Settings
-    state: State
-    configuration: dict[str, Any]
-    receipts: Sequence[Receipt]
-    ends: Ends
-    seals: Seals
-    document: Mapping[str, Any]
+    task: Task  # what the run is about
+    arguments: Mapping[str, Any]  # those of the fit, by name
+    settings: Settings  # the same, resolved
+    state: State  # what was trained
+    configuration: dict[str, Any]  # the settings as plain JSON
+    receipts: Sequence[Receipt]  # one per change since the fit, oldest first
+    ends: Ends  # where the receipts begin and end, and the log of them
+    seals: Seals  # what hides this state in the receipts
+    document: Mapping[str, Any]  # all that this state consists of; see `seals.document`
+    # The manifest of a run that was read and not compared with its last receipt yet; see
+    # `verify.check_loaded`.
     loaded: Mapping[str, Any] | None = None
 
     @classmethod

@@ -37,16 +37,11 @@ _NO_SEEDS: Mapping[int, int] = MappingProxyType({})
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """S(G, P, seed): everything that "bit for bit" is about.
+    """S(G, P, seed): everything that "bit for bit" is about."""
 
-    Attributes:
-        ensemble: the current graph, its partition and the trained shards.
-        aggregator: fitted to that ensemble.
-        seeds: of the shards whose training was seeded afresh; all others follow from the run's.
-    """
-
-    ensemble: Ensemble
-    aggregator: FittedAggregator
+    ensemble: Ensemble  # the current graph, its partition and the trained shards
+    aggregator: FittedAggregator  # fitted to that ensemble
+    # Of the shards whose training was seeded afresh; all others follow from the run's.
     seeds: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -104,16 +99,10 @@ def change_state(
 ) -> tuple[State, dict[str, float]]:
     """The state after a change of the graph, and the seconds that its parts took.
 
-    Args:
-        settings: those of the fit.
-        state: before the change.
-        graph: after the change.
-        partition: after the change.
-        retrain: shards whose training graph has changed; all others keep their weights.
-        touched: ids of the nodes whose neighbours, features or labels have changed, or that are
-            new.
-        gone: ids of the nodes that are no longer in the graph.
-        seeds: fresh ones for some of the shards to retrain; the others keep theirs.
+    Graph and partition are those after the change. Shards to ``retrain`` are those whose training
+    graph has changed; ``touched`` are ids of nodes that are new or whose neighbours, features or
+    labels have changed, ``gone`` those of nodes that have left. ``seeds`` are fresh ones for some
+    of the shards to retrain.
     """
     check_features(graph, touched)
     started = time.perf_counter()

@@ -34,41 +34,27 @@ TASK, NODES = "task", "nodes"
 
 @dataclass(frozen=True)
 class Question:
-    """A question about many nodes, or pairs of nodes, at once.
+    """A question about many nodes, or pairs of nodes, at once."""
 
-    Attributes:
-        asks: the name of what is asked about, where it is sent: ``nodes`` or ``pairs``.
-        ends: how many ids each of them is.
-        values: from an eraser and ids ``[m]`` or ``[m, ends]`` to numbers, one row each.
-        outputs: from the graph and those numbers to the arrays of an answer, by name.
-        of_nodes: whether ids are those of nodes, so that answers about all can be kept.
-    """
-
-    asks: str
-    ends: int
+    asks: str  # the name of what is asked about, where it is sent: ``nodes`` or ``pairs``
+    ends: int  # how many ids each of them is
+    # From an eraser and ids ``[m]`` or ``[m, ends]`` to numbers, one row each.
     values: Callable[[Any, ArrayLike], NDArray[Any]]
+    # From the graph and those numbers to the arrays of an answer, by name.
     outputs: Callable[[Graph, NDArray[Any]], dict[str, NDArray[Any]]]
-    of_nodes: bool = True
+    of_nodes: bool = True  # whether ids are those of nodes, so that answers about all can be kept
 
 
 class Task(ABC):
-    """The translation of a world into a graph, and of its requests into changes of that graph.
+    """The translation of a world into a graph, and of its requests into changes of that graph."""
 
-    Attributes:
-        name: in the manifest; `load` finds the task by it.
-        owner: the public class, as errors call it.
-        predicts: in words.
-        kinds: what can be forgotten, by the names in `grapheraser.kinds`.
-        predict: what the service asks.
-        takes_types: whether it learns from typed graphs; see `graph.types`.
-    """
-
-    name: ClassVar[str]
-    owner: ClassVar[str]
-    predicts: ClassVar[str]
+    name: ClassVar[str]  # in the manifest; `load` finds the task by it
+    owner: ClassVar[str]  # the public class, as errors call it
+    predicts: ClassVar[str]  # in words
+    # What can be forgotten, by the names in `grapheraser.kinds`.
     kinds: ClassVar[tuple[str, ...]] = GRAPH_NAMES
-    predict: ClassVar[Question | None] = None
-    takes_types: ClassVar[bool] = False
+    predict: ClassVar[Question | None] = None  # what the service asks
+    takes_types: ClassVar[bool] = False  # whether it learns from typed graphs; see `graph.types`
 
     @abstractmethod
     def resolve(
@@ -76,9 +62,7 @@ class Task(ABC):
     ) -> Settings:
         """Turn the constructor's arguments into parts.
 
-        Args:
-            arguments: by name.
-            fitted_as: what the arguments of a loaded run were resolved to; its engine is the run's.
+        ``fitted_as`` is what those of a loaded run were resolved to; its engine is the run's.
         """
 
     def graph_of(self, arguments: Mapping[str, Any], settings: Settings, world: Any) -> Graph:

@@ -24,11 +24,8 @@ def unlearn(
 ) -> Snapshot:
     """Return the snapshot without what a request names, with its receipt.
 
-    Args:
-        now: the snapshot.
-        request: as the task takes it: nodes, edges, features, labels, a list of them.
-        missing: "raise" or "skip", for what the graph does not have.
-        refresh: which shards get fresh seeds; see `refresh`.
+    ``missing`` is "raise" or "skip", for what the graph does not have; ``refresh`` says which
+    shards get fresh seeds.
     """
     started = time.perf_counter()
     requests = now.task.changes_of(now, as_tuple(request))
