@@ -1,1 +1,1 @@
-"""What measures GraphEraser: the evaluation of the paper, benchmarks, attacks, rivals."""
+"""Measure GraphEraser: the evaluation of the paper, benchmarks, attacks, rivals."""

@@ -43,7 +43,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 # An error names so many ids; where there are more, it counts them.
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 
 def named(items: Sequence[object], last: str = "and") -> str:
@@ -52,9 +52,9 @@ def named(items: Sequence[object], last: str = "and") -> str:
     >>> named([3, 17, 21]), named(range(100))
     ('3, 17 and 21', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 90 more')
     """
-    words = [str(item) for item in items[:_MOST_NAMED]]
-    if len(items) > _MOST_NAMED:
-        words.append(f"{len(items) - _MOST_NAMED:,} more")
+    words = [str(item) for item in items[:_MAX_NAMED]]
+    if len(items) > _MAX_NAMED:
+        words.append(f"{len(items) - _MAX_NAMED:,} more")
     *first, end = words or ("",)
     return f"{', '.join(first)} {last} {end}" if first else end
 

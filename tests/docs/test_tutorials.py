@@ -11,7 +11,7 @@ from tools.notebooks import VARIES, as_markdown, printed, read, stored, text_of,
 from grapheraser.datasets import PUBLIC
 
 TUTORIALS = tutorials()
-_MOST_BYTES = 40_000
+_MAX_BYTES = 40_000
 
 
 def test_there_is_one_for_each_question_of_a_newcomer() -> None:
@@ -62,7 +62,7 @@ def test_a_tutorial_prints_what_is_stored_in_it(
 def test_stored_tutorials_are_small_and_tidy(path: Path) -> None:
     notebook = read(path)
     assert path.read_text() == stored(tidied(notebook)), "run python -m tools.notebooks"
-    assert path.stat().st_size < _MOST_BYTES
+    assert path.stat().st_size < _MAX_BYTES
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert any(printed(cell) for cell in code)
     for cell in code:

@@ -49,7 +49,7 @@ class Attacked:
     def seen(
         self, how: str, *, requests: int, nodes_per_request: int = 1
     ) -> tuple[Observations, Observations]:
-        """What the attacker sees of both runs around such requests."""
+        """Return what the attacker sees of both runs around such requests."""
 
         def of(run: GraphEraser, who: str) -> Observations:
             return observe(

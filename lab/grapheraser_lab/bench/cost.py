@@ -1,4 +1,4 @@
-"""What each operation costs on the paper's graphs, by part, beside training from scratch.
+"""The cost of each operation on the paper's graphs, by part, beside training from scratch.
 
 The default configuration, one thread. A request is timed as a caller sees it, up to its receipt.
 What it costs against the size of the graph: `bench.scale`.

@@ -273,7 +273,7 @@ def checks(
 
 
 def same_bits(tasks: Sequence[ShardTask], spec: ModelSpec) -> dict[str, Any]:
-    """Whether shards have the same bits alone, in stacks of several sizes and in a second run."""
+    """Tell if shards have the same bits alone, in stacks of several sizes and in a second run."""
     config = TrainingConfig(spec, EPOCHS)
     some = list(tasks[: max(STACKS)])
     alone = {task.shard: cuda.train_shard(task, config).digest for task in some[:7]}

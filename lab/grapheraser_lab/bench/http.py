@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass
 class Load:
-    """What came of a stream of requests.
+    """The outcome of a stream of requests.
 
     Attributes:
         seconds: from the first request to the last answer.

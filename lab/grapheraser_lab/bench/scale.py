@@ -285,7 +285,7 @@ def worst(report: Mapping[str, Any]) -> dict[str, float]:
 
 
 def planning(report: Mapping[str, Any]) -> str:
-    """What sizes will take.
+    """Estimate what sizes will take.
 
     Of a fit, what `closed-form` takes runs in one process; the rest, training, is divided among the
     cores of a cluster.

@@ -263,7 +263,7 @@ def markdown(report: Report) -> str:
 
 
 def _verdicts(report: Report) -> list[str]:
-    """What was wanted, and whether it was so."""
+    """List what was wanted, and whether it was so."""
     lines = []
     for row in report["rows"]:
         held = {

@@ -1,4 +1,4 @@
-"""What a shard's labels allow: shards that see every feature and edge, and only their own labels.
+"""Limits of a shard's labels: shards that see every feature and edge, and only their own labels.
 
 No halo can show a shard more than the whole training graph. Here each shard trains on all of it,
 with the labels of its own nodes alone, which would make every request retrain every shard. The F1

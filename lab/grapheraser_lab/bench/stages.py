@@ -87,7 +87,7 @@ class Kept:
 
 
 def is_generated(name: str) -> bool:
-    """Whether a name is a number of edges."""
+    """Tell whether a name is a number of edges."""
     return name.replace("e", "").isdigit()
 
 

@@ -1,4 +1,4 @@
-"""What unlearning costs in utility: the defaults and their parts beside training from scratch.
+"""The cost of unlearning in utility: the defaults and their parts beside training from scratch.
 
 Micro F1 on the 20 % test nodes of ten graphs (`run`), and of the paper's five for every partition
 and aggregation (`partitions`). Each (data set, model, seed, partition) is a cell of kind

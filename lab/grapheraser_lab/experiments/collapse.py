@@ -1,4 +1,4 @@
-"""What dominates: shards that know one class, and ensembles that answer with it (our own).
+"""Dominance: shards that know one class, and ensembles that answer with it (our own).
 
 Everything is of cells that `utility` measures. It stands first in the report, because half of the
 paper's sentences about BEKM can't be judged before it.

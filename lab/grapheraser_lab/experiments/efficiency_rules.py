@@ -1,4 +1,4 @@
-"""What the paper concludes from the times of requests, as rules on figures."""
+"""Conclusions of the paper from the times of requests, as rules on figures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _told(found: Times) -> str:
 
 
 def _at_least(one: Mean, other: Mean, times: float) -> Answer:
-    """Whether one takes so many times as long as the other."""
+    """Tell whether one takes so many times as long as the other."""
     gap = paired(one, scaled(other, times))
     return True if gap.low > 0 else False if gap.high < 0 else None
 

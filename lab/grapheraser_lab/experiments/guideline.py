@@ -32,7 +32,7 @@ Found = Mapping[tuple[str, str, str], Mean]
 
 
 def advice(model: str, gap: float) -> str:
-    """What the paper advises, from the lead of the GNN over the MLP."""
+    """Return the paper's advice, from the lead of the GNN over the MLP."""
     if gap < GAP:
         return "random"
     return "blpa" if model.split(":", maxsplit=1)[0] == "gcn" else "bekm"
@@ -82,7 +82,7 @@ def _mlp(options: Options) -> dict[str, list[Cell]]:
     _mlp,
 )
 def summarise(options: Options, results: Results) -> Summary:
-    """What would have been chosen, and what it would have cost."""
+    """Tell what would have been chosen, and at which cost."""
     label = options.how.chosen
     all_found = utility.means(options, results)
     mlp = {(d, "mlp", SCRATCH): mean for d, mean in f1_means(results, _mlp(options)).items()}

@@ -106,7 +106,7 @@ Values = Mapping[Key, Mapping[int, Mapping[str, Any]]]
 
 
 def _values(options: Options, results: Results) -> Values:
-    """What was measured in each run, with the chosen learning rate."""
+    """Return what was measured in each run, with the chosen learning rate."""
     found: dict[Key, dict[int, Mapping[str, Any]]] = {}
     for key, runs in _groups(options).items():
         for number, run in enumerate(runs):

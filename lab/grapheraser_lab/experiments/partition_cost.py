@@ -46,7 +46,7 @@ def _slower(found: Seconds, slow: str, fast: str, times: float = 1.0) -> Finding
 
 
 def scaled(mean: Mean, factor: float) -> Mean:
-    """The same figure times a number."""
+    """Return the figure times a number."""
     std = None if mean.std is None else mean.std * factor
     by_run = tuple((run, value * factor) for run, value in mean.by_run)
     return Mean(mean.mean * factor, std, mean.runs, mean.tested, by_run)

@@ -1,4 +1,4 @@
-"""What the settings that the text does not give decide (our own).
+"""Effects of the settings that the text does not give (our own).
 
 Each variation changes one setting of a `:paper` preset; `readings` changes several at once.
 """

@@ -117,7 +117,7 @@ def half_costs(found: Line) -> Finding:
     f"Every data set, GNN and share: uniform and non-uniform requests differ by at most {DROP}.",
 )
 def distribution(found: Line) -> Finding:
-    """The same method under both."""
+    """Compare one method under both."""
     gaps = {}
     for (d, m, series, share), mean in found.items():
         other = found.get((d, m, series.replace("non-uniform", "uniform"), share))
@@ -257,7 +257,7 @@ def gains_of(found: Line) -> Line:
 
 
 def correlations_of(gains: Line) -> dict[tuple[str, str, str], Mean]:
-    """Of the gain with the share of deleted edges, run by run."""
+    """Return correlations of the gain with the share of deleted edges, run by run."""
     found = {}
     for line in lines_of(gains):
         by_run: dict[int, list[tuple[float, float]]] = {}

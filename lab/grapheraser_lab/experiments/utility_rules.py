@@ -1,4 +1,4 @@
-"""What the paper concludes from its table of F1, as rules on figures."""
+"""Conclusions of the paper from its table of F1, as rules on figures."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def tells(mean: Mean) -> bool:
 
 
 def up_to(claimed: float, gains: Mapping[str, Difference], published: str) -> Finding:
-    """Whether the largest of some gains, as a share, is what the paper names."""
+    """Tell whether the largest of some gains, as a share, is what the paper names."""
     if not gains:
         return Finding([], "")
     where, most = max(gains.items(), key=lambda item: item[1].mean)
@@ -280,7 +280,7 @@ def _told(gains: Mapping[str, Mean]) -> str:
 
 
 def _ahead(gains: Mapping[str, Mean], name: str, sign: int) -> bool | None:
-    """Whether a group gains more (or, with -1, less) than each other, by 0.01 beyond noise."""
+    """Tell if a group gains more (or, with -1, less) than each other, by 0.01 beyond noise."""
     gaps = [paired(gains[name], gain) for other, gain in gains.items() if other != name]
     return all_of((gap if sign > 0 else -gap).above() for gap in gaps)
 

@@ -1,4 +1,4 @@
-"""What charts of several panels share: colours by name, a grid of axes, scales, one legend."""
+"""Parts of charts with several panels: colours by name, a grid of axes, scales, one legend."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every experiment shares: cells, their runner, options, reports."""
+"""Parts that every experiment shares: cells, their runner, options, reports."""

@@ -113,7 +113,7 @@ class Result:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Result:
-        """What `to_dict` gave."""
+        """Read what `to_dict` gave."""
         cell = Cell.of(data["kind"], **data["config"])
         times = data["seconds"], data["cpu_seconds"]
         return cls(cell, data["result"], *times, data["versions"], data["hardware"])

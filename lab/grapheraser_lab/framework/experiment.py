@@ -150,6 +150,6 @@ def flat(cells: Any) -> Iterator[Cell]:
 
 
 def no_models(options: Options) -> tuple[str, ...]:
-    """Of an experiment that trains no model."""
+    """Return no models, for an experiment that trains none."""
     del options
     return ()

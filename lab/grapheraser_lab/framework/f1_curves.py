@@ -33,7 +33,7 @@ def drops(found: Line, start: float, ends: Sequence[float]) -> dict[tuple[Any, .
 def little_lost(
     found: Line, start: float, ends: Sequence[float], tell: Callable[[float], str]
 ) -> Finding:
-    """Whether F1 drops by at most `DROP`."""
+    """Tell whether F1 drops by at most `DROP`."""
     lost = drops(found, start, ends)
     cases = [Case(named(*key[:3], tell(key[3])), gap.at_most(DROP)) for key, gap in lost.items()]
     worst = max(lost.values(), key=lambda gap: gap.mean, default=None)

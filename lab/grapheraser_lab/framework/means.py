@@ -79,7 +79,7 @@ def mean_of(
 
 
 def beyond(ours: Mean, other: Mean | Published) -> bool:
-    """Whether two figures differ by more than two standard deviations of a run, and by 0.01."""
+    """Tell if two figures differ by more than two standard deviations of a run, and by 0.01."""
     noise = other.noise if isinstance(other, Mean) else (other.std or 0.0)
     apart = abs(ours.mean - other.mean)
     return apart > max(LEAST, 2 * math.hypot(ours.noise, noise))

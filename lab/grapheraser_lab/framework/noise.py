@@ -62,7 +62,7 @@ class Difference:
         return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
 
     def above(self, least: float = LEAST) -> Answer:
-        """Whether it is above 0 beyond noise, and at least ``least``; no where it is below that."""
+        """Tell whether it is above 0 beyond noise, and at least ``least``; no where it is below."""
         if self.collapsed[0]:
             return False
         if self.low > 0 and self.mean >= least:
@@ -70,13 +70,13 @@ class Difference:
         return False if self.high < least else None
 
     def at_most(self, limit: float) -> Answer:
-        """Whether it is not above ``limit``."""
+        """Tell whether it is not above ``limit``."""
         if any(self.collapsed):
             return False
         return True if self.high <= limit else False if self.low > limit else None
 
     def within(self, limit: float) -> Answer:
-        """Whether it lies between minus and plus ``limit``."""
+        """Tell whether it lies between minus and plus ``limit``."""
         return all_of([self.at_most(limit), (-self).at_most(limit)])
 
     def __neg__(self) -> Difference:

@@ -350,7 +350,7 @@ class Options:
         return config
 
     def sources(self, *parts: str) -> dict[str, Any]:
-        """What the files of the user's own parts contain, where there are any."""
+        """Return the contents of the files of the user's own parts, where there are any."""
         found = sources_of(parse(part)[0] for part in parts)
         return {"sources": found} if found else {}
 

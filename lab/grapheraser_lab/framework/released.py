@@ -116,7 +116,7 @@ def learned_scores(
 def gradient(
     logs: NDArray[np.float64], truth: NDArray[np.float64], scores: Scores
 ) -> NDArray[np.float64]:
-    """Of `objective`, by hand ``[k]``."""
+    """Return the gradient of `objective`, by hand ``[k]``."""
     p = softmax(np.einsum("s,snc->nc", scores, logs))
     outer = (softmax(p) - truth) / len(truth)
     inner = p * (outer - (outer * p).sum(axis=1, keepdims=True))
@@ -134,7 +134,7 @@ def objective(logs: NDArray[np.float64], truth: NDArray[np.float64], scores: Sco
 
 
 def softmax(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each row."""
+    """Return the softmax of each row."""
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
     return shares

@@ -74,7 +74,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What the results were made with, how many of the cells there are, and what failed."""
+    """Origin of the results: what made them, how many of the cells there are, and what failed."""
 
     versions: Sequence[str]
     hardware: Sequence[str]
@@ -157,7 +157,7 @@ def report_markdown(
     *,
     whole: bool = False,
 ) -> str:
-    """The same as text: a minute's reading, verdicts, figures and tables; pictures lie beside."""
+    """Write the report: a minute's reading, verdicts, figures, tables; pictures lie beside it."""
     leading = _leading(sections)
     claims = [
         (

@@ -151,7 +151,7 @@ def _value(text: str) -> Any:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is the user's own ``module:attribute`` (``gcn:paper`` is a preset)."""
+    """Tell whether a name is the user's own ``module:attribute`` (``gcn:paper`` is a preset)."""
     module, _, attribute = name.partition("(")[0].partition(":")
     return bool(attribute) and attribute != "paper" and bool(module)
 

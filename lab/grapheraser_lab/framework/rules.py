@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a rule found: its cases, and the figures in words."""
+    """The finding of a rule: its cases, and the figures in words."""
 
     cases: Sequence[Case]
     figures: str

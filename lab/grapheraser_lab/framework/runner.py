@@ -222,7 +222,7 @@ def _run(cells: Iterator[Cell], workers: int, device: str) -> Iterator[tuple[Cel
 
 
 def _run_on_ray(cells: Iterator[Cell], workers: int, device: str) -> Iterator[tuple[Cell, Answer]]:
-    """The same on a Ray cluster, so many cells at a time."""
+    """Run cells on a Ray cluster, so many at a time."""
     begun: list[Cell] = []
 
     def one_by_one() -> Iterator[Cell]:
@@ -249,7 +249,7 @@ def _alone(cell: Cell, device: str) -> Result | str:
 
 
 def _finished(pool: ProcessPoolExecutor, futures: Iterable[Future[Answer]]) -> set[Future[Answer]]:
-    """Those that finish first, or none after a moment; raises where a worker has died.
+    """Return those that finish first, or none after a moment; raises where a worker has died.
 
     Python's pool may miss the death of a worker that started after it began to watch.
     """

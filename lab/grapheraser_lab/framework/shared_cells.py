@@ -175,7 +175,7 @@ def f1_means(
 
 
 def has_collapsed(values: Iterable[Mapping[str, Any]], aggregation: str) -> bool:
-    """Whether the answers, in the mean over runs, say no more than the most frequent class.
+    """Tell whether the answers, in the mean over runs, say no more than the most frequent class.
 
     So it is where one label is given to `ONE_LABEL` of the test nodes, or where F1 is less than
     `NO_BETTER` above that of always answering with the most frequent class.

@@ -28,7 +28,7 @@ _DPI = 110
 
 @dataclass(frozen=True)
 class Study:
-    """What was run and written.
+    """A study that was run, and its files.
 
     Attributes:
         summaries: by experiment.

@@ -1,4 +1,4 @@
-"""What a cell measures: one module per subject. Importing this package registers all kinds."""
+"""Kinds of cells: one module per subject. Importing this package registers all of them."""
 
 from grapheraser_lab.measure import attack, f1, links, partition, requests
 

@@ -74,7 +74,7 @@ def check_same(looks: Mapping[str, Mapping[str, Any]], found: Mapping[str, Any])
 def _looks(
     looks: Mapping[str, Mapping[str, Any]], eraser: GraphEraser, graph: Graph, seed: int
 ) -> dict[str, Observations]:
-    """What is seen of one run in each scenario."""
+    """Return what is seen of one run in each scenario."""
     known = Answers(state_of(eraser), graph)
     return {
         column: observe(

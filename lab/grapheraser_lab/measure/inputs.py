@@ -86,7 +86,7 @@ def _partition(text: str) -> Partition:
 def request_of(
     forget: Mapping[str, Any], graph: Graph, partition: Partition, seed: int
 ) -> Request | None:
-    """What a cell forgets once the graph is partitioned; a larger share contains smaller ones.
+    """Return what a cell forgets once the graph is partitioned; larger shares contain smaller ones.
 
     Args:
         forget: ``what`` is edges (``count`` of them), nodes (a ``share``, ``where`` is uniform or

@@ -27,7 +27,7 @@ class KeptEnsemble(Ensemble):
 
     @classmethod
     def of(cls, ensemble: Ensemble, *, isolated: bool = False) -> KeptEnsemble:
-        """The same shards on the same graph."""
+        """Keep the shards of an ensemble on its graph."""
         parts = ensemble.graph, ensemble.partition, ensemble.shards, ensemble.model, ensemble.seed
         return cls(*parts, isolated)
 

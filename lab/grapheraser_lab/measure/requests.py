@@ -92,7 +92,7 @@ def _requests(graph: Graph, count: int, seed: int) -> dict[str, list[Request]]:
 
 
 def _timed(eraser: GraphEraser, requests: Sequence[Request]) -> dict[str, list[float]]:
-    """Of each request, from the call to the receipt: its seconds, and the shards it retrained."""
+    """Time each request, from the call to the receipt, and list the shards it retrained."""
     found: dict[str, list[float]] = {
         name: [] for name in ("seconds", "training", "aggregation", "retrained")
     }

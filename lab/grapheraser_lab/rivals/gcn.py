@@ -90,18 +90,18 @@ def outputs(weights: Weights, inputs: Inputs, active: Tensor) -> Tensor:
 
 
 def logits(weights: Weights, inputs: Inputs) -> Tensor:
-    """Of every node, without dropout ``[n, c]``."""
+    """Return the logits of every node, without dropout ``[n, c]``."""
     return outputs(weights, inputs, F.relu(hidden(weights, inputs)))
 
 
 def posteriors(logits: Tensor, inputs: Inputs, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Of the nodes named ``[len(nodes), c]``."""
+    """Return the posteriors of the nodes named ``[len(nodes), c]``."""
     at = torch.from_numpy(np.searchsorted(inputs.ids, nodes))
     return torch.softmax(logits.detach()[at], dim=1).numpy()
 
 
 def objective(weights: Weights, inputs: Inputs) -> Tensor:
-    """What training minimises, as a sum over nodes: each brings its share of the weight decay."""
+    """Return the training loss as a sum over nodes: each brings its share of the weight decay."""
     entropy = F.cross_entropy(
         logits(weights, inputs), inputs.y, ignore_index=UNLABELLED, reduction="sum"
     )

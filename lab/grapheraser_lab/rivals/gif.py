@@ -29,7 +29,7 @@ _FACTOR, _LARGEST = 3.0, 1e9  # of a scale
 
 @dataclass(frozen=True)
 class GifSettings:
-    """Of the series: see the module. The paper's code has 100 iterations and scale 500 on Cora."""
+    """Settings of the series. The paper's code has 100 iterations and scale 500 on Cora."""
 
     scale: float = 500.0
     damp: float = 0.0

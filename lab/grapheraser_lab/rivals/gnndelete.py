@@ -60,17 +60,17 @@ class Operators:
 
     @classmethod
     def identity(cls, weights: Weights) -> Operators:
-        """Those that change nothing."""
+        """Return operators that change nothing."""
         return cls((torch.eye(weights[2].shape[0]), torch.eye(weights[2].shape[1])))
 
     def apply(self, layer: int, rows: Tensor, ids: Ids) -> Tensor:
-        """What comes out of a layer, behind its operator."""
+        """Return the output of a layer, behind its operator."""
         near = torch.from_numpy(np.isin(ids, self.acts_on[layer]))[:, None]
         return torch.where(near, rows @ self.matrices[layer], rows)
 
 
 def deleted_logits(weights: Weights, operators: Operators, inputs: Inputs) -> Tensor:
-    """Of every node, through both operators ``[n, c]``."""
+    """Return the logits of every node, through both operators ``[n, c]``."""
     first = operators.apply(0, hidden(weights, inputs), inputs.ids)
     return operators.apply(1, outputs(weights, inputs, F.relu(first)), inputs.ids)
 

@@ -1,4 +1,4 @@
-"""What is measured of a method: after shares of the data, by an attack, along a stream.
+"""Measurements of a method: after shares of the data, by an attack, along a stream.
 
 Each is a kind of cell, run and kept as those of the experiments are. Times are processor time of
 one thread, of the whole request.

@@ -45,7 +45,7 @@ class Peer(Protocol):
 
     @property
     def graph(self) -> Graph:
-        """What is left."""
+        """The graph that is left."""
         ...
 
     def forget(self, request: Request) -> Peer:
@@ -53,7 +53,7 @@ class Peer(Protocol):
         ...
 
     def retrained(self) -> Peer:
-        """What training from the same seed on what is left gives."""
+        """Train from the same seed on what is left."""
         ...
 
     def answers(self, view: View, nodes: Ids) -> Posteriors:

@@ -172,7 +172,7 @@ def distances(report: Report) -> str:
 
 
 def times(report: Report) -> str:
-    """What a request for one node costs, by method and data set."""
+    """Tabulate the cost of a request for one node, by method and data set."""
     datasets = _datasets(report)
     pyg = [
         _duration(row["pyg"]["seconds"] for row in _of(report, "shares", RETRAINING, dataset))
@@ -220,7 +220,7 @@ def attacks(report: Report) -> str:
 
 
 def settings(report: Report) -> str:
-    """What was chosen on validation nodes."""
+    """Tabulate what was chosen on validation nodes."""
     rows = []
     for entry in report["tuning"]:
         best = ", ".join(f"{name} {value:g}" for name, value in entry["best"].items())

@@ -13,7 +13,7 @@ const ABOUT = {
   erased: "old files and all names are destroyed",
   completed: "the receipt can be collected",
 };
-const MOST_LISTED = 8;
+const MAX_LISTED = 8;
 const PAUSE = 150; // milliseconds after a change, before a plan is asked for
 
 /** Ids are sent as numbers, whatever their size; names as texts. @param {string} node @param {boolean} named */
@@ -103,8 +103,8 @@ export class Forgetting {
       ...[...this.edges.values()].map((ends) =>
         this.item("edge", `${ends[0]} – ${ends[1]}`, () => this.addEdge(ends), ends[0])),
     ];
-    const hidden = items.length - MOST_LISTED;
-    byId("chosen").replaceChildren(...items.slice(0, MOST_LISTED),
+    const hidden = items.length - MAX_LISTED;
+    byId("chosen").replaceChildren(...items.slice(0, MAX_LISTED),
       ...(hidden > 0 ? [make("li", { class: "quiet" }, `and ${hidden.toLocaleString("en")} more`)] : []));
     clearTimeout(this.timer);
     if (any) this.timer = setTimeout(() => this.plan(), PAUSE);
