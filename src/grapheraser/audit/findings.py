@@ -22,21 +22,6 @@ class Finding:
     meaning: str  # what follows from them
 
 
-_QUESTIONS = {
-    "verification": "Is the model what training without the forgotten data gives?",
-    "search": "Is anything of the forgotten data left in the run's files?",
-    "planted": "If the model is taught something wrong and then forgets it, is it gone?",
-    "forgetting": "Can the model as it is now be used to tell who was forgotten?",
-    "membership": "Can someone who kept answers from before a deletion tell who was deleted?",
-    "edges": "Can they tell the same about edges?",
-    "inversion": "Can forgotten edges be recovered from the answers of the model as it is now?",
-    "reconstruction": "Can someone who sees both versions reconstruct a forgotten node?",
-    "challenge": "Can a client tell this provider from one who only pretends to forget?",
-    "partition": "Does the partition into shards remember what was deleted?",
-    "links": "Does the model still suggest edges because it once saw them?",
-}
-
-
 def auc_text(figure: Mapping[str, Any]) -> str:
     """Spell an AUC and its interval."""
     interval = figure.get("auc", figure)
@@ -61,13 +46,13 @@ def _verification(section: Mapping[str, Any]) -> Answer:
     wrong = section["signatures"]["wrong"]
     if section["identical"] and not wrong:
         meaning = "Every bit agrees: nothing that was forgotten has a part in the model."
-        return (PASSED, measured, meaning)
+        return PASSED, measured, meaning
     if section["elsewhere"] and not wrong:
         why = f"Bits depend on what trains: {section['elsewhere']}."
-        return (SKIPPED, why, "Not known.")
+        return SKIPPED, why, "Not known."
     listed = "; ".join([*section["differences"], *wrong][:3])
     words = "Every bit agrees, but not every signature" if section["identical"] else "They differ"
-    return (FAILED, measured, f"{words}: {listed}.")
+    return FAILED, measured, f"{words}: {listed}."
 
 
 def _search(section: Mapping[str, Any]) -> Answer:
@@ -83,9 +68,9 @@ def _search(section: Mapping[str, Any]) -> Answer:
         )
     if section["clean"]:
         meaning = "Nothing was found in the run's folder. Other places were not looked at."
-        return (PASSED, measured + ".", meaning)
+        return PASSED, measured + ".", meaning
     listed = "; ".join(f"{r['kind']} in {r['file']}" for r in section["residues"][:5])
-    return (FAILED, measured + ".", f"Found: {listed}.")
+    return FAILED, measured + ".", f"Found: {listed}."
 
 
 def _planted(section: Mapping[str, Any]) -> Answer:
@@ -96,12 +81,11 @@ def _planted(section: Mapping[str, Any]) -> Answer:
         f"it {section['never']} times."
     )
     if not section["passed"]:
-        meaning = "Forgetting is not the same as never having seen."
-        return (FAILED, measured, meaning)
+        return FAILED, measured, "Forgetting is not the same as never having seen."
     meaning = "It is gone, and the weights are bit for bit those of the model that never saw them."
     if section["before"] == 0:
         meaning += " (The class was not learned to begin with, so this shows little.)"
-    return (PASSED, measured, meaning)
+    return PASSED, measured, meaning
 
 
 def _forgetting(section: Mapping[str, Any]) -> Answer:
@@ -117,11 +101,11 @@ def _forgetting(section: Mapping[str, Any]) -> Answer:
             "The model after forgetting told more than starting over would. Where the proofs above "
             "hold, the kept partition tells it, or chance."
         )
-        return (LEAK, measured, meaning)
+        return LEAK, measured, meaning
     meaning = "Forgetting leaves no more to see than starting over does."
     if not _above_chance(section["before"]):
         meaning += " (There was little to see even before.)"
-    return (NOTED, measured, meaning)
+    return NOTED, measured, meaning
 
 
 def _membership(section: Mapping[str, Any]) -> Answer:
@@ -149,9 +133,8 @@ def _membership(section: Mapping[str, Any]) -> Answer:
             "versions in detail can see that. Say less: what that gains is measured below; so is "
             "what fresh seeds gain (`refresh`), which is little while closed-form members answer."
         )
-        return (LEAK, measured, meaning)
-    meaning = "Not better than chance, as far as this many requests can tell."
-    return (NOTED, measured, meaning)
+        return LEAK, measured, meaning
+    return NOTED, measured, "Not better than chance, as far as this many requests can tell."
 
 
 def _edges(section: Mapping[str, Any]) -> Answer:
@@ -167,12 +150,12 @@ def _edges(section: Mapping[str, Any]) -> Answer:
             "A forgotten edge was still told from a pair that never had one. Where the proofs "
             "above hold, the kept partition tells it, or chance."
         )
-        return (LEAK, measured, meaning)
+        return LEAK, measured, meaning
     meaning = "The current model shows no trace of a forgotten edge."
     if _above_chance(section["drop"]):
         meaning += " Whoever kept answers from before can see which edge went."
-        return (LEAK, measured, meaning)
-    return (NOTED, measured, meaning)
+        return LEAK, measured, meaning
+    return NOTED, measured, meaning
 
 
 def _inversion(section: Mapping[str, Any]) -> Answer:
@@ -186,12 +169,12 @@ def _inversion(section: Mapping[str, Any]) -> Answer:
     )
     if not section["same"] and _clearly_above(section["after"], section["never"]):
         meaning = "Yes, more than from a run that never had them: the kept partition tells it."
-        return (LEAK, measured, meaning)
+        return LEAK, measured, meaning
     meaning = (
         "No more than from a run that never had them. Neighbours are alike, so a likely edge can "
         "be guessed, forgotten or not."
     )
-    return (NOTED, measured, meaning)
+    return NOTED, measured, meaning
 
 
 def _reconstruction(section: Mapping[str, Any]) -> Answer:
@@ -207,9 +190,8 @@ def _reconstruction(section: Mapping[str, Any]) -> Answer:
             "Yes, better than chance: where only one node has left, only what it had moves. "
             "Neither version shows it alone. Don't let anyone ask both in detail."
         )
-        return (LEAK, measured, meaning)
-    meaning = "Not better than chance, as far as this many requests can tell."
-    return (NOTED, measured, meaning)
+        return LEAK, measured, meaning
+    return NOTED, measured, "Not better than chance, as far as this many requests can tell."
 
 
 def _challenge(section: Mapping[str, Any]) -> Answer:
@@ -226,14 +208,12 @@ def _challenge(section: Mapping[str, Any]) -> Answer:
         f"{cheats}."
     )
     if section["data_free"] and not own["same"]:
-        meaning = "Planted and forgotten is not what it was before."
-        return (FAILED, measured, meaning)
+        return FAILED, measured, "Planted and forgotten is not what it was before."
     missed = [who for who, caught in section["caught"].items() if not caught]
     if missed:
         meaning = f"Not every pretender is caught this way: not one who {listed(missed)}."
-        return (NOTED, measured, meaning)
-    meaning = "Yes: every pretender is caught, and this run returns to where it was."
-    return (PASSED, measured, meaning)
+        return NOTED, measured, meaning
+    return PASSED, measured, "Yes: every pretender is caught, and this run returns to where it was."
 
 
 def _partition(section: Mapping[str, Any]) -> Answer:
@@ -246,7 +226,7 @@ def _partition(section: Mapping[str, Any]) -> Answer:
         measured += f" Recognising a deleted node by partitioning again: {auc_text(own['node'])}."
     if not own["inputs"]:
         meaning = "No: the partition follows from ids and a key alone; a new one would be the same."
-        return (PASSED, measured, meaning)
+        return PASSED, measured, meaning
     meaning = (
         f"The partition was computed from {listed(own['inputs'])}, the deleted data included, "
         "and is kept. Therefore receipts of this run claim no more than 'exact given "
@@ -255,7 +235,7 @@ def _partition(section: Mapping[str, Any]) -> Answer:
     )
     leaks = _above_chance(own["edge"]) and _clearly_above(own["edge"], own["edge_recut"])
     node = own["node"] is not None and _above_chance(own["node"])
-    return (LEAK if leaks or node else NOTED, measured, meaning)
+    return LEAK if leaks or node else NOTED, measured, meaning
 
 
 def _links(section: Mapping[str, Any]) -> Answer:
@@ -270,32 +250,48 @@ def _links(section: Mapping[str, Any]) -> Answer:
     )
     if section["data_free"] and not section["same"]:
         meaning = "A forgotten edge scores otherwise than if it had never been there."
-        return (FAILED, measured, meaning)
+        return FAILED, measured, meaning
     if _clearly_above(section["after"], section["never"]):
         meaning = "Yes, more than a model that never saw them: the kept partition tells it."
-        return (LEAK, measured, meaning)
+        return LEAK, measured, meaning
     meaning = (
         "No: a forgotten edge scores as one that was never there. It may still be suggested, "
         "where what is left makes it likely."
     )
     if _above_chance(section["pair"]) or _above_chance(section["around"]):
         meaning += " Whoever kept answers from before can see where an edge went."
-        return (LEAK, measured, meaning)
-    return (NOTED, measured, meaning)
+        return LEAK, measured, meaning
+    return NOTED, measured, meaning
 
 
-_JUDGES: dict[str, Callable[[Mapping[str, Any]], Answer]] = {
-    "verification": _verification,
-    "search": _search,
-    "planted": _planted,
-    "forgetting": _forgetting,
-    "membership": _membership,
-    "edges": _edges,
-    "inversion": _inversion,
-    "reconstruction": _reconstruction,
-    "challenge": _challenge,
-    "partition": _partition,
-    "links": _links,
+# By the name of a section, in the order of the report.
+_QUESTIONS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Answer]]] = {
+    "verification": ("Is the model what training without the forgotten data gives?", _verification),
+    "search": ("Is anything of the forgotten data left in the run's files?", _search),
+    "planted": (
+        "If the model is taught something wrong and then forgets it, is it gone?",
+        _planted,
+    ),
+    "forgetting": ("Can the model as it is now be used to tell who was forgotten?", _forgetting),
+    "membership": (
+        "Can someone who kept answers from before a deletion tell who was deleted?",
+        _membership,
+    ),
+    "edges": ("Can they tell the same about edges?", _edges),
+    "inversion": (
+        "Can forgotten edges be recovered from the answers of the model as it is now?",
+        _inversion,
+    ),
+    "reconstruction": (
+        "Can someone who sees both versions reconstruct a forgotten node?",
+        _reconstruction,
+    ),
+    "challenge": (
+        "Can a client tell this provider from one who only pretends to forget?",
+        _challenge,
+    ),
+    "partition": ("Does the partition into shards remember what was deleted?", _partition),
+    "links": ("Does the model still suggest edges because it once saw them?", _links),
 }
 
 
@@ -304,7 +300,7 @@ def findings(sections: Mapping[str, Mapping[str, Any]]) -> tuple[Finding, ...]:
     return tuple(
         Finding(question, SKIPPED, str(section["skipped"]), "Not known.")
         if "skipped" in section
-        else Finding(question, *_JUDGES[name](section))
-        for name, question in _QUESTIONS.items()
+        else Finding(question, *judge(section))
+        for name, (question, judge) in _QUESTIONS.items()
         if (section := sections.get(name)) is not None
     )
