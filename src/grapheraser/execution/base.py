@@ -1,4 +1,4 @@
-"""The interface of executors; gathering of results and failures."""
+"""The interface of executors, and those of this machine: threads and processes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,17 @@ class StreamingExecutor(ABC):
         tick: Tick = no_tick,
     ) -> list[R]:
         """See `Executor`."""
-        return gather(names, self.stream(function, tasks), tick)
+        results: dict[int, R] = {}
+        failures: dict[int, BaseException] = {}
+        for place, outcome in self.stream(function, tasks):
+            if isinstance(outcome, BaseException):
+                failures[names[place]] = outcome
+            else:
+                results[place] = outcome
+            tick()
+        if failures:
+            raise TrainingError(dict(sorted(failures.items())))
+        return [results[place] for place in range(len(names))]
 
 
 def streamed(
@@ -101,26 +111,6 @@ def streamed(
 def held(executor: Executor) -> AbstractContextManager[Any]:
     """A block in which an executor keeps what it started from one call to the next, if it can."""
     return executor if isinstance(executor, AbstractContextManager) else nullcontext()
-
-
-def gather(
-    names: Sequence[int], finished: Iterable[tuple[int, R | BaseException]], tick: Tick
-) -> list[R]:
-    """The results in the tasks' order, or one `TrainingError` with every failure.
-
-    ``finished`` yields a task's place and its result or error, as the tasks finish.
-    """
-    results: dict[int, R] = {}
-    failures: dict[int, BaseException] = {}
-    for place, outcome in finished:
-        if isinstance(outcome, BaseException):
-            failures[names[place]] = outcome
-        else:
-            results[place] = outcome
-        tick()
-    if failures:
-        raise TrainingError(dict(sorted(failures.items())))
-    return [results[place] for place in range(len(names))]
 
 
 def stream_in_pool(
@@ -183,22 +173,16 @@ class LocalExecutor(StreamingExecutor):
     ) -> Iterator[tuple[int, R | BaseException]]:
         """See `StreamingExecutor`."""
         workers = worker_count(self.workers, tasks)
-        if workers == 1:
-            yield from _one_by_one(function, tasks)
+        if workers > 1:
+            with ThreadPoolExecutor(workers) as pool:
+                yield from stream_in_pool(pool, function, tasks, 2 * workers)
             return
-        with ThreadPoolExecutor(workers) as pool:
-            yield from stream_in_pool(pool, function, tasks, 2 * workers)
-
-
-def _one_by_one(
-    function: Callable[[T], R], tasks: Iterable[T]
-) -> Iterator[tuple[int, R | BaseException]]:
-    for place, task in enumerate(tasks):
-        try:
-            outcome: R | BaseException = function(task)
-        except Exception as error:
-            outcome = error
-        yield place, outcome
+        for place, task in enumerate(tasks):
+            try:
+                outcome: R | BaseException = function(task)
+            except Exception as error:
+                outcome = error
+            yield place, outcome
 
 
 # What the processes of a pool for one call run, pickled. It may carry a whole graph, so it is sent
