@@ -120,15 +120,10 @@ def _as_id(word: str, option: str, wanted: str, text: str) -> int:
 
 @dataclass(frozen=True)
 class TypedRequests:
-    """Requests as they were typed, before it is known whether nodes have names.
+    """Requests as they were typed, before it is known whether nodes have names."""
 
-    Attributes:
-        texts: of the options, by the name of their kind, where they were given.
-        lines: of ``--file``, each with where it is.
-    """
-
-    texts: dict[str, str]
-    lines: list[tuple[str, str]]
+    texts: dict[str, str]  # of the options, by the name of their kind, where they were given
+    lines: list[tuple[str, str]]  # of ``--file``, each with where it is
 
     @classmethod
     def of(cls, file: str, **texts: str) -> TypedRequests:

@@ -81,13 +81,9 @@ def check_part(
 ) -> Checked:
     """Check all that can be checked of a receipt; raise `VerificationError` unless it holds.
 
-    Args:
-        part: the receipt.
-        keys: public keys of the operator; one of them has to fit.
-        checkpoint: one of the run's log that was kept elsewhere.
-        published: gives the content of a file of the published run, by its name.
-        witnesses: who should have cosigned the log.
-        quorum: how many of them have to have; None: all.
+    One of the operator's public ``keys`` has to fit. ``checkpoint`` is one of the run's log that
+    was kept elsewhere, ``published`` gives the content of a file of the published run by its name,
+    and a ``quorum`` of ``witnesses`` (None: all) should have cosigned the log.
     """
     key = _fitting(part, keys, checkpoint)
     lines = [
@@ -125,12 +121,8 @@ _INDEX = re.compile(r"shards-[0-9a-f]{20}\.npy|pages/[0-9a-f]{64}\.page")
 def check_published(receipt: Receipt, read: Callable[[str], bytes]) -> int:
     """Raise `VerificationError` unless a run is in the state that the receipt led to.
 
-    Args:
-        receipt: one that can be believed.
-        read: gives the content of a file of the run, by its name.
-
-    Returns:
-        How many files of weights were checked.
+    ``read`` gives the content of a file of the run, by its name. Returns how many files of weights
+    were checked.
     """
     try:
         manifest = parse_json(read(MANIFEST))

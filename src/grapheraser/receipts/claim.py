@@ -57,11 +57,7 @@ def exactness(
 ) -> dict[str, Any]:
     """The statement that holds for a run, with its reason in words.
 
-    Args:
-        method: name of the partitioner.
-        inputs: which of the data the partition was computed from.
-        schema: which parts of the schema were found in the data.
-        replay: `SAME`, `DIFFERENT` or `UNTRIED` where code of the user's own trains; else None.
+    ``replay`` is `SAME`, `DIFFERENT` or `UNTRIED` where code of the user's own trains; else None.
     """
     inputs, schema = sorted(inputs), sorted(schema)
     given = [name for name, data in (("partition", inputs), ("schema", schema)) if data]

@@ -15,15 +15,10 @@ _MAX_CHARACTERS = 10_000_000
 
 
 class Signature(NamedTuple):
-    """A signature as it stands in an envelope.
+    """A signature as it stands in an envelope."""
 
-    Attributes:
-        key: the id of the key.
-        text: the signature in base64.
-    """
-
-    key: str
-    text: str
+    key: str  # the id of the key
+    text: str  # the signature in base64
 
 
 def encoded(kind: str, payload: bytes) -> bytes:

@@ -53,13 +53,9 @@ class SigningKey:
 
 @dataclass(frozen=True)
 class PublicKey:
-    """A public key.
+    """A public key."""
 
-    Attributes:
-        public: its 32 bytes.
-    """
-
-    public: bytes
+    public: bytes  # its 32 bytes
 
     @property
     def id(self) -> str:

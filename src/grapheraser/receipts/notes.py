@@ -47,17 +47,11 @@ class Verifier(Protocol):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The size and root of a log at some moment.
+    """The size and root of a log at some moment."""
 
-    Attributes:
-        origin: which log; also the name of the key that signs for it.
-        size: how many entries it has.
-        root: of the tree over them.
-    """
-
-    origin: str
-    size: int
-    root: bytes
+    origin: str  # which log; also the name of the key that signs for it
+    size: int  # how many entries it has
+    root: bytes  # of the tree over them
 
     def signed_by(self, signer: Signer) -> str:
         """The signed note."""
@@ -90,10 +84,7 @@ class Checkpoint:
 def sign_note(text: str, name: str, signer: Signer) -> str:
     """A note: a text that ends with a line break, and one signature.
 
-    Args:
-        text: lines without control characters, none of them empty.
-        name: of the key.
-        signer: of whom.
+    Lines have no control characters, and none of them is empty.
     """
     _check_name(name)
     lines = text.split("\n")

@@ -47,17 +47,11 @@ def id_of_name(name: str) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """The place of an entry in a tree.
+    """The place of an entry in a tree."""
 
-    Attributes:
-        index: from 0.
-        size: of the tree.
-        proof: of inclusion.
-    """
-
-    index: int
-    size: int
-    proof: tuple[bytes, ...]
+    index: int  # from 0
+    size: int  # of the tree
+    proof: tuple[bytes, ...]  # of inclusion
 
     def check(self, leaf: bytes, root: bytes) -> None:
         """Raise `VerificationError` unless the leaf is there."""

@@ -17,29 +17,20 @@ _NODE = b"\x01"
 
 @dataclass(frozen=True)
 class Step:
-    """One level of a proof.
+    """One level of a proof."""
 
-    Attributes:
-        branches: two bytes as a number, bit b for branch b.
-        digests: of the branches that are there, in order, without the one on the way.
-    """
-
-    branches: int
+    branches: int  # two bytes as a number, bit b for branch b
+    # Of the branches that are there, in order, without the one on the way.
     digests: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
 class Proof:
-    """A proof that a node has a certain leaf in the tree of a graph, or that it has none.
+    """A proof that a node has a certain leaf in the tree of a graph, or that it has none."""
 
-    Attributes:
-        node: its id.
-        leaf: the digest of its leaf; None where it is absent.
-        steps: from the root down, to the node or to the empty branch on the way to it.
-    """
-
-    node: int
-    leaf: bytes | None
+    node: int  # its id
+    leaf: bytes | None  # the digest of its leaf; None where it is absent
+    # From the root down, to the node or to the empty branch on the way to it.
     steps: tuple[Step, ...]
 
     def root(self) -> bytes:
@@ -50,11 +41,8 @@ class Proof:
 def root_above(key: int, levels: int, leaf: bytes | None, steps: Sequence[Step]) -> bytes:
     """Return the root that leads through these steps to the leaf of a key, or to the lack of it.
 
-    Args:
-        key: 64 bits; its digits are the way, the most significant first.
-        levels: how many digits lead to a leaf.
-        leaf: its digest; None where there is none.
-        steps: from the root down.
+    The digits of the 64-bit key are the way, the most significant first; ``levels`` of them lead to
+    a leaf. ``leaf`` is its digest, None where there is none; steps go from the root down.
     """
     depth, digest = len(steps), leaf
     if (digest is None and not 1 <= depth <= levels) or (digest and depth != levels):

@@ -52,16 +52,11 @@ def register_root(digits: int, top: bytes) -> str:
 
 @dataclass(frozen=True)
 class SlotProof:
-    """All that is in one bin of a register, or that there is nothing.
+    """All that is in one bin of a register, or that there is nothing."""
 
-    Attributes:
-        digits: how many of a slot lead to a bin.
-        entries: the slots in the bin, ascending, and their commitments.
-        steps: from the root down, to the bin or to the empty branch on the way to it.
-    """
-
-    digits: int
-    entries: tuple[tuple[int, bytes], ...]
+    digits: int  # how many of a slot lead to a bin
+    entries: tuple[tuple[int, bytes], ...]  # the slots in the bin, ascending, and their commitments
+    # From the root down, to the bin or to the empty branch on the way to it.
     steps: tuple[Step, ...]
 
     def root(self, slot: int) -> str:
@@ -107,18 +102,12 @@ class SlotProof:
 
 @dataclass(frozen=True)
 class Opening:
-    """The proof that a person is given about their node, and the operator then forgets.
+    """The proof that a person is given about their node, and the operator then forgets."""
 
-    Attributes:
-        node: its id.
-        slot: where it was.
-        nonce: what hid it there.
-        before, after: the bin of the slot in both states.
-    """
-
-    node: int
-    slot: int
-    nonce: bytes
+    node: int  # its id
+    slot: int  # where it was
+    nonce: bytes  # what hid it there
+    # before, after: the bin of the slot in both states.
     before: SlotProof
     after: SlotProof
 

@@ -78,11 +78,8 @@ def check_signatures(
 ) -> Signatures:
     """Check the signatures of a log; with no key at all, none is checked.
 
-    Args:
-        receipts: all of the run.
-        checkpoint: of the log as it is now; None where nothing is signed.
-        keys: public keys of the operator. One of them must have signed the checkpoint.
-        required: whether every receipt has to be signed by one of them too.
+    One of the operator's keys must have signed the checkpoint of the log as it is now, and every
+    receipt too where that is ``required``.
     """
     known = {key.id: key for key in keys}
     used: dict[str, None] = {}

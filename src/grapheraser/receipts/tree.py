@@ -27,9 +27,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 class Growing:
     """A tree that leaves are added to: the roots of its complete subtrees, largest first.
 
-    Args:
-        leaves: hashes to add now.
-        size, roots: how far a tree had come, to go on from there.
+    ``size`` and ``roots`` say how far a tree had come, to go on from there.
     """
 
     def __init__(
@@ -73,12 +71,7 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Return the proof that a leaf is in the tree, from the leaf upwards.
-
-    Args:
-        leaves: all of the tree.
-        index: of the leaf, from 0.
-    """
+    """Return the proof that a leaf is in the tree, from the leaf upwards."""
     if not 0 <= index < len(leaves):
         raise VerificationError(f"the log has no entry {index} (it has {len(leaves)}).")
     if len(leaves) == 1:
@@ -110,15 +103,7 @@ def _proofs(leaves: Sequence[bytes]) -> tuple[bytes, list[list[bytes]]]:
 def check_inclusion(
     leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes
 ) -> None:
-    """Raise `VerificationError` unless the proof leads from the leaf to the root.
-
-    Args:
-        leaf: its hash.
-        index: where it should be.
-        size: of the tree.
-        proof: as `inclusion_proof` gives it.
-        root: of the tree.
-    """
+    """Raise `VerificationError` unless the proof leads from the leaf to the root."""
     if not 0 <= index < size:
         raise VerificationError(f"a log of {size} entries has no entry {index}.")
     sides, found = _sides(index, size - 1), leaf
@@ -131,12 +116,7 @@ def check_inclusion(
 
 
 def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
-    """Return the proof that a tree only grew since it had ``old`` leaves.
-
-    Args:
-        leaves: all of the tree.
-        old: how many it had, from 1 to all.
-    """
+    """Return the proof that a tree only grew since it had ``old`` leaves."""
     if not 1 <= old <= len(leaves):
         raise VerificationError(f"no proof leads from {old} entries to {len(leaves)}.")
     return _subproof(leaves, old, is_whole=True)
@@ -177,9 +157,7 @@ def _leads_to_both(
 def _sides(index: int, last: int) -> list[bool]:
     """For each sibling on the way from a node to the root, whether it is on the left.
 
-    Args:
-        index: of the node in its row.
-        last: index of the row's last node.
+    ``index`` and ``last`` are those of the node and of the last one in its row.
     """
     sides = []
     while last:

@@ -56,15 +56,10 @@ def cosign(note: str, name: str, signer: Signer, at: int) -> str:
 
 @dataclass(frozen=True)
 class WitnessKey:
-    """The public key of a witness.
+    """The public key of a witness."""
 
-    Attributes:
-        name: that its lines carry.
-        key: the key.
-    """
-
-    name: str
-    key: PublicKey
+    name: str  # that its lines carry
+    key: PublicKey  # the key
 
     @classmethod
     def read(cls, line: str) -> WitnessKey:
@@ -99,10 +94,7 @@ def check_cosigned(
 ) -> list[str]:
     """Return who cosigned a checkpoint and when; raise `VerificationError` where too few did.
 
-    Args:
-        note: the checkpoint.
-        witnesses: whose cosignatures count.
-        quorum: how many have to be there; None: all.
+    A ``quorum`` of None asks for all witnesses.
     """
     distinct = {(one.name, one.key.public): one for one in witnesses}
     found = [(one, when) for one in distinct.values() if (when := one.found_in(note)) is not None]
@@ -155,12 +147,7 @@ class _RefusedError(Exception):
 class Witness:
     """Cosigns checkpoints of logs that only grow.
 
-    Args:
-        name: of the witness.
-        signer: its key.
-        logs: whose checkpoints it cosigns.
-        states: what it has cosigned so far.
-        clock: returns the time in seconds since 1970.
+    ``states`` is what it has cosigned so far; the clock returns seconds since 1970.
     """
 
     def __init__(

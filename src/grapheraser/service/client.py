@@ -58,15 +58,11 @@ class RequestState(TypedDict):
 
 
 class Prediction(NamedTuple):
-    """Answers of one version of the model.
+    """Answers of one version of the model."""
 
-    Attributes:
-        version: the size of the log of receipts that led to it.
-        outputs: arrays by name, a row for each node or pair: ``posteriors``, ``classes`` and
-            ``class_names`` of nodes, ``probabilities`` of links.
-    """
-
-    version: int
+    version: int  # the size of the log of receipts that led to it
+    # Arrays by name, a row for each node or pair: ``posteriors``, ``classes`` and ``class_names``
+    # of nodes, ``probabilities`` of links.
     outputs: dict[str, NDArray[Any]]
 
 

@@ -30,19 +30,15 @@ _SWITCH_SECONDS = 0.0005
 
 @dataclass(frozen=True)
 class Service:
-    """An opened service.
-
-    Attributes:
-        worker: carries out requests, in a thread once it is started, or round by round.
-        process: a worker in a process of its own, where the settings say so.
-    """
+    """An opened service."""
 
     settings: Settings
     keys: KeyFolder
     database: Database
     queue: Queue
     served: Served
-    worker: Worker
+    worker: Worker  # carries out requests, in a thread once it is started, or round by round
+    # A worker in a process of its own, where the settings say so.
     process: WorkerProcess | None = None
 
     @classmethod
@@ -57,12 +53,9 @@ class Service:
     ) -> Service:
         """Open what a service needs for a run, and bring its database up to date.
 
-        Args:
-            path: the folder of the run.
-            settings: of the service.
-            own: parts of the user's own, by argument of `GraphEraser.load`.
-            keys: the folder of the keys; None: ``GRAPHERASER_KEYS``.
-            reached: called after every step of the worker; for tests.
+        ``own`` are parts of the user's own, by argument of `GraphEraser.load`; ``keys`` is by
+        default ``GRAPHERASER_KEYS``; ``reached`` is called after every step of the worker, for
+        tests.
         """
         settings = settings or Settings()
         keys = keys or service_keys()

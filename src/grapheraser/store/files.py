@@ -43,10 +43,8 @@ class Batch:
     """New files: written under temporary names, flushed to the disk together, then renamed.
 
     Leaves nothing behind of the files that were not renamed when its ``with`` block ends.
-
-    Args:
-        dated: whether a file may tell when it was written.
-        private: whether nobody else may read it, whatever the umask.
+    ``dated``: a file may tell when it was written; ``private``: nobody else may read it, whatever
+    the umask.
     """
 
     def __init__(self, *, dated: bool = True, private: bool = True) -> None:

@@ -38,18 +38,13 @@ Entries = NDArray[np.void]
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """An index with all of its levels.
+    """An index with all of its levels."""
 
-    Attributes:
-        entries: one for each page or shard.
-        links: one array for each level above them, from below.
-        token: stands for the pages that it was written for; see `graph.pages.pages.Lineage`.
-        columns: of entries, by name, where they were asked for.
-    """
-
-    entries: Entries
-    links: tuple[Entries, ...] = ()
+    entries: Entries  # one for each page or shard
+    links: tuple[Entries, ...] = ()  # one array for each level above them, from below
+    # Stands for the pages that it was written for; see `graph.pages.pages.Lineage`.
     token: object | None = None
+    # Of entries, by name, where they were asked for.
     columns: dict[str, Column] = field(default_factory=dict, repr=False)
 
     def column(self, name: str) -> Column:
@@ -74,14 +69,9 @@ def divided(
 ) -> tuple[Index, dict[bytes, bytes]]:
     """Put the levels above entries.
 
-    Args:
-        entries: of the lowest level.
-        before: an index whose parts need not be made again.
-        touched: all rows that differ from those of the index before, where each row is about the
-            same page in both; None: not known.
-
-    Returns:
-        The index, and the files of the parts that are not those from before, by digest.
+    Parts of the index ``before`` need not be made again. ``touched`` are all rows that differ from
+    it, where each row is about the same page in both. Also returns the files of the new parts, by
+    digest.
     """
     if before is not None and touched is not None:
         return _divided_again(entries, before, touched)

@@ -63,18 +63,13 @@ _AT_ONCE = 64  # files whose content is held
 
 @dataclass(frozen=True, eq=False)
 class StoredFiles:
-    """The files of a run that a folder holds, and that need not be written again.
+    """The files of a run that a folder holds, and that need not be written again."""
 
-    Attributes:
-        manifest: its bytes.
-        names: files that the manifest names itself.
-        indexes: of its pages and shard models, by part.
-        receipts: numbers of receipts; those are the first of the run to be saved.
-    """
-
-    manifest: bytes = b""
-    names: Set[str] = frozenset()
+    manifest: bytes = b""  # its bytes
+    names: Set[str] = frozenset()  # files that the manifest names itself
+    # Of its pages and shard models, by part.
     indexes: Mapping[str, Index] = field(default_factory=dict)
+    # Numbers of receipts; those are the first of the run to be saved.
     receipts: Collection[int] = range(0)
 
     @classmethod
@@ -352,14 +347,9 @@ class Writer:
     ) -> Digests:
         """Write the file of each array, but those that are known to be in the folder.
 
-        Args:
-            name: of the column of the index.
-            arrays: one for each file, which nothing but the same content can hold.
-            content: of the file of an array, by its place among them; None where there is none.
-            touched: places of all arrays that may be others than those in the folder; None for all.
-
-        Returns:
-            The digests of the files, of those touched if that is known.
+        Nothing but the same content can hold one of the arrays. ``content`` makes the file of an
+        array, by its place; ``touched`` are places of all arrays that may be others than those in
+        the folder (None: all). Returns the digests of the files, of those touched if that is known.
         """
         if touched is None:
             found = page_files.column(name, arrays.all())
@@ -382,12 +372,8 @@ class Writer:
     ) -> Digests:
         """Write the files of a column whose digests, as far as they are known, the folder lacks.
 
-        Args:
-            name: of the column.
-            found: the digests of some rows, as far as they are known; completed here.
-            rows: which; None for all.
-            content: of the file of a row.
-            put: is told the digest of a row that was not known.
+        ``found`` are the digests of some rows (None: all) as far as they are known, and is
+        completed here; ``put`` is told those that were not.
         """
         there = self._kept.column(name)
         old = there.digests if rows is None else there.digests[rows]

@@ -222,11 +222,8 @@ def route(
 ) -> dict[str, Any]:
     """Describe a route that needs a key, for its decorator and the schema.
 
-    Args:
-        summary: what it does, in a few words.
-        roles: who may use it; None where a parameter of the route says so.
-        statuses: of problems beside those that every route with a key may answer with.
-        ok: the description of its answer, where that is no JSON.
+    ``roles`` is None where a parameter of the route says who may use it; ``statuses`` are those of
+    problems beside those of every route with a key; ``ok`` describes an answer that is no JSON.
     """
     known = responses(*sorted({401, 403, 429, 503, *statuses}))
     dependencies = [] if roles is None else [Depends(roles)]

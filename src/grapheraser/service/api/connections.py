@@ -101,10 +101,7 @@ class Connection(H11Protocol):
 def limited(header_seconds: float, body_seconds: float, most: int) -> type[Connection]:
     """Return the connections of a server.
 
-    Args:
-        header_seconds: in which the headers of a request have to be there.
-        body_seconds: in which its body has to be there, from then on.
-        most: connections at the same time.
+    The body of a request has to be there within ``body_seconds`` of its headers.
     """
     limits = {"header_seconds": header_seconds, "body_seconds": body_seconds, "most": most}
     return type("Connection", (Connection,), limits)

@@ -40,18 +40,13 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Inference:
-    """A question to the model.
-
-    Attributes:
-        outputs: names of the tensors to answer with, and whether as raw bytes; None: all.
-        id: to be repeated in the answer.
-        binary: whether outputs that are not named are sent as raw bytes.
-    """
+    """A question to the model."""
 
     inputs: Mapping[str, Tensor]
+    # Names of the tensors to answer with, and whether as raw bytes; None: all.
     outputs: Mapping[str, bool] | None = None
-    id: str | None = None
-    binary: bool = False
+    id: str | None = None  # to be repeated in the answer
+    binary: bool = False  # whether outputs that are not named are sent as raw bytes
 
 
 def read_inference(body: bytes, header_length: str | None) -> Inference:

@@ -86,9 +86,7 @@ class Remote:
 class Cosigned:
     """The cosigned checkpoints of one run, in the database of its queue.
 
-    Args:
-        queue: of the run.
-        quorum: cosignatures with which a checkpoint counts as witnessed.
+    A checkpoint with ``quorum`` cosignatures counts as witnessed.
     """
 
     def __init__(self, queue: Queue, quorum: int) -> None:

@@ -34,23 +34,16 @@ _DONE, _OPEN = "done", "open"  # states of a batch
 
 @dataclass(frozen=True)
 class Batch:
-    """Requests of one kind that are carried out together.
+    """Requests of one kind that are carried out together."""
 
-    Attributes:
-        id: chosen at random.
-        kind: ``erase`` or ``update``.
-        contents: what each request names, by its id, in the order of the queue; without those
-            whose data is destroyed already.
-        states: of each request, by id.
-        size: of the run's log before the batch; None where it was not begun.
-        receipt: digest of its receipt, which may be in the log or not; None where there is none.
-    """
-
-    id: str
-    kind: str
+    id: str  # chosen at random
+    kind: str  # ``erase`` or ``update``
+    # What each request names, by its id, in the order of the queue; without those whose data is
+    # destroyed already.
     contents: Mapping[str, RequestContent]
-    states: Mapping[str, State]
-    size: int | None = None
+    states: Mapping[str, State]  # of each request, by id
+    size: int | None = None  # of the run's log before the batch; None where it was not begun
+    # Digest of its receipt, which may be in the log or not; None where there is none.
     receipt: str | None = None
 
     def in_state(self, state: State) -> list[str]:

@@ -39,13 +39,9 @@ def utc_now() -> datetime:
 class Queue(Lookup):
     """Submits and changes the requests about one run; `Lookup` reads them.
 
-    Args:
-        database: where requests are stored.
-        run: name of the run's log.
-        vault: hides what they name.
-        clock: returns the time. The order of requests does not depend on it.
-        deadline: time in which a request has to be completed, unless it names one.
-        grace: time for which a receipt can be collected again.
+    ``vault`` hides what requests name; ``run`` is the name of the run's log. The order of requests
+    does not depend on the clock. A request that names no ``deadline`` has to be completed in that
+    time; a receipt can be collected again for ``grace``.
     """
 
     def __init__(
@@ -80,14 +76,9 @@ class Queue(Lookup):
     ) -> Submitted:
         """Accept a request: when this returns it is on the disk, and will be carried out.
 
-        Args:
-            content: what it names.
-            key: the client's own for this request. Submitting it again gives the request that is
-                there; with another content it is a `ConflictError`.
-            deadline: time by which it has to be completed.
-            owner: who submits it.
-            known: refuse a subject that the subject map does not have; otherwise such a request
-                is accepted, and completed with nothing to forget.
+        ``key`` is the client's own for this request: submitting it again gives the request that is
+        there, and with another content a `ConflictError`. With ``known`` a subject that the subject
+        map does not have is refused; otherwise such a request is completed with nothing to forget.
         """
         return self.intake.submit(Submission(content, key, deadline, owner, known)).result()
 

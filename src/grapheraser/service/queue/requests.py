@@ -184,36 +184,26 @@ def item_from_json(found: Sequence[Any]) -> Item:
 
 @dataclass(frozen=True)
 class Request:
-    """A request in the queue. Names nobody.
+    """A request in the queue. Names nobody."""
 
-    Attributes:
-        number: its place in the queue; of two requests, the one received first has the lower.
-        id: chosen at random; says nothing.
-        run: name of the log of the run that it is about.
-        attempts: how often the worker has begun it.
-        reason: why it failed, or what else there is to know.
-        retry_at: when a failed request is tried again; None: not before somebody asks for it.
-        version: size of the run's log after its batch; the model's version from then on.
-        receipts: how many parts of the receipt lie ready to be collected.
-        owner: who submitted it, by the id of an API key.
-    """
-
-    number: int
-    id: str
-    run: str
+    number: int  # its place in the queue; of two requests, the one received first has the lower
+    id: str  # chosen at random; says nothing
+    run: str  # name of the log of the run that it is about
     kind: str
     counts: Mapping[str, int]
     state: State
     received: datetime
     deadline: datetime
-    attempts: int = 0
-    reason: str | None = None
+    attempts: int = 0  # how often the worker has begun it
+    reason: str | None = None  # why it failed, or what else there is to know
+    # When a failed request is tried again; None: not before somebody asks for it.
     retry_at: datetime | None = None
     batch: str | None = None
+    # Size of the run's log after its batch; the model's version from then on.
     version: int | None = None
     completed: datetime | None = None
-    receipts: int = 0
-    owner: str | None = None
+    receipts: int = 0  # how many parts of the receipt lie ready to be collected
+    owner: str | None = None  # who submitted it, by the id of an API key
 
     @classmethod
     def from_row(cls, row: Mapping[Any, Any]) -> Request:

@@ -41,29 +41,19 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """The nodes of one version in the plane.
+    """The nodes of one version in the plane."""
 
-    Attributes:
-        of: name of the run's log and version.
-        settled: whether places were worked out from this version; else they are those of the
-            version before, without what was forgotten.
-        ids: sorted ids of the nodes that are drawn.
-        places: float32 ``[n, 2]`` within the unit disc.
-        shards: int16 ``[n]``; -1 in no shard.
-        classes: int16 ``[n]``, as predicted; -1 not known.
-        edges: uint32 ``[m, 2]``, rows of nodes.
-        about: what else there is to say, as plain values.
-    """
-
-    of: tuple[str, int]
+    of: tuple[str, int]  # name of the run's log and version
+    # Whether places were worked out from this version; else they are those of the version before,
+    # without what was forgotten.
     settled: bool
-    ids: Ids
+    ids: Ids  # sorted ids of the nodes that are drawn
     names: list[str] | None
-    places: NDArray[np.float32]
-    shards: NDArray[np.int16]
-    classes: NDArray[np.int16]
-    edges: NDArray[np.uint32]
-    about: Mapping[str, Any]
+    places: NDArray[np.float32]  # float32 ``[n, 2]`` within the unit disc
+    shards: NDArray[np.int16]  # int16 ``[n]``; -1 in no shard
+    classes: NDArray[np.int16]  # int16 ``[n]``, as predicted; -1 not known
+    edges: NDArray[np.uint32]  # uint32 ``[m, 2]``, rows of nodes
+    about: Mapping[str, Any]  # what else there is to say, as plain values
 
     @property
     def tag(self) -> str:

@@ -41,11 +41,8 @@ class Published(NamedTuple):
 class Served:
     """The version that predictions are made with; read `now` once for each answer.
 
-    Args:
-        path: the folder of the run.
-        own: parts of the user's own, by argument of `GraphEraser.load`.
-        answered: nodes that a graph may have for all posteriors to be computed before a version is
-            served. They have the bits of any other prediction.
+    ``answered`` is how many nodes a graph may have for all posteriors to be computed before a
+    version is served; they have the bits of any other prediction.
     """
 
     def __init__(self, path: Path, own: Mapping[str, Any] | None = None, answered: int = 0) -> None:

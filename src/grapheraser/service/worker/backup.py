@@ -79,11 +79,8 @@ def make_backup(
 ) -> Backup:
     """Copy a run, and its queue where that is in SQLite, to a new folder; nothing has to stop.
 
-    Args:
-        path: the folder of the run.
-        out: the folder of the backup; must not exist, or be empty.
-        database: URL of the database; empty: the one beside the run.
-        own: parts of the user's own, by argument of `GraphEraser.load`.
+    ``out`` must not exist, or be empty; an empty ``database`` is the one beside the run; ``own``
+    are parts of the user's own, by argument of `GraphEraser.load`.
     """
     if (out / _NOTE).exists() or (out / _RUN).exists():
         raise errors.StoreError(f"{out}: there is a backup already.", hint="choose another folder.")
@@ -113,18 +110,11 @@ def restore(
 ) -> Restored:
     """Write the run of a backup to a folder, without what was erased since.
 
-    The run gets a log of its own, and takes over all requests. Stop the service first.
-
-    Args:
-        folder: of the backup.
-        path: where to write the run.
-        database: URL of the database; empty: the one beside the run.
-        own: parts of the user's own, by argument of `GraphEraser.load`.
-        keys: the folder of the keys; None: ``GRAPHERASER_KEYS``.
-        replace: whether to overwrite a run that is there.
-        lost_database: go on with the queue in the backup, or an empty one where it has none. What
-            was accepted since is not known; what was erased, the tombstones beside the keys say.
-        reached: called after every step; for tests.
+    The run gets a log of its own, and takes over all requests. Stop the service first. ``keys`` is
+    by default ``GRAPHERASER_KEYS``; ``replace`` overwrites a run that is there. With
+    ``lost_database`` it goes on with the queue in the backup, or an empty one where it has none:
+    what was accepted since is not known; what was erased, the tombstones beside the keys say.
+    ``reached`` is called after every step, for tests.
     """
     backup, keys = Backup.read(folder), keys or service_keys()
     if not keys.has_secret(SECRET):

@@ -34,21 +34,14 @@ _MAX_UNPACKED = 2**28
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A file, or something packed in one.
+    """A file, or something packed in one."""
 
-    Attributes:
-        name: of the file, with the names inside it after a colon.
-        raw: its bytes.
-        tensors: the arrays in it, where it is a file of arrays.
-        text: its characters, where it is text.
-        names: of nodes, where it is a page that holds any.
-    """
-
-    name: str
-    raw: bytes
+    name: str  # of the file, with the names inside it after a colon
+    raw: bytes  # its bytes
+    # The arrays in it, where it is a file of arrays.
     tensors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    text: str | None = None
-    names: tuple[str, ...] = ()
+    text: str | None = None  # its characters, where it is text
+    names: tuple[str, ...] = ()  # of nodes, where it is a page that holds any
 
 
 def pieces(name: str, raw: bytes, *, depth: int = 0) -> Iterator[Piece]:

@@ -49,21 +49,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Data that must not be found.
+    """Data that must not be found."""
 
-    Attributes:
-        nodes: ids of forgotten nodes.
-        edges: forgotten ones, (u, v) with u < v, those of forgotten nodes included.
-        rows: forgotten feature rows by node id.
-        labels: ids of nodes whose labels are forgotten.
-        names: of forgotten nodes, where they had any.
-    """
-
-    nodes: frozenset[int] = frozenset()
+    nodes: frozenset[int] = frozenset()  # ids of forgotten nodes
+    # Forgotten ones, (u, v) with u < v, those of forgotten nodes included.
     edges: frozenset[tuple[int, int]] = frozenset()
-    rows: Mapping[int, Row] = field(default_factory=dict)
-    labels: frozenset[int] = frozenset()
-    names: frozenset[str] = frozenset()
+    rows: Mapping[int, Row] = field(default_factory=dict)  # forgotten feature rows by node id
+    labels: frozenset[int] = frozenset()  # ids of nodes whose labels are forgotten
+    names: frozenset[str] = frozenset()  # of forgotten nodes, where they had any
 
     @classmethod
     def of(cls, graph: Graph, request: Request | Sequence[Request]) -> Forgotten:

@@ -30,17 +30,13 @@ Resolve = Callable[[str, int], Sequence[str]]
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules of callbacks: the hosts they may go to, and how often they are tried.
+    """Rules of callbacks: the hosts they may go to, and how often they are tried."""
 
-    Attributes:
-        hosts: trusted ones, which may be in the own network and need no TLS. Any other must have
-            public addresses alone, and TLS.
-        attempts: failures after which a callback is given up.
-        first_delay: seconds until the second attempt; every further one waits twice as long.
-    """
-
+    # Trusted ones, which may be in the own network and need no TLS. Any other must have public
+    # addresses alone, and TLS.
     hosts: tuple[str, ...] = ()
-    attempts: int = 20
+    attempts: int = 20  # failures after which a callback is given up
+    # Seconds until the second attempt; every further one waits twice as long.
     first_delay: float = 10.0
 
     def check(self, url: str) -> None:
