@@ -35,10 +35,7 @@ class Budget:
         return Budget(seconds, self.clock)
 
     def rounds(self, most: int, *, least: int = 1) -> Iterator[int]:
-        """Count 0, 1, 2, ... up to ``most``; stop where the next round would not fit any more.
-
-        The first ``least`` rounds are made whatever they take.
-        """
+        """Count up to ``most``, as long as the next round would fit; at least to ``least``."""
         for number in range(most):
             mean = self.spent / number if number else 0.0
             if number >= least and self.left < mean:

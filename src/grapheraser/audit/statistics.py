@@ -106,10 +106,7 @@ def rates(
 
 
 def first_of_groups(scores: ArrayLike, *, seed: int = 0) -> Rates:
-    """Return the rates of an attack whose truth is the first of each group.
-
-    ``scores`` are ``[groups, m]``; a group is resampled as a whole.
-    """
+    """Return the rates where the first of each group is true; groups are resampled whole."""
     found = np.asarray(scores, dtype=np.float64)
     groups, size = found.shape
     first = np.tile(np.arange(size) == 0, groups)

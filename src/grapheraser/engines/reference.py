@@ -107,10 +107,7 @@ def _check_scores(scores: Tensor, num_nodes: int, num_classes: int) -> None:
 
 
 class Stopping:
-    """Watches the loss on held-out nodes and keeps the best weights.
-
-    ``loss`` is that of the module on the held-out nodes, in eval mode.
-    """
+    """Watches a loss on held-out nodes, in eval mode, and keeps the best weights."""
 
     def __init__(
         self, options: EarlyStopping, module: nn.Module, loss: Callable[[], Tensor]

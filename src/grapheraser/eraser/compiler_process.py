@@ -35,10 +35,7 @@ def is_first_use() -> bool:
 
 
 def start(rehearsal: Any) -> subprocess.Popen[bytes] | None:
-    """Rehearse a run in another process, where there is a processor and a folder for it.
-
-    ``rehearsal`` has a method ``run_ahead``.
-    """
+    """Have a rehearsal ``run_ahead`` in another process, where there is a processor for it."""
     if processors() < 2 or not sys.executable or not can_keep():
         return None
     try:

@@ -19,10 +19,7 @@ from grapheraser.partition.placing import accept_partition
 def fit(
     task: Task, arguments: Mapping[str, Any], world: Any, partition: Partition | None = None
 ) -> Snapshot:
-    """Return the first snapshot of a run, with no receipts yet.
-
-    A given ``partition`` is restricted to the nodes of the graph in shards.
-    """
+    """Return the first snapshot of a run, with no receipts yet."""
     settings = task.resolve(arguments)
     if not task.takes_types and getattr(world, "types", None) is not None:
         raise GraphError(f"{task.owner} takes no typed graphs (found types of nodes).")

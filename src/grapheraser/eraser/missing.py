@@ -51,10 +51,7 @@ class MissingEngine:
 
 
 def same_engine(fitted_as: Mapping[str, Any], config: TrainingConfig, device: str) -> Engine:
-    """The engine that trained a run, on a device of the same kind; else a `MissingEngine`.
-
-    ``fitted_as`` is the run's own description of its engine and device.
-    """
+    """The engine that trained a run, on a device of the same kind; else a `MissingEngine`."""
     name, fitted_on = (str(fitted_as.get(key)) for key in ("engine", "device"))
     if device != fitted_on:
         _check_device(device)

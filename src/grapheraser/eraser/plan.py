@@ -150,10 +150,7 @@ class Plan:
 def plan_removal(
     graph: Graph, partition: Partition, removal: Removal, halo: int | None = None
 ) -> Plan:
-    """Work out what a removal touches.
-
-    ``halo`` is the key that chooses the shards' halos; None where they have none.
-    """
+    """Work out what a removal touches; ``halo`` is the key of the halos, if there are any."""
     gone = _gone(graph, partition, removal, halo)
     sizes = partition.sizes
     left = sizes - np.bincount(partition.shard_of(gone.named.moving), minlength=len(sizes))

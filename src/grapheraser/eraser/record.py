@@ -68,10 +68,7 @@ def parts_of(named: Mapping[str, Sequence[Any]]) -> Iterator[About]:
 
 
 def record(now: Snapshot, after: State, work: Work) -> Snapshot:
-    """Return the snapshot after a change, whose last receipt is that of the change.
-
-    ``now`` is the snapshot before it, with the settings that hold from now on.
-    """
+    """Return the snapshot after a change, whose last receipt is that of the change."""
     sealing = time.perf_counter()
     signer, settings = current_signer(), now.settings
     seals = now.seals.after(work.gone, work.new, made_with(settings, now.seals.versions))

@@ -26,10 +26,7 @@ _NOTES = {
 def shards_to_retrain(
     settings: Settings, policy: str, stale: Sequence[int], partition: Partition
 ) -> tuple[int, ...]:
-    """The shards to retrain under a policy: those that a request makes stale, or all.
-
-    ``stale`` are those whose training graph changes; the partition is the one after the change.
-    """
+    """The shards to retrain under a policy: the stale ones, or all."""
     one_of("refresh", "unlearn", policy, POLICIES)
     if policy != NONE and settings.training.model.closed_form:
         raise ParameterError(

@@ -49,10 +49,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def known_replay(own_code: Sequence[str], fitted_as: Mapping[str, Any] | None) -> str | None:
-    """Return how the replay of a run with such code went, by its configuration.
-
-    None where there is no such code, or no run yet.
-    """
+    """Return how a run's replay went, by its configuration; None where there was none."""
     if fitted_as is None or not own_code:
         return None
     said = fitted_as.get(REPLAY)

@@ -95,10 +95,7 @@ class Settings:
 
 
 def closed_form(learner: Any, *, seed: int, executor: str | Executor = "local") -> Settings:
-    """Return the settings of a task without shards.
-
-    The learner does all the work; what it learns needs ``tensors`` alone.
-    """
+    """Return the settings of a task without shards, whose learner does all the work."""
     training = TrainingConfig(ModelSpec("closed-form"), epochs=1)
     return Settings(
         training=training,

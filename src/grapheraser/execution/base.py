@@ -147,10 +147,7 @@ def _outcome(future: Future[Any]) -> Any:
 
 
 def worker_count(asked: int | None, tasks: Iterable[Any] = ()) -> int:
-    """The number of workers that was asked for; by default one per core.
-
-    Not more than there are tasks, where their number is known and there are any.
-    """
+    """The workers asked for, by default one per core; not more than there are tasks."""
     if asked is None:
         here = hasattr(os, "sched_getaffinity")
         count = len(os.sched_getaffinity(0)) if here else os.cpu_count() or 1

@@ -109,10 +109,7 @@ _SAGE = Declaration(
 
 
 def _gat(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
-    """Weights, attention vectors of sources and of targets, and a bias per layer.
-
-    With ``skip``, the weights of a node's own row lie beside the others.
-    """
+    """Weights (with ``skip``, a node's own beside them), attention vectors and a bias per layer."""
     others: list[Parameter] = []
     for layer, inner, out in layers_of(spec, num_features, num_classes, heads=spec.heads):
         name = f"conv{layer}"

@@ -91,10 +91,7 @@ def vector(
 def layers_of(
     spec: ModelSpec, num_features: int, num_classes: int, *, heads: int = 1
 ) -> list[tuple[int, Units, Units]]:
-    """Return the number of each layer, the units that it takes and those that it gives.
-
-    The hidden ones have ``heads``, the last one has one.
-    """
+    """Return each layer's number and units, in and out; hidden ones have ``heads``."""
     hidden = [Units(spec.hidden, heads)] * (spec.depth - 1)
     units = [Units(num_features), *hidden, Units(num_classes)]
     return [(i + 1, *pair) for i, pair in enumerate(pairwise(units))]

@@ -164,10 +164,7 @@ def reconstruction_attack(
     seed: int = 0,
     budget: Budget = UNLIMITED,
 ) -> ReconstructionResult:
-    """Forget nodes one at a time, each from the run as it is, and reconstruct them.
-
-    ``requests`` nodes at random, and as many of the highest degree.
-    """
+    """Forget nodes one at a time, each from the run as it is, and reconstruct them."""
     nodes = labelled(graph, TRAIN)
     degree = graph.degree[graph.positions(nodes)]
     if not (degree > 0).any():

@@ -112,10 +112,7 @@ def unlearned(eraser: GraphEraser, graph: Graph, nodes: NDArray[np.int64], how: 
 
 
 def _reseeded(after: GraphEraser, touched: Sequence[int], seed: int) -> State:
-    """Retrain some shards from other seeds, as `unlearn(refresh=...)` does it.
-
-    The seeds follow from one, so that an audit can be repeated.
-    """
+    """Retrain some shards from other seeds, all of which follow from one."""
     state, graph = state_of(after), after.graph_
     if not touched:
         return state

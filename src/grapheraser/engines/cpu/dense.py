@@ -180,10 +180,7 @@ def times(g: Array, slope: Array, tile: Tile) -> None:
 
 @compiled
 def loss_gradient(logits: Array, labels: Ints, num_classes: int, g: Array) -> None:
-    """Gradient of the mean cross-entropy by the logits: ``(softmax - one_hot) / labelled``.
-
-    A row without a label (-1) has none.
-    """
+    """Gradient of the mean cross-entropy by the logits; a row without a label (-1) has none."""
     n, width = logits.shape
     labelled = 0
     for r in range(n):

@@ -28,10 +28,7 @@ from grapheraser.models.declaration import running_names
 def train_shard(
     task: ShardTask, config: TrainingConfig, *, start: Mapping[str, AnyArray] | None = None
 ) -> ShardWeights:
-    """Train one shard; the result is a function of the arguments, bit for bit.
-
-    ``start`` are initial weights by PyG's names; by default they follow from the task's seed.
-    """
+    """Train one shard, from ``start`` if given; the result is a function of the arguments."""
     shard = PreparedShard(task, built_in(config, "cpu"), config.epochs, start=start)
     shard.run()
     return ShardWeights(shard.columns, shard.tensors())

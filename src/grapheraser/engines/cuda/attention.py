@@ -78,10 +78,7 @@ def project_heads(
     SIZE: tl.constexpr, SOURCE: tl.constexpr, TARGET: tl.constexpr, UNITS: tl.constexpr,
     HEADS: tl.constexpr, IS_PAIR: tl.constexpr, ENTRIES: tl.constexpr, INPUT_LIMIT: tl.constexpr,
 ):  # fmt: skip
-    """``z = X W`` and each node's scores as source and as target; starts an epoch.
-
-    With ``IS_PAIR`` also ``own = X R``.
-    """
+    """``z = X W`` (``own = X R`` with ``IS_PAIR``) and each node's scores; starts an epoch."""
     r = tl.program_id(0)
     epoch = tl.load(clock)
     if r == 0:

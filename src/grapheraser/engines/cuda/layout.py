@@ -62,10 +62,7 @@ def _check_width(layout: TensorLayout) -> None:
 
 
 def keys_of(layout: TensorLayout, tasks: Sequence[ShardTask]) -> NDArray[np.int64]:
-    """Return keys of the rows and columns of every parameter: ``[shards, parameters, 2]``.
-
-    Parameters come in the order of `names_of`.
-    """
+    """Return keys of rows and columns ``[shards, parameters, 2]``, in the order of `names_of`."""
     found = []
     for task in tasks:
         keys = [derive(task.seed, "init", name) for name in names_of(layout)]

@@ -194,10 +194,7 @@ def jobs_of(
     widths: Mapping[str, int],
     gradients: Sequence[Gradient],
 ) -> NDArray[np.int64]:
-    """Make the table of `dense.update_parameters`: one row per tile of a parameter.
-
-    ``offsets`` and ``widths`` are those of the arena's buffers.
-    """
+    """Make the table of `dense.update_parameters`: one row per tile of a parameter."""
     jobs = []
     for parameter, left, right, by_shard in gradients:
         segment, start = layout[parameter], layout.offset(parameter)
