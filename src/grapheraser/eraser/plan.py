@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grapheraser.arrays import Ints
 from grapheraser.eraser.seen import Named, Seen, seen_by_shards
 from grapheraser.graph import TRAIN, Edit, Graph, Removal
 from grapheraser.kernels.sets import ranks
@@ -22,7 +22,7 @@ _WORDS = {kind.name: kind.words for kind in GRAPH_KINDS} | {"halo": "halo node"}
 _ADDED = tuple(kind.changes for kind in GRAPH_CHANGES if kind.verb == ADD)
 _SET = tuple(kind.changes for kind in GRAPH_CHANGES if kind.verb == SET)
 
-Ids = Ints
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class Plan:
     shards: tuple[ShardPlan, ...]
     cut_edges: int
     untrained_nodes: int
-    trained: Ints
-    touched: Ints
+    trained: NDArray[np.int64]
+    touched: NDArray[np.int64]
     context: int = 0
     notes: tuple[str, ...] = ()
     edit: Edit | None = None
@@ -299,7 +299,9 @@ def _shard_plans(
     )
 
 
-def _learning(graph: Graph, partition: Partition, shards: Ints, taken: Ints) -> list[bool]:
+def _learning(
+    graph: Graph, partition: Partition, shards: NDArray[np.int64], taken: NDArray[np.int64]
+) -> list[bool]:
     """Tell of each shard whether it keeps a training node but for those taken."""
     if graph.num_train == partition.num_nodes:  # then every member is one
         lost = np.bincount(partition.shard_of(taken), minlength=partition.num_shards)
@@ -307,7 +309,7 @@ def _learning(graph: Graph, partition: Partition, shards: Ints, taken: Ints) -> 
     return [_learns(graph, partition.members(int(shard)), taken) for shard in shards]
 
 
-def _learns(graph: Graph, members: Ints, taken: Ints) -> bool:
+def _learns(graph: Graph, members: NDArray[np.int64], taken: NDArray[np.int64]) -> bool:
     """Tell whether a member is a training node that is not taken; mostly one of the first is."""
     for start in range(0, len(members), _BLOCK):
         block = members[start : start + _BLOCK]
@@ -321,5 +323,5 @@ def _without(nodes: Ids, others: Ids) -> Ids:
     return nodes[ranks(nodes, others) < 0]
 
 
-def _in_shards(partition: Partition, nodes: Ints) -> Ints:
+def _in_shards(partition: Partition, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     return nodes[partition.contains(nodes)]

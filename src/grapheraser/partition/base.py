@@ -11,7 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.arrays import Bools, Ints, Ints32
 from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import fresh, owned, read_only
@@ -101,8 +100,8 @@ class Partition:
         quality: measured on the partitioned graph; None once that may have changed.
     """
 
-    nodes: Ints
-    labels: Ints32
+    nodes: NDArray[np.int64]
+    labels: NDArray[np.int32]
     num_shards: int
     method: str
     capacity: int
@@ -151,14 +150,14 @@ class Partition:
         return Pages.of(_rows(self.nodes, self.labels.astype(np.int64)))
 
     @cached_property
-    def _members(self) -> list[Ints]:
+    def _members(self) -> list[NDArray[np.int64]]:
         """Sorted ids of the nodes of each shard."""
         order = np.argsort(self.labels, kind="stable")
         parts = np.split(self.nodes[order], np.cumsum(self.sizes)[:-1])
         return [read_only(part.copy()) for part in parts]
 
     @cached_property
-    def sizes(self) -> Ints:
+    def sizes(self) -> NDArray[np.int64]:
         """Nodes in each shard ``[num_shards]``."""
         return read_only(np.bincount(self.labels, minlength=self.num_shards))
 
@@ -173,7 +172,7 @@ class Partition:
         return self.quality.edge_cut
 
     @property
-    def shard_ids(self) -> Ints:
+    def shard_ids(self) -> NDArray[np.int64]:
         """Ids of the shards that hold at least one node."""
         return np.flatnonzero(self.sizes)
 
@@ -203,23 +202,23 @@ class Partition:
             "quality": quality,
         }
 
-    def shard_of(self, nodes: ArrayLike) -> Ints32:
+    def shard_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
         """The shard of each of these nodes; one that is in none is an error."""
         ids = nodes if is_plain(nodes) else as_ids(nodes)
         return labels_at(self.pages.table, self._places(ids)).astype(np.int32)
 
-    def shard_or_none(self, nodes: Ints) -> Ints32:
+    def shard_or_none(self, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
         """The shard of each of these nodes, -1 for those that are in none."""
-        shards: Ints32 = _shards(self.pages.table, nodes)
+        shards: NDArray[np.int32] = _shards(self.pages.table, nodes)
         return shards
 
-    def contains(self, nodes: ArrayLike) -> Bools:
+    def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
         """Tell whether each node is in a shard."""
         ids = nodes if is_plain(nodes) else as_ids(nodes)
-        found: Bools = located(self.pages.table, ids) != NOWHERE
+        found: NDArray[np.bool_] = located(self.pages.table, ids) != NOWHERE
         return found
 
-    def members(self, shard: int) -> Ints:
+    def members(self, shard: int) -> NDArray[np.int64]:
         """Sorted ids of the nodes of one shard."""
         return self._members[shard] if 0 <= shard < self.num_shards else as_ids(())
 
@@ -237,7 +236,7 @@ class Partition:
         """
         ids = np.unique(as_ids(nodes))
         places = self._places(ids)
-        lost: Ints = labels_at(self.pages.table, places)
+        lost: NDArray[np.int64] = labels_at(self.pages.table, places)
         pages = self.pages.without(places, np.zeros((0, 2), dtype=np.int64), as_ids(()))
         made = self._changed(pages, -np.bincount(lost, minlength=self.num_shards))
         for shard, members in made._members_of(lost):
@@ -246,7 +245,7 @@ class Partition:
         return made
 
     def with_nodes(
-        self, nodes: Ints, shards: NDArray[np.integer], *, inputs: frozenset[str]
+        self, nodes: NDArray[np.int64], shards: NDArray[np.integer], *, inputs: frozenset[str]
     ) -> Partition:
         """Return the partition with more nodes (sorted ids), placed by reading ``inputs``."""
         labels = shards.astype(np.int64)
@@ -258,7 +257,9 @@ class Partition:
             members[shard] = read_only(np.sort(both))
         return made
 
-    def _members_of(self, shards: Ints) -> Iterator[tuple[int, list[Ints]]]:
+    def _members_of(
+        self, shards: NDArray[np.int64]
+    ) -> Iterator[tuple[int, list[NDArray[np.int64]]]]:
         """Each of the shards, and the members of all, where somebody has asked for any.
 
         Where there are no shards to train, nobody does, and one shard holds all nodes.
@@ -268,13 +269,13 @@ class Partition:
             for shard in np.unique(shards).tolist():
                 yield shard, members
 
-    def _places(self, ids: Ints) -> Ints:
-        places: Ints = located(self.pages.table, ids)
+    def _places(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        places: NDArray[np.int64] = located(self.pages.table, ids)
         if len(places) and places[places.argmin()] == NOWHERE:  # all others are larger
             raise UnknownNodeError(f"node {ids[places == NOWHERE][0]} is in no shard.")
         return places
 
-    def _changed(self, pages: Pages, more: Ints, **fields: Any) -> Partition:
+    def _changed(self, pages: Pages, more: NDArray[np.int64], **fields: Any) -> Partition:
         """This partition in other pages, with so many more nodes in each shard."""
         made = object.__new__(Partition)
         made.__dict__.update(
@@ -289,7 +290,7 @@ class Partition:
 _CARRIED = tuple(f.name for f in dataclasses.fields(Partition) if f.name not in ("nodes", "labels"))
 
 
-def _rows(nodes: Ints, labels: Ints) -> Rows:
+def _rows(nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> Rows:
     """Return rows of a graph without edges and features."""
     n = len(nodes)
     pointers, x = np.zeros(n + 1, dtype=np.int64), np.zeros((n, 0), dtype=np.float32)
@@ -297,7 +298,7 @@ def _rows(nodes: Ints, labels: Ints) -> Rows:
 
 
 @compiled
-def _shards(table: Table, nodes: Ints) -> Ints32:
+def _shards(table: Table, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
     out = np.empty(len(nodes), dtype=np.int32)
     for i in range(len(nodes)):
         place = locate(table, nodes[i])

@@ -27,67 +27,94 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a service."""
+    """The settings of a service.
 
-    database: str = ""  # URL of the database; empty: SQLite in a folder beside the run
-    window: float = 1.0  # seconds for which requests are gathered before a batch is carried out
-    batch: int = 1000  # requests in a batch at the most; so many don't wait any longer
-    # Days in which a request has to be completed, unless it says so itself.
+    Args:
+        database: URL of the database; empty: SQLite in a folder beside the run.
+        window: seconds for which requests are gathered before a batch is carried out.
+        batch: requests in a batch at the most; so many don't wait any longer.
+        deadline_days: days in which a request has to be completed, unless it says so itself.
+        alert_days: days before its deadline from which an open request is alerted on.
+        refresh: which shards get fresh seeds: none, touched or all.
+        publish_at: times of day (UTC) at which batches are carried out, such as 02:00,14:00;
+            empty: at any time. Requests that are close to their deadline don't wait.
+        retry_seconds: how long a failed request rests before it is tried again; twice as long
+            after each failure.
+        retry_most_seconds: how long it rests at the most.
+        receipt_days: days for which a receipt lies ready to be collected.
+        collected_hours: hours for which it can be collected again.
+        backup_days: days for which backups are kept; tombstones can be read for as long.
+        poll_seconds: how often to look for requests that another process has accepted.
+        host: address to listen on.
+        port: to listen on.
+        rate: requests per second that each API key may make on average; 0: as its role usually
+            may, requesters and auditors 20, operators 200, readers 1000.
+        body_bytes: size of a request's body at the most.
+        header_seconds: in which a connection has to send the headers of a request.
+        body_seconds: in which it has to send the body, from then on.
+        connections: at the same time. Beyond them, whoever has waited for longest without a whole
+            request makes room; where all are at work, only questions about health are answered.
+        name: of the model in the Open Inference Protocol; empty: that of the run's folder.
+        answered: how many nodes a graph may have for all posteriors to be worked out before a
+            version is served, so that predictions are looked up; 0: none.
+        predict_most: nodes or pairs in one prediction at the most.
+        session_hours: hours after which whoever signed in to the dashboard has to do so again.
+        opendsr_domain: domain under which this processor answers OpenDSR requests; empty: none.
+        opendsr_certificate: PEM file with the certificate that OpenDSR answers are signed under.
+        opendsr_key: PEM file with its private key.
+        witness: URLs of witnesses that cosign the log, with commas between; URL#KEY also says which
+            key they sign with, else it is asked for.
+        witness_quorum: cosignatures with which a checkpoint counts as witnessed; 0: all.
+        callback_hosts: hosts, with commas between, that callbacks may be sent to without TLS or
+            in the own network.
+        callback_attempts: how often a callback is tried at the most.
+        callback_seconds: how long a failed callback rests before it is tried again; twice as long
+            after each failure.
+        worker: where requests are carried out: in a process of its own, which leaves predictions
+            alone; in a thread of the server's process, which needs half the memory; or none, where
+            this process only accepts and serves.
+        log_level: what is logged, to stderr: debug, info, warning or error. At info there is a line
+            for each request that is accepted, begun, completed, failed or cancelled.
+        log_format: of a line: text or json.
+        access_log: log every HTTP request, at info: its method, the template of its route, status
+            and milliseconds; no path, no address, no key.
+    """
+
+    database: str = ""
+    window: float = 1.0
+    batch: int = 1000
     deadline_days: float = 30.0
-    alert_days: float = 3.0  # days before its deadline from which an open request is alerted on
-    refresh: str = NONE  # which shards get fresh seeds: none, touched or all
-    # Times of day (UTC) at which batches are carried out, such as 02:00,14:00; empty: at any time.
-    # Requests that are close to their deadline don't wait.
+    alert_days: float = 3.0
+    refresh: str = NONE
     publish_at: str = ""
-    # How long a failed request rests before it is tried again; twice as long after each failure.
     retry_seconds: float = 1.0
-    retry_most_seconds: float = 3600.0  # how long it rests at the most
-    receipt_days: float = 30.0  # days for which a receipt lies ready to be collected
-    collected_hours: float = 24.0  # hours for which it can be collected again
-    backup_days: float = 90.0  # days for which backups are kept; tombstones can be read for as long
-    poll_seconds: float = 0.5  # how often to look for requests that another process has accepted
-    host: str = "127.0.0.1"  # address to listen on
-    port: int = 8080  # to listen on
-    # Requests per second that each API key may make on average; 0: as its role usually may,
-    # requesters and auditors 20, operators 200, readers 1000.
+    retry_most_seconds: float = 3600.0
+    receipt_days: float = 30.0
+    collected_hours: float = 24.0
+    backup_days: float = 90.0
+    poll_seconds: float = 0.5
+    host: str = "127.0.0.1"
+    port: int = 8080
     rate: float = 0.0
-    body_bytes: int = 10_000_000  # size of a request's body at the most
-    header_seconds: float = 10.0  # in which a connection has to send the headers of a request
-    body_seconds: float = 60.0  # in which it has to send the body, from then on
-    # At the same time. Beyond them, whoever has waited for longest without a whole request makes
-    # room; where all are at work, only questions about health are answered.
+    body_bytes: int = 10_000_000
+    header_seconds: float = 10.0
+    body_seconds: float = 60.0
     connections: int = 500
-    name: str = ""  # of the model in the Open Inference Protocol; empty: that of the run's folder
-    # How many nodes a graph may have for all posteriors to be worked out before a version is
-    # served, so that predictions are looked up; 0: none.
+    name: str = ""
     answered: int = 100_000
-    predict_most: int = 10_000  # nodes or pairs in one prediction at the most
-    # Hours after which whoever signed in to the dashboard has to do so again.
+    predict_most: int = 10_000
     session_hours: float = 12.0
-    # Domain under which this processor answers OpenDSR requests; empty: none.
     opendsr_domain: str = ""
-    # PEM file with the certificate that OpenDSR answers are signed under.
     opendsr_certificate: str = ""
-    opendsr_key: str = ""  # PEM file with its private key
-    # URLs of witnesses that cosign the log, with commas between; URL#KEY also says which key they
-    # sign with, else it is asked for.
+    opendsr_key: str = ""
     witness: str = ""
-    witness_quorum: int = 0  # cosignatures with which a checkpoint counts as witnessed; 0: all
-    # Hosts, with commas between, that callbacks may be sent to without TLS or in the own network.
+    witness_quorum: int = 0
     callback_hosts: str = ""
-    callback_attempts: int = 20  # how often a callback is tried at the most
-    # How long a failed callback rests before it is tried again; twice as long after each failure.
+    callback_attempts: int = 20
     callback_seconds: float = 10.0
-    # Where requests are carried out: in a process of its own, which leaves predictions alone; in a
-    # thread of the server's process, which needs half the memory; or none, where this process only
-    # accepts and serves.
     worker: str = PROCESS
-    # What is logged, to stderr: debug, info, warning or error. At info there is a line for each
-    # request that is accepted, begun, completed, failed or cancelled.
     log_level: str = "info"
-    log_format: str = TEXT  # of a line: text or json
-    # Log every HTTP request, at info: its method, the template of its route, status and
-    # milliseconds; no path, no address, no key.
+    log_format: str = TEXT
     access_log: bool = False
 
     def __post_init__(self) -> None:
