@@ -26,9 +26,11 @@ from grapheraser.aggregation.base import (
 from grapheraser.aggregation.form import MAX_WEIGHT, Form, Tensors, check_equal, check_forms
 from grapheraser.aggregation.log_linear import PoolWeights, pool_weights
 from grapheraser.aggregation.members import (
+    PATHS,
     START,
     FittedMember,
     Member,
+    PathRegression,
     RoutedShards,
     closed_form,
     closed_form_of_targets,
@@ -47,6 +49,7 @@ from grapheraser.aggregation.sample.membership import (
 from grapheraser.aggregation.target_pool import remarks, target_answers, target_weights
 from grapheraser.checks import whole
 from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
 from grapheraser.graph.labels import SEVERAL
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, log_normalise
@@ -88,7 +91,7 @@ class PooledAggregator:
     def fit(self, ensemble: Ensemble) -> FittedPool:
         """See `Aggregator`."""
         candidates = Candidates.of(ensemble.graph, self._limit(ensemble), ensemble.seed)
-        sample, parts = candidates.sampled, self._parts(ensemble.graph.label_kind.is_classes)
+        sample, parts = candidates.sampled, self._parts_for(ensemble.graph)
         # Shards first: a first fit compiles their kernels while the compiler's process has begun
         # with those of the other members. No part looks at another one.
         order = sorted(parts, key=lambda name: name != _SHARDS)
@@ -107,7 +110,7 @@ class PooledAggregator:
         sample = candidates.sampled
         members = {
             name: part.refit(fitted.members[name], ensemble, change, sample)
-            for name, part in self._parts(graph.label_kind.is_classes).items()
+            for name, part in self._parts_for(graph).items()
         }
         learned = _learned(ensemble, candidates, members)
         if graph.label_kind.is_classes:
@@ -117,14 +120,15 @@ class PooledAggregator:
     def check_tensors(self, tensors: Tensors, ensemble: Ensemble) -> None:
         """See `ChecksTensors`."""
         graph, classes = ensemble.graph, ensemble.graph.label_kind.is_classes
-        parts = self._parts(classes)
+        parts = self._parts_for(graph)
+        members = (len(self.members) if graph.types is None else 1) + self.shards
         sample = sampled_nodes(graph, self._limit(ensemble), ensemble.seed)
         own = {key: tensor for key, tensor in tensors.items() if key.split("/")[0] not in parts}
         forms = {
             "nodes": Form(np.int64, sample.shape),
             "weights": Form(
                 np.float64,
-                (len(self.members) + self.shards,) if classes else (len(parts), graph.num_classes),
+                (members,) if classes else (len(parts), graph.num_classes),
                 0,
                 MAX_WEIGHT,
             ),
@@ -142,11 +146,22 @@ class PooledAggregator:
 
     def restore(self, tensors: Tensors) -> FittedPool:
         """See `Aggregator`."""
-        parts = self._parts(classes=tensors["weights"].ndim == 1)
+        typed = any(key.startswith(f"{PATHS}/") for key in tensors)
+        parts = self._members(tensors["weights"].ndim == 1, typed)
         members = {name: part.restore(_of(name, tensors)) for name, part in parts.items()}
         learned = (np.asarray(tensors[key], dtype=np.float64) for key in ("weights", "offsets"))
         sample = np.asarray(tensors["nodes"], dtype=np.int64)
         return FittedPool(sample, members, PoolWeights(*learned), None)
+
+    def _parts_for(self, graph: Graph) -> dict[str, Member]:
+        return self._members(graph.label_kind.is_classes, graph.types is not None)
+
+    def _members(self, classes: bool, typed: bool) -> dict[str, Member]:
+        """Members by name; in a typed graph paths stand for all closed-form ones."""
+        if not typed:
+            return self._parts(classes)
+        shards = replace(self, members=())._parts(classes)
+        return {PATHS: PathRegression(), **shards}
 
     def _parts(self, classes: bool) -> dict[str, Member]:
         parts = (closed_form if classes else closed_form_of_targets)(self.members)

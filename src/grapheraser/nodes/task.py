@@ -30,6 +30,7 @@ class NodeTask(Task):
     name = NODES
     owner = "GraphEraser"
     predicts = "the classes of nodes"
+    takes_types = True
     predict = Question("nodes", 1, lambda eraser, nodes: eraser.answers(nodes), outputs_of)
 
     def resolve(
@@ -43,7 +44,10 @@ class NodeTask(Task):
         graph = super().graph_of(arguments, settings, world)
         _check_trainable(graph)
         graph = graph.with_context(settings.context)
-        check_edges(settings.training.model, graph)
+        if graph.types is not None:
+            _check_types(arguments, settings)
+        else:
+            check_edges(settings.training.model, graph)
         if graph.label_kind.is_classes:
             check_classes(settings.training, graph)
         else:
@@ -81,7 +85,7 @@ class NodeTask(Task):
 
     def warm_up(self, settings: Settings, graph: Graph) -> None:
         """See `Task`."""
-        if graph.label_kind.is_classes:
+        if graph.label_kind.is_classes and graph.types is None:
             compile_ahead(settings, graph)
 
     def notes(self, now: Snapshot, nodes: int) -> tuple[str, ...]:
@@ -96,6 +100,17 @@ class NodeTask(Task):
             f"shards hold {size:.0f} nodes on average instead of {partition.capacity}: "
             f"reshard({fewer}) would fit what is left afresh",
         )
+
+
+def _check_types(arguments: Mapping[str, Any], settings: Settings) -> None:
+    """Refuse what learns nothing from types."""
+    model = settings.training.model
+    if not model.closed_form or model.members is not None:
+        raise GraphError(
+            f"model '{model.name}' learns nothing from types.", hint="use model='closed-form'."
+        )
+    if arguments["members"] is not None:
+        raise GraphError("'members' are those of graphs without types; leave it out.")
 
 
 def _say_why_slow(settings: Settings) -> None:
@@ -114,5 +129,5 @@ def _check_trainable(graph: Graph) -> None:
         raise GraphError(f"graph '{graph.name}' has no nodes.")
     if graph.num_train == 0:
         raise GraphError(f"graph '{graph.name}' has no training nodes.")
-    if graph.num_features == 0:
+    if graph.num_features == 0 and graph.types is None:
         raise GraphError(f"graph '{graph.name}' has no feature columns.")

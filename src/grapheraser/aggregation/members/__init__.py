@@ -8,6 +8,7 @@ from grapheraser.aggregation.members.base import FittedMember, Member
 from grapheraser.aggregation.members.counting import NAMES as COUNTING
 from grapheraser.aggregation.members.counting import Counting
 from grapheraser.aggregation.members.features import FeatureRegression
+from grapheraser.aggregation.members.paths import PathRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.aggregation.members.shards import RoutedShards
 from grapheraser.aggregation.members.target_pattern import TargetPattern
@@ -15,15 +16,19 @@ from grapheraser.errors import ParameterError
 
 __all__ = [
     "MEMBERS",
+    "PATHS",
     "START",
     "FittedMember",
     "Member",
+    "PathRegression",
     "RoutedShards",
     "closed_form",
     "closed_form_of_targets",
     "named",
 ]
 
+# The member of typed graphs.
+PATHS = "paths"
 # Weights that the pool starts from, and keeps where it has nothing to learn from.
 START = {
     "words": 0.15,
@@ -32,10 +37,11 @@ START = {
     "pattern": 0.3,
     "features": 0.3,
     "shards": 0.3,
+    PATHS: 0.3,
 }
 # Without the other closed-form members, what they get by with would cost up to 0.03 of F1.
 _ALONE = FeatureRegression(columns=384, spread=4, second=16)
-MEMBERS = tuple(name for name in START if name != "shards")
+MEMBERS = tuple(name for name in START if name not in ("shards", PATHS))
 
 
 def named(members: Sequence[str] | None) -> tuple[str, ...]:

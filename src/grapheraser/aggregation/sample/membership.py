@@ -119,9 +119,10 @@ class Candidates:
 def few_labels(graph: Graph) -> bool:
     """Return whether most nodes in shards have no label, and too few have one to spare any.
 
-    Decided anew with every request.
+    Decided anew with every request. In a typed graph nodes of other types have no label ever.
     """
-    return graph.num_train <= DEFAULT_COUNT and 2 * graph.num_train < graph.num_sharded
+    others = graph.types is not None or 2 * graph.num_train < graph.num_sharded
+    return graph.num_train <= DEFAULT_COUNT and others
 
 
 def limit_on(
