@@ -16,6 +16,7 @@ import pytest
 import grapheraser as ge
 from grapheraser.aggregation.members import paths
 from grapheraser.aggregation.sample import membership
+from grapheraser.errors import GraphError
 
 MAKES, WANTS = ("a", "makes", "b"), ("a", "wants", "b")
 IN, OF, KNOWS = ("b", "in", "c"), ("c", "of", "a"), ("a", "knows", "a")
@@ -29,7 +30,7 @@ def world_of(rng: np.random.Generator, sizes: dict[str, int]) -> World:
         x = rng.integers(-2, 3, size=(sizes[kind], WIDTHS[kind])).astype(float)
         return {int(i): x[i].tolist() for i in range(sizes[kind])}
 
-    edges: World = {}
+    edges: dict[Any, Any] = {}
     for relation in (MAKES, WANTS, IN, OF, KNOWS):
         source, _, target = relation
         pairs = rng.integers(0, [sizes[source], sizes[target]], size=(3 * sizes["a"], 2)).tolist()
@@ -70,8 +71,8 @@ def forget_node(world: World, kind: str, node: int) -> None:
 def drawn(world: World, rng: np.random.Generator) -> tuple[list[Any], World]:
     """Draw a request or change, and carry it out by hand."""
     after = deepcopy(world)
-    drawing = rng.choice([a_node, a_tie, a_tie, ties, features, a_label, set_label, new, wanted])
-    return drawing(after, rng), after
+    kinds = (a_node, a_tie, a_tie, ties, features, a_label, set_label, new, wanted)
+    return kinds[int(rng.integers(len(kinds)))](after, rng), after
 
 
 def _node(world: World, rng: np.random.Generator, kinds: str = "abc") -> tuple[str, int]:
@@ -199,6 +200,8 @@ def test_a_typed_run_is_saved_loaded_and_its_receipts_are_checked(tmp_path: Any)
     world = world_of(np.random.default_rng(3), {"a": 24, "b": 15, "c": 4})
     eraser = ge.GraphEraser("closed-form").fit(built(world))
     u, v = next(iter(world["e"][KNOWS]))
+    with pytest.raises(GraphError, match="only nodes of type 'a' are predicted"):
+        eraser.predict(["b/0"])
     eraser.save(tmp_path / "run")
     loaded = ge.GraphEraser.load(tmp_path / "run")
     assert loaded.graph_.types == eraser.graph_.types

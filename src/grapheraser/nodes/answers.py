@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.eraser.state import State
-from grapheraser.errors import ParameterError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.nodes.metrics import measured
 
@@ -18,6 +18,7 @@ _PREDICT_BLOCK = 32_000_000
 
 def posteriors_at(state: State, positions: NDArray[np.int64]) -> NDArray[Any]:
     """Return posteriors, or numbers, ``[len(positions), num_classes]`` by position."""
+    _refuse_other_types(state.graph, positions)
     classes, numbers = state.graph.num_classes, state.graph.label_kind.is_numbers
     block = max(1, _PREDICT_BLOCK // (max(1, len(state.shards)) * classes))
     parts = [
@@ -29,6 +30,17 @@ def posteriors_at(state: State, positions: NDArray[np.int64]) -> NDArray[Any]:
         if parts
         else np.zeros((0, classes), np.float64 if numbers else np.float32)
     )
+
+
+def _refuse_other_types(graph: Graph, positions: NDArray[np.int64]) -> None:
+    """Refuse nodes of a typed graph that have no labels."""
+    if graph.types is None:
+        return
+    ids = graph.ids_at(positions)
+    others = ids[graph.types.of(ids) != 0]
+    if len(others):
+        (node,) = graph.names_of(others[:1])
+        raise GraphError(f"only nodes of type '{graph.types.target}' are predicted (found {node}).")
 
 
 def outputs_of(graph: Graph, answers: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.engines.graph_checks import check_features, check_new_weights
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.errors import ParameterError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import TEST, AddNodes, Edit, Graph, edit_of
 from grapheraser.graph.changes.edit import edited_pages
 from grapheraser.graph.changes.updates import edges_both_ways
@@ -42,6 +42,8 @@ def predict_proba_new(
         edge_attr: likewise one row for each neighbour, where edges have features.
     """
     graph = now.state.graph
+    if graph.types is not None:
+        raise GraphError(f"{_OWNER} is for graphs without types.", hint="update adds nodes.")
     rows: Any = encoded(graph.encoding, given_rows(x))
     if graph.encoding is not None and rows.ndim == 2 and rows.shape[1] == graph.num_features:
         rows, _ = filled(graph.encoding, rows, graph.means)

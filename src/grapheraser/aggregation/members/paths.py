@@ -141,11 +141,14 @@ class PathRegression(RidgeMember):
         blocks = self._blocks(graph)
         out = np.zeros((len(places), blocks[-1].first))
         out[:, -1] = SCALE
-        for start in range(0, len(places), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            walks = _Walks(graph, places[part], seed)
+        # Paths begin at the target type: rows of other nodes have nothing but the constant.
+        own = np.flatnonzero(_types(graph).of(nodes_at(graph.table, places)) == 0)
+        for start in range(0, len(own), _AT_ONCE):
+            part = own[start : start + _AT_ONCE]
+            walks, rows = _Walks(graph, places[part], seed), out[part]
             for block in blocks[:-1]:
-                block.fill(walks, out[part])
+                block.fill(walks, rows)
+            out[part] = rows
         return out
 
     def stale(
