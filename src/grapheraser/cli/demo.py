@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grapheraser.checks import one_of
 from grapheraser.cli.options import (
     AggregationOption,
     JsonOption,
@@ -38,6 +39,9 @@ _SAME = ("model", "partition", "num_shards", "aggregation", "seed")
 
 
 def demo(
+    task: Annotated[
+        str, typer.Option(help="What is predicted: nodes, links, recommendation or embeddings.")
+    ] = "nodes",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -81,6 +85,11 @@ def demo(
 
     With --serve it is up to you: the service and its dashboard, on this machine alone.
     """
+    if task != "nodes":
+        if serve or out is not None:
+            raise ParameterError("--serve and --out are of --task nodes.")
+        _tell(task, 10 if requests is None else requests, seed, as_json=json)
+        return
     if serve and requests is not None:
         raise ParameterError("--requests is not of --serve: there you choose what to forget.")
     if not serve and (port is not None or no_open):
@@ -112,6 +121,18 @@ def demo(
         seed,
         as_json=json,
     )
+
+
+def _tell(task: str, requests: int, seed: int, *, as_json: bool) -> None:
+    """Tell the story of another task, in lines."""
+    from grapheraser.demo.tasks import SCENES, tell
+
+    one_of("--task", "demo", task, ("nodes", *SCENES))
+    found = tell(task, requests, seed, say if as_json else print_line)
+    if as_json:
+        print_json(found)
+    if not found["identical"]:
+        raise typer.Exit(1)
 
 
 def _show(
