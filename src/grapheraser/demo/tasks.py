@@ -127,7 +127,10 @@ def _recommendation(count: int, seed: int) -> Scene:
         found = eraser.score(sp.csr_array(left.astype(np.float64)))
         return f"recall@20 {found.recall:.4f} of {users:,} users and {items} items"
 
-    requests = {"users": [Users([user]) for user in gone[:count]], "interactions": ties}
+    requests: dict[str, Sequence[Any]] = {
+        "users": [Users([user]) for user in gone[:count]],
+        "interactions": ties,
+    }
     return Scene(sp.csr_array(known.astype(np.float64)), Recommender(seed=seed), asked, requests)
 
 
