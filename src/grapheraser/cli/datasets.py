@@ -87,8 +87,7 @@ def import_graph(
         bool | None, typer.Option(help="Keep the directions of edges; default: of networks alone.")
     ] = None,
     keyed: Annotated[
-        bool,
-        typer.Option("--keyed", help="Keep keyed hashes for ids: gaps then name nobody."),
+        bool, typer.Option("--keyed", help="Keep keyed hashes for ids: gaps then name nobody.")
     ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")] = False,
     json: JsonOption = False,

@@ -28,10 +28,7 @@ _MOVED = (
 def completed(now: Snapshot, plan: Plan, nodes: int) -> Plan:
     """Add to a plan the shards that are retrained whatever it names, and notes for the operator.
 
-    Args:
-        now: the snapshot before the change.
-        plan: of the change.
-        nodes: how many are left in shards.
+    ``nodes`` is how many are left in shards.
     """
     notes, why = now.task.notes(now, nodes), trained_elsewhere(now.settings, now.seals.versions)
     follow = 0 if plan.edit is None else len(plan.edit.relearned)
@@ -59,15 +56,9 @@ def change(
 ) -> Snapshot:
     """Return the snapshot after a change, with its receipt.
 
-    Args:
-        now: the snapshot before.
-        plan: of the change.
-        graph: after it.
-        partition: after it.
-        action: what the receipt calls it.
-        timings: seconds by step, so far.
-        started: when the work began, on the clock of `time.perf_counter`.
-        refresh: which shards get fresh seeds; see `refresh`.
+    Graph and partition are those after it. ``timings`` are seconds by step so far; the work began
+    at ``started``, on the clock of `time.perf_counter`; ``refresh`` says which shards get fresh
+    seeds.
     """
     if _moves_numbers(now, graph):
         plan = with_all_shards(plan, now.state.shards, now.state.partition.sizes)

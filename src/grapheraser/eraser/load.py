@@ -40,9 +40,7 @@ _HOMES = {
 def load_eraser(path: str | Path, **own: Any) -> Eraser:
     """Read a run of any task back.
 
-    Args:
-        path: the run's folder.
-        own: as its class takes them: `executor`, `device`, and parts of the user's own.
+    ``own`` is as its class takes it: `executor`, `device`, and parts of the user's own.
     """
     return eraser_of(task_of(Path(path)), path).load(path, **own)
 
@@ -69,12 +67,8 @@ def load(
 ) -> Snapshot:
     """Return the snapshot of a run.
 
-    Args:
-        task: what the run has to be of.
-        path: the run's folder.
-        names: of the constructor's arguments.
-        own: parts of the user's own by argument; None where nothing was brought.
-        changes: arguments that may differ from those of the fit.
+    ``names`` are those of the constructor's arguments, ``own`` parts of the user's own by argument,
+    ``changes`` arguments that may differ from those of the fit.
     """
     run = load_run(path)
     _check_task(path, task_named(run.configuration), task)

@@ -45,8 +45,7 @@ class MissingEngine:
     def refuse(self, what: str) -> NoReturn:
         """Say why something can't be computed here."""
         raise ParameterError(
-            f"{what} can't be retrained here bit for bit: {self.why}",
-            hint=self.hint,
+            f"{what} can't be retrained here bit for bit: {self.why}", hint=self.hint
         )
 
 

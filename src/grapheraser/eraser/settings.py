@@ -15,18 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.aggregation import (
-    AGGREGATORS,
-    Aggregator,
-    PooledAggregator,
-)
-from grapheraser.engines import (
-    EarlyStopping,
-    Engine,
-    Training,
-    TrainingConfig,
-    resolve_engine,
-)
+from grapheraser.aggregation import AGGREGATORS, Aggregator, PooledAggregator
+from grapheraser.engines import EarlyStopping, Engine, Training, TrainingConfig, resolve_engine
 from grapheraser.engines.task import HOOKS, SAMPLING
 from grapheraser.eraser.missing import MissingPartitioner
 from grapheraser.eraser.replay import REPLAY

@@ -22,11 +22,8 @@ def upgrade(path: Path, own: Callable[[Any], Mapping[str, Any]] = lambda _: {}) 
     """Return a run of an earlier version, fitted anew by this one: a run with a log of its own.
 
     Graph, partition, settings and seed are carried over, so whoever was forgotten stays forgotten.
-    Receipts belong to the old log: they stay valid, and stay in the old folder.
-
-    Args:
-        path: the old run's folder, which is left as it is.
-        own: from the run's configuration to its parts of the user's own, by argument.
+    Receipts belong to the old log: they stay valid, and stay in the old folder. ``own`` leads from
+    the run's configuration to its parts of the user's own, by argument.
     """
     manifest = read_manifest(path, oldest=OLDEST)
     if manifest["version"] == VERSION and not _unsealed(manifest):

@@ -142,13 +142,8 @@ def warm_up(
     """Compile what a run with these settings will use, where that is our own code.
 
     The first time ever this compiles, and the result is kept on disk; the first time in a process
-    it loads what was kept; after that it does nothing.
-
-    Args:
-        settings: of the run.
-        num_features: columns of its graph.
-        weighted: whether the edges of its graph carry anything.
-        few: whether its labels are few, see `few_labels`.
+    it loads what was kept; after that it does nothing. ``weighted``: the edges of its graph carry
+    something; ``few``: its labels are few, see `few_labels`.
     """
     _run(_rehearsal(settings, num_features, weighted=weighted, few=few))
 

@@ -364,11 +364,7 @@ def inverse_root(typingctx: Any, a: Any) -> Any:
         guess = builder.bitcast(builder.sub(_constant(integers, 0x5F375A86), bits), lanes)
         half = builder.fmul(value, _constant(lanes, -0.5))
         for _ in range(3):
-            error = _call(
-                builder,
-                "fma",
-                [builder.fmul(half, guess), guess, _constant(lanes, 1.5)],
-            )
+            error = _call(builder, "fma", [builder.fmul(half, guess), guess, _constant(lanes, 1.5)])
             guess = builder.fmul(guess, error)
         return guess
 

@@ -29,9 +29,8 @@ _LIMITS = (
 def model_card(facts: Mapping[str, Any]) -> str:
     """The card of an exported run.
 
-    Args:
-        facts: graph, nodes, edges, features, classes, training_nodes, test_nodes, f1, model,
-            shards, partition, claim, receipts, head, log, checkpoint, versions and notes.
+    ``facts`` has graph, nodes, edges, features, classes, training_nodes, test_nodes, f1, model,
+    shards, partition, claim, receipts, head, log, checkpoint, versions and notes.
     """
     parts = [
         _head(facts),

@@ -116,11 +116,7 @@ def _queue(database: Database, run: str, settings: Settings, keys: KeyFolder) ->
 
 
 def _process_worker(
-    path: Path,
-    settings: Settings,
-    own: Mapping[str, Any] | None,
-    keys: KeyFolder,
-    channel: Channel,
+    path: Path, settings: Settings, own: Mapping[str, Any] | None, keys: KeyFolder, channel: Channel
 ) -> Worker:
     """Open the worker of a service in a process of its own."""
     configure(settings)

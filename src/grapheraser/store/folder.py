@@ -48,18 +48,12 @@ _NEW: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class FoundFile:
-    """Something in a run's folder, whether the run names it or not.
+    """Something in a run's folder, whether the run names it or not."""
 
-    Attributes:
-        name: relative to the folder, in printable characters.
-        kind: a plain file, a link, one that is too large to be read, or something else such as a
-            socket.
-        content: of a plain file.
-    """
-
-    name: str
+    name: str  # relative to the folder, in printable characters
+    # A plain file, a link, one that is too large to be read, or something else such as a socket.
     kind: Literal["file", "link", "large", "other"]
-    content: bytes = b""
+    content: bytes = b""  # of a plain file
 
 
 def found_files(path: Path) -> Iterator[FoundFile]:

@@ -57,27 +57,19 @@ def known_keys() -> list[PublicKey]:
 
 @dataclass(frozen=True)
 class KeyRecord:
-    """A key of the folder.
+    """A key of the folder."""
 
-    Attributes:
-        id: its id.
-        path: where its public half lies.
-        is_current: whether it signs.
-        is_encrypted: whether its private half is.
-    """
-
-    id: str
-    path: Path
-    is_current: bool
-    is_encrypted: bool
+    id: str  # its id
+    path: Path  # where its public half lies
+    is_current: bool  # whether it signs
+    is_encrypted: bool  # whether its private half is
 
 
 class KeyFolder:
     """A folder of keys.
 
-    Args:
-        path: None for ``GRAPHERASER_KEYS``, else a folder in the user's configuration.
-        passphrase: of the private halves; None for ``GRAPHERASER_KEY_PASSPHRASE``, else none.
+    Without a path that of ``GRAPHERASER_KEYS``, else one in the user's configuration; without a
+    passphrase that of ``GRAPHERASER_KEY_PASSPHRASE``, else none.
     """
 
     def __init__(self, path: str | Path | None = None, passphrase: str | None = None) -> None:

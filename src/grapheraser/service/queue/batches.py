@@ -144,11 +144,7 @@ class Batches:
             self._advance(connection, names, State.RETRAINING)
 
     def seal(
-        self,
-        batch: Batch,
-        receipt: Receipt,
-        parts: Mapping[str, Sequence[Part]],
-        until: datetime,
+        self, batch: Batch, receipt: Receipt, parts: Mapping[str, Sequence[Part]], until: datetime
     ) -> None:
         """Store the receipt's digest and its parts, by request, before the run is saved.
 

@@ -51,37 +51,24 @@ _TEMPORARY = (TEMPORARY, ".tmp", ".temp", ".swp", ".swo", ".bak", ".old", ".orig
 
 @dataclass(frozen=True)
 class Residue:
-    """Something that should not be there.
+    """Something that should not be there."""
 
-    Attributes:
-        kind: what sort of thing.
-        file: where, relative to the run's folder.
-        what: in words. Names no forgotten id that the caller did not bring.
-    """
-
-    kind: str
-    file: str
-    what: str
+    kind: str  # what sort of thing
+    file: str  # where, relative to the run's folder
+    what: str  # in words. Names no forgotten id that the caller did not bring.
 
 
 @dataclass(frozen=True)
 class Search:
-    """Result of searching a run's folder.
+    """Result of searching a run's folder."""
 
-    Attributes:
-        residues: everything that should not be there.
-        files, size: how many files were read, and their bytes.
-        sought: how many ids, edges and rows the caller brought to look for.
-        notes: what the search can't say, and what is weaker than it looks.
-        seconds: how long it took.
-    """
-
-    residues: tuple[Residue, ...]
+    residues: tuple[Residue, ...]  # everything that should not be there
+    # files, size: how many files were read, and their bytes.
     files: int
     size: int
-    sought: dict[str, int]
-    notes: tuple[str, ...]
-    seconds: float
+    sought: dict[str, int]  # how many ids, edges and rows the caller brought to look for
+    notes: tuple[str, ...]  # what the search can't say, and what is weaker than it looks
+    seconds: float  # how long it took
 
     @property
     def clean(self) -> bool:
@@ -99,9 +86,7 @@ class Search:
 def search_run(path: Path, forgotten: Forgotten | None = None) -> Search:
     """Read every file under a run's folder, hidden ones included.
 
-    Args:
-        path: the run's folder.
-        forgotten: what a request took out, where the caller knows it.
+    ``forgotten`` is what a request took out, where the caller knows it.
     """
     started = time.perf_counter()
     run = load_run(path)
@@ -131,19 +116,13 @@ def search_run(path: Path, forgotten: Forgotten | None = None) -> Search:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """Facts about the run that the search needs while it reads files.
+    """Facts about the run that the search needs while it reads files."""
 
-    Attributes:
-        graph: the current one.
-        current: digests of the weights and of what the aggregator holds.
-        learned: the names of the tensors of a shard, and of the aggregator, and whose they are.
-        sought: what the caller brought.
-    """
-
-    graph: Graph
-    current: frozenset[str]
+    graph: Graph  # the current one
+    current: frozenset[str]  # digests of the weights and of what the aggregator holds
+    # The names of the tensors of a shard, and of the aggregator, and whose they are.
     learned: dict[frozenset[str], str]
-    sought: Forgotten
+    sought: Forgotten  # what the caller brought
 
     @classmethod
     def of(cls, run: StoredRun, sought: Forgotten) -> _Known:

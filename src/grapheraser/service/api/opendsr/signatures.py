@@ -42,7 +42,7 @@ class Processor:
         except (ValueError, TypeError, IndexError) as error:
             raise ParameterError(
                 "the certificate and the key of OpenDSR must be PEM files; the key without a "
-                "passphrase.",
+                "passphrase."
             ) from error
         _check_kind(private)
         _check_certificate(found, private, domain)
@@ -61,10 +61,7 @@ class Processor:
 
     def headers(self, body: bytes) -> dict[str, str]:
         """Return the headers that authenticate a body."""
-        return {
-            "X-OpenDSR-Processor-Domain": self.domain,
-            "X-OpenDSR-Signature": self.sign(body),
-        }
+        return {"X-OpenDSR-Processor-Domain": self.domain, "X-OpenDSR-Signature": self.sign(body)}
 
 
 def _check_kind(key: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -75,6 +75,6 @@ def gone(known: Known, parts: Given) -> Gone:
 
 def _served(parts: Given) -> Embedder:
     model = parts.served.now.model
-    if not isinstance(model, Embedder):
+    if model.task.name != Embedder.task.name:
         raise Problem(404, "unknown-embedding", "the served run is no embedding.")
-    return model
+    return cast(Embedder, model)
