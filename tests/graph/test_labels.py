@@ -165,3 +165,9 @@ def test_moments_are_exact_and_the_frame_is_theirs() -> None:
     ratio = np.nanstd(steps, axis=0) / frame.spread
     assert ((ratio > 0.7) & (ratio < 1.5)).all()
     assert (np.abs(frame.centre - frame.mean) <= frame.spread / 4).all()
+
+
+@pytest.mark.parametrize("bad", [(0.0, 1.0, 2.0, 3.0, 4.0), "much", [[1.0]]])
+def test_a_range_of_another_shape_is_refused(bad: object) -> None:
+    with pytest.raises(ParameterError, match="label_range"):
+        graph(NUMBERS, label_range=bad)

@@ -158,7 +158,11 @@ def _declared(
     kind: LabelKind, rows: NDArray[Any], label_range: float | Sequence[float]
 ) -> tuple[int, ...]:
     """Return the exponents that a declared range stands for; refuse numbers beyond it."""
-    bounds = np.broadcast_to(as_array(label_range, "label_range").astype(np.float64), (kind.count,))
+    given = as_array(label_range, "label_range", ParameterError)
+    if given.dtype.kind not in "iuf" or given.shape not in ((), (1,), (kind.count,)):
+        allowed = f"a number, or {kind.count} of them, one per target"
+        raise ParameterError.of("label_range", "Graph", allowed, label_range)
+    bounds = np.broadcast_to(given.astype(np.float64), (kind.count,))
     if not (np.isfinite(bounds) & (bounds > 0)).all():
         raise ParameterError.of("label_range", "Graph", "finite and above 0", label_range)
     for column, bound in enumerate(bounds.tolist()):
