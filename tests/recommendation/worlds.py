@@ -30,9 +30,10 @@ def plain_scores(
     user: int,
     weights: Sequence[float],
     *,
-    item_power: float = 0.4,
-    blocks: Sequence[tuple[float, int]] = ((0.6, 2), (0.8, 1)),
-    damping: float = 0.3,
+    item_power: float = 0.3,
+    blocks: Sequence[tuple[float, int]] = ((0.2, 3),),
+    damping: float = 0.2,
+    ridge: float = 25.0,
     scale: float = 1.0,
 ) -> NDArray[np.float64]:
     """Scores of all items for one user, -inf where no neighbour leads, by dense formulas."""
@@ -41,15 +42,36 @@ def plain_scores(
     users, items = there.sum(axis=1), there.sum(axis=0)
     power = np.maximum(items, 1.0) ** -item_power
     common = (strength * power) @ strength[user]
-    common[user] = 0
+    own, common[user] = common[user], 0
+    near = common > 0
     total = np.zeros(len(items))
-    for (b, q), weight in zip(blocks, weights, strict=False):
-        x = (common * np.maximum(users, 1.0) ** -b) ** q
-        share = x @ strength / x.sum() if x.sum() else np.zeros(len(items))
-        total += weight * (np.log(share + 1e-6) - damping * np.log(np.maximum(items, 1)))
+    for (b, steps), weight in zip(blocks, weights, strict=False):
+        rows = strength[near] * (users[near] ** -b)[:, None]
+        matrix_ = rows @ rows.T + ridge * own * users[user] ** (-2 * b) * np.eye(near.sum())
+        x = krylov(matrix_, common[near] * users[near] ** -b, steps)
+        y, mass = x @ rows, np.abs(x) @ users[near] ** -b
+        share = np.maximum(y, 0) / mass if mass else np.zeros(len(items))
+        total += weight * (np.log(share + 1e-3) - damping * np.log(np.maximum(items, 1)))
     total += weights[-1] * np.log(np.maximum(items, 1))
-    total[(there[common > 0].sum(axis=0)) == 0] = -math.inf
+    total[there[near].sum(axis=0) == 0] = -math.inf
     return total
+
+
+def krylov(matrix: NDArray[Any], right: NDArray[Any], steps: int) -> NDArray[Any]:
+    """Return what as many steps of conjugate gradients lead to: the best of a Krylov space."""
+    space = [right / np.linalg.norm(right)] if len(right) else []
+    for _ in range(steps - 1):
+        new = matrix @ space[-1] if space else right
+        for _ in range(2):
+            for old in space:
+                new = new - (old @ new) * old
+        if np.linalg.norm(new) > 1e-9 * np.linalg.norm(matrix):
+            space.append(new / np.linalg.norm(new))
+    if not space:
+        return np.zeros(len(right))
+    basis = np.array(space).T
+    found: NDArray[Any] = basis @ np.linalg.solve(basis.T @ matrix @ basis, basis.T @ right)
+    return found
 
 
 def listed(interactions: Mapping[tuple[Any, Any], float]) -> dict[str, list[Any]]:

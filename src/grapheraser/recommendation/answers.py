@@ -32,7 +32,7 @@ from grapheraser.recommendation.scoring import (
 
 _OWNER = "Recommender"
 # Powers of degrees by which items are alike: of the users that they share, and of the other item.
-_ALIKE = (0.0, ((0.5, 1),), 0.5)
+_ALIKE = (0.0, ((0.25, 1),), 0.5, 1.0)
 # Users whose items are looked up at once.
 _BLOCK = 1024
 

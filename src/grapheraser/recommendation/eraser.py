@@ -39,8 +39,10 @@ class Recommender(Eraser):
     Args:
         item_power: items in common count as their number of users to minus this power.
         blocks: of the pool: pairs of a power, by which users count the less the more items they
-            have, and a sharpness, a whole number: the larger, the more the closest users count.
+            have, and a number of steps: with one, users count as much as they have in common; with
+            more, those who all say the same count less.
         damping: shares are divided by an item's number of users to this power.
+        ridge: the larger, the less steps after the first one change.
         scale: the largest weight of an interaction, which counts as 1; smaller ones in proportion.
             None: interactions have no weights.
         sample: how many users to learn the weights of the blocks from at the most; one interaction
@@ -65,11 +67,12 @@ class Recommender(Eraser):
 
     def __init__(
         self,
-        item_power: float = 0.4,
-        blocks: Sequence[tuple[float, int]] = ((0.6, 2), (0.8, 1)),
-        damping: float = 0.3,
+        item_power: float = 0.3,
+        blocks: Sequence[tuple[float, int]] = ((0.2, 3),),
+        damping: float = 0.2,
+        ridge: float = 25.0,
         scale: float | None = None,
-        sample: int = 256,
+        sample: int = 64,
         neighbours: int = 2**17,
         seed: int = 0,
         executor: str | Executor = "local",
@@ -77,6 +80,7 @@ class Recommender(Eraser):
         self.item_power = item_power
         self.blocks = blocks
         self.damping = damping
+        self.ridge = ridge
         self.scale = scale
         self.sample = sample
         self.neighbours = neighbours

@@ -28,29 +28,30 @@ class RecommendationModel:
     """The aggregator of a recommender, before it has seen a graph.
 
     Attributes:
-        item_power, blocks, damping, scale: see `scoring.Blocks`.
+        item_power, blocks, damping, ridge, scale: see `scoring.Blocks`.
         sample: how many users to learn the weights from at the most, by an item of each.
         neighbours: how many users count as neighbours, about, where there are more.
     """
 
-    item_power: float = 0.4
-    blocks: tuple[tuple[float, int], ...] = ((0.6, 2), (0.8, 1))
-    damping: float = 0.3
-    scale: float | None = None
-    sample: int = 256
-    neighbours: int = 2**17
+    item_power: float
+    blocks: tuple[tuple[float, int], ...]
+    damping: float
+    ridge: float
+    scale: float | None
+    sample: int
+    neighbours: int
     name: str = "recommendation"
 
     @property
     def members(self) -> tuple[str, ...]:
         """Names of the blocks, and of the popularity of items."""
-        named = [f"neighbours, degree^-{power:g}, power {sharp}" for power, sharp in self.blocks]
+        named = [f"neighbours, degree^-{power:g}, steps {steps}" for power, steps in self.blocks]
         return (*named, "popularity")
 
     @property
     def rule(self) -> Blocks:
         """The blocks as scores take them."""
-        return Blocks(self.item_power, self.blocks, self.damping, self.scale)
+        return Blocks(self.item_power, self.blocks, self.damping, self.ridge, self.scale)
 
     def fit(self, ensemble: Ensemble) -> FittedRecommendation:
         """See `Aggregator`."""

@@ -1,20 +1,27 @@
-"""Scores of items for a user, counted along two steps of the graph whenever somebody asks.
+"""Scores of items for a user, counted around them in the graph whenever somebody asks.
 
 A user's *neighbours* are the others who have an item in common with them. With r the strength of an
-interaction (1 where there are no weights) and d a number of interactions, neighbour v of user u
-counts, in a block with user power b and sharpness q,
+interaction (1 where there are no weights), d a number of interactions and ``w_v = d_v^-b``, user u
+and neighbour v have in common
 
-    x_v = (d_v^-b  sum over common items j of  d_j^-c r_uj r_vj) ^ q
+    k_v = w_v  sum over common items j of  d_j^-c r_uj r_vj
 
-and the block's share of item i is the part of the neighbours who have it:
+A block tells u by their neighbours: by ridge regression, ``(K + l I) x = k``, where K holds what
+neighbours have in common with each other, ``K_vz = w_v w_z sum over items of r_vi r_zi``. So many
+who all have the same count little more than one of them would. A few steps of conjugate gradients
+from 0 are taken, not all: the first is proportional to k, the linear part of graph filters such as
+GF-CF, the others take off what neighbours repeat. The ridge l is a multiple of what u has in common
+with u. The block's share of item i is
 
-    s_i = sum over neighbours v of x_v r_vi / sum over neighbours v of x_v
+    s_i = sum over neighbours v of x_v w_v r_vi / sum over neighbours v of |x_v| w_v
 
-A pool of blocks scores ``sum_m w_m log((s_i + FLOOR) / d_i^e) + p log(d_i)``: the damping e keeps
-popular items from every list, as far as p doesn't correct it. Nothing of this is kept: a user
-who is forgotten is in no sum any more. Sums run along ids, in their order, on one thread, and
+A pool of blocks scores ``sum_m w_m log((s_i + FLOOR) / d_i^e) + p log(d_i)``. Weights w and p are
+learned without the damping e, which is applied on top: to tell one item from fifteen others,
+popularity helps more than among the first of a long list. Nothing of this is kept: a user who is
+forgotten is in no sum any more. Sums run along ids, in their order, on one thread, and
 powers and logarithms are our own, so the same graph gives the same bits everywhere. Where there are
-very many users, those with the smallest hashes count as neighbours (see `Neighbours`).
+very many users, those with the smallest hashes count as neighbours (see `Neighbours`), and of them
+the closest alone.
 """
 
 from __future__ import annotations
@@ -49,9 +56,13 @@ Ids = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
 # A share below this says nothing.
-FLOOR = 1e-6
+FLOOR = 1e-3
 # Powers of degrees up to here are looked up.
 _KNOWN = 4096
+# Neighbours that are looked at, the closest.
+_CLOSEST = 2048
+# A square of the residual, as a part of the first, from where on steps are no use.
+_DONE = 1e-24
 _ALL = np.uint64(2**64 - 1)
 
 
@@ -62,17 +73,19 @@ class Weighing(NamedTuple):
         item_powers: ``[_KNOWN]``, powers of the degrees of items.
         user_powers: ``[blocks, _KNOWN]``, powers of the degrees of users.
         exponents: ``[1 + blocks]``, of both, for larger degrees.
-        sharpness: int64 ``[blocks]``.
+        steps: int64 ``[blocks]``, of conjugate gradients.
         scale: the weight of an interaction of strength 1; 0: interactions have no weights.
         damping: e.
+        ridge: l, as a multiple of what a user has in common with themselves.
     """
 
     item_powers: Vector
     user_powers: NDArray[np.float64]
     exponents: Vector
-    sharpness: Ids
+    steps: Ids
     scale: float
     damping: float
+    ridge: float
 
 
 class Neighbours(NamedTuple):
@@ -98,14 +111,16 @@ class Blocks:
 
     Attributes:
         item_power: c.
-        blocks: b and q of each.
+        blocks: b and the number of steps of each.
         damping: e.
+        ridge: l, as a multiple.
         scale: the weight of an interaction of strength 1; None: interactions have no weights.
     """
 
     item_power: float
     blocks: tuple[tuple[float, int], ...]
     damping: float
+    ridge: float
     scale: float | None = None
 
     @property
@@ -118,10 +133,10 @@ class Blocks:
 def _weighing(rule: Blocks) -> Weighing:
     exponents = np.array([rule.item_power, *(power for power, _ in rule.blocks)])
     powers = _powers(exponents)
-    sharpness = np.array([sharp for _, sharp in rule.blocks], dtype=np.int64)
+    steps = np.array([steps for _, steps in rule.blocks], dtype=np.int64)
     scale = 0.0 if rule.scale is None else float(rule.scale)
     known = (powers[0].copy(), powers[1:].copy())
-    return Weighing(*known, exponents, sharpness, scale, rule.damping)
+    return Weighing(*known, exponents, steps, scale, rule.damping, rule.ridge)
 
 
 @compiled
@@ -211,52 +226,169 @@ def _meet(table, items, strengths, own, weighing, near, small, sums, met):  # ty
 
 
 @compiled
-def _sharpen(table, met, count, weighing, small, sums, x, totals):  # type: ignore[no-untyped-def]
-    """Write what each neighbour counts in each block, and the totals of blocks; clears the sums."""
-    blocks = len(weighing.sharpness)
-    for m in range(blocks):
-        totals[m] = 0.0
+def _closest(table, met, count, small, sums):  # type: ignore[no-untyped-def]
+    """Keep the closest users met, in their order; return how many, and clear the sums of others."""
+    if count <= _CLOSEST:
+        return count
+    values = np.empty(count)
     for n in range(count):
-        user = _slot(table, met[n], small)
-        degree = degree_at(table, locate(table, met[n]))
-        for m in range(blocks):
-            one = sums[user] * _power(weighing.user_powers[m], weighing.exponents[1 + m], degree)
-            value = one
-            for _ in range(weighing.sharpness[m] - 1):
-                value *= one
-            x[user, m] = value
-            totals[m] += value
-        sums[user] = 0.0
+        sum_ = sums[_slot(table, met[n], small)]
+        values[n] = sum_ * sum_ / degree_at(table, locate(table, met[n]))
+    least = np.partition(values, count - _CLOSEST)[count - _CLOSEST]
+    room = _CLOSEST
+    for n in range(count):
+        room -= values[n] > least
+    kept = 0
+    for n in range(count):
+        if values[n] > least or (values[n] == least and room > 0):
+            room -= values[n] == least
+            met[kept] = met[n]
+            kept += 1
+        else:
+            sums[_slot(table, met[n], small)] = 0.0
+    return kept
 
 
 @compiled
-def _spread(table, met, count, weighing, small, x, shares, reached):  # type: ignore[no-untyped-def]
-    """Add up the neighbours who have each item; return how many items are reached."""
-    blocks, found = len(weighing.sharpness), 0
+def _rows(table, met, count, scale, small, at):  # type: ignore[no-untyped-def]
+    """Copy the rows of users, with items by the order in which they are reached.
+
+    ``at`` is -1 by slot, and gets the number of each item that is reached.
+
+    Returns: where each row begins, numbers of items, strengths (none where all are 1), and the ids
+    of the items that are reached.
+    """
+    starts = np.zeros(count + 1, dtype=np.int64)
     for n in range(count):
-        user, place = _slot(table, met[n], small), locate(table, met[n])
-        degree, first = degree_at(table, place), first_edge(table, place)
-        for e in range(degree):
+        starts[n + 1] = starts[n] + degree_at(table, locate(table, met[n]))
+    columns = np.empty(starts[count], dtype=np.int32)
+    strengths = np.empty(starts[count] if scale != 0.0 else 0)
+    reached, found = np.empty(min(starts[count], len(at)), dtype=np.int64), 0
+    for n in range(count):
+        place = locate(table, met[n])
+        first = first_edge(table, place)
+        for e in range(starts[n + 1] - starts[n]):
             node = neighbour(first, e)
             item = _slot(table, node, small)
-            if shares[item, 0] == 0.0:
-                reached[found] = node
+            if at[item] < 0:
+                at[item], reached[found] = found, node
                 found += 1
-            strength = _strength(table, place, e, weighing.scale)
-            for m in range(blocks):
-                shares[item, m] += x[user, m] * strength
-    return found
+            columns[starts[n] + e] = at[item]
+            if scale != 0.0:
+                strengths[starts[n] + e] = _strength(table, place, e, scale)
+    return starts, columns, strengths, reached[:found]
+
+
+@compiled
+def _solve(rows, common, powers, ridge, steps, x, shares):  # type: ignore[no-untyped-def]
+    """Regress a user on their neighbours; add to ``x`` and ``shares`` (zeros), return the total.
+
+    Args:
+        rows: of the neighbours, see `_rows`.
+        common: what each has in common with the user.
+        powers: w of each.
+        ridge: l.
+        steps: of conjugate gradients.
+        x: what each counts.
+        shares: of the items, not yet divided by the total.
+    """
+    starts, columns, strengths, _ = rows
+    weighted, count = len(strengths) > 0, len(common)
+    residual, ahead, sums = common * powers, common * powers, np.empty(len(shares))
+    square = 0.0
+    for n in range(count):
+        square += residual[n] * residual[n]
+    end = _DONE * square
+    for step in range(steps):
+        if square <= end:
+            break
+        length = 0.0
+        sums[:] = 0.0
+        for n in range(count):
+            part = ahead[n] * powers[n]
+            length += ahead[n] * ahead[n]
+            for e in range(starts[n], starts[n + 1]):
+                sums[columns[e]] += part * strengths[e] if weighted else part
+        length *= ridge
+        for i in range(len(sums)):
+            length += sums[i] * sums[i]
+        scale = square / length
+        for i in range(len(sums)):
+            shares[i] += scale * sums[i]
+        for n in range(count):
+            x[n] += scale * ahead[n]
+        if step + 1 == steps:
+            break
+        before, square = square, 0.0
+        for n in range(count):
+            back = 0.0
+            for e in range(starts[n], starts[n + 1]):
+                back += sums[columns[e]] * strengths[e] if weighted else sums[columns[e]]
+            residual[n] -= scale * (powers[n] * back + ridge * ahead[n])
+            square += residual[n] * residual[n]
+        for n in range(count):
+            ahead[n] = residual[n] + square / before * ahead[n]
+    total = 0.0
+    for n in range(count):
+        total += abs(x[n]) * powers[n]
+    return total
+
+
+@compiled
+def _regressed(table, items, strengths, own, weighing, near, small, sums, met, at):  # type: ignore[no-untyped-def]
+    """Tell a user by their neighbours in each block.
+
+    ``sums`` are zeros by slot and stay so, ``met`` gets the ids of the neighbours, ``at`` the
+    numbers of the items that are reached: -1 by slot, see `_clear`.
+
+    Returns: what each neighbour has in common with the user and counts ``[blocks, count]``, the
+    ids of items that are reached, their shares ``[blocks, found]``, none below 0.
+    """
+    count = _meet(table, items, strengths, own, weighing, near, small, sums, met)
+    count = _closest(table, met, count, small, sums)
+    rows = _rows(table, met, count, weighing.scale, small, at)
+    common, powers = np.empty(count), np.empty(count)
+    degrees = np.empty(count, dtype=np.int64)
+    for n in range(count):
+        user = _slot(table, met[n], small)
+        common[n], sums[user] = sums[user], 0.0
+        degrees[n] = degree_at(table, locate(table, met[n]))
+    self = 0.0
+    for k in range(len(items)):
+        place = locate(table, items[k])
+        if place != NOWHERE:
+            power = _power(weighing.item_powers, weighing.exponents[0], degree_at(table, place))
+            self += power * strengths[k] * strengths[k]
+    blocks, reached = len(weighing.steps), rows[3]
+    x, shares = np.zeros((blocks, count)), np.zeros((blocks, len(reached)))
+    for m in range(blocks):
+        known, exponent = weighing.user_powers[m], weighing.exponents[1 + m]
+        for n in range(count):
+            powers[n] = _power(known, exponent, degrees[n])
+        power = _power(known, exponent, max(len(items), 1))
+        ridge = weighing.ridge * self * power * power
+        total = _solve(rows, common, powers, ridge, weighing.steps[m], x[m], shares[m])
+        for i in range(len(reached)):
+            shares[m, i] = max(shares[m, i], 0.0) / total if total > 0.0 else 0.0
+        for n in range(count):
+            x[m, n] *= powers[n]
+    return common, x, reached, shares
+
+
+@compiled
+def _clear(table, nodes, small, at):  # type: ignore[no-untyped-def]
+    for node in nodes:
+        at[_slot(table, node, small)] = -1
 
 
 @compiled(inline=True)
-def _pooled(shares, item, totals, degree, weights, damping):  # type: ignore[no-untyped-def]
+def _pooled(shares, item, degree, weights, damping):  # type: ignore[no-untyped-def]
     """Return the pool's score of an item with such shares and such a degree."""
-    blocks, popularity = len(totals), logarithm(np.float64(max(degree, 1)))
+    blocks, popularity = len(shares), logarithm(np.float64(max(degree, 1)))
     score = weights[blocks] * popularity
     for m in range(blocks):
         if weights[m] != 0.0:
-            share = logarithm(shares[item, m] / totals[m] + FLOOR)
-            score += weights[m] * (share - damping * popularity)
+            score += weights[m] * (logarithm(shares[m, item] + FLOOR) - damping * popularity)
     return score
 
 
@@ -276,33 +408,25 @@ def ranked(table, profiles, strengths, ends, own, weighing, near, weights, top, 
         top: how many items.
         fresh: whether the items of a user are left out.
     """
-    blocks, (small, slots) = len(weighing.sharpness), _slots(table)
+    small, slots = _slots(table)
     sums, met = np.zeros(slots), np.empty(slots, dtype=np.int64)
-    x, totals = np.empty((slots, blocks)), np.empty(blocks)
-    shares, reached = np.zeros((slots, blocks)), np.empty(slots, dtype=np.int64)
+    at = np.full(slots, -1, dtype=np.int32)
     best = np.full((len(own), top), -1, dtype=np.int64)
     scores = np.zeros((len(own), top))
     for n in range(len(own)):
         items = profiles[ends[n] : ends[n + 1]]
         given = strengths[ends[n] : ends[n + 1]]
-        count = _meet(table, items, given, own[n], weighing, near, small, sums, met)
-        _sharpen(table, met, count, weighing, small, sums, x, totals)
-        found = _spread(table, met, count, weighing, small, x, shares, reached)
+        parts = table, items, given, own[n], weighing, near, small, sums, met, at
+        _common, _x, reached, shares = _regressed(*parts)
         if fresh:
-            for item in items:
-                shares[_slot(table, item, small), 0] = -1.0
+            _clear(table, items, small, at)
         held = 0
-        for r in range(found):
-            item = _slot(table, reached[r], small)
-            if shares[item, 0] > 0.0:
+        for r in range(len(reached)):
+            if at[_slot(table, reached[r], small)] >= 0:
                 degree = degree_at(table, locate(table, reached[r]))
-                score = _pooled(shares, item, totals, degree, weights, weighing.damping)
+                score = _pooled(shares, r, degree, weights, weighing.damping)
                 held = _admit(best[n], scores[n], held, reached[r], score)
-            for m in range(blocks):
-                shares[item, m] = 0.0
-        if fresh:
-            for item in items:
-                shares[_slot(table, item, small), 0] = 0.0
+        _clear(table, reached, small, at)
         for k in range(held):
             scores[n, k] = exponential(max(min(scores[n, k], 80.0), -80.0))
     return best, scores
@@ -328,37 +452,27 @@ def _admit(best, scores, held, item, score):  # type: ignore[no-untyped-def]
 def judged(table, users, held, candidates, weighing, near):  # type: ignore[no-untyped-def]
     """Return the evidence of candidates ``[n, k]`` for users ``[n]``, each without their held item.
 
-    Returns: ``[n, blocks + 1, k]``, logarithms of the damped shares, and of 1 / degree.
+    Returns: ``[n, blocks + 1, k]``, logarithms of the shares, and of 1 / degree.
     """
-    blocks, (small, slots) = len(weighing.sharpness), _slots(table)
+    blocks, (small, slots) = len(weighing.steps), _slots(table)
     sums, met = np.zeros(slots), np.empty(slots, dtype=np.int64)
-    x, totals = np.zeros((slots, blocks)), np.empty(blocks)
+    at = np.full(slots, -1, dtype=np.int32)
     out = np.empty((len(users), blocks + 1, candidates.shape[1]))
-    one = np.empty(blocks)
     for n in range(len(users)):
         place = locate(table, users[n])
         items, strengths = profile_of(table, place, held[n], weighing.scale)
-        count = _meet(table, items, strengths, users[n], weighing, near, small, sums, met)
-        _sharpen(table, met, count, weighing, small, sums, x, totals)
+        parts = table, items, strengths, users[n], weighing, near, small, sums, met, at
+        _common, _x, reached, shares = _regressed(*parts)
         for k in range(candidates.shape[1]):
-            place = locate(table, candidates[n, k])
-            degree, first = degree_at(table, place), first_edge(table, place)
-            for m in range(blocks):
-                one[m] = 0.0
-            for e in range(degree):
-                user = _slot(table, neighbour(first, e), small)
-                strength = _strength(table, place, e, weighing.scale)
-                for m in range(blocks):
-                    one[m] += x[user, m] * strength
+            degree = degree_at(table, locate(table, candidates[n, k]))
             known = degree - 1 if candidates[n, k] == held[n] else degree
             popularity = logarithm(np.float64(max(known, 1)))
+            item = at[_slot(table, candidates[n, k], small)]
             for m in range(blocks):
-                share = one[m] / totals[m] if totals[m] > 0.0 else 0.0
-                out[n, m, k] = logarithm(share + FLOOR) - weighing.damping * popularity
+                share = shares[m, item] if item >= 0 else 0.0
+                out[n, m, k] = logarithm(share + FLOOR)
             out[n, blocks, k] = -popularity
-        for r in range(count):
-            for m in range(blocks):
-                x[_slot(table, met[r], small), m] = 0.0
+        _clear(table, reached, small, at)
     return out
 
 
@@ -366,15 +480,18 @@ def judged(table, users, held, candidates, weighing, near):  # type: ignore[no-u
 def explained(table, items, strengths, own, target, weighing, near):  # type: ignore[no-untyped-def]
     """Return the part of each item in each block's share of a target ``[len(items), blocks]``.
 
-    A neighbour's part in the share is divided among the items in common as they count in it.
+    A neighbour's part in the share is divided among the items in common as they count in it;
+    neighbours who speak against the target have no part.
     """
-    blocks, (small, slots) = len(weighing.sharpness), _slots(table)
+    blocks, (small, slots) = len(weighing.steps), _slots(table)
     sums, met = np.zeros(slots), np.empty(slots, dtype=np.int64)
-    x, totals = np.zeros((slots, blocks)), np.empty(blocks)
+    at = np.full(slots, -1, dtype=np.int32)
     out = np.zeros((len(items), blocks))
-    count = _meet(table, items, strengths, own, weighing, near, small, sums, met)
-    common = sums.copy()
-    _sharpen(table, met, count, weighing, small, sums, x, totals)
+    parts = table, items, strengths, own, weighing, near, small, sums, met, at
+    common, x, _reached, _shares = _regressed(*parts)
+    numbers = np.full(slots, -1, dtype=np.int64)
+    for n in range(len(common)):
+        numbers[_slot(table, met[n], small)] = n
     for k in range(len(items)):
         place = locate(table, items[k])
         if place == NOWHERE:
@@ -383,8 +500,8 @@ def explained(table, items, strengths, own, target, weighing, near):  # type: ig
         power = _power(weighing.item_powers, weighing.exponents[0], degree) * strengths[k]
         for e in range(degree):
             node = neighbour(first, e)
-            user = _slot(table, node, small)
-            if common[user] == 0.0:
+            user = numbers[_slot(table, node, small)]
+            if user < 0:
                 continue
             there = locate(table, node)
             entry = entry_of(table, there, target)
@@ -393,7 +510,7 @@ def explained(table, items, strengths, own, target, weighing, near):  # type: ig
             part = power * _strength(table, place, e, weighing.scale) / common[user]
             part *= _strength(table, there, entry, weighing.scale)
             for m in range(blocks):
-                out[k, m] += part * x[user, m] / totals[m]
+                out[k, m] += part * max(x[m, user], 0.0)
     return out
 
 

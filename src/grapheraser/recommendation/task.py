@@ -44,7 +44,7 @@ from grapheraser.recommendation.interactions import World, graph_of, no_features
 from grapheraser.recommendation.model import RecommendationModel
 
 _OWNER = "Recommender"
-_MAX_SHARPNESS, _MAX_BLOCKS = 8, 8
+_MAX_STEPS, _MAX_BLOCKS = 8, 8
 
 
 class RecommendationTask(Task):
@@ -66,6 +66,7 @@ class RecommendationTask(Task):
             item_power=real("item_power", _OWNER, arguments["item_power"], 0, 4),
             blocks=tuple(_blocks(arguments["blocks"])),
             damping=real("damping", _OWNER, arguments["damping"], -4, 4),
+            ridge=real("ridge", _OWNER, arguments["ridge"], above=0, most=1e6),
             scale=None if scale is None else real("scale", _OWNER, scale, above=0, most=1e6),
             sample=whole("sample", _OWNER, arguments["sample"], 0, 2**20),
             neighbours=whole("neighbours", _OWNER, arguments["neighbours"], 1, 2**40),
@@ -201,16 +202,16 @@ def _side_of(node: int, name: str | None) -> int:
 
 def _blocks(given: Any) -> Iterator[tuple[float, int]]:
     try:
-        pairs = [(power, sharp) for power, sharp in given]
+        pairs = [(power, steps) for power, steps in given]
     except (TypeError, ValueError):
         pairs = []
     if not 1 <= len(pairs) <= _MAX_BLOCKS:
-        wanted = f"1 to {_MAX_BLOCKS} pairs of a user power and a sharpness"
+        wanted = f"1 to {_MAX_BLOCKS} pairs of a user power and a number of steps"
         raise ParameterError.of("blocks", _OWNER, wanted, given)
-    for power, sharp in pairs:
+    for power, steps in pairs:
         yield (
             real("blocks", f"{_OWNER} (its user power)", power, 0, 4),
-            whole("blocks", f"{_OWNER} (its sharpness)", sharp, 1, _MAX_SHARPNESS),
+            whole("blocks", f"{_OWNER} (its steps)", steps, 1, _MAX_STEPS),
         )
 
 
