@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import f1_score, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.model_selection import cross_val_score
 
 import grapheraser as ge
 from grapheraser.errors import GraphError, ParameterError
@@ -71,6 +72,24 @@ def test_numbers_are_learned_and_answered() -> None:
     with pytest.raises(ParameterError, match="numbers have no probabilities"):
         eraser.predict_proba(nodes)
     assert of("numbers").predict(nodes).shape == (len(nodes), 2)
+
+
+def test_scorers_of_scikit_learn_take_an_eraser_that_is_bound_to_numbers() -> None:
+    graph = of("one number").graph_
+    bound = ge.GraphEraser("closed-form").on(graph)
+    assert is_regressor(bound)
+    nodes, scores = graph.train_nodes, dict[str, Any]()
+    for scoring in ("r2", None):
+        scores[str(scoring)] = cross_val_score(bound, nodes, graph.labels(nodes), scoring=scoring)
+    np.testing.assert_allclose(scores["r2"], scores["None"])
+    assert is_classifier(ge.GraphEraser("closed-form").on(of("several").graph_))
+
+
+def test_a_target_without_a_name_is_called_as_it_is_shown() -> None:
+    eraser = ge.GraphEraser("closed-form").fit(of("several").graph_)
+    node = next(n for n in eraser.graph_.train_nodes if eraser.graph_.labels([n])[0, 2] >= 0)
+    eraser.unlearn(ge.Labels([node], target=eraser.target_names_[2]))
+    assert eraser.graph_.labels([node])[0, 2] == -1
 
 
 @pytest.mark.parametrize(

@@ -162,8 +162,8 @@ class LabelKind:
         """Return the number of a target, from its name or its number."""
         if self.is_classes:
             raise GraphError("a node of this graph has one class, and no targets to choose from.")
-        if isinstance(target, str) and target in self.names:
-            return self.names.index(target)
+        if isinstance(target, str) and target in self.target_names:
+            return self.target_names.index(target)
         whole = isinstance(target, int | np.integer) and not isinstance(target, bool)
         if whole and 0 <= int(target) < self.count:
             return int(target)

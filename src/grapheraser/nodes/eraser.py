@@ -161,10 +161,13 @@ class GraphEraser(Eraser):
 
     def __sklearn_tags__(self) -> Any:
         """Return a classifier's tags, or a regressor's once it is fitted to numbers."""
+        return self.tags_for(self.graph_.label_kind if self.__sklearn_is_fitted__() else None)
+
+    def tags_for(self, kind: LabelKind | None) -> Any:
+        """Return scikit-learn's tags of an eraser that is fitted to such labels."""
         from sklearn.utils import ClassifierTags, RegressorTags
 
-        tags = super().__sklearn_tags__()
-        kind = self.graph_.label_kind if self.__sklearn_is_fitted__() else LabelKind()
+        tags, kind = super().__sklearn_tags__(), kind or LabelKind()
         if kind.is_numbers:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         else:

@@ -18,7 +18,7 @@ _NESTED = "eraser__"
 
 
 class OnGraph(Estimator):
-    """A classifier of the nodes of one graph; made by `GraphEraser.on`.
+    """A classifier, or regressor, of the nodes of one graph; made by `GraphEraser.on`.
 
     `fit` makes training nodes of the ids that it is given and test nodes of all other training
     nodes, which keep their edges and features but not their labels. Works with `cross_val_score`,
@@ -64,7 +64,7 @@ class OnGraph(Estimator):
         return "_fitted" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
-        return self.eraser.__sklearn_tags__()
+        return self.eraser.tags_for(self.graph.label_kind)
 
     @property
     def eraser_(self) -> GraphEraser:
@@ -85,6 +85,6 @@ class OnGraph(Estimator):
         return self.eraser_.predict_proba(X)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Return the micro F1 on labelled nodes, by id."""
+        """Return the micro F1 on labelled nodes, by id; of numbers R2."""
         del y
         return self.eraser_.score(X)

@@ -280,6 +280,39 @@ def _rows(table, met, count, scale, small, at):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _spread(rows, powers, ahead, sums):  # type: ignore[no-untyped-def]
+    """Write sums of rows of users, times what each counts; return their sum of squares."""
+    starts, columns, strengths, _ = rows
+    sums[:] = 0.0
+    for n in range(len(ahead)):
+        part = ahead[n] * powers[n]
+        for e in range(starts[n], starts[n + 1]):
+            sums[columns[e]] += part * strengths[e] if len(strengths) else part
+    square = 0.0
+    for i in range(len(sums)):
+        square += sums[i] * sums[i]
+    return square
+
+
+@compiled
+def _gather(rows, n, sums):  # type: ignore[no-untyped-def]
+    """Return the product of a user's row with the sums."""
+    starts, columns, strengths, _ = rows
+    back = 0.0
+    for e in range(starts[n], starts[n + 1]):
+        back += sums[columns[e]] * strengths[e] if len(strengths) else sums[columns[e]]
+    return back
+
+
+@compiled
+def _squared(values):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for value in values:
+        total += value * value
+    return total
+
+
+@compiled
 def _solve(rows, common, powers, ridge, steps, x, shares):  # type: ignore[no-untyped-def]
     """Regress a user on their neighbours; add to ``x`` and ``shares`` (zeros), return the total.
 
@@ -292,44 +325,24 @@ def _solve(rows, common, powers, ridge, steps, x, shares):  # type: ignore[no-un
         x: what each counts.
         shares: of the items, not yet divided by the total.
     """
-    starts, columns, strengths, _ = rows
-    weighted, count = len(strengths) > 0, len(common)
     residual, ahead, sums = common * powers, common * powers, np.empty(len(shares))
-    square = 0.0
-    for n in range(count):
-        square += residual[n] * residual[n]
+    square = _squared(residual)
     end = _DONE * square
-    for step in range(steps):
+    for _ in range(steps):
         if square <= end:
             break
-        length = 0.0
-        sums[:] = 0.0
-        for n in range(count):
-            part = ahead[n] * powers[n]
-            length += ahead[n] * ahead[n]
-            for e in range(starts[n], starts[n + 1]):
-                sums[columns[e]] += part * strengths[e] if weighted else part
-        length *= ridge
-        for i in range(len(sums)):
-            length += sums[i] * sums[i]
+        length = ridge * _squared(ahead) + _spread(rows, powers, ahead, sums)
         scale = square / length
         for i in range(len(sums)):
             shares[i] += scale * sums[i]
-        for n in range(count):
+        for n in range(len(x)):
             x[n] += scale * ahead[n]
-        if step + 1 == steps:
-            break
-        before, square = square, 0.0
-        for n in range(count):
-            back = 0.0
-            for e in range(starts[n], starts[n + 1]):
-                back += sums[columns[e]] * strengths[e] if weighted else sums[columns[e]]
-            residual[n] -= scale * (powers[n] * back + ridge * ahead[n])
-            square += residual[n] * residual[n]
-        for n in range(count):
+            residual[n] -= scale * (powers[n] * _gather(rows, n, sums) + ridge * ahead[n])
+        before, square = square, _squared(residual)
+        for n in range(len(x)):
             ahead[n] = residual[n] + square / before * ahead[n]
     total = 0.0
-    for n in range(count):
+    for n in range(len(x)):
         total += abs(x[n]) * powers[n]
     return total
 
