@@ -159,7 +159,7 @@ def _ranking_steps(
 
     batch, optimizer = 2048, torch.optim.Adam(parameters, lr=1e-3 if epochs > 60 else 5e-3)
     for _ in range(epochs):
-        order = torch.randperm(len(pairs), generator=draw).to(pairs.device)
+        order: Any = torch.randperm(len(pairs), generator=draw).to(pairs.device)
         for some in order.split(batch):
             other = torch.randint(items, (len(some),), generator=draw).to(pairs.device)
             ahead, penalty = margin(pairs[some, 0], pairs[some, 1], other)
@@ -307,9 +307,10 @@ def _attended(
 
     _ranking_steps(pairs, shape[1], epochs, draw, [maps, *asks, *inner], margin)
     with torch.no_grad():
+        all_of: list[Any] = [torch.arange(n) for n in shape]
         users, items = (
-            np.concatenate([pooled(side, part).numpy() for part in torch.arange(n).split(4096)])
-            for side, n in enumerate(shape)
+            np.concatenate([pooled(side, part).numpy() for part in own.split(4096)])
+            for side, own in enumerate(all_of)
         )
     return users, items
 
