@@ -201,7 +201,9 @@ def _opening(options: Options, found: dict[Key, Standing]) -> list[str]:
     if not options.how.of_paper:
         return [
             f"In this protocol {len(gone)} of {len(found)} cells of the main table have collapsed "
-            "(answers that say no more than the most frequent class)."
+            "(answers that say no more than the most frequent class). Shards are asked node by "
+            "node and pooled with members that see the whole training graph, so the partition "
+            "hardly matters: sentences on the merits of BLPA and BEKM fail for want of a gap."
         ]
 
     def told(partition: str) -> str:

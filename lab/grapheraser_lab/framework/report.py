@@ -135,10 +135,12 @@ def in_short(sections: Sequence[Section], *, whole: bool = False) -> list[str]:
     lines = []
     for topic, kinds in TOPICS.items():
         some = {rule: v for rule, v in verdicts.items() if rule.partition("/")[0] in kinds}
+        ends = [rule.partition("/")[2] for rule in some]
+        short = {r: e if ends.count(e) == 1 else r for r, e in zip(some, ends, strict=True)}
         told = [
             f"{verdict} {len(names)} ({', '.join(names)})"
             for verdict in (*VERDICTS, UNMEASURED)
-            if (names := [rule.partition("/")[2] for rule, v in some.items() if v == verdict])
+            if (names := [short[rule] for rule, v in some.items() if v == verdict])
         ]
         lines += [f"{topic}: {'; '.join(told)}."] if told else []
     return lines
