@@ -6,9 +6,11 @@ paper's sentences about BEKM can't be judged before it.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -259,33 +261,16 @@ def _figure(options: Options, found: dict[Key, Standing]) -> Any:
 # -- what the paper's released code gives when it is run: figures to print beside ours ----------
 
 
-_TABLE = """
-cora     scratch 841 889 860 801
-cora     random  476/207/472 638/653/638 631/631/627 683/638/705
-cora     blpa    690/229/709 391/495/388 380/465/369 579/447/620
-cora     shipped 557/185/362 701/664/712 701/657/705 686/624/712
-cora     mapped  705/166/620 310/310/310 310/310/310 461/310/354
-citeseer scratch 742 766 775 706
-citeseer random  481/192/481 736/721/736 724/715/721 568/411/580
-citeseer blpa    622/201/072 739/700/736 697/682/691 574/487/586
-citeseer mapped  727/099/261 210/210/210 219/195/210 264/246/303
-"""
-_MODELS = ("gcn", "gat", "sage", "gin")
+_FILE = Path(__file__).resolve().parents[2] / "results" / "released.json"
 AGGREGATIONS = ("mean", "majority", "learned")
 PARTITIONS = ("scratch", "random", "blpa", "shipped", "mapped")
 
 
-def _read() -> dict[tuple[str, str, str], tuple[float, ...]]:
-    found = {}
-    for line in _TABLE.strip().split("\n"):
-        dataset, partition, *cells = line.split()
-        for model, cell in zip(_MODELS, cells, strict=True):
-            found[dataset, model, partition] = tuple(int(n) / 1000 for n in cell.split("/"))
-    return found
-
-
 # By data set, model and partition: one figure for scratch, else one for each of `AGGREGATIONS`.
-RELEASED = _read()
+RELEASED: dict[tuple[str, str, str], tuple[float, ...]] = {
+    (row["dataset"], row["model"], row["partition"]): tuple(row["f1"])
+    for row in json.loads(_FILE.read_text())["rows"]
+}
 
 
 def printed(dataset: str, model: str, partition: str) -> str:

@@ -159,27 +159,29 @@ def _notes(options: Options, asked: Values) -> list[str]:
 
 
 def _table(options: Options, found: Times, pyg: dict[tuple[str, str], float], what: str) -> Table:
-    ratios = rules.ratios(found)
-    rows = []
-    for dataset, model in options.pairs:
-        line: list[Entry | str] = [shown(dataset), shown(model)]
-        line.append(duration(pyg.get((dataset, model))))
-        for method in _methods(options):
-            key = dataset, model, method
-            if key not in found:
-                line.append("-")
-                continue
-            text = duration(found[key].mean)
-            told = f"± {duration(found[key].error)}" if found[key].runs > 1 else ""
-            line.append(
-                Entry(f"{text} ({three_figures(ratios[key])}x)" if key in ratios else text, told)
-            )
-        rows.append(tuple(line))
+    ratios, sparse = rules.ratios(found), _sparse(options)
+
+    def one(key: tuple[str, str, str]) -> Entry | str:
+        if key not in found:
+            return "-"
+        text = duration(found[key].mean)
+        told = f"± {duration(found[key].error)}" if found[key].runs > 1 else ""
+        return Entry(f"{text} ({three_figures(ratios[key])}x)" if key in ratios else text, told)
+
+    rows = [
+        (
+            *(shown(dataset), shown(model), one((dataset, model, SCRATCH))),
+            *(duration(some.get((dataset, model))) for some in (sparse, pyg)),
+            *(one((dataset, model, method)) for method in options.main_partitions),
+        )
+        for dataset, model in options.pairs
+    ]
+    header = ("scratch, same engine", "scratch, sparse PyTorch", "scratch, PyG")
     return Table(
         f"Time to forget {ONE[what]}, and how many times less than scratch with the same engine",
-        ("data set", "model", "scratch, PyG", "scratch, same engine", *options.main_partitions),
+        ("data set", "model", *header, *options.main_partitions),
         tuple(rows),
-        "Mean over the requests; below, its standard error.",
+        "Mean over the requests; below, its standard error. Sparse PyTorch: `bench scratch`.",
     )
 
 

@@ -37,12 +37,12 @@ def leaderboard(report: Report) -> str:
 
 
 def small_board(report: Report) -> str:
-    """One row for every method, on the two small graphs."""
+    """One row for each method that was measured on both small graphs."""
     few = {
         part: [row for row in rows if row["dataset"] in SMALL] if isinstance(rows, list) else rows
         for part, rows in report.items()
     }
-    return _board(few, _methods(few))
+    return _board(few, [name for name in _methods(few) if _covers(few, name)])
 
 
 def _covers(report: Report, name: str) -> bool:
