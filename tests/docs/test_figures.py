@@ -140,3 +140,26 @@ def test_the_table_has_no_row_without_a_test() -> None:
     body = [line for line in lines if line.strip("| -")]
     told = [FIGURES[name]() for name in FIGURES]
     assert all(any(text in line for text in told) for line in body), body
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/results/README.md"])
+def test_what_is_said_of_the_evaluation_follows_from_its_data(page: str) -> None:
+    gaps: dict[tuple[str, str, str, str], list[float]] = {}
+    published: dict[tuple[str, str, str, str], float] = {}
+    for row in rows("paper", "readings"):
+        key = row["reading"], row["dataset"], row["model"], row["column"]
+        gaps.setdefault(key, []).append(float(row["f1"]))
+        published[key] = float(row["published"])
+
+    def far(reading: str) -> str:
+        some = [abs(np.mean(f1) - published[k]) for k, f1 in gaps.items() if k[0] == reading]
+        assert len(some) == 200
+        return f"{np.mean(some):.3f}"
+
+    text = " ".join((ROOT / page).read_text().split())
+    assert far("closest, five data sets") in text
+    assert f"word by word {far('literal, five data sets')}" in text
+    report = (ROOT / "docs" / "results" / "paper" / "report.md").read_text()
+    line = next(x for x in report.split("\n") if "comparable model utility with" in x)
+    assert "true in 6 of 20 cases, false in 3 (" in line
+    assert "true in 6 of 20 cases, false in 3)" in text

@@ -208,7 +208,7 @@ FALSE = (0.1, 0.5)
 
 
 def adversarial(config: Mapping[str, Any]) -> dict[str, Any]:
-    """GIF's own test: false edges tie training nodes of different classes, and are forgotten.
+    """GIF's own test: false edges join training nodes of different classes, and are forgotten.
 
     Returns: by share of the training edges, F1 with the false edges, once they are forgotten, and
     of retraining without them; beside them F1 of a model that never saw any.

@@ -20,7 +20,7 @@ _AMONG = ("1 %", "5 %", "10 %")
 # An attack and a stream take hundreds of requests.
 SMALL = ("cora", "citeseer")
 _MIDDLE, _MOST = f"{SHARES[1]:g}", f"{SHARES[-1]:g}"
-_SAME, _ANEW = "0, the same bits", "0, trained anew"
+_SAME, _ANEW = "0, the same bits", "0, by retraining"
 # Names of curves; the first word of each has a colour of its own in all figures.
 _SCRATCH = "scratch (retrained)"
 _DRAWN = {
@@ -103,7 +103,7 @@ def adversarial(report: Report) -> str:
                     )
                 )
     note = (
-        "Micro F1, mean ± standard error over the seeds. False edges tie training nodes of "
+        "Micro F1, mean ± standard error over the seeds. False edges join training nodes of "
         "different classes, as many as so many per cent of the edges between training nodes. Last: "
         "total variation from retraining without them, from the same seed; for methods with a "
         "partition, with the partition that was made in sight of the false edges."
