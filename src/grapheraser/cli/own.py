@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 def load(
     path: Path, trust: Sequence[str] | None, executor: str = "local", *, task: str | None = None
 ) -> Any:
-    """Load the eraser of a run, of the given task where there is one.
-
-    ``trust`` names code of the user's own that may be imported.
-    """
+    """Load a run, of the given task if any; ``trust`` names code that may be imported."""
     from grapheraser.eraser.load import eraser_of, task_of
 
     own = own_parts(path, trust)

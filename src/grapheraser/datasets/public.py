@@ -91,10 +91,7 @@ def load_public(public: PublicGraph, root: Path) -> Graph:
 
 
 def with_public_split(graph: Graph, public: PublicGraph, root: Path) -> Graph:
-    """A Planetoid graph with its published split: the first nodes train, the next 500 validate.
-
-    The test nodes are listed in a raw file; a compact npz has no split.
-    """
+    """A Planetoid graph with its published split, whose test nodes a raw file lists."""
     path = raw_file(public, root).with_name(f"ind.{public.folder.lower()}.test.index")
     if not path.exists():
         _download(public, root)

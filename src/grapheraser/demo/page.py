@@ -26,10 +26,7 @@ _SHORT = 8  # hexadecimal digits of a digest: enough to tell it from others
 
 
 def demo_page(result: DemoResult, command: str = "") -> str:
-    """The page.
-
-    ``command`` checks the receipt of the node in the pictures; empty where it isn't kept.
-    """
+    """The page; ``command`` checks the receipt of the node in the pictures."""
     scene, proof = result.scene, result.proof
     return render(
         "demo",

@@ -237,10 +237,7 @@ class Proof:
 
 
 def prove(eraser: GraphEraser, afresh: GraphEraser, part: Part) -> Proof:
-    """Collect the evidence; a receipt that doesn't hold is a `VerificationError`.
-
-    ``afresh`` is fitted to what is left; ``part`` is that of the receipt of one node.
-    """
+    """Collect the evidence; ``afresh`` is fitted to what is left, ``part`` is of one node."""
     signed = {signature.key for signature in part.receipt.signatures}
     key = next((key for key in known_keys() if key.id in signed), None)
     part.check(key)

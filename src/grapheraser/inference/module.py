@@ -194,10 +194,7 @@ def module_posteriors(
 def _scores(
     module: ShardModule, graph: Graph, positions: Ints, known: dict[Reach | None, Surroundings]
 ) -> Tensor:
-    """Return scores ``[len(positions), num_classes]``.
-
-    What modules see is put into ``known``, by their reach; the whole graph as None.
-    """
+    """Return scores ``[m, num_classes]``; ``known`` keeps what modules see, by their reach."""
     reach = module.reach
     why = reach.why
     if reach.hops is not None:

@@ -60,11 +60,7 @@ def whole_graph(graph: Graph, positions: Positions) -> Surroundings:
 def surroundings_of(
     graph: Graph, positions: Positions, hops: int, *, degrees: bool = True
 ) -> Surroundings:
-    """Return what is within the hops of the positions, or all where that costs no more.
-
-    ``degrees`` says whether the outermost nodes that the module looks at need all of their
-    neighbours.
-    """
+    """Return what is within the hops (with all ``degrees``), or all where that costs no more."""
     asked = graph.ids_at(positions)
     inner = _within(graph, asked, hops if degrees else hops - 1)
     sources, targets = _edges_of(graph, inner)

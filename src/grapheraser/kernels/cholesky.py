@@ -32,10 +32,7 @@ _BLOCK = 48  # a multiple of 4 and of a vector's length
 
 
 def solve_positive(A: Matrix, B: Matrix) -> Matrix:
-    """Solve ``A X = B``.
-
-    ``A`` is symmetric positive definite; only its lower half is read.
-    """
+    """Solve ``A X = B`` for a positive definite A, of which the lower half is read."""
     L = np.zeros((len(A), padded(len(A))))
     L[:, : len(A)] = A
     return solve_in_place(L, B)

@@ -288,10 +288,7 @@ def _is_foreign(folder: Path) -> bool:
 
 @cache
 def source_digest(module: str) -> str:
-    """A digest of the sources of a module and of all that it imports from the package.
-
-    Empty where the module's own source cannot be read.
-    """
+    """A digest of a module's source, and all it imports here; empty if it can't be read."""
     found, waiting = set(), [module]
     while waiting:
         name = waiting.pop()

@@ -11,10 +11,7 @@ from grapheraser.seeding import GOLDEN, MIX_A, MIX_B, derive
 
 
 def keyed_uniform(rows: NDArray[np.integer], num_columns: int, key: int) -> Floats32:
-    """Uniform numbers in [0, 1): entry (r, c) depends on the key, ``rows[r]`` and c alone.
-
-    Returns: float32 ``[len(rows), num_columns]``.
-    """
+    """Float32 in [0, 1): entry (r, c) depends on the key, ``rows[r]`` and c alone."""
     keys = np.uint64(key), np.uint64(derive(key, "columns"))
     uniform: Floats32 = _uniform(rows.astype(np.int64), num_columns, *keys)
     return uniform

@@ -94,10 +94,7 @@ def _compile_kernel(own: Any, args: Any, return_type: Any) -> Any:
 
 
 def _compile(own: Any, kind: type[JITCodeLibrary], args: Any, return_type: Any) -> Any:
-    """Compile a function as numba does, into a library of that kind.
-
-    Takes the place of the ``_compile_core`` of numba's compiler ``own``.
-    """
+    """Compile a function into a library of that kind, instead of numba's ``_compile_core``."""
     context, flags = own.targetdescr.target_context, _Flags()
     own.targetdescr.options.parse_as_flags(flags, own.targetoptions)
     context.refresh()  # numba's own runtime is no part of a kernel

@@ -468,10 +468,7 @@ def edge_value_rows(table: Table, places: Ints) -> Floats32:
 
 @compiled
 def entry_values(table: Table, places: Ints, others: Ints) -> Floats32:
-    """Return what the entries of these neighbours in the rows at these places carry.
-
-    Returns: ``[len(places), edge_width]``; zeros for an id that is no neighbour.
-    """
+    """Return what the entries of these neighbours carry; zeros for an id that is none."""
     out = np.zeros((len(places), table.edge_width), dtype=np.float32)
     for i in range(len(places)):
         entry = entry_of(table, places[i], others[i])

@@ -262,10 +262,7 @@ def _fold(combine: Any) -> Any:
 
 @_intrinsic
 def fold_sum(typingctx: Any, lanes: Any, period: Any) -> Any:
-    """In every lane of a 16-lane vector, the sum over the lanes equal to it modulo ``period``.
-
-    ``period`` is a power of two up to 16; 1 sums all lanes.
-    """
+    """Sum over the lanes of 16 that are equal modulo ``period``, a power of two; 1 sums all."""
     return _fold(lambda builder, a, b: builder.fadd(a, b))(typingctx, lanes, period)
 
 

@@ -109,10 +109,7 @@ def _sift_down(heap, top, distances, rank, shard):  # type: ignore[no-untyped-de
 
 @compiled
 def optimal_assignment(costs, capacity):  # type: ignore[no-untyped-def]
-    """Assign every node to a shard so that the sum of the costs is minimal.
-
-    ``costs`` are ``[n, k]``, finite, and ``k * capacity >= n``.
-    """
+    """Assign every node to a shard so that the sum of the finite costs ``[n, k]`` is minimal."""
     n, k = costs.shape
     labels = np.empty(n, np.int32)
     sizes = np.zeros(k, np.int64)

@@ -50,10 +50,7 @@ def halo_key(seed: int) -> int:
 
 
 def task_graph(graph: Graph, partition: Partition, shard: int, key: int | None = None) -> Graph:
-    """The graph that a shard trains on, with a halo where there is a key for it.
-
-    Only training nodes of the shard have a label; nodes of the halo are context nodes.
-    """
+    """The graph that a shard trains on; only its training nodes have a label."""
     members = partition.members(shard)
     inner = graph.trained_subgraph(members)
     if key is None:

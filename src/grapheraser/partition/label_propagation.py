@@ -264,10 +264,7 @@ def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-unt
 
 @compiled
 def best_destinations(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
-    """The shard that holds most neighbours of each node, ties as in `profiles`.
-
-    Also returns how many more neighbours it holds than the node's own shard.
-    """
+    """The shard with most neighbours of each node, ties as in `profiles`; and how many more."""
     in_shard = np.zeros(num_shards, np.int32)
     destinations = labels.copy()
     gains = np.zeros(len(labels), np.int32)

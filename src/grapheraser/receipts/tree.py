@@ -155,10 +155,7 @@ def _leads_to_both(
 
 
 def _sides(index: int, last: int) -> list[bool]:
-    """For each sibling on the way from a node to the root, whether it is on the left.
-
-    ``index`` and ``last`` are those of the node and of the last one in its row.
-    """
+    """For each sibling from a node (of its row) to the root, whether it is on the left."""
     sides = []
     while last:
         if index & 1 or index == last:

@@ -92,10 +92,7 @@ class WitnessKey:
 def check_cosigned(
     note: str, witnesses: Sequence[WitnessKey], quorum: int | None = None
 ) -> list[str]:
-    """Return who cosigned a checkpoint and when; raise `VerificationError` where too few did.
-
-    A ``quorum`` of None asks for all witnesses.
-    """
+    """Return who cosigned a checkpoint and when; refuse less than the quorum (None: all)."""
     distinct = {(one.name, one.key.public): one for one in witnesses}
     found = [(one, when) for one in distinct.values() if (when := one.found_in(note)) is not None]
     needed = len(distinct) if quorum is None else quorum

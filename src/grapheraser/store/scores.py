@@ -42,10 +42,7 @@ _CONTENTS = "contents.json"
 
 
 class Parts:
-    """The finished parts of a file that is being made, in a folder beside it.
-
-    ``contents`` is plain JSON that says what the parts are of.
-    """
+    """The finished parts of a file that is being made; ``contents`` says what they are of."""
 
     def __init__(self, target: Path, contents: Mapping[str, Any]) -> None:
         self._folder = target.with_name(f"{target.name}.parts")

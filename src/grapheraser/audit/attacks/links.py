@@ -53,11 +53,7 @@ def link_attack(
     seed: int = 0,
     budget: Budget = UNLIMITED,
 ) -> LinkResult:
-    """Make both attacks; the run itself is left as it is.
-
-    ``candidates`` edges are forgotten at once, beside pairs that are as alike, and ``requests`` one
-    at a time.
-    """
+    """Forget ``candidates`` edges at once and ``requests`` one by one, on copies of the run."""
     edges, others = _alike(eraser.graph_, candidates, seed, sides=eraser.sides is not None)
     pairs = np.concatenate([edges, others])
     member = np.arange(len(pairs)) < len(edges)

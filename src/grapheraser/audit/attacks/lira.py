@@ -73,10 +73,7 @@ def shadow_runs(
     seed: int = 0,
     budget: Budget = UNLIMITED,
 ) -> ShadowRuns:
-    """Train runs of the same kind, each on other nodes of the same graph.
-
-    Candidates are the labelled train and test nodes. A spent budget stops it early, after 8 runs.
-    """
+    """Train runs of the same kind, each on other nodes; at least 8, whatever the budget."""
     rng = generator(seed, "audit", "lira", "candidates")
     test, train = labelled(graph, TEST), labelled(graph, TRAIN)
     some = rng.permutation(train)[: max(_MAX_CANDIDATES - len(test), _MAX_CANDIDATES // 2)]

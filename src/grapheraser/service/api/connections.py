@@ -99,10 +99,7 @@ class Connection(H11Protocol):
 
 
 def limited(header_seconds: float, body_seconds: float, most: int) -> type[Connection]:
-    """Return the connections of a server.
-
-    The body of a request has to be there within ``body_seconds`` of its headers.
-    """
+    """Return the connections of a server; ``body_seconds`` begin with the end of the headers."""
     limits = {"header_seconds": header_seconds, "body_seconds": body_seconds, "most": most}
     return type("Connection", (Connection,), limits)
 

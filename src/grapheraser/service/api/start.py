@@ -29,10 +29,7 @@ _SHUTDOWN_SECONDS = 5  # that open connections have to end
 
 @contextmanager
 def started(service: Service, first_step: int | str | None = None) -> Iterator[FastAPI]:
-    """Make the application of a service; its worker and callbacks run within the context.
-
-    ``first_step`` is a node that the dashboard offers to forget, to try it out.
-    """
+    """Make the application of a service; ``first_step`` is a node that it offers to forget."""
     parts = Parts(service, first_step)
     service.start()
     parts.witnesses.start()
@@ -49,10 +46,7 @@ def started(service: Service, first_step: int | str | None = None) -> Iterator[F
 
 
 def serve(service: Service, listener: socket.socket, announce: Callable[[], None]) -> None:
-    """Answer until the process is stopped; then let the worker finish its batch.
-
-    ``announce`` is called once connections are accepted.
-    """
+    """Answer until the process is stopped; ``announce`` is called once that begins."""
     stopped = threading.Event()
     servers: list[uvicorn.Server] = []
 

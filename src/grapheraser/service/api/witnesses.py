@@ -84,10 +84,7 @@ class Remote:
 
 
 class Cosigned:
-    """The cosigned checkpoints of one run, in the database of its queue.
-
-    A checkpoint with ``quorum`` cosignatures counts as witnessed.
-    """
+    """The cosigned checkpoints of one run; ``quorum`` cosignatures count as witnessed."""
 
     def __init__(self, queue: Queue, quorum: int) -> None:
         self._queue, self.quorum = queue, quorum

@@ -95,10 +95,7 @@ _MAX_POINTS = 80
 
 
 def over_versions(points: Sequence[tuple[int, float]], form: str, what: str) -> Drawing:
-    """Draw a line from version to version, on a scale that shows small changes.
-
-    ``form`` is the format of the values, such as ``.3f``, and ``what`` names them.
-    """
+    """Draw a line from version to version, values in the format ``form``."""
     shown = _thinned(points)
     versions, values = [version for version, _ in shown], [value for _, value in shown]
     low, high = _scale(min(values), max(values))

@@ -69,10 +69,7 @@ class Lookup:
         cursor: int | None = None,
         limit: int = 100,
     ) -> Page:
-        """List requests, newest first, after ``cursor``; every other argument is a filter.
-
-        ``late`` ones are open past their deadline.
-        """
+        """List requests, newest first; ``late`` ones are open past their deadline."""
         limit = whole("limit", "Queue.list", limit, 1, _MAX_LISTED)
         chosen = [REQUESTS.c.run == self.run]
         if states is not None:
@@ -122,10 +119,7 @@ class Lookup:
     def events_after(
         self, number: int = 0, limit: int = 1000, owner: str | None = None
     ) -> Sequence[Event]:
-        """List the transitions of this run's requests after the one with this number, in order.
-
-        With ``owner``, only those of requests that they submitted.
-        """
+        """List the transitions after the one with this number; with ``owner``, only theirs."""
         chosen = (EVENTS.c.run == self.run) & (EVENTS.c.number > number)
         if owner is not None:
             theirs = sa.select(REQUESTS.c.id).where(REQUESTS.c.owner == owner)

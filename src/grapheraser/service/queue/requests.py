@@ -236,10 +236,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Event:
-    """One transition of a request; events are numbered in the order in which they happened.
-
-    ``at`` is the time by the clock of the process that wrote it.
-    """
+    """One numbered transition of a request, at a time by the clock of who wrote it."""
 
     number: int
     run: str

@@ -39,10 +39,7 @@ _MONTH = timedelta(days=31)
 
 @dataclass(frozen=True)
 class Erased:
-    """A line of the file: the tombstones of one erasure, after which the log had this size.
-
-    ``restored`` names the runs that this one was restored from, oldest first.
-    """
+    """The tombstones of one erasure; ``restored`` names the runs it was restored from."""
 
     run: str
     restored: Sequence[str]

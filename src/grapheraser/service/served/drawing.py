@@ -151,10 +151,7 @@ def class_names(graph: Graph) -> list[str]:
 
 
 class Drawings:
-    """The drawing of the served version, made by a thread while somebody looks.
-
-    It is kept up to date for ``kept`` seconds after the last look; ``clock`` is monotonic.
-    """
+    """The drawing of the served version, kept for ``kept`` seconds after the last look."""
 
     def __init__(
         self, served: Served, kept: float = KEPT, clock: Callable[[], float] = time.monotonic

@@ -97,10 +97,7 @@ def _sample(ensemble: Ensemble, limit: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Retraining:
-    """The last retraining of a shard: the version that first served its new weights.
-
-    ``at`` is when that version was complete, ``shards`` how many had new weights then.
-    """
+    """The last retraining of a shard: when it was served first, and with how many."""
 
     version: int
     at: datetime

@@ -84,10 +84,7 @@ class Search:
 
 
 def search_run(path: Path, forgotten: Forgotten | None = None) -> Search:
-    """Read every file under a run's folder, hidden ones included.
-
-    ``forgotten`` is what a request took out, where the caller knows it.
-    """
+    """Search every file of a run, hidden ones too, also for what is known to be ``forgotten``."""
     started = time.perf_counter()
     run = load_run(path)
     named = named_files(path, read_manifest(path))
