@@ -28,8 +28,7 @@ from grapheraser.receipts import (
     check_chain,
     digest_of,
 )
-from grapheraser.receipts.envelope import Signature, spelled
-from grapheraser.receipts.statement import PAYLOAD, statement_of
+from grapheraser.receipts.envelope import PAYLOAD, Signature, spelled, statement_of
 from grapheraser.store import shard_digest
 from tests.receipts.examples import chain, ends_of, example, hashed
 

@@ -19,8 +19,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from grapheraser.graph.pages.files import digests, index_content
-from grapheraser.receipts.envelope import Signature, opened, spelled
-from grapheraser.receipts.statement import PAYLOAD
+from grapheraser.receipts.envelope import PAYLOAD, Signature, opened, spelled
 from grapheraser.receipts.tree import Growing, leaf_hash
 from grapheraser.store.indexes import divided
 from grapheraser.store.manifest import INDEXES, read_levels_of

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 
 from grapheraser.checks import one_of
 from grapheraser.engines import ShardWeights
+from grapheraser.eraser.change import NONE
 from grapheraser.eraser.conventions import Estimator, Turn
 from grapheraser.eraser.fit import fit
 from grapheraser.eraser.load import ERASERS, load
 from grapheraser.eraser.plan import Plan
-from grapheraser.eraser.refresh import NONE
 from grapheraser.eraser.save import save
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import claim_of

@@ -6,9 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from grapheraser.eraser.change import change, completed
+from grapheraser.eraser.change import NONE, change, completed
 from grapheraser.eraser.plan import Plan, leaving_shards, plan_edit, plan_removal
-from grapheraser.eraser.refresh import NONE
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.graph import Request, as_requests, coalesce
 from grapheraser.graph.changes.edit import relearning

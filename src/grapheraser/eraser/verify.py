@@ -21,10 +21,9 @@ from grapheraser.partition.placing import partition_afresh
 from grapheraser.progress import stage
 from grapheraser.receipts import NOT_EXACT, Receipt, check_chain, digest_of
 from grapheraser.receipts.claim import same_claim
-from grapheraser.receipts.envelope import check_signed
+from grapheraser.receipts.envelope import PAYLOAD, check_signed
 from grapheraser.receipts.keys import PublicKey
 from grapheraser.receipts.signatures import Signatures, check_signatures
-from grapheraser.receipts.statement import PAYLOAD
 from grapheraser.store.keys import current_signer, known_keys
 from grapheraser.store.manifest import is_signed
 

@@ -20,12 +20,11 @@ from typing import Any, TypeAlias
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import VerificationError
 from grapheraser.kinds import ADD, FORGET, KINDS, SET, node_forgotten
-from grapheraser.receipts.envelope import check_signed
+from grapheraser.receipts.envelope import PAYLOAD, check_signed
 from grapheraser.receipts.form import RESHARD, check_about, is_forgotten
 from grapheraser.receipts.notes import Checkpoint, Verifier
 from grapheraser.receipts.receipt import Receipt
 from grapheraser.receipts.register import Opening
-from grapheraser.receipts.statement import PAYLOAD
 from grapheraser.receipts.tree import check_inclusion, inclusion_proof, leaf_hash, root_of
 from grapheraser.untrusted import parse_json
 

@@ -18,10 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 from grapheraser.errors import VerificationError
 from grapheraser.kinds import forgotten_counts
-from grapheraser.receipts.envelope import Signature, encoded, opened, spelled
+from grapheraser.receipts.envelope import (
+    PAYLOAD,
+    Signature,
+    encoded,
+    fields_of,
+    opened,
+    spelled,
+    statement_of,
+)
 from grapheraser.receipts.form import check_fields
 from grapheraser.receipts.notes import Signer
-from grapheraser.receipts.statement import PAYLOAD, fields_of, statement_of
 from grapheraser.receipts.tree import leaf_hash
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from grapheraser.errors import VerificationError
-from grapheraser.receipts.envelope import check_signed
+from grapheraser.receipts.envelope import PAYLOAD, check_signed
 from grapheraser.receipts.keys import PublicKey
 from grapheraser.receipts.notes import Checkpoint
 from grapheraser.receipts.receipt import Receipt
-from grapheraser.receipts.statement import PAYLOAD
 
 
 @dataclass(frozen=True)

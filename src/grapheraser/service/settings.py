@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from grapheraser.checks import flag, one_of, real, whole
-from grapheraser.eraser.refresh import ALL, NONE, TOUCHED
+from grapheraser.eraser.change import ALL, NONE, TOUCHED
 from grapheraser.errors import ParameterError
 from grapheraser.service.logs import JSON, LEVELS, TEXT
 from grapheraser.store import read_text

@@ -8,7 +8,7 @@ from typing import Any
 
 from grapheraser.kinds import ADD, FEATURES, FORGET, NODES, SET
 from grapheraser.receipts import EXACT, NOT_EXACT, Part
-from grapheraser.receipts.statement import OUT_OF_SCOPE, SCOPE
+from grapheraser.receipts.envelope import OUT_OF_SCOPE, SCOPE
 from grapheraser.reports.pages.render import render
 
 

@@ -8,8 +8,8 @@ from statistics import median
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from grapheraser.eraser.change import ALL
 from grapheraser.eraser.plan import Plan
-from grapheraser.eraser.refresh import ALL
 from grapheraser.graph.changes.kinds import requests_for
 from grapheraser.graph.changes.requests import SKIP
 from grapheraser.service.api.access import OPERATORS, route
