@@ -33,11 +33,12 @@ def test_every_kind_names_a_public_class_that_knows_its_kind() -> None:
 
 
 def test_every_change_adds_or_sets_a_kind_that_can_be_forgotten() -> None:
-    sides = ["users", "items", "interactions"]
-    assert [kind.changes for kind in CHANGES.values()] == [*GRAPH_NAMES, *sides]
+    others = ["users", "items", "interactions", "graphs", "graphs"]
+    assert [kind.changes for kind in CHANGES.values()] == [*GRAPH_NAMES, *others]
     counts = [kind.count for kind in CHANGES.values()]
     assert counts[:4] == ["added_nodes", "added_edges", "set_features", "set_labels"]
-    assert counts[4:] == ["added_users", "added_items", "added_interactions"]
+    assert counts[4:7] == ["added_users", "added_items", "added_interactions"]
+    assert counts[7:] == ["added_graphs", "set_graphs"]
 
 
 def test_names_become_requests_and_names_again() -> None:

@@ -29,13 +29,18 @@ if TYPE_CHECKING:
     from grapheraser.execution import Executor, LocalExecutor, ProcessExecutor, RayExecutor
     from grapheraser.graph import (
         AddEdges,
+        AddGraphs,
         AddNodes,
         Edges,
         Features,
         Graph,
+        GraphEdges,
+        GraphNodes,
+        Graphs,
         Labels,
         Nodes,
         SetFeatures,
+        SetGraphs,
         SetLabels,
     )
     from grapheraser.graph.changes.sides import (
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
         Items,
         Users,
     )
+    from grapheraser.graphs import Alike, Collection, CollectionEraser, GraphExplanation, SmallGraph
     from grapheraser.links import LinkEraser
     from grapheraser.links.metrics import LinkScore
     from grapheraser.links.rank import Ranked
@@ -67,15 +73,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AddEdges",
+    "AddGraphs",
     "AddInteractions",
     "AddItems",
     "AddNodes",
     "AddUsers",
     "Aggregator",
+    "Alike",
     "Assignment",
     "Change",
     "Changes",
     "Client",
+    "Collection",
+    "CollectionEraser",
     "CustomModel",
     "EarlyStopping",
     "Edges",
@@ -86,7 +96,11 @@ __all__ = [
     "Features",
     "FittedAggregator",
     "Graph",
+    "GraphEdges",
     "GraphEraser",
+    "GraphExplanation",
+    "GraphNodes",
+    "Graphs",
     "Interactions",
     "Items",
     "Labels",
@@ -108,7 +122,9 @@ __all__ = [
     "RecommendationScore",
     "Recommender",
     "SetFeatures",
+    "SetGraphs",
     "SetLabels",
+    "SmallGraph",
     "Training",
     "Users",
     "Verification",
@@ -148,15 +164,21 @@ _HOMES = {
     ),
     "graph": (
         "AddEdges",
+        "AddGraphs",
         "AddNodes",
         "Edges",
         "Features",
         "Graph",
+        "GraphEdges",
+        "GraphNodes",
+        "Graphs",
         "Labels",
         "Nodes",
         "SetFeatures",
+        "SetGraphs",
         "SetLabels",
     ),
+    "graphs": ("Alike", "Collection", "CollectionEraser", "GraphExplanation", "SmallGraph"),
     "graph.changes.sides": (
         "AddInteractions",
         "AddItems",

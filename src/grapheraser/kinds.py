@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 FORGET, ADD, SET = "forget", "add", "set"
 # How names of counts say that something came.
-_PARTICIPLES = {ADD: "added", SET: "set"}
+PARTICIPLES = {ADD: "added", SET: "set"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Kind:
         in_every_digest: the digest of a request names it even where there is none of it.
         side: of a bipartite graph, where it is a node of one side: 0 or 1.
         sides: of the ends, where they are on different sides: the names of their kinds.
+        inside: the first end is a graph of a collection, the others are nodes inside it.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Kind:
     in_every_digest: bool = False
     side: int | None = None
     sides: tuple[str, ...] = ()
+    inside: bool = False
 
     @property
     def class_name(self) -> str:
@@ -57,12 +59,12 @@ class Kind:
     @property
     def count(self) -> str:
         """The key in counts, e.g. ``nodes`` or ``added_nodes``."""
-        return f"{_PARTICIPLES[self.verb]}_{self.changes}" if self.changes else self.name
+        return f"{PARTICIPLES[self.verb]}_{self.changes}" if self.changes else self.name
 
     @property
     def is_node(self) -> bool:
         """True where one of it is a node, with all that it has."""
-        return self.ends == 1 and (self.noun == "node" or self.side is not None)
+        return self.ends == 1 and (self.noun in ("node", "graph") or self.side is not None)
 
     def node(self, number: int) -> int:
         """Return the node of one of it that has a number: those of two sides take turns."""
@@ -113,15 +115,23 @@ INTERACTIONS = Kind(
 ADD_USERS = _change(ADD, USERS, ("ids",))
 ADD_ITEMS = _change(ADD, ITEMS, ("ids",))
 ADD_INTERACTIONS = _change(ADD, INTERACTIONS, ("pairs",), "weight")
+GRAPHS = Kind("graphs", "graph", "graph")
+GRAPH_NODES = Kind("graph_nodes", "graph node", "node of a graph", ends=2, inside=True)
+GRAPH_EDGES = Kind("graph_edges", "graph edge", "edge of a graph", ends=3, inside=True)
+ADD_GRAPHS = _change(ADD, GRAPHS, ("ids", "graphs"), "y")
+SET_GRAPHS = _change(SET, GRAPHS, ("ids", "graphs"))
 
 # The kinds that every graph has, in the order in which they are listed everywhere.
 GRAPH_KINDS = (NODES, EDGES, FEATURES, LABELS)
 GRAPH_NAMES = tuple(kind.name for kind in GRAPH_KINDS)
 GRAPH_CHANGES = (ADD_NODES, ADD_EDGES, SET_FEATURES, SET_LABELS)
 # All kinds to forget, and all changes, by name.
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (*GRAPH_KINDS, USERS, ITEMS, INTERACTIONS)}
+_SIDES = USERS, ITEMS, INTERACTIONS
+_COLLECTIONS = GRAPHS, GRAPH_NODES, GRAPH_EDGES
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (*GRAPH_KINDS, *_SIDES, *_COLLECTIONS)}
+_SIDE_CHANGES = ADD_USERS, ADD_ITEMS, ADD_INTERACTIONS
 CHANGES: dict[str, Kind] = {
-    kind.name: kind for kind in (*GRAPH_CHANGES, ADD_USERS, ADD_ITEMS, ADD_INTERACTIONS)
+    kind.name: kind for kind in (*GRAPH_CHANGES, *_SIDE_CHANGES, ADD_GRAPHS, SET_GRAPHS)
 }
 
 
@@ -183,7 +193,8 @@ def nodes_of(kind: Kind, about: Mapping[str, Any]) -> list[int]:
 def item_ids(kind: Kind, ids: Sequence[Any]) -> tuple[int, ...]:
     """Return the ids of an item as whole numbers, the ends of an edge in order."""
     found = tuple(map(int, ids))
-    return (*sorted(found[: kind.ends]), *found[kind.ends :]) if kind.ends > 1 else found
+    first, last = int(kind.inside), kind.ends  # a graph comes before, a relation after the ends
+    return (*found[:first], *sorted(found[first:last]), *found[last:]) if last > 1 else found
 
 
 def forgotten_counts(counts: Mapping[str, int]) -> dict[str, int]:

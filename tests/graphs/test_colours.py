@@ -19,7 +19,7 @@ def rows_of(parts: Parts, **options: Any) -> SparseRows:
 
 def block(rows: SparseRows, row: int, name: str) -> Counter[int]:
     """The entries of one block, by column."""
-    part = slice(rows.pointers[row], rows.pointers[row + 1])
+    part = slice(rows.pointers[row, 0], rows.pointers[row, -1])
     first = BLOCKS.index(name) * SIZE
     inside = (rows.columns[part] >= first) & (rows.columns[part] < first + SIZE)
     return Counter(dict(zip(rows.columns[part][inside], rows.values[part][inside], strict=True)))

@@ -34,14 +34,14 @@ def test_new_graphs_are_judged_as_test_graphs_are(fitted: CollectionEraser) -> N
 
 def test_a_run_is_kept_and_verified(tmp_path: Path) -> None:
     eraser = CollectionEraser().fit(collection_of(random_parts(60, seed=8)))
-    receipt = eraser.unlearn(ge.Nodes([4, 9]))
+    receipt = eraser.unlearn(ge.Graphs([4, 9]))
     assert receipt.statement == "exact"
     eraser.save(tmp_path / "run")
     loaded = load_eraser(tmp_path / "run")
     assert isinstance(loaded, CollectionEraser)
     ids = loaded.collection_.ids
     assert np.array_equal(loaded.predict_proba(ids), eraser.predict_proba(ids))
-    loaded.unlearn(ge.Nodes([11]))
+    loaded.unlearn(ge.Graphs([11]))
     assert loaded.verify().identical
 
 

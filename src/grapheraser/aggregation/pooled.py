@@ -121,14 +121,14 @@ class PooledAggregator:
         """See `ChecksTensors`."""
         graph, classes = ensemble.graph, ensemble.graph.label_kind.is_classes
         parts = self._parts_for(graph)
-        members = (len(self.members) if graph.types is None else 1) + self.shards
+        count = self._count(graph, parts)
         sample = sampled_nodes(graph, self._limit(ensemble), ensemble.seed)
         own = {key: tensor for key, tensor in tensors.items() if key.split("/")[0] not in parts}
         forms = {
             "nodes": Form(np.int64, sample.shape),
             "weights": Form(
                 np.float64,
-                (members,) if classes else (len(parts), graph.num_classes),
+                (count,) if classes else (count, graph.num_classes),
                 0,
                 MAX_WEIGHT,
             ),
@@ -162,6 +162,12 @@ class PooledAggregator:
             return self._parts(classes)
         shards = replace(self, members=())._parts(classes)
         return {PATHS: PathRegression(), **shards}
+
+    def _count(self, graph: Graph, parts: Mapping[str, Member]) -> int:
+        """Number of members; those of classes share their sums, those of targets don't."""
+        if not graph.label_kind.is_classes:
+            return len(parts)
+        return (len(self.members) if graph.types is None else 1) + self.shards
 
     def _parts(self, classes: bool) -> dict[str, Member]:
         parts = (closed_form if classes else closed_form_of_targets)(self.members)
@@ -249,11 +255,14 @@ class FittedPool:
     def predict_proba(self, ensemble: Ensemble, positions: Positions) -> NDArray[Any]:
         """See `FittedAggregator`."""
         wanted, back = np.unique(np.asarray(positions, dtype=np.int64), return_inverse=True)
-        if not ensemble.graph.label_kind.is_classes:
-            said = self._evidence(ensemble, wanted)
-            return target_answers(ensemble.graph, said, self.learned)[back]
-        pooled: NDArray[np.float32] = _pooled(self._evidence(ensemble, wanted), *self.learned)
-        return pooled[back]
+        return self.answers(ensemble.graph, self._evidence(ensemble, wanted))[back]
+
+    def answers(self, graph: Graph, evidence: Evidence) -> NDArray[Any]:
+        """Return posteriors, or numbers, from what the members say."""
+        if not graph.label_kind.is_classes:
+            return target_answers(graph, evidence, self.learned)
+        pooled: NDArray[np.float32] = _pooled(evidence, *self.learned)
+        return pooled
 
     def _evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
         parts = [member.evidence(ensemble, positions) for member in self.members.values()]

@@ -92,9 +92,21 @@ def parse_edges(
 
 def parse(text: str, name: str, *, named: bool = False) -> list[Any]:
     """Parse the option of a kind: ids, or pairs where two ids name one of it."""
+    option = f"--{name.replace('_', '-')}"
+    if KINDS[name].inside:
+        return _parse_parts(text, option, KINDS[name].ends)
     parser: Any = parse_ids if KINDS[name].ends == 1 else parse_edges
-    found: list[Any] = parser(text, f"--{name}", named=named)
+    found: list[Any] = parser(text, option, named=named)
     return found
+
+
+def _parse_parts(text: str, option: str, ends: int) -> list[tuple[int, ...]]:
+    """Parse parts of graphs: ``12-4`` is node 4 of graph 12, ``12-1-4`` one of its edges."""
+    wanted = f"parts like {'12-4' if ends == 2 else '12-1-4'}"
+    words = [word.split("-") for row in _rows(text, option) for word in row]
+    if any(len(word) != ends for word in words):
+        raise ParameterError.of(option, _OWNER, wanted, text[:_MAX_SHOWN])
+    return [tuple(_as_id(end, option, wanted, text) for end in word) for word in words]
 
 
 def _rows(text: str, option: str) -> list[list[str]]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from grapheraser.embeddings import Embedder
     from grapheraser.engines import Training
     from grapheraser.graph import Graph
+    from grapheraser.graphs import Collection, CollectionEraser
     from grapheraser.links import LinkEraser
     from grapheraser.nodes import GraphEraser
     from grapheraser.recommendation import Recommender
@@ -68,8 +69,8 @@ def run(
     task: Annotated[
         str,
         typer.Option(
-            help="What to fit: nodes (classes), links, recommendation (items of users) or "
-            "embeddings."
+            help="What to fit: nodes (classes), links, graphs (labels of whole graphs), "
+            "recommendation (items of users) or embeddings."
         ),
     ] = "nodes",
     members: Annotated[
@@ -363,6 +364,32 @@ def _told_of_embeddings(_given: Given, graph: Graph, eraser: Embedder, took: str
     )
 
 
+def _collection(given: Given) -> Collection:
+    from grapheraser.graphs.collection import read_collection
+
+    return read_collection(given["dataset"])
+
+
+def _collection_eraser(given: Given) -> CollectionEraser:
+    from grapheraser.graphs import CollectionEraser
+
+    members = given["members"].split(",") if given["members"] else None
+    arguments = {name: given[name] for name in ("seed", "executor")}
+    return CollectionEraser(members=members, sample=_sample(given["sample"]), **arguments)
+
+
+def _told_of_graphs(
+    _given: Given, collection: Collection, eraser: CollectionEraser, took: str
+) -> _Told:
+    counts = {"graphs": len(collection), "training_graphs": collection.graph.num_train}
+    return _Told(
+        f"{collection}",
+        {"dataset": collection.graph.name, **counts, "weights": eraser.weights_},
+        {"fitted": took},
+        eraser.weights_,
+    )
+
+
 _EVERY_TASK = ("dataset", "out", "task", "replace", "json")
 _TRAINING = (
     "learning_rate weight_decay optimizer loss class_weights early_stopping layers hidden dropout "
@@ -388,6 +415,9 @@ _TASKS = {
     ),
     "recommendation": _Task(
         _interactions, _recommender, _told_of_recommendation, "sample scale seed executor"
+    ),
+    "graphs": _Task(
+        _collection, _collection_eraser, _told_of_graphs, "members sample seed executor"
     ),
     "embeddings": _Task(_loaded, _embedder, _told_of_embeddings, "width features seed"),
 }

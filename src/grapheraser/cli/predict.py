@@ -18,12 +18,13 @@ from grapheraser.errors import GraphError, ParameterError, RunKindError
 from grapheraser.reports.wording import duration, plural
 
 if TYPE_CHECKING:
+    from grapheraser.graphs import CollectionEraser
     from grapheraser.links import LinkEraser
     from grapheraser.nodes import GraphEraser
     from grapheraser.nodes.mitigations import Mitigation
     from grapheraser.recommendation import Recommender
 
-NODES, LINKS, RECOMMENDATION = "nodes", "links", "recommendation"
+NODES, LINKS, RECOMMENDATION, GRAPHS = "nodes", "links", "recommendation", "graphs"
 
 
 def predict(
@@ -34,6 +35,9 @@ def predict(
     ] = "",
     users: Annotated[
         str, typer.Option(help="Users of a recommender, e.g. 7,12; - for stdin, @FILE.")
+    ] = "",
+    graphs: Annotated[
+        str, typer.Option(help="Graphs of a collection, e.g. 12,40; - for stdin, @FILE.")
     ] = "",
     every: Annotated[bool, typer.Option("--all", help="All nodes; needs --out.")] = False,
     out: Annotated[
@@ -68,7 +72,7 @@ def predict(
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Predict classes of nodes, links of pairs or items of users; print rows of embeddings.
+    """Predict classes of nodes or graphs, links of pairs, items of users; print embeddings.
 
     docs/audit.md explains the options that reveal less.
     """
@@ -76,15 +80,20 @@ def predict(
     from grapheraser.eraser.load import task_of
     from grapheraser.nodes.mitigations import Mitigation
 
-    if bool(nodes) + bool(pairs) + bool(users) + every != 1:
+    if bool(nodes) + bool(pairs) + bool(users) + bool(graphs) + every != 1:
         raise ParameterError(
-            "predict needs --nodes, --all, or --pairs of a link run, or --users of a recommender, "
-            "and one of them only.",
+            "predict needs --nodes, --all, or --pairs of a link run, --users of a recommender or "
+            "--graphs of a collection, and one of them only.",
             hint="e.g. --nodes 1,2,3, or --all --out scores.parquet, or --pairs 3-17,4-8.",
         )
     mitigation = Mitigation(temperature, labels, None if users else top, decimals)
     said_less = mitigation != Mitigation()
     more = bool(explain or said_less or out or posteriors or executor != "local")
+    if graphs:
+        _check_alone("--graphs goes with --json", more=more)
+        run = load(path, trust, task=GRAPHS)
+        _predict_graphs(run, path, parse_ids(typed(graphs), "--graphs"), as_json=json)
+        return
     if users:
         _check_alone("--users goes with --top and --json", more=more)
         eraser = load(path, trust, task=RECOMMENDATION)
@@ -257,6 +266,26 @@ def _predict_links(eraser: LinkEraser, path: Path, text: str, *, as_json: bool) 
     print_table("", ("node", "node", "probability"), rows)
 
 
+def _predict_graphs(
+    eraser: CollectionEraser, path: Path, ids: Sequence[Any], *, as_json: bool
+) -> None:
+    answers, kind = eraser.answers(ids).tolist(), eraser.graph_.label_kind
+    names = [*map(str, kind.names or range(kind.count))] if kind.is_classes else kind.target_names
+    said = eraser.predict(ids).tolist()
+    if as_json:
+        found = [
+            {"graph": graph, "predicted": one, "values": dict(zip(names, row, strict=True))}
+            for graph, one, row in zip(ids, said, answers, strict=True)
+        ]
+        print_json({"run": str(path), "predictions": found})
+        return
+    rows = [
+        (graph, str(one), *(f"{value:.4g}" for value in row))
+        for graph, one, row in zip(ids, said, answers, strict=True)
+    ]
+    print_table("", ("graph", "predicted", *names), rows)
+
+
 def _recommend(eraser: Recommender, path: Path, text: str, top: int, *, as_json: bool) -> None:
     users = parse_ids(text, "--users", named=eraser.graph_.named)
     items, scores = eraser.recommend(users, top, return_scores=True)
@@ -341,12 +370,12 @@ def evaluate(
             f"{path}: a recommender has no test interactions of its own.",
             hint="bring some: --interactions FILE, a table with columns user and item.",
         )
-    if task_of(path) != NODES:
+    if task_of(path) not in (NODES, GRAPHS):
         raise ParameterError(
             f"{path}: a link run has no test edges of its own.",
             hint="bring pairs: --pairs FILE, one per line: 3,17,1 (1: a link, 0: none).",
         )
-    eraser = load(path, trust, task=NODES)
+    eraser = load(path, trust, task=task_of(path))
     nodes = eraser.graph_.labelled_test_nodes
     if len(nodes) == 0:
         raise GraphError(f"{path}: the run's graph has no test nodes with a label.")

@@ -37,6 +37,13 @@ def unlearn(
         str,
         typer.Option(help="Interactions of a recommender, a user and an item each, e.g. 7-3,12-4."),
     ] = "",
+    graphs: Annotated[str, typer.Option(help="Graphs of a collection, e.g. 12,40.")] = "",
+    graph_nodes: Annotated[
+        str, typer.Option(help="Nodes of graphs of a collection, e.g. 12-4: node 4 of graph 12.")
+    ] = "",
+    graph_edges: Annotated[
+        str, typer.Option(help="Edges of graphs of a collection, e.g. 12-1-4.")
+    ] = "",
     file: Annotated[
         str, typer.Option(help='File of requests, one per line: {"nodes": [10]}, or ids of nodes.')
     ] = "",
@@ -59,18 +66,20 @@ def unlearn(
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Forget nodes, edges, features or labels; or users, items or interactions; in one batch.
+    """Forget nodes, edges, features, labels; users, items, interactions; graphs; in one batch.
 
     Every option takes - for stdin, and all but --file take @FILE: ids or edges, with commas or one
     a line.
     """
     from grapheraser.store import locked
 
-    graphs = {"nodes": nodes, "edges": edges, "features": features, "labels": labels}
-    sides = {"users": users, "items": items, "interactions": interactions}
-    asked = TypedRequests.of(file, **graphs, **sides)
+    given = {"nodes": nodes, "edges": edges, "features": features, "labels": labels}
+    given |= {"users": users, "items": items, "interactions": interactions}
+    given |= {"graphs": graphs, "graph_nodes": graph_nodes, "graph_edges": graph_edges}
+    asked = TypedRequests.of(file, **given)
     if not asked:
-        options = listed([f"--{name}" for name in (*graphs, *sides, "file")], "or")
+        names = [f"--{name.replace('_', '-')}" for name in (*given, "file")]
+        options = listed(names, "or")
         raise NothingToForgetError("nothing to forget.", hint=f"use {options}.")
     if dry_run:
         _check_dry_run(receipts)

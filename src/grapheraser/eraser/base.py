@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 from grapheraser.checks import one_of
 from grapheraser.engines import ShardWeights
@@ -23,6 +23,7 @@ from grapheraser.eraser.verify import Verification, check_loaded, verify
 from grapheraser.errors import NotFittedError
 from grapheraser.execution import Executor
 from grapheraser.graph import Graph, GraphChange, Request, as_changes
+from grapheraser.graph.changes.parts import CollectionChange, CollectionRequest, Rewritten
 from grapheraser.graph.changes.requests import as_tuple
 from grapheraser.graph.changes.sides import SideChange, SideRequest
 from grapheraser.kinds import Item
@@ -30,6 +31,9 @@ from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt
 from grapheraser.receipts.keys import PublicKey
 from grapheraser.store import RunLock
+
+AnyRequest: TypeAlias = Request | SideRequest | CollectionRequest
+AnyChange: TypeAlias = GraphChange | SideChange | CollectionChange
 
 
 class Eraser(Estimator):
@@ -128,7 +132,7 @@ class Eraser(Estimator):
 
     def plan(
         self,
-        changes: GraphChange | SideChange | Sequence[GraphChange | SideChange],
+        changes: AnyChange | Sequence[AnyChange],
         *,
         missing: str = "raise",
     ) -> Plan:
@@ -140,7 +144,7 @@ class Eraser(Estimator):
         """
         now = self._snapshot
         parts = as_changes(self.task.changes_of(now, as_tuple(changes)))
-        requests = [part for part in parts if isinstance(part, Request)]
+        requests = [part for part in parts if isinstance(part, Request | Rewritten)]
         if len(requests) == len(parts):
             return plan_request(now, requests, missing=missing)
         one_of("missing", "plan of changes", missing, ("raise",))
@@ -148,7 +152,7 @@ class Eraser(Estimator):
 
     def unlearn(
         self,
-        request: Request | SideRequest | Sequence[Request | SideRequest],
+        request: AnyRequest | Sequence[AnyRequest],
         *,
         missing: str = "raise",
         refresh: str = NONE,
@@ -169,9 +173,7 @@ class Eraser(Estimator):
         with self._turn:
             return self._publish(unlearn(self._sound(), request, missing=missing, refresh=refresh))
 
-    def update(
-        self, changes: GraphChange | SideChange | Sequence[GraphChange | SideChange]
-    ) -> Receipt:
+    def update(self, changes: AnyChange | Sequence[AnyChange]) -> Receipt:
         """Add nodes and edges, and set features and labels; deletions may be in the list.
 
         A list is one batch: deletions come first, each touched shard is retrained once, and there

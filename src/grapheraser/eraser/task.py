@@ -9,6 +9,7 @@ subclass of `Eraser` with a constructor and questions. docs/tasks.md shows one i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -19,8 +20,17 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.eraser.settings import Settings, describe
 from grapheraser.errors import EmptyEnsembleError
 from grapheraser.graph import Edit, Graph, Removal, as_requests, coalesce
+from grapheraser.graph.changes.parts import Rewritten
 from grapheraser.graph.changes.requests import SKIP
-from grapheraser.kinds import GRAPH_KINDS, GRAPH_NAMES, Item, items_of
+from grapheraser.kinds import (
+    GRAPH_CHANGES,
+    GRAPH_KINDS,
+    GRAPH_NAMES,
+    KINDS,
+    PARTICIPLES,
+    Item,
+    items_of,
+)
 from grapheraser.partition import Partition, partition_graph
 from grapheraser.receipts.part import About
 
@@ -117,10 +127,13 @@ class Task(ABC):
 
     def items_in(self, now: Snapshot, requests: Sequence[Any]) -> set[Item]:
         """Return what requests name and the graph has, one by one."""
-        removal = coalesce(
-            now.state.graph, as_requests(self.changes_of(now, requests)), missing=SKIP
-        )
-        return set(items_of(removal.named))
+        parts = self.changes_of(now, requests)
+        told = [part.told for part in parts if isinstance(part, Rewritten)]
+        plain = as_requests([part for part in parts if not isinstance(part, Rewritten)])
+        found = {item for named in told for item in items_of(named)}
+        if plain or not told:
+            found |= set(items_of(coalesce(now.state.graph, plain, missing=SKIP).named))
+        return found
 
     def check_edit(self, now: Snapshot, edit: Edit) -> None:
         """Refuse an edit of the graph that the task can't learn from."""
@@ -146,6 +159,25 @@ class Task(ABC):
         """Return what the operator should know where so many nodes are left in the shards."""
         del now, nodes
         return ()
+
+
+def tallied(
+    kinds: Sequence[str], counts: Mapping[str, int], abouts: Sequence[About]
+) -> dict[str, int]:
+    """Return the counts of a change with a task's own kinds in the place of those of the graph.
+
+    Args:
+        kinds: names of the task's kinds.
+        counts: how much of the graph is named.
+        abouts: the parts of the change, as the task spells them.
+    """
+    others = {*GRAPH_NAMES, *(kind.count for kind in GRAPH_CHANGES)} - {*kinds}
+    mine = {name: count for name, count in counts.items() if name not in others}
+    nouns = {KINDS[name].noun: KINDS[name] for name in kinds}
+    named = [(verb, nouns[noun].name) for verb, noun in (next(iter(a.items())) for a in abouts)]
+    tally = Counter(name for _, name in named)
+    tally.update(f"{PARTICIPLES[verb]}_{name}" for verb, name in named if verb in PARTICIPLES)
+    return mine | tally
 
 
 class Classifier(Protocol):

@@ -9,8 +9,9 @@ from typing import Any
 from grapheraser.eraser.change import NONE, change, completed
 from grapheraser.eraser.plan import Plan, leaving_shards, plan_edit, plan_removal
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.graph import Request, as_requests, coalesce
+from grapheraser.graph import Edit, as_requests, coalesce, edit_of
 from grapheraser.graph.changes.edit import relearning
+from grapheraser.graph.changes.parts import Rewritten
 from grapheraser.graph.changes.requests import as_tuple
 
 
@@ -28,7 +29,7 @@ def unlearn(
     """
     started = time.perf_counter()
     requests = now.task.changes_of(now, as_tuple(request))
-    plan = plan_request(now, as_requests(requests), missing=missing)
+    plan = plan_request(now, requests, missing=missing)
     planned = time.perf_counter()
     before = now.state.graph
     graph = before.without(plan.removal) if plan.edit is None else before.updated(plan.edit)
@@ -46,12 +47,18 @@ def unlearn(
     )
 
 
-def plan_request(now: Snapshot, requests: Sequence[Request], *, missing: str = "raise") -> Plan:
+def plan_request(now: Snapshot, requests: Sequence[Any], *, missing: str = "raise") -> Plan:
     """Work out what forgetting takes; refuse what leaves nothing to learn from."""
     graph, partition = now.state.graph, now.state.partition
-    removal = coalesce(graph, requests, missing=missing)
+    if any(isinstance(part, Rewritten) for part in requests):
+        edit: Edit | None = edit_of(graph, requests, missing=missing)
+        assert edit is not None
+        removal = edit.removal
+    else:
+        removal = coalesce(graph, as_requests(requests), missing=missing)
+        edit = relearning(graph, removal)
     now.task.check_removal(graph, removal)
-    edit, halo = relearning(graph, removal), now.settings.halo_key
+    halo = now.settings.halo_key
     if edit is None:
         plan = plan_removal(graph, partition, removal, halo)
     else:

@@ -1,6 +1,7 @@
 """An immutable graph, and requests to remove, add and change parts of it."""
 
 from grapheraser.graph.changes.edit import Edit, edit_of
+from grapheraser.graph.changes.parts import AddGraphs, GraphEdges, GraphNodes, Graphs, SetGraphs
 from grapheraser.graph.changes.requests import (
     Edges,
     Features,
@@ -31,17 +32,22 @@ __all__ = [
     "UNLABELLED",
     "VALIDATION",
     "AddEdges",
+    "AddGraphs",
     "AddNodes",
     "Edges",
     "Edit",
     "Features",
     "Graph",
     "GraphChange",
+    "GraphEdges",
+    "GraphNodes",
+    "Graphs",
     "Labels",
     "Nodes",
     "Removal",
     "Request",
     "SetFeatures",
+    "SetGraphs",
     "SetLabels",
     "as_changes",
     "as_requests",

@@ -13,16 +13,21 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import real
+from grapheraser.datasets.public import data_root
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import as_array
 from grapheraser.graph.formats.npz import checked
-from grapheraser.graphs.encoding import HEADER, SmallGraph, rows_of
+from grapheraser.graph.pages.stored import is_stored, open_graph
+from grapheraser.graphs.encoding import HEADER, SmallGraph, numbers_of, rows_of
+from grapheraser.graphs.formats import arrays_of, of_networkx, of_pyg, of_smiles, of_tables, of_tu
 from grapheraser.kernels.paged import feature_rows
+from grapheraser.store.graphs import write_graph
 
 # Cells of the default grid in a unit of a feature.
 GRID = 1 / 16
 _NO_EDGES = np.zeros((2, 0), dtype=np.int64)
+_NOTHING = dict.fromkeys(("node_label", "edge_label", "node_id", "x", "edge_attr"))
 
 Ids = NDArray[np.int64]
 
@@ -51,17 +56,14 @@ class Collection:
         *,
         node_label: ArrayLike | None = None,
         edge_label: ArrayLike | None = None,
+        node_id: ArrayLike | None = None,
         x: ArrayLike | None = None,
         edge_attr: ArrayLike | None = None,
         grid: float = GRID,
         directed: bool = False,
         ids: ArrayLike | None = None,
-        train: ArrayLike | None = None,
-        test: ArrayLike | None = None,
-        validation: ArrayLike | None = None,
-        num_classes: int | None = None,
-        class_names: Sequence[str] | None = None,
         name: str = "collection",
+        **schema: Any,
     ) -> Collection:
         """Build a collection from arrays over the nodes and edges of all graphs.
 
@@ -72,37 +74,28 @@ class Collection:
             y: the label of each graph, as in `Graph.from_arrays`.
             node_label: ``[n]``, whole numbers of at least 0; default 0 everywhere.
             edge_label: ``[m]``, likewise.
+            node_id: ``[n]``, ids within each graph, ascending; default 0, 1, 2 and so on.
             x: features of the nodes ``[n, f]``; rounded to the grid.
             edge_attr: features of the edges ``[m, g]``; likewise.
             grid: the size of a cell that features are rounded to; ``1 / grid`` is a whole number.
             directed: keep the directions of the edges.
             ids: of the graphs; default their positions.
-            train: ids of the graphs to learn from; default all with a label that are in no other.
-            test: ids of the test graphs; default none.
-            validation: ids of the validation graphs; default none.
-            num_classes: as in `Graph.from_arrays`.
-            class_names: likewise.
             name: for people.
+            schema: as in `Graph.from_arrays`: ``train``, ``test`` and ``validation``, ids;
+                ``num_classes``, ``class_names``, ``labels``, ``target_names``, ``label_range``.
         """
         rows = _encoded(
-            as_array(node_offset, "node_offset"),
-            as_array(edges, "edges").reshape(-1, 2),
-            _labels(node_label, "node_label"),
-            _labels(edge_label, "edge_label"),
-            *(
-                None if part is None else np.atleast_2d(as_array(part, "x"))
-                for part in (x, edge_attr)
-            ),
+            node_offset,
+            edges,
+            node_label,
+            edge_label,
+            node_id,
+            x,
+            edge_attr,
             per_unit=cells_of(grid),
             directed=directed,
         )
-        split: dict[str, Any] = {"train": train, "test": test, "validation": validation}
-        schema: dict[str, Any] = {
-            "num_classes": num_classes,
-            "class_names": class_names,
-            "name": name,
-        }
-        return cls(Graph.from_arrays(rows, _NO_EDGES, y, ids=ids, **split, **schema))
+        return cls(Graph.from_arrays(rows, _NO_EDGES, y, ids=ids, name=name, **schema))
 
     @classmethod
     def from_npz(cls, path: str | Path, **options: Any) -> Collection:
@@ -112,7 +105,7 @@ class Collection:
             path: of the file.
             options: further arguments of `from_arrays`.
         """
-        known = ("node_offset", "edges", "y", "node_label", "edge_label", "x", "edge_attr", "ids")
+        known = ("node_offset", "edges", "y", *_NOTHING, "ids")
         try:
             with open(path, "rb") as file, np.load(checked(file), allow_pickle=False) as arrays:
                 found = {key: arrays[key] for key in known if key in arrays.files}
@@ -138,8 +131,6 @@ class Collection:
             y: labels of the graphs; default that of each.
             options: further arguments of `from_arrays`.
         """
-        from grapheraser.graphs.formats import of_pyg
-
         return cls.from_arrays(**of_pyg(list(graphs), y), **options)
 
     @classmethod
@@ -161,8 +152,6 @@ class Collection:
             edge_label: likewise of edges.
             options: further arguments of `from_arrays`.
         """
-        from grapheraser.graphs.formats import of_networkx
-
         return cls.from_arrays(**of_networkx(list(graphs), label, edge_label), y=y, **options)
 
     @classmethod
@@ -176,8 +165,6 @@ class Collection:
             y: labels of the molecules.
             options: further arguments of `from_arrays`.
         """
-        from grapheraser.graphs.formats import of_smiles
-
         return cls.from_arrays(**of_smiles(smiles), y=y, **options)
 
     @classmethod
@@ -189,14 +176,66 @@ class Collection:
                 and labels and attributes of nodes and edges as far as there are any.
             options: further arguments of `from_arrays`.
         """
-        from grapheraser.graphs.formats import of_tu
-
         return cls.from_arrays(**{**of_tu(Path(folder)), **options})
 
     @classmethod
-    def of_graph(cls, graph: Graph) -> Collection:
-        """Read a graph whose rows are small graphs, such as that of a fitted eraser."""
-        return cls(graph)
+    def from_tables(
+        cls, graphs: Any, nodes: Any, edges: Any, *, label: str = "y", **options: Any
+    ) -> Collection:
+        """Build a collection from three tables: frames, mappings of columns, or paths of files.
+
+        Args:
+            graphs: with columns ``graph`` (ids) and the label.
+            nodes: with columns ``graph``, ``node`` (ids within the graph) and ``label`` if there
+                are any.
+            edges: with columns ``graph``, ``source``, ``target`` and ``label`` if there are any.
+            label: the column with the labels of the graphs.
+            options: further arguments of `from_arrays`.
+        """
+        return cls.from_arrays(**{**of_tables(graphs, nodes, edges, label), **options})
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Collection:
+        """Read a collection that `save` has written; its pages are read when they are used.
+
+        Args:
+            folder: of the store.
+        """
+        return cls(open_graph(Graph, folder))
+
+    def save(self, folder: str | Path, *, replace: bool = False) -> None:
+        """Write the collection to a folder, in pages.
+
+        Args:
+            folder: to write to.
+            replace: whether a collection that is there may go.
+        """
+        write_graph(self.graph, Path(folder), replace=replace)
+
+    def rows_of(self, graphs: Any) -> sp.csr_array:
+        """Return other graphs as rows of this collection; see `graphs.encoding`.
+
+        Args:
+            graphs: a `Collection`, or a list of PyG ``Data``, NetworkX graphs, SMILES strings or
+                mappings with ``node_label``, ``edges``, ``edge_label``, ``x``, ``edge_attr``.
+        """
+        first = feature_rows(self.graph.table, self.graph.places(self.graph.ids[:1]))[2]
+        known = SmallGraph.of_row(first) if len(first) else None
+        if isinstance(graphs, Collection):
+            rows = graphs.graph.x
+        else:
+            arrays = {**_NOTHING, **arrays_of(list(graphs))}
+            arrays.pop("y", None)
+            arrays["directed"] = arrays.get("directed", False) if known is None else known.directed
+            rows = _encoded(**arrays, per_unit=known.per_unit if known else cells_of(GRID))
+        heads = numbers_of(rows[:, :HEADER].toarray())[:, 2:] if rows.shape[0] else None
+        if known is not None and heads is not None and (heads != known.schema).any():
+            raise GraphError(
+                "these graphs have other columns, another grid or other directions than the "
+                f"collection (found {heads[(heads != known.schema).any(axis=1)][0].tolist()}, not "
+                f"{known.schema})."
+            )
+        return sp.csr_array(rows)
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -237,6 +276,24 @@ class Collection:
         return f"Collection({self.graph.name}: {len(self)} graphs, {learned} to learn from)"
 
 
+def read_collection(source: str) -> Collection:
+    """Read what the command line names: an npz file, a TU folder, a saved collection.
+
+    A name alone is a file of ``tasks/graphs`` of the data sets. Its fold 0 are test graphs.
+    """
+    path = Path(source)
+    if not path.suffix and not path.exists():
+        path = data_root() / "tasks" / "graphs" / f"{source}.npz"
+    if path.is_dir():
+        return Collection.load(path) if is_stored(path) else Collection.from_tu(path)
+    collection = Collection.from_npz(path)
+    with open(path, "rb") as file, np.load(checked(file), allow_pickle=False) as arrays:
+        fold = arrays["fold"] if "fold" in arrays.files else None
+    if fold is None or len(fold) != len(collection):
+        return collection
+    return Collection.from_npz(path, test=collection.ids[fold == 0])
+
+
 def cells_of(grid: float) -> int:
     """Return the cells in a unit of a grid."""
     per_unit = 1 / real("grid", "Collection", grid, above=0)
@@ -245,53 +302,50 @@ def cells_of(grid: float) -> int:
     return round(per_unit)
 
 
-def _labels(given: ArrayLike | None, name: str) -> Ids | None:
+def _labels(given: ArrayLike | None, count: int, name: str) -> Ids:
     if given is None:
-        return None
+        return np.zeros(count, dtype=np.int64)
     labels = as_array(given, name)
+    labels = labels if labels.size else labels.astype(np.int64)
     if labels.ndim != 1 or labels.dtype.kind not in "iub":
         raise GraphError(f"'{name}' must be a flat array of whole numbers (found {labels.dtype}).")
     if len(labels) and labels.min() < 0:
         raise GraphError(f"'{name}' must be at least 0 (found {labels.min()}).")
+    if len(labels) != count:
+        raise GraphError(f"'{name}' must have {count} entries (found {len(labels)}).")
     return labels.astype(np.int64)
 
 
 def _encoded(
-    offset: NDArray[Any],
-    edges: NDArray[Any],
-    node_label: Ids | None,
-    edge_label: Ids | None,
-    x: NDArray[Any] | None,
-    edge_attr: NDArray[Any] | None,
+    node_offset: ArrayLike,
+    edges: ArrayLike,
+    node_label: ArrayLike | None,
+    edge_label: ArrayLike | None,
+    node_id: ArrayLike | None,
+    x: ArrayLike | None,
+    edge_attr: ArrayLike | None,
     *,
     per_unit: int,
     directed: bool,
 ) -> sp.csr_array:
     """Check arrays over all nodes and edges, and write each graph into its row."""
+    offset = as_array(node_offset, "node_offset")
     if offset.ndim != 1 or len(offset) < 1 or offset.dtype.kind not in "iu" or offset[0] != 0:
         raise GraphError("'node_offset' must be whole numbers from 0 on, one more than graphs.")
     offset = offset.astype(np.int64)
     if (np.diff(offset) < 0).any():
         raise GraphError("'node_offset' must not fall.")
     n = int(offset[-1])
-    edges = _checked_pairs(edges, n)
+    edges = _checked_pairs(as_array(edges, "edges").reshape(-1, 2), n)
     owner = np.repeat(np.arange(len(offset) - 1), np.diff(offset))
     graph_of_edge = owner[edges[:, 0]]
     if (graph_of_edge != owner[edges[:, 1]]).any():
         wrong = int(np.flatnonzero(graph_of_edge != owner[edges[:, 1]])[0])
         raise GraphError(f"an edge joins two graphs (edge {wrong}: {edges[wrong].tolist()}).")
-    labels = (
-        np.zeros(n, np.int64) if node_label is None else _of_length(node_label, n, "node_label")
-    )
-    kinds = (
-        np.zeros(len(edges), np.int64)
-        if edge_label is None
-        else _of_length(edge_label, len(edges), "edge_label")
-    )
-    cells, edge_cells = (
-        _cells(x, n, per_unit, "x"),
-        _cells(edge_attr, len(edges), per_unit, "edge_attr"),
-    )
+    labels = _labels(node_label, n, "node_label")
+    kinds = _labels(edge_label, len(edges), "edge_label")
+    cells = _cells(x, n, per_unit, "x")
+    edge_cells = _cells(edge_attr, len(edges), per_unit, "edge_attr")
     if not directed:
         edges = np.sort(edges, axis=1)
     carried = np.column_stack([graph_of_edge, edges, kinds, edge_cells])
@@ -309,7 +363,10 @@ def _encoded(
     numbers[start[:, None] + np.arange(HEADER)] = heads
     rank = np.arange(n) - offset[owner]
     at = (start + HEADER)[owner] + rank * (2 + f)
-    numbers[at[:, None] + np.arange(2 + f)] = np.column_stack([rank, labels, cells])
+    names = rank if node_id is None else _labels(node_id, n, "node_id")
+    if (np.diff(names)[np.diff(owner) == 0] <= 0).any():
+        raise GraphError("'node_id' must ascend within each graph.")
+    numbers[at[:, None] + np.arange(2 + f)] = np.column_stack([names, labels, cells])
     first = np.append(0, np.cumsum(counts))[:-1]
     of = carried[:, 0]
     rank_of_edge = np.arange(len(carried)) - first[of]
@@ -328,16 +385,11 @@ def _checked_pairs(edges: NDArray[Any], n: int) -> Ids:
     return edges
 
 
-def _of_length(values: Ids, count: int, name: str) -> Ids:
-    if len(values) != count:
-        raise GraphError(f"'{name}' must have {count} entries (found {len(values)}).")
-    return values
-
-
-def _cells(values: NDArray[Any] | None, count: int, per_unit: int, name: str) -> Ids:
+def _cells(given: ArrayLike | None, count: int, per_unit: int, name: str) -> Ids:
     """Round features to the grid, half to even."""
-    if values is None:
+    if given is None:
         return np.zeros((count, 0), dtype=np.int64)
+    values = np.atleast_2d(as_array(given, name))
     if len(values) != count:
         raise GraphError(f"'{name}' must have {count} rows (found {len(values)}).")
     if not np.isfinite(values.astype(np.float64)).all():

@@ -8,7 +8,8 @@ in any graph, whatever the order of nodes. Blocks:
 - ``far``: likewise within three and four steps;
 - ``paths``: the labels of two nodes and the distance between them, up to four steps;
 - ``rings``: the labels of an edge's ends and the size of the smallest ring through it, up to eight;
-- ``shape``: degrees, those around them within two steps, sizes of rings: no labels.
+- ``shape``: degrees, those around them within two steps, sizes of rings: no labels;
+- ``profile``: degrees, triangles and sizes in coarse classes, which large dense graphs share.
 
 No vocabulary is kept: a colour's column follows from its hash and a key, so nothing of a graph that
 is gone is left in the columns of others. A row is ``log(1 + count)``, each block of length 1. Sums
@@ -21,6 +22,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
@@ -31,8 +33,8 @@ from grapheraser.kernels.hashing import mixed, paired
 from grapheraser.kernels.paged import feature_rows
 from grapheraser.seeding import derive
 
-BLOCKS = ("atoms", "near", "far", "paths", "rings", "shape")
-ATOMS, NEAR, FAR, PATHS, RINGS, SHAPE = range(len(BLOCKS))
+BLOCKS = ("atoms", "near", "far", "paths", "rings", "shape", "profile")
+ATOMS, NEAR, FAR, PATHS, RINGS, SHAPE, PROFILE = range(len(BLOCKS))
 # Columns of a block.
 SIZE = 2**13
 COLUMNS = len(BLOCKS) * SIZE
@@ -45,17 +47,19 @@ class SparseRows(NamedTuple):
     """Rows of colours.
 
     Attributes:
-        pointers: int64 ``[m + 1]``.
+        pointers: int64 ``[m, len(BLOCKS) + 1]``, where each block of a row begins, and its end.
         columns: int32, ascending within a row.
         values: float32.
+        sizes: float64 ``[m]``, log(1 + nodes).
     """
 
     pointers: NDArray[np.int64]
     columns: NDArray[np.int32]
     values: NDArray[np.float32]
+    sizes: NDArray[np.float64]
 
     def __len__(self) -> int:
-        return len(self.pointers) - 1
+        return len(self.pointers)
 
     def taken(self, rows: NDArray[np.int64]) -> SparseRows:
         """Return some of the rows, in their order."""
@@ -64,51 +68,68 @@ class SparseRows(NamedTuple):
     def and_more(self, others: SparseRows) -> SparseRows:
         """Append other rows."""
         return SparseRows(
-            np.append(self.pointers, self.pointers[-1] + others.pointers[1:]),
+            np.append(self.pointers, len(self.columns) + others.pointers, axis=0),
             np.append(self.columns, others.columns),
             np.append(self.values, others.values),
+            np.append(self.sizes, others.sizes),
         )
 
 
 def coloured(graph: Graph, places: NDArray[np.int64], seed: int) -> SparseRows:
     """Return the rows of the graphs at these places."""
     pointers, _, values = feature_rows(graph.table, places)
-    key = np.uint64(derive(seed, "colours"))
-    return SparseRows(*_rows(pointers, values, key))
+    return SparseRows(*_rows(pointers, values, _key(seed)))
+
+
+def coloured_rows(x: sp.csr_array, seed: int) -> SparseRows:
+    """Return the rows of graphs that are written in rows of features; see `encoding`."""
+    return SparseRows(*_rows(x.indptr.astype(np.int64), x.data, _key(seed)))
+
+
+def _key(seed: int) -> np.uint64:
+    return np.uint64(derive(seed, "colours"))
 
 
 @compiled
-def _taken(pointers, columns, values, rows):  # type: ignore[no-untyped-def]
-    new = np.zeros(len(rows) + 1, dtype=np.int64)
+def _taken(pointers, columns, values, sizes, rows):  # type: ignore[no-untyped-def]
+    new, total = pointers[rows], 0
     for i in range(len(rows)):
-        new[i + 1] = new[i] + pointers[rows[i] + 1] - pointers[rows[i]]
-    out, carried = np.empty(new[-1], dtype=np.int32), np.empty(new[-1], dtype=np.float32)
-    for i in range(len(rows)):
-        first = pointers[rows[i]]
-        for e in range(new[i + 1] - new[i]):
-            out[new[i] + e] = columns[first + e]
-            carried[new[i] + e] = values[first + e]
-    return new, out, carried
+        new[i] += total - new[i, 0]
+        total = new[i, -1]
+    out, carried = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.float32)
+    start = 0
+    while start < len(rows):  # a run of rows that follow each other is copied at once
+        end = start + 1
+        while end < len(rows) and rows[end] == rows[end - 1] + 1:
+            end += 1
+        first, last = pointers[rows[start], 0], pointers[rows[end - 1], -1]
+        out[new[start, 0] : new[end - 1, -1]] = columns[first:last]
+        carried[new[start, 0] : new[end - 1, -1]] = values[first:last]
+        start = end
+    return new, out, carried, sizes[rows]
 
 
 @compiled
 def _rows(pointers, values, key):  # type: ignore[no-untyped-def]
     counts = np.zeros(COLUMNS, dtype=np.int32)
-    out = np.zeros(len(pointers), dtype=np.int64)
+    m, end = len(pointers) - 1, 0
+    out, sizes = np.empty((m, len(BLOCKS) + 1), dtype=np.int64), np.empty(m)
     columns, carried = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
-    for r in range(len(pointers) - 1):
+    for r in range(m):
         row = values[pointers[r] : pointers[r + 1]]
-        seen = _colours_of(row, key, counts)
-        end = out[r] + len(seen)
+        seen, start = _colours_of(row, key, counts), end
+        end = start + len(seen)
         if end > len(columns):
             columns, carried = _longer(columns, carried, end)
         for i in range(len(seen)):
-            columns[out[r] + i] = seen[i]
-            carried[out[r] + i] = np.float32(logarithm(1.0 + counts[seen[i]]))
+            columns[start + i] = seen[i]
+            carried[start + i] = np.float32(logarithm(1.0 + counts[seen[i]]))
             counts[seen[i]] = 0
-        _unit(columns[out[r] : end], carried[out[r] : end])
-        out[r + 1] = end
-    return out, columns[: out[-1]].copy(), carried[: out[-1]].copy()
+        out[r] = start + np.searchsorted(seen, np.arange(len(BLOCKS) + 1) * SIZE)
+        for block in range(len(BLOCKS)):
+            _unit(carried[out[r, block] : out[r, block + 1]])
+        sizes[r] = logarithm(1.0 + _number(row, 0))
+    return out, columns[:end].copy(), carried[:end].copy(), sizes
 
 
 @compiled
@@ -120,18 +141,14 @@ def _longer(columns, carried, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _unit(columns, carried):  # type: ignore[no-untyped-def]
-    """Give each block of a row the length 1; columns ascend, so a block is a run of them."""
-    start = 0
-    while start < len(columns):
-        block, end, total = columns[start] // SIZE, start, 0.0
-        while end < len(columns) and columns[end] // SIZE == block:
-            total += np.float64(carried[end]) * np.float64(carried[end])
-            end += 1
-        length = math.sqrt(total)
-        for i in range(start, end):
-            carried[i] = np.float32(carried[i] / length)
-        start = end
+def _unit(carried):  # type: ignore[no-untyped-def]
+    """Give a block the length 1."""
+    total = 0.0
+    for value in carried:
+        total += np.float64(value) * np.float64(value)
+    length = math.sqrt(total)
+    for i in range(len(carried)):
+        carried[i] = np.float32(carried[i] / length)
 
 
 @compiled(inline=True)
@@ -166,7 +183,7 @@ def _colours_of(row, key, counts):  # type: ignore[no-untyped-def]
     n, m, f, g = _number(row, 0), _number(row, 1), _number(row, 2), _number(row, 3)
     directed = _number(row, 4) == 1
     labels, colours = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
-    most = len(BLOCKS) + n * (4 + f + _STEPS + 2) + m * (5 + g) + n * n
+    most = len(BLOCKS) + n * (11 + f + _STEPS + 2) + m * (5 + g) + n * n
     seen, end = np.empty(min(COLUMNS, most), dtype=np.int32), 0
     for block in range(len(BLOCKS)):  # a constant, so that no block is empty
         end = _count(_column(block, 0, np.uint64(0), key), counts, seen, end)
@@ -188,6 +205,7 @@ def _colours_of(row, key, counts):  # type: ignore[no-untyped-def]
             end = _count(_column(SHAPE, step + 2, colours[i], key), counts, seen, end)
     end = _count_paths(labels, starts, ends, key, counts, seen, end)
     end = _count_rings(labels, starts, ends, key, counts, seen, end)
+    end = _count_profile(starts, ends, key, counts, seen, end)
     return np.sort(seen[:end])
 
 
@@ -308,3 +326,45 @@ def _count_rings(labels, starts, ends, key, counts, seen, end):  # type: ignore[
             for i in range(last):
                 distance[queue[i]] = -1
     return end
+
+
+@compiled
+def _count_profile(starts, ends, key, counts, seen, end):  # type: ignore[no-untyped-def]
+    """Count coarse classes of each node: how many neighbours, triangles, and shares of both."""
+    n = len(starts) - 1
+    near = np.zeros(n, dtype=np.bool_)
+    for i in range(n):
+        own = ends[starts[i] : starts[i + 1]]
+        degree, around, triangles = len(own), 0, 0
+        for u in own:
+            near[u] = True
+        for u in own:
+            around += starts[u + 1] - starts[u]
+            for e in range(starts[u], starts[u + 1]):
+                triangles += near[ends[e]] and ends[e] != i and u != i
+        for u in own:
+            near[u] = False
+        triangles //= 2
+        joined = 8 * degree // max(n - 1, 1)
+        closed = 8 * triangles // max(degree * (degree - 1) // 2, 1)
+        found = (
+            _halves(degree + 1, 1),
+            _halves(triangles + 1, 1),
+            joined,
+            closed,
+            _halves(around + degree, max(degree, 1)),
+            64 * joined + closed,
+            _halves(n + 1, 1),
+        )
+        for kind, value in enumerate(found):
+            end = _count(_column(PROFILE, kind + 1, np.uint64(value), key), counts, seen, end)
+    return end
+
+
+@compiled
+def _halves(value, over):  # type: ignore[no-untyped-def]
+    """Return floor(2 log2(value / over)) in whole numbers; 0 for less than 1."""
+    out = 0
+    while (np.int64(over) * over) << (out + 1) <= np.int64(value) * value:
+        out += 1
+    return out

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grapheraser.errors import CorruptRunError, GraphError, UnknownEdgeError, UnknownNodeError
+from grapheraser.errors import CorruptRunError, GraphError
 
 HEADER = 6
 # Numbers in a row are exact in float32; a row has room for graphs of some 100,000 nodes and edges.
@@ -57,9 +57,12 @@ class SmallGraph:
 
     @classmethod
     def of_row(cls, row: NDArray[np.float32]) -> SmallGraph:
-        """Read a row, as `numbers` has written it."""
-        found = np.asarray(row, dtype=np.int64)
-        found = np.where(found % 2 == 1, found // 2, -found // 2)
+        """Read a row, as `numbers` has written it.
+
+        Args:
+            row: what is stored of it.
+        """
+        found = numbers_of(row)
         if len(found) < HEADER or len(found) != row_length(found[:HEADER]):
             raise CorruptRunError("the row of a graph does not hold what it says.")
         n, m, f, g, directed, per_unit = found[:HEADER].tolist()
@@ -79,47 +82,62 @@ class SmallGraph:
         )
 
     @property
+    def schema(self) -> list[int]:
+        """Columns of a node, columns of an edge, whether edges have directions, cells."""
+        found = self.cells.shape[1], self.edge_cells.shape[1], int(self.directed), self.per_unit
+        return list(found)
+
+    @property
+    def row(self) -> sp.csr_array:
+        """The row, as it is stored."""
+        return rows_of(self.numbers, np.array([len(self.numbers)]))
+
+    @property
     def numbers(self) -> Ids:
         """The row, before it is stored."""
-        n, m = len(self.nodes), len(self.edges)
-        f, g = self.cells.shape[1], self.edge_cells.shape[1]
         ends = np.searchsorted(self.nodes, self.edges)
         of_nodes = np.column_stack([self.nodes, self.labels, self.cells])
         of_edges = np.column_stack([ends, self.edge_labels, self.edge_cells])
-        header = [n, m, f, g, int(self.directed), self.per_unit]
+        header = [len(self.nodes), len(self.edges), *self.schema]
         return np.concatenate([header, of_nodes.ravel(), of_edges.ravel()])
 
-    def without_nodes(self, nodes: Ids) -> SmallGraph:
-        """Return the graph without some nodes and their edges."""
-        missing = np.setdiff1d(nodes, self.nodes)
-        if len(missing):
-            raise UnknownNodeError(f"the graph has no node {missing[0]}.")
-        kept, both = ~np.isin(self.nodes, nodes), ~np.isin(self.edges, nodes).any(axis=1)
+    def without(self, nodes: Ids, pairs: Ids) -> SmallGraph:
+        """Return the graph without some nodes, with their edges, and without some more edges.
+
+        Args:
+            nodes: ids; those that are not there are left out.
+            pairs: ids of both ends ``[m, 2]``, in any order; likewise.
+        """
+        kept = ~np.isin(self.nodes, nodes)
+        left = ~np.isin(self.edges, nodes).any(axis=1) & ~self.has_edges(pairs, of_these=True)
         return replace(
             self,
             nodes=self.nodes[kept],
             labels=self.labels[kept],
             cells=self.cells[kept],
-            edges=self.edges[both],
-            edge_labels=self.edge_labels[both],
-            edge_cells=self.edge_cells[both],
+            edges=self.edges[left],
+            edge_labels=self.edge_labels[left],
+            edge_cells=self.edge_cells[left],
         )
 
-    def without_edges(self, pairs: Ids) -> SmallGraph:
-        """Return the graph without some edges; their ends stay."""
-        asked = pairs if self.directed else np.sort(pairs, axis=1)
-        gone = np.zeros(len(self.edges), dtype=np.bool_)
-        for u, v in asked.tolist():
-            found = (self.edges == (u, v)).all(axis=1)
-            if not found.any():
-                raise UnknownEdgeError(f"the graph has no edge between {u} and {v}.")
-            gone |= found
-        return replace(
-            self,
-            edges=self.edges[~gone],
-            edge_labels=self.edge_labels[~gone],
-            edge_cells=self.edge_cells[~gone],
+    def has_edges(self, pairs: Ids, *, of_these: bool = False) -> NDArray[np.bool_]:
+        """Tell of each pair of ends whether it is an edge.
+
+        Args:
+            pairs: ids of both ends ``[m, 2]``, in any order.
+            of_these: tell of each edge whether it is among the pairs instead.
+        """
+        own, asked = ({*map(tuple, np.sort(part, axis=1).tolist())} for part in (self.edges, pairs))
+        ends, known = (self.edges, asked) if of_these else (pairs, own)
+        return np.array(
+            [tuple(pair) in known for pair in np.sort(ends, axis=1).tolist()], dtype=np.bool_
         )
+
+
+def numbers_of(row: NDArray[np.float32]) -> Ids:
+    """Return the numbers of stored rows."""
+    found = np.asarray(row, dtype=np.int64)
+    return np.where(found % 2 == 1, found // 2, -found // 2)
 
 
 def row_length(header: Any) -> int:

@@ -13,20 +13,36 @@ from grapheraser.eraser.base import Eraser
 from grapheraser.execution import Executor
 from grapheraser.graphs.collection import Collection
 from grapheraser.graphs.explain import GraphExplanation, explain
+from grapheraser.graphs.learner import answers_to
 from grapheraser.graphs.task import CollectionTask
-from grapheraser.nodes.answers import posteriors_at, said_of, scores
-from grapheraser.nodes.new_nodes import predict_proba_new
+from grapheraser.nodes.answers import posteriors_at, refuse_numbers, said_of, scores
 
 
 class CollectionEraser(Eraser):
     """Predicts the labels of whole graphs, and forgets graphs, nodes and edges exactly.
 
+    A graph is told by counts of its colours, and compared with other graphs; among the most similar
+    ones the labels are regressed. Nothing is trained but the weights of a few such members. Labels
+    are classes, several labels or numbers. The constructor only stores its arguments; `fit` checks
+    them.
+
     Args:
-        members: ``surroundings``, ``paths``, ``shapes`` and ``colours``, or some of them.
-        sample: the graphs that the members' weights are learned from, as for `GraphEraser`.
+        members: ``surroundings``, ``paths``, ``shapes`` and ``profiles``, or some of them.
+        sample: the training graphs that the members' weights are learned from: a share in (0, 1], a
+            count, ``"all"``, or ``"auto"``: all, but 1000 at the most.
         references: how many training graphs others are compared with, at the most.
         seed: every random number follows from it.
         executor: local, process, ray, or an `Executor`.
+
+    Attributes:
+        collection_: the graphs as they are now.
+        graph_: the same as one graph, whose nodes they are.
+        classes_: the classes, or their names.
+        weights_: the learned weight of each member, by name.
+        receipts_: one per change since the fit, oldest first.
+        partition_: one part: nothing is trained in shards.
+        shards_: none.
+        engine_: name of the engine; it trains nothing here.
     """
 
     task = CollectionTask()
@@ -47,8 +63,7 @@ class CollectionEraser(Eraser):
 
     @property
     def collection_(self) -> Collection:
-        """The graphs as they are now."""
-        return Collection.of_graph(self.graph_)
+        return Collection(self.graph_)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -57,45 +72,87 @@ class CollectionEraser(Eraser):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The weight of each member, by name."""
         pool: Any = self._snapshot.state.aggregator
         return dict(pool.weights)
 
     def fit(self, collection: Collection | Iterable[Any]) -> Self:
-        """Learn from a `Collection`, or a list of PyG ``Data``."""
+        """Learn from a collection.
+
+        Args:
+            collection: a `Collection`, or a list of PyG ``Data``.
+        """
         return self._fit(collection)
 
-    def predict_proba(self, graphs: ArrayLike) -> NDArray[np.float32]:
-        """Posteriors ``[len(graphs), num_classes]`` by the ids of graphs."""
+    def answers(self, graphs: ArrayLike) -> NDArray[Any]:
+        """Return posteriors, or numbers, ``[len(graphs), num_classes]`` by the ids of graphs.
+
+        Args:
+            graphs: their ids.
+        """
         state = self._snapshot.state
         return posteriors_at(state, state.graph.positions(graphs))
 
+    def predict_proba(self, graphs: ArrayLike | None = None) -> NDArray[np.float32]:
+        """Return posteriors ``[len(graphs), num_classes]``; of several labels how likely each is.
+
+        Args:
+            graphs: their ids; None: those of the test graphs.
+        """
+        refuse_numbers(self.graph_)
+        return self.answers(self.graph_.test_nodes if graphs is None else graphs)
+
     def predict(self, graphs: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the class of each graph, by id; None: of the test graphs."""
+        """Return the class of each graph, or its labels or numbers.
+
+        Args:
+            graphs: their ids; None: those of the test graphs.
+        """
         asked = self.graph_.test_nodes if graphs is None else graphs
-        return said_of(self._snapshot.state, self.predict_proba(asked))
+        return said_of(self._snapshot.state, self.answers(asked))
 
     def predict_proba_new(self, graphs: Collection | Iterable[Any]) -> NDArray[np.float32]:
-        """Posteriors of graphs that are not in the collection; nothing of them is kept."""
-        x = self._rows_of(graphs)
-        return predict_proba_new(self._snapshot, x, [[]] * x.shape[0])
+        """Return posteriors of graphs that are not in the collection; nothing of them is kept.
+
+        Args:
+            graphs: as for `predict_new`.
+        """
+        refuse_numbers(self.graph_)
+        return self._answers_new(graphs)
 
     def predict_new(self, graphs: Collection | Iterable[Any]) -> NDArray[Any]:
-        """Return the class of each of some graphs that are not in the collection."""
-        return said_of(self._snapshot.state, self.predict_proba_new(graphs))
+        """Return the class of each of some graphs that are not in the collection.
+
+        Args:
+            graphs: a `Collection`, or a list of PyG ``Data``, NetworkX graphs, SMILES strings, or
+                mappings such as ``{"node_label": [6, 8], "edges": [[0, 1]]}``.
+        """
+        return said_of(self._snapshot.state, self._answers_new(graphs))
+
+    def _answers_new(self, graphs: Collection | Iterable[Any]) -> NDArray[Any]:
+        state = self._snapshot.state
+        return answers_to(state, Collection(state.graph).rows_of(graphs))
 
     def score(self, graphs: ArrayLike | None = None) -> float:
-        """Return the accuracy on labelled graphs, by id; None: on the test graphs."""
+        """Return micro F1 (the accuracy, where graphs have a class each), or R2 of numbers.
+
+        Args:
+            graphs: ids of labelled graphs; None: the test graphs.
+        """
+        return next(iter(self.evaluate(graphs).values()))
+
+    def evaluate(self, graphs: ArrayLike | None = None) -> dict[str, float]:
+        """Return all scores on labelled graphs, by name.
+
+        Args:
+            graphs: their ids; None: those of the test graphs.
+        """
         state = self._snapshot.state
-        asked = state.graph.labelled_test_nodes if graphs is None else graphs
-        return next(iter(scores(state, asked).values()))
+        return scores(state, state.graph.labelled_test_nodes if graphs is None else graphs)
 
     def explain(self, graph: int | str) -> GraphExplanation:
-        """Say why a graph is taken for what it is: members, graphs like it, nodes that decide."""
-        return explain(self._snapshot, graph)
+        """Say why a graph is taken for what it is: members, graphs like it, nodes that decide.
 
-    def _rows_of(self, graphs: Collection | Iterable[Any]) -> Any:
-        if isinstance(graphs, Collection):
-            return graphs.graph.x
-        given = list(graphs)
-        return Collection.from_pyg(given, y=np.zeros(len(given), dtype=np.int64)).graph.x
+        Args:
+            graph: its id.
+        """
+        return explain(self._snapshot, graph)

@@ -13,8 +13,8 @@ from grapheraser.aggregation import Say
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.graphs.collection import Collection
 from grapheraser.graphs.encoding import SmallGraph, rows_of
+from grapheraser.graphs.learner import answers_to
 from grapheraser.graphs.local import FittedLocal
-from grapheraser.nodes.new_nodes import predict_proba_new
 from grapheraser.reports.figures.drawing import Drawing
 from grapheraser.reports.figures.springs import settle
 
@@ -101,7 +101,7 @@ def _alike(now: Snapshot, node: int) -> tuple[Alike, ...]:
         return ()
     graph, ensemble = now.state.graph, now.state.ensemble
     found = local.nearest(ensemble, graph.positions([node]), np.array([node]))
-    nodes, similar = (part[0, 0, :_SHOWN] for part in found)
+    nodes, similar = (part[0, 0, :_SHOWN] for part in (found.near, found.similar))
     there = nodes >= 0
     named = graph.names_of(nodes[there])
     labels = graph.labels(nodes[there]).tolist()
@@ -113,10 +113,10 @@ def _deciding(now: Snapshot, small: SmallGraph, label: int) -> dict[int, float]:
     """Leave out one node after the other, and ask again."""
     if len(small.nodes) < 2:
         return dict.fromkeys(small.nodes.tolist(), 0.0)
-    parts = [small.without_nodes(np.array([node])) for node in small.nodes.tolist()]
+    parts = [small.without(np.array([node]), small.edges[:0]) for node in small.nodes.tolist()]
     numbers = [part.numbers for part in (small, *parts)]
     rows = rows_of(np.concatenate(numbers), np.array([len(part) for part in numbers]))
-    posteriors = predict_proba_new(now, rows, [[]] * len(numbers))[:, label]
+    posteriors = answers_to(now.state, rows)[:, label]
     fall = (posteriors[0] - posteriors[1:]).tolist()
     return dict(zip(small.nodes.tolist(), fall, strict=True))
 

@@ -1,8 +1,8 @@
-"""Collections in other formats: PyG, NetworkX, SMILES, TU folders, as arrays over all graphs."""
+"""Collections in other formats: PyG, NetworkX, SMILES, TU folders, tables, as flat arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,114 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import GraphError, MissingExtraError
+from grapheraser.graph.formats.tables import Table, table_of
 
 Arrays = dict[str, Any]
+_KEYS = ("num_nodes", "node_id", "node_label", "x", "edges", "edge_label", "edge_attr")
+
+
+def arrays_of(graphs: Sequence[Any]) -> Arrays:
+    """Put graphs of any form one after the other: PyG's, NetworkX's, SMILES strings, mappings."""
+    first = graphs[0] if len(graphs) else {}
+    if isinstance(first, str):
+        return of_smiles(graphs)
+    if isinstance(first, Mapping):
+        return of_mappings(graphs)
+    if hasattr(first, "edge_index"):
+        return of_pyg(graphs, np.zeros(len(graphs), dtype=np.int64))
+    if hasattr(first, "is_directed") and hasattr(first, "nodes"):
+        return of_networkx(graphs, "label", "label")
+    raise GraphError(
+        "a graph must be a PyG Data, a NetworkX graph, a SMILES string or a mapping "
+        f"(found {type(first).__name__})."
+    )
+
+
+def of_mappings(graphs: Sequence[Any]) -> Arrays:
+    """Put graphs such as ``{"node_label": [6, 8], "edges": [[0, 1]], "edge_label": [2]}`` together.
+
+    One without ``node_label`` and ``x`` says ``num_nodes``.
+    """
+    sizes, edges = [], []
+    for at, graph in enumerate(graphs):
+        odd = sorted(graph.keys() - {*_KEYS}) if isinstance(graph, Mapping) else ["?"]
+        if odd:
+            raise GraphError(f"graph {at} has a key '{odd[0]}': a graph has {', '.join(_KEYS)}.")
+        nodes = graph.get("node_label", graph.get("x"))
+        if nodes is None and "num_nodes" not in graph:
+            raise GraphError(f"graph {at} needs 'node_label', 'x' or 'num_nodes'.")
+        sizes.append(int(graph["num_nodes"]) if nodes is None else len(nodes))
+        pairs = np.array(graph.get("edges", ()), dtype=np.int64).reshape(-1, 2)
+        if pairs.size and (pairs.min() < 0 or pairs.max() >= sizes[-1]):
+            raise GraphError(f"'edges' of graph {at} must be in [0, {sizes[-1] - 1}].")
+        edges.append(pairs + sum(sizes[:-1]))
+    parts = {
+        key: _joined([None if g.get(key) is None else np.array(g[key]) for g in graphs], f"'{key}'")
+        for key in _KEYS
+        if key not in ("num_nodes", "edges")
+    }
+    return {
+        "node_offset": np.append(0, np.cumsum(sizes)).astype(np.int64),
+        "edges": np.concatenate([np.zeros((0, 2), np.int64), *edges]),
+        **{key: part for key, part in parts.items() if part is not None},
+    }
+
+
+def of_tables(graphs: Any, nodes: Any, edges: Any, label: str) -> Arrays:
+    """Read a table of graphs, one of nodes and one of edges, which name their graph.
+
+    Graphs are numbered by their ``graph``; nodes by their ``node`` within a graph.
+    """
+    whole, inside, joined = (
+        table_of(source, name)
+        for source, name in ((graphs, "graphs"), (nodes, "nodes"), (edges, "edges"))
+    )
+
+    def numbers(table: Table, name: str) -> NDArray[np.int64]:
+        found = table.numbers(name)
+        if not (np.isfinite(found) & (found == np.floor(found)) & (found >= 0)).all():
+            raise GraphError(f"column '{name}' must be whole numbers of at least 0.")
+        return found.astype(np.int64)
+
+    ids, order = np.unique(numbers(whole, "graph"), return_index=True)
+    if len(ids) < len(whole):
+        raise GraphError("column 'graph' of the graphs must name each once.")
+    owner = _found(ids, numbers(inside, "graph"), "a graph")
+    rows = np.lexsort((numbers(inside, "node"), owner))
+    keys = owner * 2**32 + numbers(inside, "node")
+    if len(np.unique(keys)) < len(keys):
+        raise GraphError("column 'node' of the nodes must name each once in its graph.")
+    of = _found(ids, numbers(joined, "graph"), "a graph") * 2**32
+    ends = [_found(keys[rows], of + numbers(joined, end), "a node") for end in ("source", "target")]
+    made: Arrays = {
+        "ids": ids,
+        "node_offset": np.searchsorted(owner[rows], np.arange(len(ids) + 1)),
+        "edges": np.stack(ends, axis=1),
+        "y": np.array(whole.column(label, "label"))[order],
+    }
+    made["y"], made["node_id"] = _as_labels(made["y"]), numbers(inside, "node")[rows]
+    if "label" in inside.columns:
+        made["node_label"] = numbers(inside, "label")[rows]
+    if "label" in joined.columns:
+        made["edge_label"] = numbers(joined, "label")
+    return made
+
+
+def _as_labels(column: NDArray[Any]) -> NDArray[Any]:
+    """Read labels of a table: whole numbers are classes, other numbers are numbers, words names."""
+    try:
+        found = column.astype(np.float64)
+    except ValueError:
+        return column
+    return found.astype(np.int64) if (found == np.floor(found)).all() else found
+
+
+def _found(known: NDArray[np.int64], asked: NDArray[np.int64], what: str) -> NDArray[np.int64]:
+    """Return the places of what is asked for in a sorted array."""
+    at = np.minimum(np.searchsorted(known, asked), max(len(known) - 1, 0))
+    if len(asked) and (not len(known) or (known[at] != asked).any()):
+        raise GraphError(f"the tables name {what} that is not there.")
+    return at
 
 
 def of_pyg(graphs: Sequence[Any], y: ArrayLike | None) -> Arrays:
@@ -106,7 +212,7 @@ def of_smiles(smiles: Sequence[str]) -> Arrays:
 
 
 def of_tu(folder: Path) -> Arrays:
-    """Read the text files of a TU data set; its labels may begin anywhere."""
+    """Read the text files of a TU data set; the classes of its graphs may begin anywhere."""
     (found,) = sorted(folder.glob("*_A.txt"))[:1] or (None,)
     if found is None:
         raise GraphError(f"folder '{folder.name}' has no file NAME_A.txt: it is no TU data set.")
@@ -127,8 +233,8 @@ def of_tu(folder: Path) -> Arrays:
     parts = {
         "node_offset": np.append(0, np.cumsum(counts)),
         "edges": edges - 1,
-        "node_label": None if labels is None else labels[:, 0] - labels[:, 0].min(),
-        "edge_label": None if kinds is None else kinds[:, 0] - kinds[:, 0].min(),
+        "node_label": None if labels is None else labels[:, 0],
+        "edge_label": None if kinds is None else kinds[:, 0],
         "x": read("node_attributes", np.float64),
         "edge_attr": read("edge_attributes", np.float64),
         "y": y,

@@ -7,13 +7,18 @@ global system to solve: a request is as cheap as the few judged graphs that had 
 among their nearest.
 
 Two rows are similar by the mean product of their blocks (see `colours`). Members differ in the
-blocks that they look at.
+blocks that they look at. In the kernel it counts as well how much the graphs differ in size.
+
+Classes are regressed as 1 and 0. Several labels and numbers are regressed in the graph's frame
+(`Graph.label_frame`), from the mean of those that are known of the nearest graphs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +29,7 @@ from grapheraser.aggregation.members.base import Evidence, FittedMember, Ids, Po
 from grapheraser.aggregation.members.dual import SHARPNESS
 from grapheraser.aggregation.sample.membership import Candidates
 from grapheraser.graph import Graph
-from grapheraser.graphs.colours import BLOCKS, COLUMNS, SIZE, SparseRows, coloured
+from grapheraser.graphs.colours import BLOCKS, COLUMNS, SparseRows, coloured
 from grapheraser.kernels.cholesky import solve_few
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential
@@ -35,12 +40,15 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "surroundings": ("atoms", "near", "far", "paths"),
     "paths": ("atoms", "near", "paths", "rings"),
     "shapes": ("shape", "rings", "paths"),
+    "profiles": ("profile",),
 }
 # The graphs that are regressed on, and how many more are known of a judged graph, so that a few
 # can go before it is compared with all references again.
 _NEAREST, _SPARE = 32, 16
-# Of the kernel, and what is added to its diagonal.
-_SHARP, _RIDGE = 4.0, 0.1
+# Ids that are looked through one by one.
+_FEW = 8
+# Of the kernel: of similarity and of size; and what is added to its diagonal.
+_SHARP, _SIZES, _RIDGE = 4.0, 0.5, 0.2
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,8 @@ class LocalRegression:
         """See `Member`."""
         assert isinstance(fitted, FittedLocal)
         known, old = fitted.candidates, fitted.references
-        if known is None or old is None or fitted.judged is None:
+        moved = not _same_frame(change.before.graph, ensemble.graph)
+        if known is None or old is None or fitted.judged is None or moved:
             return self.fit(ensemble, sample)
         candidates = known.changed(ensemble.graph, change.changed, ensemble.seed)
         references = old.changed(ensemble, candidates.sampled, change.changed)
@@ -105,7 +114,8 @@ class References:
     Attributes:
         nodes: sorted ids.
         rows: of colours.
-        targets: float64 ``[m, num_classes]``: 1 for the own class, less the share of one class.
+        targets: float64 ``[m, num_classes]``: 1 for the own class, less the share of one class; of
+            several labels and numbers, these in the graph's frame, NaN where they are not known.
     """
 
     nodes: Ids
@@ -118,6 +128,17 @@ class References:
         graph = ensemble.graph
         rows = coloured(graph, graph.places(nodes), ensemble.seed)
         return cls(nodes, rows, _targets(graph, nodes))
+
+    @cached_property
+    def index(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        """The rows by column."""
+        found: tuple[Any, Any, Any] = _index(*self.rows[:3])
+        return found
+
+    @property
+    def parts(self) -> tuple[Ids, SparseRows, NDArray[np.float64]]:
+        """For kernels."""
+        return self.nodes, self.rows, self.targets
 
     def changed(self, ensemble: Ensemble, nodes: Ids, changed: Ids) -> References:
         """Return the references of a graph that differs in these nodes alone."""
@@ -132,10 +153,17 @@ class References:
 
 
 def _targets(graph: Graph, nodes: Ids) -> NDArray[np.float64]:
-    c = graph.num_classes
+    c, kind = graph.num_classes, graph.label_kind
+    if not kind.is_classes:
+        frame = graph.label_frame
+        return np.asarray((kind.fixed(graph.labels(nodes)) - frame.centre) / frame.spread)
     out = np.full((len(nodes), c), -1.0 / c)
     out[np.arange(len(nodes)), graph.labels(nodes)] += 1.0
     return out
+
+
+def _same_frame(before: Graph, graph: Graph) -> bool:
+    return graph.label_kind.is_classes or graph.label_frame.same(before.label_frame)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +192,35 @@ class Judged:
         """Compare the sampled graphs with all references."""
         graph = ensemble.graph
         rows = coloured(graph, graph.places(sample), ensemble.seed)
-        near, similar = _nearest(*rows, sample, references.nodes, *references.rows, rule.shares)
-        evidence = _regressed(rule, references, near, similar)
-        return cls(sample, rows, near, similar, evidence)
+        return cls.compared(rule, ensemble, references, sample, rows)
+
+    @classmethod
+    def compared(
+        cls,
+        rule: LocalRegression,
+        ensemble: Ensemble,
+        references: References,
+        own: Ids,
+        rows: SparseRows,
+    ) -> Judged:
+        """Compare rows with all references, but for those with their own ids."""
+        near, similar = _nearest(rows, own, references.nodes, references.index, rule.shares)
+        evidence = np.empty((*near.shape[:2], ensemble.graph.num_classes))
+        made = cls(own, rows, near, similar, evidence)
+        made._regress(rule, ensemble, references, np.ones(near.shape[:2], dtype=np.bool_))
+        return made
+
+    def _regress(
+        self,
+        rule: LocalRegression,
+        ensemble: Ensemble,
+        references: References,
+        moved: NDArray[np.bool_],
+    ) -> None:
+        """Work out the evidence of these rows and members, in place."""
+        known = self.near, self.similar, self.rows.sizes
+        classes = ensemble.graph.label_kind.is_classes
+        _regress(*known, moved, *references.parts, rule.shares, classes, self.evidence)
 
     def changed(
         self,
@@ -183,8 +237,8 @@ class Judged:
         kept = at >= 0
         near, similar = (part[np.maximum(at, 0)] for part in (self.near, self.similar))
         evidence = self.evidence[np.maximum(at, 0)]
-        gone = np.union1d(np.setdiff1d(old.nodes, references.nodes), changed)
-        come = np.union1d(np.setdiff1d(references.nodes, old.nodes), changed)
+        gone = np.union1d(old.nodes[ranks(old.nodes, references.nodes) < 0], changed)
+        come = np.union1d(references.nodes[ranks(references.nodes, old.nodes) < 0], changed)
         come = come[ranks(come, references.nodes) >= 0]
         rows = self.rows
         if not kept.all() or len(sample) != len(self.sample):
@@ -196,18 +250,20 @@ class Judged:
         others = tuple(
             len(part.nodes) - (ranks(sample, part.nodes) >= 0) for part in (old, references)
         )
+        hit = np.isin(near, gone).any(axis=(1, 2))
         stale, moved = _exchanged(
-            near, similar, kept, gone, come, tuple(new), tuple(rows), sample, rule.shares, others
+            near, similar, hit, kept, gone, come, new, rows, sample, rule.shares, others
         )
         again = np.flatnonzero(stale)
         if len(again):
             part = rows.taken(again), sample[again]
             near[again], similar[again] = _nearest(
-                *part[0], part[1], references.nodes, *references.rows, rule.shares
+                *part, references.nodes, references.index, rule.shares
             )
-        moved = np.flatnonzero(moved | stale)
-        evidence[moved] = _regressed(rule, references, near[moved], similar[moved])
-        return Judged(sample, rows, near, similar, evidence)
+        moved[again] = True
+        made = Judged(sample, rows, near, similar, evidence)
+        made._regress(rule, ensemble, references, moved)
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,27 +292,27 @@ class FittedLocal:
         assert nodes is not None
         return {"references": nodes}
 
-    def nearest(
-        self, ensemble: Ensemble, positions: Positions, own: Ids
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the most similar references, and how similar they are; see `Judged`.
+    def nearest(self, ensemble: Ensemble, positions: Positions, own: Ids) -> Judged:
+        """Return the most similar references of some graphs, and what follows from them.
 
         Args:
             ensemble: with the graph.
             positions: of the graphs that are asked about.
             own: of each an id that is left out; -1: none.
         """
-        graph, references = ensemble.graph, self._references(ensemble)
+        graph = ensemble.graph
         rows = coloured(graph, graph.places_at(positions), ensemble.seed)
-        compared = references.nodes, *references.rows, self.rule.shares
-        found: tuple[NDArray[np.int64], NDArray[np.float64]] = _nearest(*rows, own, *compared)
-        return found
+        return Judged.compared(self.rule, ensemble, self._references(ensemble), own, rows)
+
+    def evidence_of(self, ensemble: Ensemble, rows: SparseRows) -> Evidence:
+        """Return evidence about graphs that are not in the collection."""
+        nobody = np.full(len(rows), -1)
+        references = self._references(ensemble)
+        return Judged.compared(self.rule, ensemble, references, nobody, rows).evidence
 
     def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
         """See `FittedMember`."""
-        nobody = np.full(len(positions), -1)
-        found = self.nearest(ensemble, positions, nobody)
-        return _regressed(self.rule, self._references(ensemble), *found)
+        return self.nearest(ensemble, positions, np.full(len(positions), -1)).evidence
 
     def held_out(self, ensemble: Ensemble, sample: Ids) -> Evidence:
         """See `FittedMember`: a graph is no reference of its own."""
@@ -276,60 +332,82 @@ class FittedLocal:
         return known
 
 
-def _regressed(
-    rule: LocalRegression,
-    references: References,
-    near: NDArray[np.int64],
-    similar: NDArray[np.float64],
-) -> Evidence:
-    out = np.empty((*near.shape[:2], references.targets.shape[1]))
-    rows = tuple(references.rows)
-    _regress(near, similar, references.nodes, rows, references.targets, rule.shares, out)
-    return out
+@compiled
+def _index(pointers, columns, values):  # type: ignore[no-untyped-def]
+    """Return rows by column: where each column begins, and its rows and values."""
+    starts = np.zeros(COLUMNS + 1, dtype=np.int64)
+    for column in columns:
+        starts[column + 1] += 1
+    for column in range(COLUMNS):
+        starts[column + 1] += starts[column]
+    at = starts[:-1].copy()
+    owners, carried = np.empty(len(columns), dtype=np.int32), np.empty(len(columns), np.float32)
+    for r in range(len(pointers)):
+        for e in range(pointers[r, 0], pointers[r, -1]):
+            place = at[columns[e]]
+            owners[place], carried[place] = r, values[e]
+            at[columns[e]] += 1
+    return starts, owners, carried
 
 
 @compiled
-def _nearest(  # type: ignore[no-untyped-def]
-    pointers, columns, values, own, nodes, r_pointers, r_columns, r_values, shares
-):
-    """Find the most similar references of each row, but for the graph itself."""
-    m, names, most = len(pointers) - 1, len(shares), _NEAREST + _SPARE
+def _nearest(rows, own, nodes, index, shares):  # type: ignore[no-untyped-def]
+    """Find the references most similar to each row, but for the graph itself.
+
+    Products are added in the order of columns, as `_products` does: the same bits.
+    """
+    m, names, most = len(rows.pointers), len(shares), _NEAREST + _SPARE
     near = np.full((m, names, most), -1, dtype=np.int64)
     similar = np.full((m, names, most), -1.0)
-    wide = np.zeros(COLUMNS)
-    blocks = np.empty(shares.shape[1])
+    product, means = np.empty(len(nodes)), np.empty((names, len(nodes)))
     for r in range(m):
-        _open(wide, columns, values, pointers[r], pointers[r + 1])
-        for i in range(len(nodes)):
-            if nodes[i] == own[r]:
-                continue
-            _products(wide, r_columns, r_values, r_pointers[i], r_pointers[i + 1], blocks)
+        means[:] = 0.0
+        for block in range(shares.shape[1]):
+            _multiply(rows, r, block, index, product)
             for k in range(names):
-                _let_in(near[r, k], similar[r, k], nodes[i], _mean(blocks, shares[k]))
-        _close(wide, columns, pointers[r], pointers[r + 1])
+                if shares[k, block] > 0.0:
+                    for i in range(len(nodes)):
+                        means[k, i] += shares[k, block] * product[i]
+        for k in range(names):
+            for i in range(len(nodes)):
+                if means[k, i] >= similar[r, k, most - 1] and nodes[i] != own[r]:
+                    _let_in(near[r, k], similar[r, k], nodes[i], means[k, i])
     return near, similar
 
 
+@compiled
+def _multiply(rows, r, block, index, product):  # type: ignore[no-untyped-def]
+    """Multiply a block of a row with those of all references."""
+    starts, owners, carried = index
+    product[:] = 0.0
+    for e in range(rows.pointers[r, block], rows.pointers[r, block + 1]):
+        value, column = np.float64(rows.values[e]), rows.columns[e]
+        for i in range(starts[column], starts[column + 1]):
+            product[owners[i]] += np.float64(carried[i]) * value
+
+
 @compiled(inline=True)
-def _open(wide, columns, values, first, last):  # type: ignore[no-untyped-def]
+def _open(wide, rows, r):  # type: ignore[no-untyped-def]
     """Write a row where every column has its place."""
-    for e in range(first, last):
-        wide[columns[e]] = values[e]
+    for e in range(rows.pointers[r, 0], rows.pointers[r, -1]):
+        wide[rows.columns[e]] = rows.values[e]
 
 
 @compiled(inline=True)
-def _close(wide, columns, first, last):  # type: ignore[no-untyped-def]
-    for e in range(first, last):
-        wide[columns[e]] = 0.0
+def _close(wide, rows, r):  # type: ignore[no-untyped-def]
+    for e in range(rows.pointers[r, 0], rows.pointers[r, -1]):
+        wide[rows.columns[e]] = 0.0
 
 
 @compiled
-def _products(wide, columns, values, first, last, blocks):  # type: ignore[no-untyped-def]
-    """Multiply a row with one that lies wide open, block by block, in the order of columns."""
+def _products(wide, rows, r, shares, blocks):  # type: ignore[no-untyped-def]
+    """Multiply a row with one that lies wide open, in the order of columns; blocks with a share."""
     for b in range(len(blocks)):
-        blocks[b] = 0.0
-    for e in range(first, last):
-        blocks[columns[e] // SIZE] += np.float64(values[e]) * wide[columns[e]]
+        total = 0.0
+        if shares[b] > 0.0:
+            for e in range(rows.pointers[r, b], rows.pointers[r, b + 1]):
+                total += np.float64(rows.values[e]) * np.float64(wide[rows.columns[e]])
+        blocks[b] = total
 
 
 @compiled
@@ -358,26 +436,28 @@ def _let_in(near, similar, node, value):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _exchanged(near, similar, kept, gone, come, new, rows, sample, shares, others):  # type: ignore[no-untyped-def]
+def _exchanged(near, similar, hit, kept, gone, come, new, rows, sample, shares, others):  # type: ignore[no-untyped-def]
     """Take references out of the lists and put others in, in place.
 
-    ``new`` are the rows of those that come, ``rows`` those of the sample; ``others`` count the
-    references of each, but for the graph itself, before and after.
+    ``hit`` marks the rows with one of ``gone`` in a list. ``new`` are the rows of those that come,
+    ``rows`` those of the sample; ``others`` count the references of each, but for the graph itself,
+    before and after.
 
-    Returns: which rows have to be compared with all again, and which have other nearest ones.
+    Returns: which rows have to be compared with all again; and by member, which have other nearest
+    ones.
     """
     m, names, _ = near.shape
-    stale, moved = ~kept, np.zeros(m, dtype=np.bool_)
-    wide, blocks = np.zeros(COLUMNS), np.empty((len(come), shares.shape[1]))
-    pointers, columns, values = rows
-    before = np.empty(_NEAREST, dtype=np.int64)
+    stale, moved = ~kept, np.zeros((m, names), dtype=np.bool_)
+    wide, blocks = np.zeros(COLUMNS, dtype=np.float32), np.empty((len(come), shares.shape[1]))
+    before, some = np.empty(_NEAREST, dtype=np.int64), shares.sum(axis=0)
     for r in range(m):
-        if not kept[r] or not (len(come) or _any_among(near[r], gone)):
+        if not (kept[r] and (hit[r] or len(come))):
             continue
-        _open(wide, columns, values, pointers[r], pointers[r + 1])
-        for i in range(len(come)):
-            _products(wide, new[1], new[2], new[0][i], new[0][i + 1], blocks[i])
-        _close(wide, columns, pointers[r], pointers[r + 1])
+        if len(come):
+            _open(wide, rows, r)
+            for i in range(len(come)):
+                _products(wide, new, i, some, blocks[i])
+            _close(wide, rows, r)
         for k in range(names):
             before[:] = near[r, k, :_NEAREST]
             # Whoever comes belongs to a list that held all there were.
@@ -386,7 +466,7 @@ def _exchanged(near, similar, kept, gone, come, new, rows, sample, shares, other
             _put_in(near[r, k], similar[r, k], come, blocks, shares[k], sample[r], whole)
             stale[r] |= _length(near[r, k]) < min(_NEAREST, others[1][r]) and not whole
             for j in range(_NEAREST):
-                moved[r] |= near[r, k, j] != before[j] or _among(near[r, k, j], come)
+                moved[r, k] |= near[r, k, j] != before[j] or _among(near[r, k, j], come)
     return stale, moved
 
 
@@ -422,50 +502,67 @@ def _put_in(near, similar, come, blocks, shares, own, whole):  # type: ignore[no
 
 
 @compiled
-def _any_among(near, nodes):  # type: ignore[no-untyped-def]
-    found = False
-    for node in near.flat:
-        found |= _among(node, nodes)
-    return found
-
-
-@compiled
 def _among(node, nodes):  # type: ignore[no-untyped-def]
+    if len(nodes) <= _FEW:
+        found = False
+        for other in nodes:
+            found |= other == node
+        return found
     at = np.searchsorted(nodes, node)
     return at < len(nodes) and nodes[at] == node
 
 
 @compiled
-def _regress(near, similar, nodes, rows, targets, shares, out):  # type: ignore[no-untyped-def]
+def _regress(near, similar, sizes, moved, nodes, rows, targets, shares, classes, out):  # type: ignore[no-untyped-def]
     """Solve each small system in one fixed order, its unknowns from the most similar graph on."""
-    wide, blocks = np.zeros(COLUMNS), np.empty(shares.shape[1])
+    wide, blocks = np.zeros(COLUMNS, dtype=np.float32), np.empty(shares.shape[1])
     for r in range(len(near)):
         for k in range(near.shape[1]):
+            if not moved[r, k]:
+                continue
             count = min(_NEAREST, _length(near[r, k]))
             at = np.searchsorted(nodes, near[r, k, :count])
             kernel = _kernel(at, rows, shares[k], wide, blocks)
             weights = np.empty(count)
             for i in range(count):
-                weights[i] = exponential(_SHARP * (similar[r, k, i] - 1.0))
+                weights[i] = _closeness(similar[r, k, i], sizes[r] - rows.sizes[at[i]])
             # (K + ridge)^-1 k, once for all classes: the kernel is symmetric.
             solve_few(kernel, weights)
             for u in range(targets.shape[1]):
+                centre = 0.0 if classes else _centre(targets, at, u)
                 total = 0.0
                 for i in range(count):
-                    total += weights[i] * targets[at[i], u]
-                out[r, k, u] = SHARPNESS * total
+                    if not np.isnan(targets[at[i], u]):
+                        total += weights[i] * (targets[at[i], u] - centre)
+                out[r, k, u] = SHARPNESS * total if classes else centre + total
+
+
+@compiled
+def _centre(targets, at, u):  # type: ignore[no-untyped-def]
+    """Return the mean of what is known of a target; the frame's centre where nothing is."""
+    total, known = 0.0, 0
+    for i in at:
+        if not np.isnan(targets[i, u]):
+            total += targets[i, u]
+            known += 1
+    return total / max(known, 1)
+
+
+@compiled
+def _closeness(similar, apart):  # type: ignore[no-untyped-def]
+    return exponential(_SHARP * (similar - 1.0) - _SIZES * apart * apart)
 
 
 @compiled
 def _kernel(at, rows, shares, wide, blocks):  # type: ignore[no-untyped-def]
     """Compare the rows at these places with each other; the lower half, with the ridge."""
-    pointers, columns, values = rows
     out = np.empty((len(at), len(at)))
     for i in range(len(at)):
-        _open(wide, columns, values, pointers[at[i]], pointers[at[i] + 1])
+        _open(wide, rows, at[i])
         for j in range(i):
-            _products(wide, columns, values, pointers[at[j]], pointers[at[j] + 1], blocks)
-            out[i, j] = exponential(_SHARP * (_mean(blocks, shares) - 1.0))
+            _products(wide, rows, at[j], shares, blocks)
+            apart = rows.sizes[at[i]] - rows.sizes[at[j]]
+            out[i, j] = _closeness(_mean(blocks, shares), apart)
         out[i, i] = 1.0 + _RIDGE
-        _close(wide, columns, pointers[at[i]], pointers[at[i] + 1])
+        _close(wide, rows, at[i])
     return out

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from grapheraser.checks import whole
 from grapheraser.eraser.settings import Settings, closed_form
-from grapheraser.eraser.task import Question, Task
-from grapheraser.errors import GraphError, ParameterError
-from grapheraser.graph import Graph
+from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.task import Question, Task, tallied
+from grapheraser.errors import EmptyEnsembleError, GraphError, ParameterError, UnknownNodeError
+from grapheraser.graph import AddNodes, Graph, Labels, Nodes, SetFeatures, SetLabels
+from grapheraser.graph.changes.parts import (
+    AddGraphs,
+    GraphEdges,
+    GraphNodes,
+    Graphs,
+    Rewritten,
+    SetGraphs,
+)
 from grapheraser.graphs.collection import Collection
-from grapheraser.graphs.learner import MEMBERS, ColourPool
+from grapheraser.graphs.encoding import rows_of
+from grapheraser.graphs.learner import GraphPool
+from grapheraser.graphs.local import MEMBERS
+from grapheraser.kinds import (
+    ADD,
+    FEATURES,
+    FORGET,
+    GRAPH_EDGES,
+    GRAPH_NODES,
+    GRAPHS,
+    LABELS,
+    NODES,
+    SET,
+    Item,
+)
 from grapheraser.nodes.answers import outputs_of
+from grapheraser.receipts.part import About
 
 _OWNER = "CollectionEraser"
 
@@ -23,7 +50,8 @@ class CollectionTask(Task):
     name = "graphs"
     owner = _OWNER
     predicts = "the labels of graphs"
-    predict = Question("graphs", 1, lambda eraser, ids: eraser.predict_proba(ids), outputs_of)
+    kinds = (GRAPHS.name, GRAPH_NODES.name, GRAPH_EDGES.name, LABELS.name)
+    predict = Question("graphs", 1, lambda eraser, ids: eraser.answers(ids), outputs_of)
 
     def resolve(
         self, arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = None
@@ -32,7 +60,7 @@ class CollectionTask(Task):
         del fitted_as
         members = _members(arguments["members"])
         references = whole("references", _OWNER, arguments["references"], 1, 2**20)
-        pool = ColourPool(members, sample=arguments["sample"], references=references)
+        pool = GraphPool(members, sample=arguments["sample"], references=references)
         seed = whole("seed", _OWNER, arguments["seed"])
         return closed_form(pool, seed=seed, executor=arguments["executor"])
 
@@ -45,20 +73,127 @@ class CollectionTask(Task):
                 hint="ge.GraphEraser learns the nodes of one graph.",
             )
         graph = (world if isinstance(world, Collection) else Collection.from_pyg(world)).graph
-        if not graph.label_kind.is_classes:
-            raise GraphError(
-                f"collection '{graph.name}' has {graph.label_kind.words}: classes of graphs are "
-                "predicted, one a graph.",
-                hint="choose one column, y[:, 0].",
-            )
         if graph.num_train == 0:
             raise GraphError(f"collection '{graph.name}' has no graphs to learn from.")
         return graph
 
+    # -- requests and changes -----------------------------------------------------------------
+
+    def changes_of(self, now: Snapshot, changes: Sequence[Any]) -> Sequence[Any]:
+        """Translate graphs and their parts into nodes and feature rows."""
+        collection, parts = Collection(now.state.graph), []
+        made: list[Any] = []
+        for part in changes:
+            if isinstance(part, Graphs):
+                made.append(part.in_graph)
+            elif isinstance(part, GraphNodes | GraphEdges):
+                parts.append(part)
+            elif isinstance(part, AddGraphs):
+                made.append(AddNodes(list(part.ids), collection.rows_of(part.graphs), part.y))
+            elif isinstance(part, SetGraphs):
+                made.append(SetFeatures(list(part.ids), collection.rows_of(part.graphs)))
+            elif isinstance(part, Labels | SetLabels):
+                made.append(part)
+            else:
+                raise ParameterError(
+                    "a collection takes Graphs, Nodes(..., graph=...), Edges(..., graph=...), "
+                    f"Labels, AddGraphs, SetGraphs and SetLabels. Got {part!r}."
+                )
+        gone = {node for part in made if isinstance(part, Nodes) for node in part.ids}
+        return [*made, *([_rewritten(collection, parts, gone)] if parts else [])]
+
+    def check_removal(self, graph: Graph, removal: Any) -> None:
+        """Refuse to take the last training graph."""
+        if graph.num_train == graph.trained_among(removal):
+            raise _none_left(graph)
+
+    def check_left(self, before: Graph, after: Graph) -> None:
+        """Refuse a collection without training graphs."""
+        if after.num_train == 0:
+            raise _none_left(before)
+
+    # -- and back -----------------------------------------------------------------------------
+
+    def spelled(self, about: About) -> About:
+        """Say what a part of a receipt is about as graphs."""
+        for verb, noun in ((FORGET, NODES.noun), (ADD, NODES.noun), (SET, FEATURES.noun)):
+            if about.get(verb) == noun:
+                return {**about, verb: GRAPHS.noun}
+        return about
+
+    def counted(self, counts: dict[str, int], abouts: Sequence[About]) -> dict[str, int]:
+        """Count graphs and their parts in the place of nodes and feature rows."""
+        return tallied(self.kinds, counts, abouts)
+
+    def requests_of(self, requests: Sequence[Any]) -> list[Any]:
+        """Return requests of the graph as requests of graphs."""
+        return [Graphs(part.ids) if isinstance(part, Nodes) else part for part in requests]
+
+    def items_in(self, now: Snapshot, requests: Sequence[Any]) -> set[Item]:
+        """See `Task`."""
+        found = super().items_in(now, requests)
+        return {Item(GRAPHS, item.ids) if item.kind is NODES else item for item in found}
+
+    def everything(self, graph: Graph) -> dict[str, Any]:
+        """See `Task`."""
+        collection, nodes, edges = Collection(graph), [], []
+        for name in graph.ids.tolist():
+            small = collection[name]
+            nodes += [(name, node) for node in small.nodes.tolist()]
+            edges += [(name, *pair) for pair in small.edges.tolist()]
+        labels = graph.ids[graph.label_kind.labelled(graph.y)]
+        parts = {GRAPH_NODES.name: nodes, GRAPH_EDGES.name: edges}
+        return {GRAPHS.name: graph.ids, **parts, LABELS.name: labels}
+
+
+def _rewritten(
+    collection: Collection, parts: Sequence[GraphNodes | GraphEdges], gone: set[int]
+) -> Rewritten:
+    """Return the rows of graphs without what requests name of them, but for graphs that go."""
+    named: dict[int, dict[type[Any], list[tuple[int, ...]]]] = {}
+    for part in parts:
+        for graph, *inside in part.parts:
+            if graph not in gone:
+                asked = named.setdefault(graph, {GraphNodes: [], GraphEdges: []})
+                asked[type(part)].append(tuple(inside))
+    unknown = [g for g in named if not collection.graph.contains(np.array([int(g)])).all()]
+    if unknown:
+        raise UnknownNodeError.of(unknown, len(named))
+    told: dict[str, list[list[int]]] = {GRAPH_NODES.name: [], GRAPH_EDGES.name: []}
+    kept: list[int] = []
+    rows: list[NDArray[np.int64]] = []
+    absent: list[Any] = []
+    for graph, asked in sorted(named.items()):
+        small = collection[graph]
+        nodes, pairs = _ids(asked[GraphNodes], 1)[:, 0], _ids(asked[GraphEdges], 2)
+        there = {GraphNodes: np.isin(nodes, small.nodes), GraphEdges: small.has_edges(pairs)}
+        for made, known in there.items():
+            each = list(zip(asked[made], known.tolist(), strict=True))
+            told[made.kind.name] += [[int(graph), *inside] for inside, found in each if found]
+            absent += [made([(graph, *inside)]) for inside, found in each if not found]
+        if any(known.any() for known in there.values()):
+            rows.append(small.without(nodes, pairs).numbers)
+            kept.append(graph)
+    flat = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+    x = rows_of(flat, np.array([len(row) for row in rows], dtype=np.int64))
+    return Rewritten(kept, x, {name: part for name, part in told.items() if part}, tuple(absent))
+
+
+def _ids(inside: Sequence[tuple[int, ...]], ends: int) -> NDArray[np.int64]:
+    return np.array(inside, dtype=np.int64).reshape(-1, ends)
+
+
+def _none_left(graph: Graph) -> EmptyEnsembleError:
+    return EmptyEnsembleError(
+        f"the request takes the last {graph.num_train} training graphs or their labels: there "
+        "would be nothing to predict by.",
+        hint="delete the run instead, or leave some training graphs in it.",
+    )
+
 
 def _members(given: Any) -> tuple[str, ...]:
     if given is None:
-        return MEMBERS
+        return tuple(MEMBERS)
     known = f"names among {', '.join(MEMBERS)}"
     if isinstance(given, str) or not given or any(name not in MEMBERS for name in given):
         raise ParameterError.of("members", _OWNER, known, given)

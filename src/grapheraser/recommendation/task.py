@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from grapheraser.checks import real, whole
 from grapheraser.eraser.settings import Settings, closed_form
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.eraser.task import Question, Task
+from grapheraser.eraser.task import Question, Task, tallied
 from grapheraser.errors import EmptyEnsembleError, GraphError, ParameterError
 from grapheraser.graph import AddEdges, AddNodes, Edges, Edit, Graph, Removal
 from grapheraser.graph.changes.requests import REQUESTS
@@ -26,13 +25,9 @@ from grapheraser.graph.changes.sides import (
     Users,
 )
 from grapheraser.kinds import (
-    ADD,
     EDGES,
-    GRAPH_CHANGES,
-    GRAPH_NAMES,
     INTERACTIONS,
     ITEMS,
-    KINDS,
     NODES,
     USERS,
     Item,
@@ -155,13 +150,7 @@ class RecommendationTask(Task):
 
     def counted(self, counts: dict[str, int], abouts: Sequence[Any]) -> dict[str, int]:
         """Count users, items and interactions in the place of nodes and edges."""
-        graphs = {*GRAPH_NAMES, *(kind.count for kind in GRAPH_CHANGES)}
-        mine = {name: count for name, count in counts.items() if name not in graphs}
-        kinds = {KINDS[name].noun: KINDS[name] for name in self.kinds}
-        named = [(verb, kinds[noun].name) for verb, noun in map(_first, abouts)]
-        tally = Counter(name for _, name in named)
-        tally.update(f"added_{name}" for verb, name in named if verb == ADD)
-        return mine | tally
+        return tallied(self.kinds, counts, abouts)
 
     def requests_of(self, requests: Sequence[Any]) -> list[Any]:
         """Return requests of the graph as requests of users, items and interactions."""

@@ -15,9 +15,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grapheraser.canonical import digest_of
-from grapheraser.errors import GraphError, ParameterError, UnknownNodeError, named
+from grapheraser.errors import (
+    GraphError,
+    NothingToForgetError,
+    ParameterError,
+    UnknownNodeError,
+    named,
+)
+from grapheraser.graph.changes.parts import Rewritten, absent_parts
 from grapheraser.graph.changes.requests import (
     NOTHING,
+    RAISE,
     Removal,
     Request,
     canonical_form,
@@ -141,18 +149,27 @@ class Edit:
 
 
 def edit_of(
-    graph: Graph, changes: GraphChange | Sequence[GraphChange], *, relearn: bool = True
+    graph: Graph,
+    changes: GraphChange | Sequence[GraphChange],
+    *,
+    relearn: bool = True,
+    missing: str = RAISE,
 ) -> Edit:
     """Check every change against ``graph`` and merge them; `updated` applies the result.
 
-    ``relearn`` says whether the means in place of gaps follow.
+    ``relearn`` says whether the means in place of gaps follow, ``missing`` what happens to requests
+    for what is not there (see `coalesce`).
     """
     kind = graph.label_kind
     named = (with_labels(part, kind) for part in as_changes(changes))
     parts = [with_keyed_ids(with_features(part, graph.encoding), graph) for part in named]
     requests = in_graph(graph, [part for part in parts if isinstance(part, Request)])
     named_any = any(canonical_form(requests).values())
-    removal = coalesce(graph, requests) if named_any else NOTHING
+    removal = coalesce(graph, requests, missing=missing) if named_any else NOTHING
+    absent = [one for part in parts if isinstance(part, Rewritten) for one in part.absent]
+    if absent and missing == RAISE:
+        raise absent_parts(absent)
+    removal = replace(removal, skipped=(*removal.skipped, *absent)) if absent else removal
     added = [part for part in parts if isinstance(part, AddNodes)]
     nodes, x, y, names, targets = _new_nodes(graph, added)
     features, new_x = _set_rows(graph, parts)
@@ -168,11 +185,13 @@ def edit_of(
     for note in notes:
         warnings.warn(f"graph '{graph.name}': {note}.", stacklevel=2)
     if not (named_any or len(nodes) or len(features) or len(labels) or len(joined.pairs)):
+        if absent:
+            raise NothingToForgetError("the collection has nothing of what the request names.")
         raise ParameterError("the list of changes names nothing to add, to set or to forget.")
     role = np.where(y == UNLABELLED, CONTEXT, TRAIN).astype(np.int8)
     of_nodes = nodes, x, y, role, entries, features, new_x, labels, new_y, names, targets
     edit = Edit(removal, *of_nodes, kind)
-    edit = replace(edit, named=_named(requests, edit, joined))
+    edit = replace(edit, named=_named(requests, edit, joined, parts))
     return _with_means(graph, edit) if relearn else edit
 
 
@@ -425,16 +444,23 @@ def _these(ids: NDArray[Any]) -> str:
     return f"{'node' if len(ids) == 1 else 'nodes'} {named([shown(node) for node in ids])}"
 
 
-def _named(requests: Sequence[Request], edit: Edit, joined: NewEdges) -> dict[str, Any]:
+def _named(
+    requests: Sequence[Request], edit: Edit, joined: NewEdges, parts: Sequence[GraphChange]
+) -> dict[str, Any]:
     """Return all that was handed in, as plain values by kind."""
     form = {name: part for name, part in canonical_form(requests).items() if part}
+    told = [part for part in parts if isinstance(part, Rewritten)]
+    for part in told:
+        form |= part.told
+    rewritten = np.concatenate([edit.features[:0], *(part.ids for part in told)])
+    own = np.flatnonzero(~np.isin(edit.features, rewritten))
     form |= {
         ADD_NODES.name: _plain_rows(edit.nodes, edit.x, _plain_labels(edit)),
         ADD_EDGES.name: sorted(
             [*pair, *values]
             for pair, values in zip(joined.pairs.tolist(), joined.values.tolist(), strict=True)
         ),
-        SET_FEATURES.name: _plain_rows(edit.features, edit.new_x),
+        SET_FEATURES.name: _plain_rows(edit.features[own], edit.new_x[own]),
         SET_LABELS.name: [
             [node, label]
             for node, label in zip(edit.labels.tolist(), _plain(edit.new_y), strict=True)

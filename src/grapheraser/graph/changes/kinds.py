@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from grapheraser.errors import ParameterError
+from grapheraser.graph.changes.parts import AddGraphs, SetGraphs
 from grapheraser.graph.changes.requests import REQUESTS
 from grapheraser.graph.changes.sides import AddInteractions, AddItems, AddUsers, SideRequest
 from grapheraser.graph.changes.updates import (
@@ -25,7 +26,10 @@ from grapheraser.kinds import CHANGES, Item, Kind, named_by
 # The class of each change, by name; tasks add theirs.
 _CLASSES: dict[str, Any] = {
     made.kind.name: made
-    for made in (AddNodes, AddEdges, SetFeatures, SetLabels, AddUsers, AddItems, AddInteractions)
+    for made in (
+        *(AddNodes, AddEdges, SetFeatures, SetLabels),
+        *(AddUsers, AddItems, AddInteractions, AddGraphs, SetGraphs),
+    )
 }
 
 

@@ -29,7 +29,17 @@ from grapheraser.graph.ids import as_called, listed, one_id, with_names
 from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
 from grapheraser.kernels.sets import ranks
-from grapheraser.kinds import EDGES, FEATURES, GRAPH_KINDS, KINDS, LABELS, NODES, Kind
+from grapheraser.kinds import (
+    EDGES,
+    FEATURES,
+    GRAPH_EDGES,
+    GRAPH_KINDS,
+    GRAPH_NODES,
+    KINDS,
+    LABELS,
+    NODES,
+    Kind,
+)
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
@@ -71,11 +81,18 @@ class Nodes(_OfNodes):
             is then over the nodes of that type.
         cascade: types whose nodes go as well where they exist only through nodes that go: they have
             neighbours of some type, and all of these go.
+        graph: of a collection; the request is then a `GraphNodes`: nodes of that graph.
     """
 
     kind = NODES
     cascade: tuple[str, ...] = field(default=(), repr=False)
     followers: tuple[int, ...] = field(default=(), repr=False)
+
+    def __new__(cls, ids: Any = (), *_: Any, graph: int | str | None = None, **__: Any) -> Any:
+        """Make a `GraphNodes` where a graph is named."""
+        if graph is None:
+            return super().__new__(cls)
+        return REQUESTS[GRAPH_NODES.name]([(graph, node) for node in Nodes(ids).ids])
 
     def __init__(
         self,
@@ -83,7 +100,9 @@ class Nodes(_OfNodes):
         type: str | None = None,
         *,
         cascade: str | Sequence[str] = (),
+        graph: int | str | None = None,
     ) -> None:
+        del graph
         super().__init__(ids, type)
         found = (cascade,) if isinstance(cascade, str) else tuple(cascade)
         object.__setattr__(self, "cascade", found)
@@ -171,6 +190,7 @@ class Edges:
         type: the relation, in a typed graph: its source type, name and target type. Pairs are then
             sources and targets of these types, and other relations between them stay; without it
             all relations go.
+        graph: of a collection; the request is then a `GraphEdges`: edges of that graph.
     """
 
     kind: ClassVar[Kind] = EDGES
@@ -178,11 +198,20 @@ class Edges:
     facts: tuple[tuple[int, Any, int], ...] = field(default=(), repr=False)
     relations: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
 
+    def __new__(cls, pairs: Any = (), *_: Any, graph: int | str | None = None, **__: Any) -> Any:
+        """Make a `GraphEdges` where a graph is named."""
+        if graph is None:
+            return super().__new__(cls)
+        return REQUESTS[GRAPH_EDGES.name]([(graph, *pair) for pair in Edges(pairs).pairs])
+
     def __init__(
         self,
         pairs: Iterable[Iterable[int | str]] | ArrayLike,
         type: Sequence[str] | str | None = None,
+        *,
+        graph: int | str | None = None,
     ) -> None:
+        del graph
         plain, facts = _told_apart(pairs)
         found = pairs_of("Edges", plain)
         if type is not None:
@@ -250,7 +279,7 @@ class Removal:
     features: NDArray[np.int64]
     digest: str
     labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    skipped: tuple[Request, ...] = ()
+    skipped: tuple[Any, ...] = ()
     named: dict[str, Any] = field(default_factory=dict)
     targets: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     kept: tuple[NDArray[np.int64], Values] = (np.zeros((0, 2), dtype=np.int64), NO_VALUES)

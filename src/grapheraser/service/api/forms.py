@@ -28,7 +28,7 @@ class Form(BaseModel):
 
 
 class NamedForm(Form):
-    """Nodes, edges, feature rows and labels; or users, items and interactions."""
+    """Nodes, edges, feature rows and labels; users, items, interactions; graphs and their parts."""
 
     nodes: Ids = Field(default=[], description="Nodes to forget, with all that they have.")
     edges: Pairs = Field(default=[], description="Edges to forget; their ends stay.")
@@ -38,6 +38,13 @@ class NamedForm(Form):
     items: Ids = Field(default=[], description="Of a recommender: items to forget.")
     interactions: Pairs = Field(
         default=[], description="Of a recommender: pairs of a user and an item to forget."
+    )
+    graphs: Ids = Field(default=[], description="Of a collection: graphs to forget.")
+    graph_nodes: Pairs = Field(
+        default=[], description="Of a collection: pairs of a graph and one of its nodes to forget."
+    )
+    graph_edges: Annotated[list[tuple[NodeId, NodeId, NodeId]], Field(max_length=_MAX_NAMED)] = (
+        Field(default=[], description="Of a collection: a graph and the ends of an edge each.")
     )
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.graph.changes.sides import side_node
 from grapheraser.graph.ids import one_id
-from grapheraser.kinds import KINDS, Item, Kind
+from grapheraser.kinds import KINDS, Item, Kind, item_ids
 
 NodeId: TypeAlias = int | str
 ERASE, UPDATE = "erase", "update"
@@ -111,13 +111,14 @@ class RequestContent:
         """Every id or name of a node, the ends of edges among them."""
         for name, ids in self.named.items():
             for value in ids:
-                yield from value if KINDS[name].ends > 1 else (value,)
+                kind = KINDS[name]
+                yield from value[:1] if kind.inside else value if kind.ends > 1 else (value,)
 
     @property
     def items(self) -> list[Item]:
         """All that is named, one by one, by id; a subject stands for more."""
         return [
-            Item(KINDS[name], tuple(sorted(_nodes(KINDS[name], ends))))
+            Item(KINDS[name], item_ids(KINDS[name], list(_nodes(KINDS[name], ends))))
             for name, ids in self.named.items()
             for ends in (ids if KINDS[name].ends > 1 else ((value,) for value in ids))
         ]
