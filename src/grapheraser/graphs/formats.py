@@ -74,7 +74,7 @@ def of_tables(graphs: Any, nodes: Any, edges: Any, label: str) -> Arrays:
     )
 
     def numbers(table: Table, name: str) -> NDArray[np.int64]:
-        found = table.numbers(name)
+        found = table.numbers(name).ravel()
         if not (np.isfinite(found) & (found == np.floor(found)) & (found >= 0)).all():
             raise GraphError(f"column '{name}' must be whole numbers of at least 0.")
         return found.astype(np.int64)
@@ -91,7 +91,7 @@ def of_tables(graphs: Any, nodes: Any, edges: Any, label: str) -> Arrays:
     ends = [_found(keys[rows], of + numbers(joined, end), "a node") for end in ("source", "target")]
     made: Arrays = {
         "ids": ids,
-        "node_offset": np.searchsorted(owner[rows], np.arange(len(ids) + 1)),
+        "node_offset": np.append(0, np.cumsum(np.bincount(owner, minlength=len(ids)))),
         "edges": np.stack(ends, axis=1),
         "y": np.array(whole.column(label, "label"))[order],
     }

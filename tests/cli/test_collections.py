@@ -1,0 +1,49 @@
+"""The command line on collections of graphs: fit, predict, forget, update, evaluate, verify."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from tests.cli.commands import data
+from tests.graphs.collections import random_parts
+
+
+def written(path: Path) -> Path:
+    parts = random_parts(40, seed=2)
+    offset = np.append(0, np.cumsum([len(labels) for labels, _, _ in parts]))
+    edges = [pairs + start for (_, pairs, _), start in zip(parts, offset, strict=False)]
+    np.savez(
+        path,
+        node_offset=offset,
+        edges=np.concatenate(edges),
+        node_label=np.concatenate([labels for labels, _, _ in parts]),
+        y=np.array([y for _, _, y in parts]),
+        fold=np.arange(40) % 10,
+    )
+    return path
+
+
+def test_a_collection_from_fit_to_verify(tmp_path: Path) -> None:
+    file, run = written(tmp_path / "toy.npz"), str(tmp_path / "run")
+    data("fit", file, "--task", "graphs", "--out", run)
+    found = data("predict", run, "--graphs", "3,4")["predictions"]
+    assert [one["graph"] for one in found] == [3, 4]
+    assert abs(sum(found[0]["values"].values()) - 1) < 1e-6
+    assert "test_f1" in data("evaluate", run)
+    labels, edges, _ = random_parts(40, seed=2)[5]
+    pair = "-".join(map(str, edges[0]))
+    receipt = data("unlearn", run, "--graphs", "7", "--graph-edges", f"5-{pair}")["receipt"]
+    assert receipt["counts"]["graphs"] == receipt["counts"]["graph_edges"] == 1
+    lines = tmp_path / "changes.jsonl"
+    new = {"node_label": labels.tolist(), "edges": edges.tolist()}
+    lines.write_text(
+        json.dumps({"add_graphs": {"ids": [90], "graphs": [new], "y": [1]}})
+        + "\n"
+        + json.dumps({"graph_nodes": [[9, 0]]})
+    )
+    receipt = data("update", run, "--file", str(lines))["receipt"]
+    assert receipt["counts"]["added_graphs"] == 1
+    assert data("verify", run)["identical"]

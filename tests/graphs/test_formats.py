@@ -1,0 +1,98 @@
+"""Collections from other formats, and on disk, hold what was given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import grapheraser as ge
+from grapheraser.errors import GraphError
+from tests.graphs.collections import collection_of, random_parts
+
+# Two graphs: a path of three nodes, and a triangle.
+PAIRS = ([(0, 1), (1, 2)], [(0, 1), (1, 2), (0, 2)])
+LABELS = ([6, 6, 8], [1, 2, 3])
+
+
+def check(collection: ge.Collection) -> None:
+    for small, labels, pairs in zip(collection, LABELS, PAIRS, strict=True):
+        assert small.labels.tolist() == list(labels)
+        assert {*map(tuple, small.edges.tolist())} == {*pairs}
+
+
+def test_pyg_data() -> None:
+    data = pytest.importorskip("torch_geometric.data")
+    torch = pytest.importorskip("torch")
+    made = [
+        data.Data(
+            x=torch.tensor(labels)[:, None],
+            edge_index=torch.tensor([*pairs, *((v, u) for u, v in pairs)]).T,
+            y=torch.tensor([at]),
+        )
+        for at, (labels, pairs) in enumerate(zip(LABELS, PAIRS, strict=True))
+    ]
+    check(ge.Collection.from_pyg(made))
+
+
+def test_networkx_graphs() -> None:
+    networkx = pytest.importorskip("networkx")
+    made = []
+    for labels, pairs in zip(LABELS, PAIRS, strict=True):
+        graph = networkx.Graph(pairs)
+        networkx.set_node_attributes(graph, dict(enumerate(labels)), "label")
+        made.append(graph)
+    check(ge.Collection.from_networkx(made, [0, 1]))
+
+
+def test_tables() -> None:
+    rows = [(g, u, v) for g, pairs in enumerate(PAIRS) for u, v in pairs]
+    nodes = [(g, n, label) for g, labels in enumerate(LABELS) for n, label in enumerate(labels)]
+    tables = (
+        {"graph": [0, 1], "y": [0, 1]},
+        dict(zip(("graph", "node", "label"), map(list, zip(*nodes, strict=True)), strict=True)),
+        dict(zip(("graph", "source", "target"), map(list, zip(*rows, strict=True)), strict=True)),
+    )
+    check(ge.Collection.from_tables(*tables))
+
+
+def test_a_tu_folder(tmp_path: Path) -> None:
+    files = {
+        "A": "1, 2\n2, 1\n2, 3\n3, 2\n4, 5\n5, 6\n4, 6\n",
+        "graph_indicator": "1\n1\n1\n2\n2\n2\n",
+        "graph_labels": "-1\n1\n",
+        "node_labels": "6\n6\n8\n1\n2\n3\n",
+    }
+    for name, text in files.items():
+        (tmp_path / f"TOY_{name}.txt").write_text(text)
+    check(ge.Collection.from_tu(tmp_path))
+
+
+def test_smiles() -> None:
+    pytest.importorskip("rdkit")
+    found = ge.Collection.from_smiles(["CCO", "C1CC1"], [0, 1])
+    assert found[0].labels.tolist() == [6, 6, 8]
+    assert len(found[1].edges) == 3
+    with pytest.raises(GraphError, match="not a SMILES"):
+        ge.Collection.from_smiles(["no molecule"], [0])
+
+
+def test_a_saved_collection_is_read_back(tmp_path: Path) -> None:
+    made = collection_of(random_parts(30, seed=3))
+    made.save(tmp_path / "kept")
+    found = ge.Collection.load(tmp_path / "kept")
+    assert found.graph.fingerprint == made.graph.fingerprint
+
+
+def test_graphs_of_another_grid_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    options = {"num_classes": 2}
+    offset, edges = np.arange(0, 25, 2), [(2 * i, 2 * i + 1) for i in range(12)]
+    made = ge.Collection.from_arrays(
+        offset, edges, np.arange(12) % 2, x=rng.random((24, 2)), **options
+    )
+    eraser = ge.CollectionEraser().fit(made)
+    assert len(eraser.predict_new([{"x": [[0.5, 1.0]], "edges": []}])) == 1
+    with pytest.raises(GraphError, match="other columns"):
+        eraser.predict_new([{"x": [[0.5]], "edges": []}])
