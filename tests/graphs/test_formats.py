@@ -87,10 +87,9 @@ def test_a_saved_collection_is_read_back(tmp_path: Path) -> None:
 
 def test_graphs_of_another_grid_are_refused() -> None:
     rng = np.random.default_rng(0)
-    options = {"num_classes": 2}
     offset, edges = np.arange(0, 25, 2), [(2 * i, 2 * i + 1) for i in range(12)]
     made = ge.Collection.from_arrays(
-        offset, edges, np.arange(12) % 2, x=rng.random((24, 2)), **options
+        offset, edges, np.arange(12) % 2, x=rng.random((24, 2)), num_classes=2
     )
     eraser = ge.CollectionEraser().fit(made)
     assert len(eraser.predict_new([{"x": [[0.5, 1.0]], "edges": []}])) == 1
