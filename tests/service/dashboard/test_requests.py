@@ -118,6 +118,9 @@ def test_a_failed_request_says_why_and_what_to_do_and_is_cancelled(office: Offic
     expect(page.locator("#request .alert")).to_contain_text("Cancel it")
     page.get_by_role("button", name="Try again now").click()
     expect(page.locator("#request")).to_contain_text("2 attempts")
+    # Everything that happened to it, event by event.
+    expect(page.locator("#history li").first).to_contain_text("received")
+    expect(page.locator("#history li").filter(has_text="failed")).to_have_count(2)
     page.get_by_role("button", name="Cancel the request").click()
     page.get_by_role("button", name="No", exact=True).click()
     expect(page.locator("#request .state").first).to_contain_text("failed")

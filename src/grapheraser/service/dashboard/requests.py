@@ -94,7 +94,7 @@ def request(visit: Visited, name: Name) -> HTMLResponse:
         "request",
         found=found,
         steps=steps_of(found, history),
-        failures=[event for event in history if event.state is State.FAILED],
+        history=history,
         may_cancel=may_ask and found.state in PENDING,
         may_retry=visit.may(Role.OPERATOR) and found.state is State.FAILED,
         may_collect=may_ask and found.receipts > 0,
