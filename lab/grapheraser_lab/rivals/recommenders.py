@@ -114,7 +114,9 @@ def lightfm(train: sp.csr_array, options: Options) -> Fitted:
     from lightfm import LightFM
 
     model = LightFM(64, loss="warp", learning_rate=options["rate"], random_state=0)
-    model.fit(sp.coo_matrix(train, dtype=np.float32), epochs=int(options["epochs"]), num_threads=1)
+    ends = tuple(end.astype(np.int32) for end in train.nonzero())
+    known = sp.coo_matrix((np.ones(train.nnz, dtype=np.float32), ends), shape=train.shape)
+    model.fit(known, epochs=int(options["epochs"]), num_threads=1)
     (user_biases, users), (item_biases, items) = (
         model.get_user_representations(),
         model.get_item_representations(),
