@@ -114,7 +114,8 @@ def lightfm(train: sp.csr_array, options: Options) -> Fitted:
     from lightfm import LightFM
 
     model = LightFM(64, loss="warp", learning_rate=options["rate"], random_state=0)
-    ends = tuple(end.astype(np.int32) for end in train.nonzero())
+    rows, columns = train.nonzero()
+    ends = rows.astype(np.int32), columns.astype(np.int32)
     known = sp.coo_matrix((np.ones(train.nnz, dtype=np.float32), ends), shape=train.shape)
     model.fit(known, epochs=int(options["epochs"]), num_threads=1)
     (user_biases, users), (item_biases, items) = (
