@@ -6,7 +6,6 @@ constructor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -145,14 +144,12 @@ def wanted(world: World, rng: np.random.Generator) -> list[Any]:
 
 
 @pytest.fixture(params=["few labels", "many labels"])
-def thinned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def thinned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few neighbours count, so that some don't; and both ways to solve the regression."""
-    monkeypatch.setattr(paths, "MOST", (3, 2, 2))
+    monkeypatch.setattr(paths, "REACH_OF_FEW", (3, 2))
+    monkeypatch.setattr(paths.PathRegression.__init__, "__defaults__", (1.0, 512, 512, (3, 2)))
     if request.param == "many labels":
         monkeypatch.setattr(membership, "DEFAULT_COUNT", 4)
-    paths.steps_of.cache_clear()
-    yield
-    paths.steps_of.cache_clear()
 
 
 def assert_same(eraser: ge.GraphEraser, fresh: ge.GraphEraser) -> None:

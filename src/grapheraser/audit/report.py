@@ -130,6 +130,9 @@ def audit_run(
     if not kind.is_classes:
         say(f"no attack is made: they are about classes, and this run predicts {kind.words}")
         attacks = ()
+    if eraser.graph_.types is not None:
+        say("no attack is made: they are about graphs without types")
+        attacks = ()
     fits = 2 * sum(attack.fits for attack in attacks) * sections["verification"]["seconds"]
     if attacks:
         most = f"attacking {minutes:g} minutes at most (--minutes)"

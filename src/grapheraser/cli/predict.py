@@ -116,7 +116,7 @@ def predict(
         return
     asked = None if every else typed(nodes)
     eraser = load(path, trust, executor, task=NODES)
-    ids = None if asked is None else parse_ids(asked, "--nodes", named=eraser.graph_.named)
+    ids = None if asked is None else parse_ids(asked, "--nodes", named=eraser.graph_.called_by_text)
     if out is not None:
         options = {"posteriors": posteriors, "mitigation": mitigation}
         _predict_to(out, eraser, path, ids, options, as_json=json)
@@ -322,7 +322,7 @@ def rank(
         hint = "ask it with predict RUN --nodes ID, or fit a run that ranks with --task links."
         raise RunKindError(f"{path}: a run that predicts the classes of nodes.", hint=hint)
     eraser = load(path, trust, task=LINKS)
-    asked = parse_ids(node, "--node", named=eraser.graph_.named)
+    asked = parse_ids(node, "--node", named=eraser.graph_.called_by_text)
     if len(asked) != 1:
         raise ParameterError.of("--node", "the command", "one node", node)
     ranked = eraser.rank(asked[0], top)

@@ -86,12 +86,12 @@ def unlearn(
         if refresh != "none":
             raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
         eraser = load(path, trust, executor)
-        requests = asked.requests(named=eraser.graph_.named)
+        requests = asked.requests(named=eraser.graph_.called_by_text)
         _print_plan(eraser.plan(requests, missing=missing), as_json=json)
         return
     with locked(path) as lock:
         eraser = load(path, trust, executor)
-        requests = asked.requests(named=eraser.graph_.named)
+        requests = asked.requests(named=eraser.graph_.called_by_text)
         receipt = eraser.unlearn(requests, missing=missing, refresh=refresh)
         eraser.save(path, lock=lock)
     _print_receipt(receipt, eraser, receipts, as_json=json)

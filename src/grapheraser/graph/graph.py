@@ -327,6 +327,11 @@ class Graph:
         """True where nodes have names; see `names`."""
         return self._contents.named
 
+    @property
+    def called_by_text(self) -> bool:
+        """True where text stands for nodes: names, or numbers with their type."""
+        return self.named or self.types is not None
+
     @cached_property
     def train_nodes(self) -> NDArray[np.int64]:
         """Ids of the training nodes."""
@@ -475,7 +480,7 @@ class Graph:
         In a list, range, array, tensor, or pandas index or series. The index of a boolean series
         names its nodes, unless it only counts rows.
         """
-        if self.types is not None and not is_plain(nodes):
+        if self.types is not None and getattr(nodes, "dtype", np.dtype(object)).kind not in "iu":
             given = listed(nodes, "node ids")
             if not isinstance(given, np.ndarray):
                 return np.array(self.inside(given), dtype=np.int64)

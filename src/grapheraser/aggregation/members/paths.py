@@ -1,11 +1,11 @@
 """Paths: ridge regression from what typed paths lead to, the member of typed graphs.
 
 Which paths there are follows from the schema: one and two steps from the target type along any
-relation in either direction, and three where they lead through two other types back to it. A row
-has a block for each: the nodes at the ends of a path, hashed, as shares and their square roots; the
-sum of their features at length 1, where their type has some; the classes of labelled ends, where a
-path leads back to the target type. A node is never at an end of its own paths. An end that few
-nodes lead to says little about others, and counts less. How many ends there are has a column.
+relation in either direction, so that some always lead back to it. A row has a block for each: the
+nodes at the ends of a path, hashed, as shares and their square roots; the sum of their features at
+length 1, where their type has some; the classes of labelled ends, where a path leads back to the
+target type. A node is never at an end of its own paths. An end that few nodes lead to says little
+about others, and counts less. How many ends there are has a column as well.
 
 In each step a bounded number of neighbours counts, by hashes that are keyed by relation and ids. So
 a row reads a bounded number of nodes, and forgetting one moves the rows that read it.
@@ -52,8 +52,8 @@ from grapheraser.kernels.typed import (
 )
 from grapheraser.seeding import derive
 
-# Neighbours that count in the first, the second and the third step.
-MOST = (64, 16, 8)
+# Neighbours that count in the first and the second step; and where labels are few.
+REACH, REACH_OF_FEW = (16, 8), (64, 16)
 # Columns of all hashed blocks together; of one where labels are few; and at the least. Of those for
 # nodes, one in so many is about shares, and the others about their square roots.
 COLUMNS, COLUMNS_OF_FEW, LEAST, SHARES = 512, 2560, 16, 5
@@ -86,24 +86,12 @@ def paths_of(types: Types) -> tuple[Path, ...]:
     for relation, (source, _, target) in enumerate(types.relations):
         a, b = types.index(source), types.index(target)
         ways += [(a, (relation, True), b), (b, (relation, False), a)]
-    found = [Path((), 0)]
-    levels = [found]
-    for length in (1, 2, 3):
-        longer = [
-            Path((*path.steps, step), b)
-            for path in levels[-1]
-            for a, step, b in ways
-            if a == path.end and (length < 3 or (b == 0 and _leads_around(types, path)))
-        ]
-        levels.append(longer)
+    levels = [[Path((), 0)]]
+    for _ in range(2):
+        levels.append(
+            [Path((*p.steps, step), b) for p in levels[-1] for a, step, b in ways if a == p.end]
+        )
     return tuple(path for level in levels for path in level)
-
-
-def _leads_around(types: Types, path: Path) -> bool:
-    """Tell whether a path of two steps leads to a second other type."""
-    relation, forward = path.steps[0]
-    middle = types.index(types.relations[relation][2 if forward else 0])
-    return 0 not in (middle, path.end) and middle != path.end
 
 
 @dataclass(frozen=True)
@@ -113,10 +101,12 @@ class PathRegression(RidgeMember):
     Attributes:
         columns: of all hashed blocks together.
         most: columns of one of them.
+        reach: neighbours that count in each step.
     """
 
     columns: int = COLUMNS
     most: int = COLUMNS
+    reach: tuple[int, int] = REACH
 
     @property
     def name(self) -> str:
@@ -124,7 +114,8 @@ class PathRegression(RidgeMember):
 
     def of_few(self) -> PathRegression:
         """See `RidgeMember`: with room for nearly every end."""
-        return replace(self, ridge=RIDGE_OF_FEW, columns=2**20, most=COLUMNS_OF_FEW)
+        wide = {"columns": 2**20, "most": COLUMNS_OF_FEW, "reach": REACH_OF_FEW}
+        return replace(self, ridge=RIDGE_OF_FEW, **wide)  # type: ignore[arg-type]
 
     @property
     def asks_as_it_learns(self) -> bool:
@@ -145,7 +136,7 @@ class PathRegression(RidgeMember):
         own = np.flatnonzero(_types(graph).of(nodes_at(graph.table, places)) == 0)
         for start in range(0, len(own), _AT_ONCE):
             part = own[start : start + _AT_ONCE]
-            walks, rows = _Walks(graph, places[part], seed), out[part]
+            walks, rows = _Walks(graph, places[part], seed, self.reach), out[part]
             for block in blocks[:-1]:
                 block.fill(walks, rows)
             out[part] = rows
@@ -162,7 +153,7 @@ class PathRegression(RidgeMember):
         # Whatever its row, the label that is learned from it may be another.
         found = [rewritten[types.of(rewritten) == 0]]
         for path, kind in {(b.path, b.kind) for b in self._blocks(graph)[:-1]}:
-            steps = steps_of(types, path, kind, seed)
+            steps = steps_of(types, path, kind, seed, self.reach)
             moved = rewritten[types.of(rewritten) == path.end]
             if path.end:
                 ends = touched[types.of(touched) == path.end]
@@ -221,7 +212,9 @@ def _rewritten(before, after, nodes):  # type: ignore[no-untyped-def]
 
 
 @lru_cache(maxsize=256)
-def steps_of(types: Types, path: Path, kind: int, seed: int) -> tuple[Step, ...]:
+def steps_of(
+    types: Types, path: Path, kind: int, seed: int, reach: tuple[int, int]
+) -> tuple[Step, ...]:
     """Return the steps of a path; the last leads to nodes of a kind."""
     made = []
     for at, (relation, forward) in enumerate(path.steps):
@@ -230,7 +223,7 @@ def steps_of(types: Types, path: Path, kind: int, seed: int) -> tuple[Step, ...]
         up, down = types.bits[:, relation] if forward else types.bits[::-1, relation]
         last = kind if at + 1 == len(path.steps) else ANY
         key = np.uint64(derive(seed, "paths", *ends, forward, at, last))
-        made.append(Step(source, target, int(up), int(down), types.shift, last, MOST[at], key))
+        made.append(Step(source, target, int(up), int(down), types.shift, last, reach[at], key))
     return tuple(made)
 
 
@@ -254,10 +247,11 @@ class _Walks:
         graph: where to walk.
         places: of the nodes.
         seed: of the run.
+        reach: neighbours that count in each step.
     """
 
-    def __init__(self, graph: Graph, places: Places, seed: int) -> None:
-        self.graph, self.seed = graph, seed
+    def __init__(self, graph: Graph, places: Places, seed: int, reach: tuple[int, int]) -> None:
+        self.graph, self.seed, self.reach = graph, seed, reach
         self.ids = nodes_at(graph.table, places)
         once, at = np.unique(places, return_inverse=True)
         own = _Ends(np.arange(len(places) + 1), at.reshape(-1), once)
@@ -268,7 +262,7 @@ class _Walks:
         key = (path.steps, kind if path.steps else ANY)
         if key not in self._known:
             types = _types(self.graph)
-            last = steps_of(types, path, kind, self.seed)[-1]
+            last = steps_of(types, path, kind, self.seed, self.reach)[-1]
             before = self.ends(Path(path.steps[:-1], last.source), ANY)
             indptr, found = step_from(self.graph.table, before.places, last)
             once, at = np.unique(found, return_inverse=True)
@@ -311,7 +305,7 @@ class Block(NamedTuple):
             labels = labels_at(graph.table, ends.places)
             _labels(ends.indptr, ends.entries, ids, mine, labels, part)
         elif self.what == "nodes":
-            last = steps_of(_types(graph), self.path, ANY, walks.seed)[-1]
+            last = steps_of(_types(graph), self.path, ANY, walks.seed, walks.reach)[-1]
             known = sources_at(graph.table, ends.places, last, KNOWN)
             key = np.uint64(derive(walks.seed, "ends of paths", self.path.end))
             _nodes(ends.indptr, ends.entries, ids, mine, known, key, part)

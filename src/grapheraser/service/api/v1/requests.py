@@ -210,15 +210,16 @@ def collect(name: str, key: Key, parts: Parts) -> list[str]:
 
 
 def content_in(parts: Parts, content: RequestContent) -> RequestContent:
-    """Return a request by the ids of the graph, which may be keyed.
+    """Return a request by the ids of the graph, which may be keyed or have types.
 
     Refuses names where nodes have ids, and ids where they have names.
     """
     graph = parts.served.now.model.graph_
-    if any(isinstance(node, str) is not graph.named for node in content.node_ids):
+    typed = graph.types is not None  # then nodes may be said with or without their type
+    if not typed and any(isinstance(node, str) is not graph.named for node in content.node_ids):
         wanted = "names, as texts" if graph.named else "ids, as whole numbers"
         raise Problem(400, "invalid-request", f"the nodes of this run have {wanted}.")
-    if not graph.keyed:
+    if not graph.keyed and not typed:
         return content
     named = {
         name: [graph.ids_of(ids).tolist() for ids in its]
