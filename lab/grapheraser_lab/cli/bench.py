@@ -45,6 +45,7 @@ BENCHMARKS = {
     "targets": ("bench.targets", "run", "several labels and numbers against tuned GCN and SAGE"),
     "links": ("bench.links", "run", "AUC of closed-form links against tuned GNN encoders"),
     "links-cost": ("bench.links", "cost", "requests, predictions and rankings of links"),
+    "graphs": ("bench.graphs", "run", "labels of whole graphs over ten folds, and their cost"),
     "recommend": ("rivals.recommend", "run", "the recommender beside ALS, kNN, EASE and others"),
     "recommend-scale": ("rivals.recommend", "scale", "the recommender on generated interactions"),
     "embeddings": ("bench.embeddings", "run", "rows beside DeepWalk, node2vec and FastRP"),
@@ -79,7 +80,7 @@ APART = {
         "member-sizes",
         "shard-labels",
     ),
-    *("changes", "ray", "cuda", "scratch", "recommend", "recommend-scale"),
+    *("graphs", "changes", "ray", "cuda", "scratch", "recommend", "recommend-scale"),
 }
 
 
