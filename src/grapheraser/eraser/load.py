@@ -77,7 +77,7 @@ def load(
         seals = _seals(run)
         for said in (configuration, dict(run.state)):
             digest_of(said)  # a ValueError where it can't be spelled
-        arguments = {**restore(configuration, own), **changes}
+        arguments = {**task.added, **restore(configuration, own), **changes}
         if arguments.keys() != set(names):
             raise LookupError(arguments.keys() ^ set(names))
         settings = task.resolve(arguments, configuration["resolved"])

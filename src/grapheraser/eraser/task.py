@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -65,6 +66,8 @@ class Task(ABC):
     kinds: ClassVar[tuple[str, ...]] = GRAPH_NAMES
     predict: ClassVar[Question | None] = None  # what the service asks
     takes_types: ClassVar[bool] = False  # whether it learns from typed graphs; see `graph.types`
+    # Arguments that came later, with what runs from before were fitted with.
+    added: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
     @abstractmethod
     def resolve(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,17 @@ from grapheraser.execution import Executor
 from grapheraser.graph import AddNodes, Graph
 from grapheraser.graph.changes.updates import edges_both_ways
 from grapheraser.graph.ids import one_id
+from grapheraser.errors import ParameterError
 from grapheraser.links.answers import fitted_links, predict_links, score_links
+from grapheraser.links.facts.answers import (
+    FactReasons,
+    FactScore,
+    explain_fact,
+    fitted_facts,
+    predict_facts,
+    rank_facts,
+    score_facts,
+)
 from grapheraser.links.graph import Sides, given_side
 from grapheraser.links.metrics import LinkScore
 from grapheraser.links.rank import Ranked, rank
@@ -49,6 +60,7 @@ class LinkEraser(Eraser):
         seed: every random number follows from it.
         device: a torch device, for the encoders.
         executor: local, process, ray, or an `Executor`.
+        steps: of a typed graph, how many steps a rule may take from head to tail: 1, 2 or 3.
 
     Attributes:
         graph_: the current graph: nodes, edges and features, and the sides as classes.
@@ -74,6 +86,7 @@ class LinkEraser(Eraser):
         seed: int = 0,
         device: str = "cpu",
         executor: str | Executor = "local",
+        steps: int = 2,
     ) -> None:
         self.members = members
         self.sample = sample
@@ -86,36 +99,76 @@ class LinkEraser(Eraser):
         self.seed = seed
         self.device = device
         self.executor = executor
+        self.steps = steps
 
     # -- fitted state -------------------------------------------------------------------------
 
     @property
     def weights_(self) -> dict[str, float]:
         now = self._snapshot
+        if now.state.graph.types is not None:
+            facts = fitted_facts(now)
+            return dict(zip(facts.model.members, facts.weights.tolist(), strict=True))
         return fitted_links(now).named_weights(directed=now.state.graph.directed)
 
     # -- fitting and predicting ---------------------------------------------------------------
 
     def fit(self, graph: Graph | Any) -> Self:
-        """Learn links from a `Graph`, or a PyG ``Data``; labels are not needed."""
+        """Learn links from a `Graph`, or a PyG ``Data``; labels are not needed.
+
+        Of a typed graph facts are learned: heads, relations and tails.
+        """
         return self._fit(graph)
 
-    def predict_proba(self, pairs: ArrayLike) -> NDArray[np.float32]:
+    def predict_proba(self, pairs: ArrayLike | Iterable[Any]) -> NDArray[np.float32]:
         """The probability of a link for each pair of ids ``[m, 2]``, on the current graph.
 
         In a directed graph a link leads from the first to the second. The probability is that of a
         sample with as many edges as other pairs. A pair with an edge is judged as
-        if it had none, so that a prediction does not tell whether there is one.
+        if it had none, so that a prediction does not tell whether there is one. In a typed graph,
+        ``pairs`` are facts: triples of a head, a relation and a tail.
         """
+        if self._snapshot.state.graph.types is not None:
+            return predict_facts(self._snapshot, pairs)
         return predict_links(self._snapshot, pairs)
 
-    def rank(self, node: int | str, top: int = 10) -> Ranked:
-        """The most likely new links of a node, best first; in a directed graph out of it."""
+    def rank(
+        self, node: int | str, top: int = 10, *, relation: Any = None, inverse: bool = False
+    ) -> Ranked:
+        """The most likely new links of a node, best first; in a directed graph out of it.
+
+        Args:
+            node: id or name.
+            top: how many.
+            relation: in a typed graph: the relation, of which the node is the head.
+            inverse: the node is the tail, and heads are ranked.
+        """
+        if self._snapshot.state.graph.types is not None:
+            return rank_facts(self._snapshot, node, relation, top, inverse=inverse)
+        if relation is not None or inverse:
+            raise ParameterError("the edges of this run have no relations.")
         return rank(self._snapshot, node, top)
 
-    def score(self, pairs: ArrayLike, labels: ArrayLike) -> LinkScore:
-        """AUC, Hits@K and mean reciprocal rank over pairs with label 1 (edges) and 0 (others)."""
+    def score(
+        self, pairs: ArrayLike | Iterable[Any], labels: ArrayLike | None = None, *, known: Any = ()
+    ) -> LinkScore | FactScore:
+        """AUC, Hits@K and mean reciprocal rank over pairs with label 1 (edges) and 0 (others).
+
+        Args:
+            pairs: ``[m, 2]``; in a typed graph facts ``[m, 3]`` that the run was not fitted on,
+                each end of which is ranked among all entities that make no known fact.
+            labels: of the pairs; facts have none.
+            known: further facts that are true, besides these and those of the run.
+        """
+        if self._snapshot.state.graph.types is not None:
+            return score_facts(self._snapshot, pairs, known)
+        if labels is None:
+            raise ParameterError("'labels' of LinkEraser.score must be 0 or 1 for each pair.")
         return score_links(self._snapshot, pairs, labels)
+
+    def explain(self, fact: Any) -> FactReasons:
+        """Name the rules that speak for a fact of a typed graph: a head, a relation and a tail."""
+        return explain_fact(self._snapshot, fact)
 
     # -- adding ----------------------------------------------------------------
 

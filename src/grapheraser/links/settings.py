@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from grapheraser.aggregation.base import Aggregator
 from grapheraser.checks import one_of, whole
 from grapheraser.engines import Engine, TrainingConfig, resolve_engine
 from grapheraser.eraser.missing import MissingEngine, same_engine
 from grapheraser.eraser.settings import Settings
-from grapheraser.errors import ParameterError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.execution import resolve_executor
+from grapheraser.graph import Graph
+from grapheraser.links.facts.model import FACTS, FactModel
+from grapheraser.links.facts.rules import num_codes
 from grapheraser.links.graph import check_sides
 from grapheraser.links.model import CLOSED_FORM, SHARDS, LinkModel
 from grapheraser.links.shards import LinkEngine
@@ -23,6 +27,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "both": (CLOSED_FORM, SHARDS),
 }
 DEFAULT_SAMPLE = 1000
+DEFAULT_STEPS, MAX_STEPS = 2, 3
 # Beyond any use; more would keep a request busy for years.
 _MAX_EPOCHS = 1_000_000
 # Arguments about shards, which closed-form members have no use for, with their defaults.
@@ -53,6 +58,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
             wanted = "a positive int or 'auto'"
             raise ParameterError.of("sample", owner, wanted, arguments["sample"]) from None
     sides = check_sides(arguments["sides"])
+    whole("steps", owner, arguments["steps"], 1, MAX_STEPS)
     has_shards = SHARDS in members
     if has_shards:
         model = resolve_model(arguments["model"])
@@ -65,15 +71,37 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         _refuse_shards(arguments)
         model = ModelSpec(CLOSED_FORM)
     training = TrainingConfig(model, whole("epochs", owner, arguments["epochs"], 1, _MAX_EPOCHS))
+    learner: Aggregator = LinkModel(members, sample, sides is not None)
+    if fitted_as is not None and fitted_as["aggregation"].get("name") == FACTS:
+        learner = fact_model(arguments)
     return Settings(
         training=training,
         partitioner=resolve_partitioner(arguments["partition"]),
-        aggregator=LinkModel(members, sample, sides is not None),
+        aggregator=learner,
         engine=_engine(training, str(arguments["device"]), fitted_as),
         executor=resolve_executor(arguments["executor"], str(arguments["device"])),
         seed=whole("seed", owner, arguments["seed"]),
         device=str(arguments["device"]),
     )
+
+
+def fact_model(arguments: Mapping[str, Any]) -> FactModel:
+    """Return what learns facts, from the arguments of `LinkEraser`."""
+    sample = {} if arguments["sample"] == "auto" else {"sample": int(arguments["sample"])}
+    return FactModel(steps=int(arguments["steps"]), **sample)
+
+
+def fact_graph(graph: Graph, arguments: Mapping[str, Any]) -> Graph:
+    """Return a typed graph as it is; refuse one, and arguments, that facts can't be learned with."""
+    assert graph.types is not None
+    for name, usual in (("members", CLOSED_FORM), ("sides", None)):
+        if arguments[name] != usual:
+            wanted = f"{usual!r} on a typed graph"
+            raise ParameterError.of(name, "LinkEraser", wanted, arguments[name])
+    if graph.num_edges == 0:
+        raise GraphError(f"graph '{graph.name}' has no facts to learn from.")
+    num_codes(2 * len(graph.types.relations), int(arguments["steps"]))
+    return graph
 
 
 def _refuse_shards(arguments: Mapping[str, Any]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from grapheraser.graph.changes.updates import with_classes
 from grapheraser.kinds import EDGES, FEATURES, NODES
 from grapheraser.links.graph import BY_LABEL, Sides, check_weights, link_graph, sides_of
 from grapheraser.links.model import SHARDS
-from grapheraser.links.settings import MEMBERS, resolve
+from grapheraser.links.settings import DEFAULT_STEPS, MEMBERS, fact_graph, fact_model, resolve
 from grapheraser.models import Model
 from grapheraser.partition import Partition
 from grapheraser.partition.partitioning import partition_for
@@ -32,6 +34,8 @@ class LinkTask(Task):
     owner = "LinkEraser"
     predicts = "links"
     kinds = (NODES.name, EDGES.name, FEATURES.name)
+    takes_types = True
+    added = MappingProxyType({"steps": DEFAULT_STEPS})
     predict = Question(
         "pairs",
         2,
@@ -49,12 +53,22 @@ class LinkTask(Task):
         """See `Task`."""
         sides = arguments["sides"]
         graph = world if isinstance(world, Graph) else _from_pyg(world, sides)
+        if graph.types is not None:
+            return fact_graph(graph, arguments)
         _check_learnable(graph)
         has_shards = SHARDS in MEMBERS[arguments["members"]]
         graph = link_graph(graph, sides, arguments["width"] if has_shards else 1)
         if has_shards:
             _check_encoders(settings.training.model, graph)
         return graph
+
+    def settings_for(
+        self, arguments: Mapping[str, Any], settings: Settings, graph: Graph
+    ) -> Settings:
+        """Learn facts where edges have relations."""
+        if graph.types is None:
+            return settings
+        return replace(settings, aggregator=fact_model(arguments))
 
     def partition_of(
         self, arguments: Mapping[str, Any], settings: Settings, graph: Graph
@@ -72,6 +86,8 @@ class LinkTask(Task):
             raise NothingToForgetError(
                 "a link run keeps no labels.", hint="forget the nodes, or their features or edges."
             )
+        if now.state.graph.types is not None:
+            return changes
         names, sides = now.state.graph.class_names, now.arguments["sides"]
         parts = [with_classes(p, names) if isinstance(p, AddNodes) else p for p in changes]
         return [_sided(p, sides) if isinstance(p, AddNodes) else p for p in parts]
@@ -79,6 +95,8 @@ class LinkTask(Task):
     def check_edit(self, now: Snapshot, edit: Edit) -> None:
         """Refuse weights that can't be counted, and edges within a side."""
         graph = now.state.graph
+        if graph.types is not None:
+            return
         check_weights(edit.entries.values, graph.edge_kind)
         if now.arguments["sides"] is None or not len(edit.pairs):
             return
@@ -96,7 +114,8 @@ class LinkTask(Task):
 
     def check_removal(self, graph: Graph, removal: Removal) -> None:
         """Refuse to take the last edge."""
-        super().check_removal(graph, removal)
+        if graph.types is None:
+            super().check_removal(graph, removal)
         self.check_edges_left(graph, removal)
 
     def check_left(self, before: Graph, after: Graph) -> None:

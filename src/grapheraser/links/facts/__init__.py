@@ -1,0 +1,1 @@
+"""Facts: heads, relations and tails, judged by counted rules."""

@@ -1,0 +1,485 @@
+"""Rules with a path for a body: r1(x, z), r2(z, y) => r(x, y), counted in whole numbers.
+
+A path visits no entity twice. Of a rule is kept
+
+- its support: the facts that it concludes, once for every path that leads to them;
+- its body: the paths from all heads of its relation, wherever they lead.
+
+A path has a code, its steps as the digits of a number, and a rule the key ``code * num_steps +
+step`` with the step that it concludes. Rules without support are not kept. Which rules count in a
+prediction is decided by their support alone.
+
+A fact that comes or goes is counted on its own, one after the other: first as a conclusion, then as
+a part of paths. So only the paths around it are walked, whatever the size of the graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grapheraser.errors import ParameterError
+from grapheraser.kernels.compiled import compiled
+from grapheraser.links.facts.rows import Ids, Rows, entry, span
+
+# Codes that a dense array is made for.
+_MAX_CODES = 2**22
+_BLOCK = 1024
+
+Alive = NDArray[np.bool_]
+
+
+def num_codes(num_steps: int, length: int) -> int:
+    """Return how many codes there are for paths of at most so many steps; refuse too many."""
+    count = int((num_steps + 1) ** length)
+    if count > _MAX_CODES:
+        relations = int(_MAX_CODES ** (1 / length) - 1) // 2
+        raise ParameterError(
+            f"rules of {length} steps can be counted among {relations} relations at the most. "
+            f"Got {num_steps // 2}.",
+            hint="use steps=2 or steps=1.",
+        )
+    return count
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """The counts of all rules.
+
+    Attributes:
+        length: of paths, at the most; 1, 2 or 3.
+        keys: ascending.
+        support: of each, at least 1.
+        body: of each.
+    """
+
+    length: int
+    keys: Ids
+    support: Ids
+    body: Ids
+
+    @classmethod
+    def of(cls, rows: Rows, length: int) -> Rules:
+        """Count the rules of a graph."""
+        codes = num_codes(rows.num_steps, length)
+        keys, support = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        for first in range(0, len(rows.ids), _BLOCK):
+            found = _concluded(rows, first, min(first + _BLOCK, len(rows.ids)), length)
+            one, count = np.unique(found, return_counts=True)
+            keys, at = np.unique(np.concatenate([keys, one]), return_inverse=True)
+            parts = np.concatenate([support, count])
+            support = np.zeros(len(keys), dtype=np.int64)
+            np.add.at(support, at, parts)
+        body = _bodies(rows, keys, codes, length)
+        return cls(length, keys, support, body)
+
+    def without(self, rows: Rows, entries: Ids) -> Rules:
+        """Return the rules once some facts are gone.
+
+        Args:
+            rows: before the change.
+            entries: of the facts, both ways: the first half one way, the second half the other.
+        """
+        alive = np.ones(len(rows.steps), dtype=np.bool_)
+        support, body = self.support.copy(), self.body.copy()
+        pairs = np.stack(np.split(entries, 2), axis=1)
+        _follow(rows, alive, pairs, self.keys, support, body, self.length, False)
+        return self._kept(self.keys, support, body)
+
+    def extended(self, rows: Rows, entries: Ids) -> Rules:
+        """Return the rules once facts have come: ``rows`` are those after the change."""
+        alive = np.ones(len(rows.steps), dtype=np.bool_)
+        alive[entries] = False
+        support, body = self.support.copy(), self.body.copy()
+        pairs = np.stack(np.split(entries, 2), axis=1)
+        _follow(rows, alive, pairs, self.keys, support, body, self.length, True)
+        found = np.unique(_concluded_through(rows, pairs, self.length))
+        born = found[~np.isin(found, self.keys)]
+        counts = _counted(rows, born, self.length)
+        keys = np.concatenate([self.keys, born])
+        order = np.argsort(keys)
+        support = np.concatenate([support, counts[:, 0]])[order]
+        return self._kept(keys[order], support, np.concatenate([body, counts[:, 1]])[order])
+
+    def _kept(self, keys: Ids, support: Ids, body: Ids) -> Rules:
+        some = support > 0
+        return Rules(self.length, keys[some], support[some], body[some])
+
+
+@compiled
+def _room(found: Ids, last: int) -> Ids:
+    """Return an array with room for one at ``last``."""
+    if last < len(found):
+        return found
+    more = np.empty(2 * len(found), dtype=np.int64)
+    more[: len(found)] = found
+    return more
+
+
+@compiled
+def _concluded(rows, first, last, length):  # type: ignore[no-untyped-def]
+    """Return the key of every path from some entities that ends at a fact of its first entity."""
+    base, m = rows.num_steps + 1, rows.num_steps
+    head, following = np.full(len(rows.ids), -1), np.empty(len(rows.steps), dtype=np.int64)
+    out, count = np.empty(1024, dtype=np.int64), 0
+    for x in range(first, last):
+        for i in range(rows.ends[x], rows.ends[x + 1]):
+            following[i] = head[rows.others[i]]
+            head[rows.others[i]] = i
+        for i in range(rows.ends[x], rows.ends[x + 1]):
+            y, one = rows.others[i], rows.steps[i] + 1
+            if y == x:
+                continue
+            e = head[y]
+            while e >= 0:
+                if e != i:
+                    out = _room(out, count)
+                    out[count] = one * m + rows.steps[e]
+                    count += 1
+                e = following[e]
+            if length < 2:
+                continue
+            for j in range(rows.ends[y], rows.ends[y + 1]):
+                z, two = rows.others[j], one * base + rows.steps[j] + 1
+                if z == x or z == y:
+                    continue
+                e = head[z]
+                while e >= 0:
+                    out = _room(out, count)
+                    out[count] = two * m + rows.steps[e]
+                    count += 1
+                    e = following[e]
+                if length < 3:
+                    continue
+                for k in range(rows.ends[z], rows.ends[z + 1]):
+                    v = rows.others[k]
+                    if v == x or v == y or v == z:
+                        continue
+                    e = head[v]
+                    while e >= 0:
+                        out = _room(out, count)
+                        out[count] = (two * base + rows.steps[k] + 1) * m + rows.steps[e]
+                        count += 1
+                        e = following[e]
+        for i in range(rows.ends[x], rows.ends[x + 1]):
+            head[rows.others[i]] = -1
+    return out[:count].copy()
+
+
+@compiled
+def _tally(rows, alive, x, length, counts, codes):  # type: ignore[no-untyped-def]
+    """Count the paths from an entity by their codes; return how many codes there are."""
+    base, n = rows.num_steps + 1, 0
+    for i in range(rows.ends[x], rows.ends[x + 1]):
+        y, one = rows.others[i], rows.steps[i] + 1
+        if y == x or not alive[i]:
+            continue
+        if counts[one] == 0:
+            codes[n] = one
+            n += 1
+        counts[one] += 1
+        if length < 2:
+            continue
+        for j in range(rows.ends[y], rows.ends[y + 1]):
+            z, two = rows.others[j], one * base + rows.steps[j] + 1
+            if z == x or z == y or not alive[j]:
+                continue
+            if counts[two] == 0:
+                codes[n] = two
+                n += 1
+            counts[two] += 1
+            if length < 3:
+                continue
+            for k in range(rows.ends[z], rows.ends[z + 1]):
+                v = rows.others[k]
+                if v == x or v == y or v == z or not alive[k]:
+                    continue
+                three = two * base + rows.steps[k] + 1
+                if counts[three] == 0:
+                    codes[n] = three
+                    n += 1
+                counts[three] += 1
+    return n
+
+
+@compiled
+def _bodies(rows, keys, num_codes, length):  # type: ignore[no-untyped-def]
+    """Count the bodies of all rules."""
+    m, body = rows.num_steps, np.zeros(len(keys), dtype=np.int64)
+    alive = np.ones(len(rows.steps), dtype=np.bool_)
+    starts = np.searchsorted(keys, np.arange(num_codes + 1) * m)
+    counts, codes = np.zeros(num_codes, dtype=np.int64), np.empty(num_codes, dtype=np.int64)
+    known = np.zeros(m, dtype=np.bool_)
+    for x in range(len(rows.ids)):
+        for i in range(rows.ends[x], rows.ends[x + 1]):
+            known[rows.steps[i]] = True
+        n = _tally(rows, alive, x, length, counts, codes)
+        for c in range(n):
+            for k in range(starts[codes[c]], starts[codes[c] + 1]):
+                if known[keys[k] % m]:
+                    body[k] += counts[codes[c]]
+            counts[codes[c]] = 0
+        for i in range(rows.ends[x], rows.ends[x + 1]):
+            known[rows.steps[i]] = False
+    return body
+
+
+@compiled
+def _has(rows, alive, place, step):  # type: ignore[no-untyped-def]
+    """Tell whether the entity at a place has a step."""
+    first, last = span(rows, place, step)
+    for i in range(first, last):
+        if alive[i]:
+            return True
+    return False
+
+
+@compiled
+def _holds(rows, alive, place, step, other):  # type: ignore[no-untyped-def]
+    """Tell whether a fact is there."""
+    found = entry(rows, place, step, other)
+    return found >= 0 and alive[found]
+
+
+@compiled
+def _follow(rows, alive, pairs, keys, support, body, length, come):  # type: ignore[no-untyped-def]
+    """Count facts that come or go, one after the other; marks them alive, or no longer.
+
+    ``pairs`` are the two entries of each fact. One that comes is a conclusion first, while no path
+    leads through it, and a part of paths then; one that goes, the other way around.
+    """
+    sign, size = (1 if come else -1), 1
+    for _ in range(length):
+        size *= rows.num_steps + 1
+    counts, codes = np.zeros(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    for n in range(len(pairs)):
+        there, back = pairs[n]
+        if come:
+            _conclude(rows, alive, there, back, keys, support, body, length, sign, counts, codes)
+            alive[there], alive[back] = True, True
+            _pass(rows, alive, there, back, keys, support, body, length, sign)
+        else:
+            _pass(rows, alive, there, back, keys, support, body, length, sign)
+            alive[there], alive[back] = False, False
+            _conclude(rows, alive, there, back, keys, support, body, length, sign, counts, codes)
+
+
+@compiled
+def _conclude(rows, alive, there, back, keys, support, body, length, sign, counts, codes):  # type: ignore[no-untyped-def]
+    """Count a fact as a conclusion, with paths that do not lead through it."""
+    m = rows.num_steps
+    for i, j in ((there, back), (back, there)):
+        x, step = rows.others[j], rows.steps[i]
+        if not _has(rows, alive, x, step):  # its only one: now x is no head, or is one
+            for c in range(_tally(rows, alive, x, length, counts, codes)):
+                k = np.searchsorted(keys, codes[c] * m + step)
+                if k < len(keys) and keys[k] == codes[c] * m + step:
+                    body[k] += sign * counts[codes[c]]
+                counts[codes[c]] = 0
+    for key in _concluding(rows, alive, there, back, length):
+        k = np.searchsorted(keys, key)
+        if k < len(keys) and keys[k] == key:
+            support[k] += sign
+
+
+@compiled
+def _concluding(rows, alive, there, back, length):  # type: ignore[no-untyped-def]
+    """Return the keys of the rules that conclude a fact, both ways, once for every path."""
+    m, base = rows.num_steps, rows.num_steps + 1
+    a, b, step = rows.others[back], rows.others[there], rows.steps[there]
+    out, count = np.empty(64, dtype=np.int64), 0
+    if a == b:
+        return out[:0]
+    # Ends of paths are found by the entries of b.
+    head = np.full(len(rows.ids), -1)
+    following = np.empty(rows.ends[b + 1] - rows.ends[b], dtype=np.int64)
+    for e in range(rows.ends[b], rows.ends[b + 1]):
+        if alive[e] and rows.others[e] != b and e != back:
+            following[e - rows.ends[b]] = head[rows.others[e]]
+            head[rows.others[e]] = e
+    e = head[a]
+    while e >= 0:
+        out = _room(out, count + 1)
+        out[count] = ((rows.steps[e] ^ 1) + 1) * m + step
+        out[count + 1] = (rows.steps[e] + 1) * m + (step ^ 1)
+        count += 2
+        e = following[e - rows.ends[b]]
+    for i in range(rows.ends[a], rows.ends[a + 1]):
+        z, one = rows.others[i], rows.steps[i]
+        if z == a or z == b or not alive[i] or length < 2:
+            continue
+        e = head[z]
+        while e >= 0:
+            out = _room(out, count + 1)
+            last = rows.steps[e]
+            out[count] = ((one + 1) * base + (last ^ 1) + 1) * m + step
+            out[count + 1] = ((last + 1) * base + (one ^ 1) + 1) * m + (step ^ 1)
+            count += 2
+            e = following[e - rows.ends[b]]
+        if length < 3:
+            continue
+        for j in range(rows.ends[z], rows.ends[z + 1]):
+            w, two = rows.others[j], rows.steps[j]
+            if w == a or w == b or w == z or not alive[j]:
+                continue
+            e = head[w]
+            while e >= 0:
+                out = _room(out, count + 1)
+                last = rows.steps[e]
+                code = ((one + 1) * base + two + 1) * base + (last ^ 1) + 1
+                out[count] = code * m + step
+                code = ((last + 1) * base + (two ^ 1) + 1) * base + (one ^ 1) + 1
+                out[count + 1] = code * m + (step ^ 1)
+                count += 2
+                e = following[e - rows.ends[b]]
+    return out[:count]
+
+
+@compiled
+def _pass(rows, alive, there, back, keys, support, body, length, sign):  # type: ignore[no-untyped-def]
+    """Count the paths that lead through a fact."""
+    m = rows.num_steps
+    for i, j in ((there, back), (back, there)):
+        paths, code, first, last = _through(rows, alive, i, j, length), -1, 0, 0
+        for n in range(len(paths)):
+            x, y = paths[n, 1], paths[n, 2]
+            if paths[n, 0] != code:
+                code = paths[n, 0]
+                first = np.searchsorted(keys, code * m)
+                last = first
+                while last < len(keys) and keys[last] < (code + 1) * m:
+                    last += 1
+            for k in range(first, last):
+                step = keys[k] - code * m
+                if _has(rows, alive, x, step):
+                    body[k] += sign
+                    if _holds(rows, alive, x, step, y):
+                        support[k] += sign
+
+
+@compiled
+def _put(out, count, code, x, y):  # type: ignore[no-untyped-def]
+    """Write a path, in an array with room for it."""
+    if count == len(out):
+        more = np.empty((2 * count, 3), dtype=np.int64)
+        more[:count] = out
+        out = more
+    out[count, 0], out[count, 1], out[count, 2] = code, x, y
+    return out
+
+
+@compiled
+def _through(rows, alive, there, back, length):  # type: ignore[no-untyped-def]
+    """Return the paths that lead one way through a fact ``[p, 3]``: code, first and last entity."""
+    base, ends, others, steps = rows.num_steps + 1, rows.ends, rows.others, rows.steps
+    a, b, own = others[back], others[there], steps[there] + 1
+    out, count = np.empty((64, 3), dtype=np.int64), 0
+    if a == b:
+        return out[:0]
+    out = _put(out, count, own, a, b)
+    count += 1
+    if length < 2:
+        return out[:count]
+    for i in range(ends[a], ends[a + 1]):
+        x, before = others[i], (steps[i] ^ 1) + 1
+        if x == a or x == b or not alive[i]:
+            continue
+        code = before * base + own
+        out = _put(out, count, code, x, b)
+        count += 1
+        if length < 3:
+            continue
+        for j in range(ends[x], ends[x + 1]):
+            v = others[j]
+            if v != x and v != a and v != b and alive[j]:
+                out = _put(out, count, ((steps[j] ^ 1) + 1) * base * base + code, v, b)
+                count += 1
+        for j in range(ends[b], ends[b + 1]):
+            v = others[j]
+            if v != x and v != a and v != b and alive[j]:
+                out = _put(out, count, code * base + steps[j] + 1, x, v)
+                count += 1
+    for i in range(ends[b], ends[b + 1]):
+        y, code = others[i], own * base + steps[i] + 1
+        if y == a or y == b or not alive[i]:
+            continue
+        out = _put(out, count, code, a, y)
+        count += 1
+        if length < 3:
+            continue
+        for j in range(ends[y], ends[y + 1]):
+            v = others[j]
+            if v != y and v != a and v != b and alive[j]:
+                out = _put(out, count, code * base + steps[j] + 1, a, v)
+                count += 1
+    return out[:count]
+
+
+@compiled
+def _concluded_through(rows, pairs, length):  # type: ignore[no-untyped-def]
+    """Return the keys of rules with a path through one of these facts, or that conclude one."""
+    m, alive = rows.num_steps, np.ones(len(rows.steps), dtype=np.bool_)
+    out, count = np.empty(1024, dtype=np.int64), 0
+    for n in range(len(pairs)):
+        there, back = pairs[n]
+        for key in _concluding(rows, alive, there, back, length):
+            out = _room(out, count)
+            out[count] = key
+            count += 1
+        for i, j in ((there, back), (back, there)):
+            paths = _through(rows, alive, i, j, length)
+            for p in range(len(paths)):
+                code, x, y = paths[p]
+                short, long, turn = x, y, 0
+                if rows.ends[x + 1] - rows.ends[x] > rows.ends[y + 1] - rows.ends[y]:
+                    short, long, turn = y, x, 1
+                for e in range(rows.ends[short], rows.ends[short + 1]):
+                    step = rows.steps[e] ^ turn
+                    # A path of one step concludes every other fact, but not itself.
+                    if rows.others[e] == long and code != step + 1:
+                        out = _room(out, count)
+                        out[count] = code * m + step
+                        count += 1
+    return out[:count].copy()
+
+
+@compiled
+def _counted(rows, keys, length):  # type: ignore[no-untyped-def]
+    """Count support and body of some rules ``[k, 2]`` from the start, each by its own walk."""
+    m, base = rows.num_steps, rows.num_steps + 1
+    out = np.zeros((len(keys), 2), dtype=np.int64)
+    digits = np.empty(length, dtype=np.int64)
+    alive = np.ones(len(rows.steps), dtype=np.bool_)
+    for k in range(len(keys)):
+        step, code, n = keys[k] % m, keys[k] // m, 0
+        while code:
+            digits[n] = code % base - 1
+            code //= base
+            n += 1
+        for x in range(len(rows.ids)):
+            if not _has(rows, alive, x, step):
+                continue
+            for i in range(*span(rows, x, digits[n - 1])):
+                y = rows.others[i]
+                if y == x:
+                    continue
+                if n == 1:
+                    out[k, 0] += _holds(rows, alive, x, step, y)
+                    out[k, 1] += 1
+                    continue
+                for j in range(*span(rows, y, digits[n - 2])):
+                    z = rows.others[j]
+                    if z == x or z == y:
+                        continue
+                    if n == 2:
+                        out[k, 0] += _holds(rows, alive, x, step, z)
+                        out[k, 1] += 1
+                        continue
+                    for h in range(*span(rows, z, digits[0])):
+                        v = rows.others[h]
+                        if v != x and v != y and v != z:
+                            out[k, 0] += _holds(rows, alive, x, step, v)
+                            out[k, 1] += 1
+    return out
