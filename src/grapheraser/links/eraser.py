@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.eraser.base import Eraser
 from grapheraser.eraser.update import update
+from grapheraser.errors import ParameterError
 from grapheraser.execution import Executor
 from grapheraser.graph import AddNodes, Graph
 from grapheraser.graph.changes.updates import edges_both_ways
 from grapheraser.graph.ids import one_id
-from grapheraser.errors import ParameterError
 from grapheraser.links.answers import fitted_links, predict_links, score_links
 from grapheraser.links.facts.answers import (
     FactReasons,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from grapheraser.aggregation.base import Aggregator
 from grapheraser.checks import one_of, whole
 from grapheraser.engines import Engine, TrainingConfig, resolve_engine
@@ -12,7 +14,8 @@ from grapheraser.eraser.missing import MissingEngine, same_engine
 from grapheraser.eraser.settings import Settings
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.execution import resolve_executor
-from grapheraser.graph import Graph
+from grapheraser.graph import TRAIN, Graph
+from grapheraser.graph.labels import LabelKind
 from grapheraser.links.facts.model import FACTS, FactModel
 from grapheraser.links.facts.rules import num_codes
 from grapheraser.links.graph import check_sides
@@ -92,7 +95,10 @@ def fact_model(arguments: Mapping[str, Any]) -> FactModel:
 
 
 def fact_graph(graph: Graph, arguments: Mapping[str, Any]) -> Graph:
-    """Return a typed graph as it is; refuse one, and arguments, that facts can't be learned with."""
+    """Return what a run of facts keeps of a typed graph; refuse what it can't be learned with.
+
+    Labels and roles have no part in it: every node is a training node of class 0.
+    """
     assert graph.types is not None
     for name, usual in (("members", CLOSED_FORM), ("sides", None)):
         if arguments[name] != usual:
@@ -101,7 +107,11 @@ def fact_graph(graph: Graph, arguments: Mapping[str, Any]) -> Graph:
     if graph.num_edges == 0:
         raise GraphError(f"graph '{graph.name}' has no facts to learn from.")
     num_codes(2 * len(graph.types.relations), int(arguments["steps"]))
-    return graph
+    role = np.full(graph.num_nodes, TRAIN, dtype=np.int8)
+    y = np.zeros(graph.num_nodes, dtype=np.int64)
+    inferred = tuple(item for item in graph.inferred if item != "classes")
+    kind = LabelKind(count=1)
+    return graph.with_fields(y=y, role=role, label_kind=kind, inferred=inferred)
 
 
 def _refuse_shards(arguments: Mapping[str, Any]) -> None:

@@ -86,8 +86,9 @@ class LinkTask(Task):
             raise NothingToForgetError(
                 "a link run keeps no labels.", hint="forget the nodes, or their features or edges."
             )
-        if now.state.graph.types is not None:
-            return changes
+        types = now.state.graph.types
+        if types is not None:
+            return [_known(part, types.target) for part in changes]
         names, sides = now.state.graph.class_names, now.arguments["sides"]
         parts = [with_classes(p, names) if isinstance(p, AddNodes) else p for p in changes]
         return [_sided(p, sides) if isinstance(p, AddNodes) else p for p in parts]
@@ -114,8 +115,7 @@ class LinkTask(Task):
 
     def check_removal(self, graph: Graph, removal: Removal) -> None:
         """Refuse to take the last edge."""
-        if graph.types is None:
-            super().check_removal(graph, removal)
+        super().check_removal(graph, removal)
         self.check_edges_left(graph, removal)
 
     def check_left(self, before: Graph, after: Graph) -> None:
@@ -126,6 +126,13 @@ class LinkTask(Task):
                 "learn links from.",
                 hint="delete the run instead, or leave some edges in it.",
             )
+
+
+def _known(part: Any, target: str) -> Any:
+    """Return new nodes of the target type as training nodes, as all are; the rest as it is."""
+    if not isinstance(part, AddNodes) or part.type not in (None, target):
+        return part
+    return part.labelled(np.zeros(len(part.ids), dtype=np.int64))
 
 
 def _sided(new: AddNodes, sides: Sides) -> AddNodes:

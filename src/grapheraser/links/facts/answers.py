@@ -19,6 +19,7 @@ from grapheraser.kernels.sets import ranks
 from grapheraser.links.facts.cases import CHOICES, Case, key_of, numbers_of
 from grapheraser.links.facts.evidence import (
     DAMPING,
+    MAX_ALIKE,
     WIDTH,
     add_constants,
     add_likeness,
@@ -323,7 +324,7 @@ def explain_fact(now: Snapshot, fact: Any) -> FactReasons:
 
 def _rule(text: str, support: int, body: int) -> tuple[int, FactRule]:
     share = support / (body + DAMPING)
-    return likeness(support, body), FactRule(text, int(support), int(body), round(share, 6))
+    return likeness(support, body), FactRule(text, int(support), int(body), round(float(share), 6))
 
 
 def _said(now: Snapshot, step: int, x: str, y: str) -> str:
@@ -354,11 +355,11 @@ def _paths_said(now: Snapshot, rows: Rows, head: int, step: int, tail: int) -> S
         support, body = rules.support[k] - own, rules.body[k] - own
         if not strength(support, body):
             continue
-        steps = []
-        while code:
-            code, digit = divmod(int(code), m + 1)
+        steps, left = [], int(code)
+        while left:
+            left, digit = divmod(left, m + 1)
             steps.insert(0, digit - 1)
-        names = ["x", "z", "w"][: len(steps)] + ["y"]
+        names = [*"xzw"[: len(steps)], "y"]
         ends = zip(steps, names[:-1], names[1:], strict=True)
         path = ", ".join(_said(now, one, a, b) for one, a, b in ends)
         yield _rule(f"{path} => {_said(now, step, 'x', 'y')}", support, body)
@@ -386,6 +387,8 @@ def _likeness_said(now: Snapshot, rows: Rows, head: int, step: int, tail: int) -
         if entry(rows, c, back, tail) < 0:
             continue
         first, last = span(rows, c, back)
+        if last - first > MAX_ALIKE:
+            continue
         own, h = graph.names_of(rows.ids[[c, head]]).tolist()
         text = f"{_said(now, back ^ 1, 'y', str(own))} => {_said(now, step, str(h), 'y')}"
         yield _rule(text, count, last - first)

@@ -18,16 +18,22 @@ from numpy.typing import NDArray
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
 from grapheraser.links.facts.evidence import (
+    ENTRIES,
+    MAX_ALIKE,
+    MAX_SHARING,
+    ROW,
     WIDTH,
     add,
     add_constants,
     add_likeness,
     column_of,
+    is_chosen,
+    level_of,
     note,
     paths_from,
     strength,
 )
-from grapheraser.links.facts.rows import Ids, Rows, entry
+from grapheraser.links.facts.rows import Ids, Rows, entry, span
 from grapheraser.links.facts.rules import Rules, num_codes
 from grapheraser.seeding import derive
 
@@ -46,6 +52,7 @@ class Case:
         label: which of them is held out; -1 where none is.
         paths: slots, codes, and how often they come ``[p, 3]``.
         numbers: of the choices ``[CHOICES, WIDTH]``, but for those of paths.
+        near: neighbours of the head, sorted; a change between one and a choice is read as well.
         reads: rows, or steps of rows, as `evidence.note` spells them; sorted.
     """
 
@@ -54,6 +61,7 @@ class Case:
     label: int
     paths: Ids
     numbers: Ids
+    near: Ids
     reads: Ids
 
     @classmethod
@@ -63,11 +71,18 @@ class Case:
         judged = _judge(rows, *fact.tolist(), choices, slots, length, key_of(seed))
         return cls(int(fact[1]), choices, label, *judged)
 
+    def has_read(self, changed: Ids, marked: NDArray[np.bool_], notes: Ids, num_steps: int) -> bool:
+        """Tell whether the case has read anything that changed; see `Cases.untouched`."""
+        if _is_read(self.reads, notes, marked, num_steps):
+            return True
+        return bool(_is_between(self.choices, self.near, changed))
+
     def moved(self, places: Ids, num_steps: int) -> Case:
         """Return the case with other places of the same entities."""
         choices = np.where(self.choices < 0, -1, places[self.choices])
-        at, step = np.divmod(self.reads, num_steps + 1)
-        return replace(self, choices=choices, reads=places[at] * (num_steps + 1) + step)
+        at, what = np.divmod(self.reads, 2 * num_steps + 1)
+        reads = places[at] * (2 * num_steps + 1) + what
+        return replace(self, choices=choices, near=places[self.near], reads=reads)
 
 
 def key_of(seed: int) -> np.uint64:
@@ -110,18 +125,22 @@ class Cases:
         """Choose at most so many cases, and judge them."""
         return cls({}).of_rows(rows, most, length, seed)
 
-    def untouched(self, changed: Ids, places: int, num_steps: int) -> Cases:
-        """Return the cases that have read nothing that changed.
+    def untouched(self, rows: Rows, entries: Ids, come: int, seed: int) -> Cases:
+        """Return the cases that have read none of the facts that come or go.
 
         Args:
-            changed: as `evidence.note` spells it, ascending.
-            places: how many entities there are.
-            num_steps: see `Rows`.
+            rows: in which these facts are.
+            entries: of the facts, both ways.
+            come: 1 where they come, 0 where they go.
+            seed: of the run.
         """
-        marked = np.zeros(places, dtype=np.bool_)
-        marked[changed // (num_steps + 1)] = True
-        found = self.by_fact.items()
-        return Cases({f: c for f, c in found if not _is_read(c.reads, changed, marked, num_steps)})
+        changed, notes, all_moved = _changed(rows, entries, come, key_of(seed))
+        if all_moved:
+            return Cases({})
+        marked = np.zeros(len(rows.ids), dtype=np.bool_)
+        marked[changed[:, 0]] = True
+        parts = (changed, marked, np.unique(notes), rows.num_steps)
+        return Cases({f: c for f, c in self.by_fact.items() if not c.has_read(*parts)})
 
     def moved(self, places: Ids, num_steps: int) -> Cases:
         """Return the cases with the new place of every entity."""
@@ -250,22 +269,24 @@ def _choices(rows, chosen, labels, marks, pools, sizes):  # type: ignore[no-unty
 
 @compiled
 def _judge(rows, head, step, tail, choices, slots, length, key):  # type: ignore[no-untyped-def]
-    """Return paths, numbers and reads of a case; ``slots`` are -1."""
+    """Return paths, numbers, neighbours and reads of a case; ``slots`` are -1."""
     numbers = np.zeros((len(choices), WIDTH), dtype=np.int64)
-    reads, read = note(np.empty(1024, dtype=np.int64), 0, head, -1, rows.num_steps), 1
+    reads, read = note(np.empty(1024, dtype=np.int64), 0, head, ROW, rows.num_steps), 1
+    near = np.unique(rows.others[rows.ends[head] : rows.ends[head + 1]]).astype(np.int64)
     for k in range(len(choices)):
         if choices[k] >= 0:
             slots[choices[k]] = k
-            reads = note(reads, read, choices[k], -1, rows.num_steps)
-            read += 1
-    if length > 2:  # steps in the middle of a path
-        for i in range(rows.ends[head], rows.ends[head + 1]):
-            reads = note(reads, read, rows.others[i], -1, rows.num_steps)
+            if length > 2:  # a path ends with a step from anywhere
+                reads = note(reads, read, choices[k], ROW, rows.num_steps)
+                read += 1
+    if length > 2:  # or has one to anywhere in the middle
+        for place in near:
+            reads = note(reads, read, place, ROW, rows.num_steps)
             read += 1
     paths = _gathered(paths_from(rows, head, step, tail, slots, length), len(choices))
     reads, read = add_constants(rows, head, step, tail, slots, key, numbers, reads, read)
     reads, read = add_likeness(rows, head, step, tail, slots, key, numbers, reads, read)
-    return paths, numbers, np.unique(reads[:read])
+    return paths, numbers, near, np.unique(reads[:read])
 
 
 @compiled
@@ -285,8 +306,53 @@ def _gathered(paths, width):  # type: ignore[no-untyped-def]
 def _is_read(reads, changed, marked, num_steps):  # type: ignore[no-untyped-def]
     """Tell whether anything that changed was read; ``marked`` are the rows that it is in."""
     for read in reads:
-        if marked[read // (num_steps + 1)]:
+        if marked[read // (2 * num_steps + 1)]:
             at = np.searchsorted(changed, read)
             if at < len(changed) and changed[at] == read:
                 return True
     return False
+
+
+@compiled
+def _is_between(choices, near, changed):  # type: ignore[no-untyped-def]
+    """Tell whether a fact that changed is between a neighbour of the head and a choice."""
+    for n in range(len(changed)):
+        at = np.searchsorted(near, changed[n, 0])
+        if at < len(near) and near[at] == changed[n, 0]:
+            for choice in choices:
+                if choice == changed[n, 2]:
+                    return True
+    return False
+
+
+@compiled
+def _changed(rows, entries, come, key):  # type: ignore[no-untyped-def]
+    """Return the facts at some entries (place, step, place), and what of rows changes with them.
+
+    Also tells whether so many come or go that others are chosen among many: then all is changed.
+    """
+    m, half = rows.num_steps, len(entries) // 2
+    facts = np.empty((len(entries), 3), dtype=np.int64)
+    notes, count = np.empty(3 * len(entries), dtype=np.int64), 0
+    for n in range(len(entries)):
+        facts[n, 0] = rows.others[entries[(n + half) % len(entries)]]
+        facts[n, 1], facts[n, 2] = rows.steps[entries[n]], rows.others[entries[n]]
+    for n in range(len(facts)):
+        place, step, other = facts[n]
+        first, last = span(rows, place, step)
+        after = before = last - first
+        for k in range(len(facts)):
+            if facts[k, 0] == place and facts[k, 1] == step:
+                before -= come
+                after -= 1 - come
+        level = level_of(before, MAX_SHARING)
+        if level != level_of(after, MAX_SHARING) or (before > MAX_ALIKE) != (after > MAX_ALIKE):
+            return facts, notes[:0], True
+        for what in (ROW, ENTRIES + step):
+            notes[count] = place * (2 * m + 1) + what
+            count += 1
+        own = paired(key, np.uint64(step ^ 1))
+        if is_chosen(own, rows.ids[place], rows.ids[other], before, MAX_SHARING):
+            notes[count] = place * (2 * m + 1) + m + ENTRIES + step
+            count += 1
+    return facts, notes[:count].copy(), False

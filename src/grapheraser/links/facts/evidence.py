@@ -21,10 +21,12 @@ from grapheraser.kernels.elementary import logarithm
 from grapheraser.kernels.hashing import paired
 from grapheraser.links.facts.rows import span
 
-
 UNIT = 2**20
 MIN_SUPPORT, DAMPING = 2, 5.0
 MAX_SHARING, MAX_FACTS = 64, 128
+# What more have in common makes nobody alike.
+MAX_ALIKE = 256
+ROW, ENTRIES = 0, 1
 # Where the numbers of a tail begin, the largest and the sum of each: of paths of one, two and three
 # steps, of constants, of likeness.
 PATHS, CONSTANTS, LIKENESS = 0, 6, 8
@@ -108,23 +110,45 @@ def column_of(code: int, base: int) -> int:
     return PATHS + (0 if code < base else 2 if code < base * base else 4)
 
 
-@compiled(inline=True)
-def _chosen(key, own, other, count, most):  # type: ignore[no-untyped-def]
-    """Tell whether one of ``count`` counts, where about ``most`` do; ``own``, ``other``: ids."""
-    if count <= most:
+@compiled
+def level_of(count: int, most: int) -> int:
+    """Return how often so many are halved until about ``most`` are left."""
+    level = 0
+    while count > most << level:
+        level += 1
+    return level
+
+
+@compiled
+def is_chosen(key, own, other, count, most):  # type: ignore[no-untyped-def]
+    """Tell whether one of ``count`` counts, where at most about ``most`` do; by ids.
+
+    One of 2, of 4, of 8, ... counts, so that others stay when one of many comes or goes.
+    """
+    level = level_of(count, most)
+    if level == 0:
         return True
-    bound = np.uint64(float(most) / count * 2.0**64)
-    return paired(paired(key, np.uint64(own)), np.uint64(other)) < bound
+    mark = paired(paired(key, np.uint64(own)), np.uint64(other))
+    return mark < np.uint64(1) << np.uint64(64 - level)
 
 
 @compiled(inline=True)
-def note(reads, count, place, step, num_steps):  # type: ignore[no-untyped-def]
-    """Note that the entries of a step in a row were read; step -1: the whole row."""
+def note(reads, count, place, what, num_steps):  # type: ignore[no-untyped-def]
+    """Note that of the row at a place something was read.
+
+    Args:
+        reads: where to note it, after ``count`` others.
+        count: see above.
+        place: of the row.
+        what: `ROW`; ``ENTRIES + step`` for those of a step; ``num_steps + ENTRIES + step`` for
+            those of a step that are chosen where there are many.
+        num_steps: see `Rows`.
+    """
     if count == len(reads):
         more = np.empty(2 * count, dtype=np.int64)
         more[:count] = reads
         reads = more
-    reads[count] = place * (num_steps + 1) + step + 1
+    reads[count] = place * (2 * num_steps + 1) + what
     return reads
 
 
@@ -146,15 +170,15 @@ def count_constant(rows, head, step, i, slots, key, counts, met, reads, read):  
     c, back = others[i], rows.steps[i] ^ 1
     first, last = span(rows, c, back)
     if read >= 0:
-        reads = note(reads, read, c, back, rows.num_steps)
+        reads = note(reads, read, c, rows.num_steps + ENTRIES + back, rows.num_steps)
         read += 1
     own, body, found = paired(key, np.uint64(rows.steps[i])), 0, 0
     for j in range(first, last):
         x = others[j]
-        if x == head or not _chosen(own, ids[c], ids[x], last - first, MAX_SHARING):
+        if x == head or not is_chosen(own, ids[c], ids[x], last - first, MAX_SHARING):
             continue
         if read >= 0:
-            reads = note(reads, read, x, step, rows.num_steps)
+            reads = note(reads, read, x, ENTRIES + step, rows.num_steps)
             read += 1
         low, high = span(rows, x, step)
         body += high > low
@@ -175,7 +199,7 @@ def is_asked(rows, head, step, but, i, key):  # type: ignore[no-untyped-def]
     if (c == but and rows.steps[i] == step) or c == head:
         return False
     many = rows.ends[head + 1] - rows.ends[head]
-    return _chosen(own, rows.ids[head], rows.ids[c], many, MAX_FACTS)
+    return is_chosen(own, rows.ids[head], rows.ids[c], many, MAX_FACTS)
 
 
 @compiled
@@ -211,16 +235,17 @@ def shared_facts(rows, head, step, but, key, reads, read):  # type: ignore[no-un
     first, last = span(rows, head, step)
     own, room, tails = paired(key, np.uint64(step)), 0, 0
     for i in range(first, last):
-        if others[i] != but and _chosen(own, ids[head], ids[others[i]], last - first, MAX_SHARING):
-            room += ends[others[i] + 1] - ends[others[i]]
+        t = others[i]
+        if t != but and is_chosen(own, ids[head], ids[t], last - first, MAX_SHARING):
+            room += ends[t + 1] - ends[t]
     shared, count = np.empty(room, dtype=np.int64), 0
     for i in range(first, last):
         t = others[i]
-        if t == but or not _chosen(own, ids[head], ids[t], last - first, MAX_SHARING):
+        if t == but or not is_chosen(own, ids[head], ids[t], last - first, MAX_SHARING):
             continue
         tails += 1
         if read >= 0:
-            reads = note(reads, read, t, -1, rows.num_steps)
+            reads = note(reads, read, t, ROW, rows.num_steps)
             read += 1
         for j in range(ends[t], ends[t + 1]):
             if others[j] != head:
@@ -246,8 +271,10 @@ def add_likeness(rows, head, step, but, slots, key, numbers, reads, read):  # ty
     for n in range(len(shared)):
         c, back = shared[n] // rows.num_steps, shared[n] % rows.num_steps
         low, high = span(rows, c, back)
+        if high - low > MAX_ALIKE:
+            continue
         if read >= 0:
-            reads = note(reads, read, c, back, rows.num_steps)
+            reads = note(reads, read, c, ENTRIES + back, rows.num_steps)
             read += 1
         value = likeness(counts[n], high - low)
         for j in range(low, high):

@@ -50,7 +50,7 @@ class FactModel:
     """
 
     steps: int = 2
-    sample: int = 512
+    sample: int = 256
     name: str = FACTS
 
     @property
@@ -81,13 +81,15 @@ class FactModel:
         rows = before
         if len(gone):
             entries = rows.entries(gone)
-            rules, cases = rules.without(rows, entries), _untouched(cases, rows, entries)
+            cases = cases.untouched(rows, entries, 0, ensemble.seed)
+            rules = rules.without(rows, entries)
             rows, places = rows.without(entries)
             cases = cases.moved(places, rows.num_steps)
         if len(come):
             rows, places = rows.extended(come)
             cases, entries = cases.moved(places, rows.num_steps), rows.entries(come)
-            rules, cases = rules.extended(rows, entries), _untouched(cases, rows, entries)
+            cases = cases.untouched(rows, entries, 1, ensemble.seed)
+            rules = rules.extended(rows, entries)
         return self._fitted(rows, rules, cases, ensemble.seed)
 
     def check_tensors(self, tensors: Tensors, ensemble: Ensemble) -> None:
@@ -141,15 +143,6 @@ def _rows_of(graph: Graph) -> Rows:
 
 def _facts(found: set[tuple[Any, ...]]) -> Ids:
     return np.array(sorted(found), dtype=np.int64).reshape(-1, 3)
-
-
-def _untouched(cases: Cases, rows: Rows, entries: Ids) -> Cases:
-    """Return the cases that have not read any of these entries."""
-    there, back = np.split(entries, 2)
-    places = np.concatenate([rows.others[back], rows.others[there]]).astype(np.int64)
-    rows_read = places * (rows.num_steps + 1)
-    read = np.concatenate([rows_read, rows_read + rows.steps[entries] + 1])
-    return cases.untouched(np.unique(read), len(rows.ids), rows.num_steps)
 
 
 @dataclass(frozen=True, eq=False)
