@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from grapheraser.graphs import Alike, Collection, CollectionEraser, GraphExplanation, SmallGraph
     from grapheraser.links import LinkEraser
+    from grapheraser.links.facts.answers import FactReasons, FactRule, FactScore
     from grapheraser.links.metrics import LinkScore
     from grapheraser.links.rank import Ranked
     from grapheraser.models import CustomModel, ModelSpec
@@ -93,6 +94,9 @@ __all__ = [
     "Ensemble",
     "Executor",
     "Explanation",
+    "FactReasons",
+    "FactRule",
+    "FactScore",
     "Features",
     "FittedAggregator",
     "Graph",
@@ -188,6 +192,7 @@ _HOMES = {
         "Users",
     ),
     "links": ("LinkEraser",),
+    "links.facts.answers": ("FactReasons", "FactRule", "FactScore"),
     "links.metrics": ("LinkScore",),
     "links.rank": ("Ranked",),
     "nodes": ("GraphEraser",),

@@ -45,6 +45,7 @@ BENCHMARKS = {
     "targets": ("bench.targets", "run", "several labels and numbers against tuned GCN and SAGE"),
     "links": ("bench.links", "run", "AUC of closed-form links against tuned GNN encoders"),
     "links-cost": ("bench.links", "cost", "requests, predictions and rankings of links"),
+    "facts": ("bench.facts", "run", "ranks of facts by kinds of rules, and forgetting them"),
     "graphs": ("bench.graphs", "run", "labels of whole graphs over ten folds, and their cost"),
     "recommend": ("rivals.recommend", "run", "the recommender beside ALS, kNN, EASE and others"),
     "recommend-scale": ("rivals.recommend", "scale", "the recommender on generated interactions"),
@@ -69,6 +70,7 @@ APART = {
     *(
         "links",
         "links-cost",
+        "facts",
         "embeddings",
         "embeddings-cost",
         "targets",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -120,7 +119,7 @@ class LinkEraser(Eraser):
         """
         return self._fit(graph)
 
-    def predict_proba(self, pairs: ArrayLike | Iterable[Any]) -> NDArray[np.float32]:
+    def predict_proba(self, pairs: Any) -> NDArray[np.float32]:
         """The probability of a link for each pair of ids ``[m, 2]``, on the current graph.
 
         In a directed graph a link leads from the first to the second. The probability is that of a
@@ -149,8 +148,13 @@ class LinkEraser(Eraser):
             raise ParameterError("the edges of this run have no relations.")
         return rank(self._snapshot, node, top)
 
+    @overload
+    def score(self, pairs: Any, labels: ArrayLike) -> LinkScore: ...
+    @overload
+    def score(self, pairs: Any, labels: None = None, *, known: Any = ()) -> FactScore: ...
+
     def score(
-        self, pairs: ArrayLike | Iterable[Any], labels: ArrayLike | None = None, *, known: Any = ()
+        self, pairs: Any, labels: ArrayLike | None = None, *, known: Any = ()
     ) -> LinkScore | FactScore:
         """AUC, Hits@K and mean reciprocal rank over pairs with label 1 (edges) and 0 (others).
 
@@ -167,7 +171,11 @@ class LinkEraser(Eraser):
         return score_links(self._snapshot, pairs, labels)
 
     def explain(self, fact: Any) -> FactReasons:
-        """Name the rules that speak for a fact of a typed graph: a head, a relation and a tail."""
+        """Name the rules that speak for a fact of a typed graph, judged as if it were not known.
+
+        Args:
+            fact: a head, a relation and a tail.
+        """
         return explain_fact(self._snapshot, fact)
 
     # -- adding ----------------------------------------------------------------

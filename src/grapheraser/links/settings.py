@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,8 +91,10 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
 
 def fact_model(arguments: Mapping[str, Any]) -> FactModel:
     """Return what learns facts, from the arguments of `LinkEraser`."""
-    sample = {} if arguments["sample"] == "auto" else {"sample": int(arguments["sample"])}
-    return FactModel(steps=int(arguments["steps"]), **sample)
+    usual = FactModel(steps=int(arguments["steps"]))
+    if arguments["sample"] == "auto":
+        return usual
+    return replace(usual, sample=int(arguments["sample"]))
 
 
 def fact_graph(graph: Graph, arguments: Mapping[str, Any]) -> Graph:

@@ -355,7 +355,8 @@ def _paths_said(now: Snapshot, rows: Rows, head: int, step: int, tail: int) -> S
         support, body = rules.support[k] - own, rules.body[k] - own
         if not strength(support, body):
             continue
-        steps, left = [], int(code)
+        steps: list[int] = []
+        left = int(code)
         while left:
             left, digit = divmod(left, m + 1)
             steps.insert(0, digit - 1)

@@ -151,7 +151,7 @@ class Cases:
     def of_rows(self, rows: Rows, most: int, length: int, seed: int) -> Cases:
         """Return the cases of a graph; those that are known are not judged again."""
         facts, labels, choices = _chosen_cases(rows, most, key_of(seed))
-        found = {}
+        found: dict[tuple[int, ...], Case] = {}
         for fact, label, some in zip(facts, labels.tolist(), choices, strict=True):
             named = (int(rows.ids[fact[0]]), int(fact[1]), int(rows.ids[fact[2]]))
             case = self.by_fact.get(named)
@@ -329,7 +329,7 @@ def _is_between(choices, near, changed):  # type: ignore[no-untyped-def]
 def _changed(rows, entries, come, key):  # type: ignore[no-untyped-def]
     """Return the facts at some entries (place, step, place), and what of rows changes with them.
 
-    Also tells whether so many come or go that others are chosen among many: then all is changed.
+    Also tells whether so many come or go that likeness begins or ends: then all is changed.
     """
     m, half = rows.num_steps, len(entries) // 2
     facts = np.empty((len(entries), 3), dtype=np.int64)
@@ -345,14 +345,14 @@ def _changed(rows, entries, come, key):  # type: ignore[no-untyped-def]
             if facts[k, 0] == place and facts[k, 1] == step:
                 before -= come
                 after -= 1 - come
-        level = level_of(before, MAX_SHARING)
-        if level != level_of(after, MAX_SHARING) or (before > MAX_ALIKE) != (after > MAX_ALIKE):
+        if (before > MAX_ALIKE) != (after > MAX_ALIKE):
             return facts, notes[:0], True
         for what in (ROW, ENTRIES + step):
             notes[count] = place * (2 * m + 1) + what
             count += 1
         own = paired(key, np.uint64(step ^ 1))
-        if is_chosen(own, rows.ids[place], rows.ids[other], before, MAX_SHARING):
+        moved = level_of(before, MAX_SHARING) != level_of(after, MAX_SHARING)
+        if moved or is_chosen(own, rows.ids[place], rows.ids[other], before, MAX_SHARING):
             notes[count] = place * (2 * m + 1) + m + ENTRIES + step
             count += 1
     return facts, notes[:count].copy(), False

@@ -113,9 +113,9 @@ class FactModel:
 
     def restore(self, tensors: Tensors) -> FittedFacts:
         """See `Aggregator`."""
-        found = {name: np.asarray(tensors[name], dtype=np.float64) for name in ("weights", "odds")}
+        weights, odds = (np.asarray(tensors[n], dtype=np.float64) for n in ("weights", "odds"))
         rules = Rules(self.steps, *np.asarray(tensors["rules"], dtype=np.int64).copy())
-        return FittedFacts(self, rules, **found, counts=np.asarray(tensors["counts"], np.int64))
+        return FittedFacts(self, rules, weights, odds, np.asarray(tensors["counts"], np.int64))
 
     def _fitted(self, rows: Rows, rules: Rules, known: Cases, seed: int) -> FittedFacts:
         cases = known.of_rows(rows, self.sample, self.steps, seed)
