@@ -23,7 +23,7 @@ from grapheraser.datasets import generate_graph
 from grapheraser.datasets.public import data_root
 from grapheraser.environment import versions
 from grapheraser.graph import Graph, Nodes
-from grapheraser.graph.formats.typed import Ties, assembled
+from grapheraser.graph.formats.typed import RelationEdges, assembled
 from grapheraser.nodes import GraphEraser
 from grapheraser.seeding import generator
 from grapheraser_lab.figures.tables import markdown_table
@@ -97,15 +97,15 @@ def dblp(seed: int) -> Graph:
     parts = {"author": Graph.from_arrays(_nothing(authors), none, y, num_classes=4, **split)}
     for kind, count in (("paper", papers), ("venue", venues), ("term", terms)):
         parts[kind] = Graph.from_arrays(_nothing(count), none, np.full(count, -1))
-    ties = {
-        ("paper", said, kind): Ties(*ends[key].astype(np.int64).T)
+    joined = {
+        ("paper", said, kind): RelationEdges(*ends[key].astype(np.int64).T)
         for said, kind, key in (
             ("by", "author", "author"),
             ("at", "venue", "conf"),
             ("has", "term", "term"),
         )
     }
-    return assembled(Graph, parts, ties, "author", name="dblp")
+    return assembled(Graph, parts, joined, "author", name="dblp")
 
 
 def _nothing(count: int) -> sp.csr_array:
@@ -305,7 +305,7 @@ def _generated(nodes: int) -> Graph:
     rng = generator(0, "generated typed graph")
     shares = {"user": 25, "item": 40, "shop": 5, "tag": 30}
     counts = {kind: share * nodes // 100 for kind, share in shares.items()}
-    ties = {}
+    joined = {}
     for relation, share in {
         ("user", "buys", "item"): 5.0,
         ("item", "sold", "shop"): 1.0,
@@ -315,7 +315,7 @@ def _generated(nodes: int) -> Graph:
         sizes = counts[relation[0]], counts[relation[2]]
         ends = [rng.integers(size, size=int(share * nodes)) for size in sizes]
         once = np.unique(ends[0] * sizes[1] + ends[1])
-        ties[relation] = Ties(once // sizes[1], once % sizes[1])
+        joined[relation] = RelationEdges(once // sizes[1], once % sizes[1])
     none = np.zeros((2, 0), dtype=np.int64)
     y = rng.integers(7, size=counts["user"])
     x = sp.random_array((counts["user"], 500), density=0.02, rng=rng, format="csr")
@@ -323,7 +323,7 @@ def _generated(nodes: int) -> Graph:
     parts = {"user": Graph.from_arrays(x, none, y, num_classes=7, test=test)}
     for kind in ("item", "shop", "tag"):
         parts[kind] = Graph.from_arrays(_nothing(counts[kind]), none, np.full(counts[kind], -1))
-    return assembled(Graph, parts, ties, "user", name="generated typed")
+    return assembled(Graph, parts, joined, "user", name="generated typed")
 
 
 # -- tables ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Steps along a relation: the neighbours of some type that a node is tied to, a few of many.
+"""Steps along a relation: the neighbours of some type that it leads to, a few of many.
 
 Ids begin with the number of a type (see `graph.types`), so the neighbours of one type lie side by
 side. Those with the smallest keyed hashes are chosen, as in `neighbourhoods`: a choice follows from
@@ -66,7 +66,7 @@ def _first_of(first: int, degree: int, least: int) -> int:
 
 
 @compiled(inline=True)
-def _tied(table: Table, place: int, e: int, bit: int) -> bool:
+def _joined(table: Table, place: int, e: int, bit: int) -> bool:
     held = np.int64(edge_value(table, place, e, bit // _PER_COLUMN))
     return (held >> (bit % _PER_COLUMN)) & 1 != 0
 
@@ -87,7 +87,7 @@ def chosen_ids(
         other = neighbour(first, e)
         if other >> step.shift != step.target:
             break
-        if _tied(table, place, e, step.up if other > node else step.down):
+        if _joined(table, place, e, step.up if other > node else step.down):
             value = paired(own, np.uint64(other))
             near = count < step.most or value < hashes[step.most - 1]
             if near and (step.kind == ANY or is_kind(table, locate(table, other), step.kind)):
@@ -152,7 +152,7 @@ def sources_at(table: Table, places: NDArray[np.int64], step: Step, most: int) -
             if out[i] == most or other >> step.shift != step.source:
                 break
             # Seen from the other node.
-            out[i] += _tied(table, places[i], e, step.up if node > other else step.down)
+            out[i] += _joined(table, places[i], e, step.up if node > other else step.down)
     return out
 
 
@@ -172,7 +172,7 @@ def next_to(table: Table, nodes: NDArray[np.int64], step: Step) -> NDArray[np.in
             if other >> step.shift != step.source:
                 break
             # Seen from the other node.
-            if _tied(table, place, e, step.up if node > other else step.down):
+            if _joined(table, place, e, step.up if node > other else step.down):
                 count = max(count, put(slots, found, count, other) + 1)
     return found[:count].copy()
 

@@ -429,7 +429,7 @@ def coalesce(
     form = canonical_form(requests)
     if not any(form.values()):
         raise NothingToForgetError("the request names no node, edge, feature row or label.")
-    plain, pairs, ties = _told(form)
+    plain, pairs, triples = _told(form)
     parts = _Parts(*(_as_array(kind, plain.get(kind.name, ())) for kind in GRAPH_KINDS))
     there = _there(graph, parts)
     lists = (chain(*ids) if KINDS[name].ends > 1 else ids for name, ids in plain.items())
@@ -437,11 +437,11 @@ def coalesce(
     called |= with_names(chain(*(item[:2] for item in form[EDGES.name])))
     targets = _as_array(EDGES, pairs)
     known = _known_targets(graph, targets, parts.nodes[there.nodes])
-    held = typed.are_held(graph, ties, parts.nodes[there.nodes])
+    held = typed.are_held(graph, triples, parts.nodes[there.nodes])
     if missing == RAISE:
         _refuse_missing(graph, parts, there, called)
         _refuse_unknown(graph, targets[~known], called)
-        _refuse_ties(graph, ties[~held][:, :2], called)
+        _refuse_triples(graph, triples[~held][:, :2], called)
     skipped: tuple[Request, ...] = tuple(
         REQUESTS[kind.name](as_called(part[~found], called))
         for kind, part, found in zip(GRAPH_KINDS, parts, there, strict=True)
@@ -451,11 +451,11 @@ def coalesce(
         skipped += (
             Labels([pair for pair, there_ in zip(pairs, known, strict=True) if not there_]),
         )
-    skipped += (Edges.of_relations(map(tuple, ties[~held].tolist())),) if not held.all() else ()
-    targets, ties = targets[known], ties[held]
+    skipped += (Edges.of_relations(map(tuple, triples[~held].tolist())),) if not held.all() else ()
+    targets, triples = targets[known], triples[held]
     found = tuple(part[exists] for part, exists in zip(parts, there, strict=True))
     nodes, edges, features, labels = found
-    if not any(map(len, (nodes, edges, features, labels, targets, ties))):
+    if not any(map(len, (nodes, edges, features, labels, targets, triples))):
         raise NothingToForgetError(
             "the graph has nothing of what the request names.",
             hint="it never had it, or has forgotten it already.",
@@ -463,7 +463,7 @@ def coalesce(
     digest = digest_of(form)
     form = {kind.name: part.tolist() for kind, part in zip(GRAPH_KINDS, found, strict=True)}
     form[LABELS.name] += targets.tolist()
-    form[EDGES.name] += ties.tolist()
+    form[EDGES.name] += triples.tolist()
     # Removing a node removes all that it has: drop what else the request says of it.
     if len(edges):
         edges = edges[~_among(edges.ravel(), nodes).reshape(-1, 2).any(axis=1)]
@@ -471,26 +471,26 @@ def coalesce(
     if len(targets):
         targets = targets[~_among(targets[:, 0], np.union1d(nodes, labels))]
     removal = Removal(nodes, edges, features, digest, labels, skipped, form, targets)
-    return removal if graph.types is None else _of_relations(graph, requests, removal, ties)
+    return removal if graph.types is None else _of_relations(graph, requests, removal, triples)
 
 
 def _told(form: dict[str, Any]) -> tuple[dict[str, Any], list[Any], NDArray[np.int64]]:
     """Tell whole labels and edges from one label of a node, and one relation between two."""
     pairs = [tuple(item) for item in form.get(LABELS.name, ()) if isinstance(item, list)]
-    ties = [item for item in form[EDGES.name] if len(item) > EDGES.ends]
+    triples = [item for item in form[EDGES.name] if len(item) > EDGES.ends]
     plain = dict(form)
     if pairs:
         plain[LABELS.name] = [item for item in form[LABELS.name] if not isinstance(item, list)]
     plain[EDGES.name] = [item for item in form[EDGES.name] if len(item) == EDGES.ends]
-    return plain, pairs, np.array(ties, dtype=np.int64).reshape(-1, EDGES.ends + 1)
+    return plain, pairs, np.array(triples, dtype=np.int64).reshape(-1, EDGES.ends + 1)
 
 
 def _of_relations(
-    graph: Graph, requests: Sequence[Request], removal: Removal, ties: NDArray[np.int64]
+    graph: Graph, requests: Sequence[Request], removal: Removal, triples: NDArray[np.int64]
 ) -> Removal:
     """Return the removal in a typed graph: with what stays between nodes, and who goes along."""
-    ties = ties[~_among(ties[:, :2].ravel(), removal.nodes).reshape(-1, 2).any(axis=1)]
-    edges, kept = typed.without_ties(graph, removal.edges, ties)
+    triples = triples[~_among(triples[:, :2].ravel(), removal.nodes).reshape(-1, 2).any(axis=1)]
+    edges, kept = typed.without_triples(graph, removal.edges, triples)
     along = [part.followers for part in requests if isinstance(part, Nodes)]
     followers = np.array(sorted(set(chain(*along))), dtype=np.int64)
     return replace(removal, edges=edges, kept=kept, followers=followers)
@@ -557,7 +557,7 @@ def _refuse_unknown(graph: Graph, targets: NDArray[np.int64], called: Mapping[in
     )
 
 
-def _refuse_ties(graph: Graph, pairs: NDArray[np.int64], called: Mapping[int, int]) -> None:
+def _refuse_triples(graph: Graph, pairs: NDArray[np.int64], called: Mapping[int, int]) -> None:
     """Raise an error that names the relations that the graph does not have, by their ends."""
     if not len(pairs):
         return

@@ -54,37 +54,37 @@ def relations_of(
     return found
 
 
-def are_held(graph: Graph, ties: Ids, gone: Ids) -> NDArray[np.bool_]:
+def are_held(graph: Graph, triples: Ids, gone: Ids) -> NDArray[np.bool_]:
     """Mark the relations that a graph has, or one of whose ends goes.
 
     Args:
         graph: before the request.
-        ties: ids of both ends and the bit of a relation ``[m, 3]``.
+        triples: ids of both ends and the bit of a relation ``[m, 3]``.
         gone: sorted ids.
     """
-    held = np.zeros(len(ties), dtype=bool)
-    if graph.types is None or not len(ties):
+    held = np.zeros(len(triples), dtype=bool)
+    if graph.types is None or not len(triples):
         return held
-    held[:] = graph.contains(ties[:, :2].ravel()).reshape(-1, 2).all(axis=1)
-    held[held] = graph.has_edges(ties[held][:, :2])
-    low, high, bits = (np.ascontiguousarray(column) for column in ties[held].T)
+    held[:] = graph.contains(triples[:, :2].ravel()).reshape(-1, 2).all(axis=1)
+    held[held] = graph.has_edges(triples[held][:, :2])
+    low, high, bits = (np.ascontiguousarray(column) for column in triples[held].T)
     held[held] = graph.types.has(graph.values_between(low, high), bits)
-    return held | (ranks(ties[:, :2].ravel(), gone) >= 0).reshape(-1, 2).any(axis=1)
+    return held | (ranks(triples[:, :2].ravel(), gone) >= 0).reshape(-1, 2).any(axis=1)
 
 
-def without_ties(graph: Graph, edges: Ids, ties: Ids) -> tuple[Ids, tuple[Ids, Values]]:
+def without_triples(graph: Graph, edges: Ids, triples: Ids) -> tuple[Ids, tuple[Ids, Values]]:
     """Return the edges that change where some relations go, and those that keep others.
 
     Args:
         graph: before the request; typed.
         edges: pairs of ids ``[m, 2]`` whose relations all go.
-        ties: relations that go, as in `are_held`.
+        triples: relations that go, as in `are_held`.
     """
     types = graph.types
     assert types is not None
     gone = set(map(tuple, edges.tolist()))
     lose: dict[tuple[int, int], list[int]] = {}
-    for low, high, bit in ties.tolist():
+    for low, high, bit in triples.tolist():
         if (low, high) not in gone:
             lose.setdefault((low, high), []).append(bit)
     pairs = np.array([*lose], dtype=np.int64).reshape(-1, 2)

@@ -323,13 +323,13 @@ def _of_types(change: Any, graph: Graph, types: Types) -> Any:
             raise ParameterError("AddEdges to a typed graph needs 'type', a relation.")
         ends = [tuple(called.get(end, end) for end in pair) for pair in pairs]
         facts = [(u, kind, v) for u, v in ends]
-        ties = np.array(typed.relations_of(types, facts, graph.named), dtype=np.int64)
-        ties = ties.reshape(-1, 3)
+        triples = np.array(typed.relations_of(types, facts, graph.named), dtype=np.int64)
+        triples = triples.reshape(-1, 3)
         if change.edges.weighted != types.weighted[types.relation(kind)]:
             raise GraphError(f"edges of {kind} have weights, or have none; new ones are alike.")
         weights = change.edges.values.sum(axis=1, dtype=np.float64)
-        values = types.values(np.arange(len(ties)), len(ties), ties[:, 2], weights)
-        return _with(change, edges=NewEdges(ties[:, :2], values, False, {}))
+        values = types.values(np.arange(len(triples)), len(triples), triples[:, 2], weights)
+        return _with(change, edges=NewEdges(triples[:, :2], values, False, {}))
     names = getattr(change, "names", NO_NAMES)
     given = (
         names

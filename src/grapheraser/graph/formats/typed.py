@@ -34,7 +34,7 @@ ENTITY = "entity"
 _REVERSE = "rev_"  # as PyG's ToUndirected names the way back
 
 
-class Ties(NamedTuple):
+class RelationEdges(NamedTuple):
     """The edges of a relation.
 
     Attributes:
@@ -50,7 +50,7 @@ class Ties(NamedTuple):
 def assembled(
     cls: type[Graph],
     parts: Mapping[str, Graph],
-    ties: Mapping[Relation, Ties],
+    joins: Mapping[Relation, RelationEdges],
     target: str,
     *,
     name: str = "graph",
@@ -61,7 +61,7 @@ def assembled(
     Args:
         cls: the class.
         parts: the nodes of each type, without edges; those of the target with labels and roles.
-        ties: the edges of each relation.
+        joins: the edges of each relation.
         target: the target type.
         name: for people.
         inferred: what else was found in the data; see `Graph.from_arrays`.
@@ -69,15 +69,15 @@ def assembled(
     if target not in parts:
         raise GraphError(f"'target' is one of {', '.join(parts)} (found {target!r}).")
     order = (target, *sorted(name for name in parts if name != target))
-    relations = tuple(ties)
-    weighted = tuple(ties[each].weights is not None for each in relations)
+    relations = tuple(joins)
+    weighted = tuple(joins[each].weights is not None for each in relations)
     named = any(part.named for part in parts.values())
     widths = tuple(parts[each].num_features for each in order)
     types = Types(order, relations, widths, weighted)
     nodes = [_Nodes.of(types, index, parts[each], named) for index, each in enumerate(order)]
     ids = np.concatenate([each.ids for each in nodes])
     starts = np.cumsum([0, *(len(each.ids) for each in nodes)])
-    adjacency, notes = _adjacency(types, ids, starts, [each.rank for each in nodes], ties)
+    adjacency, notes = _adjacency(types, ids, starts, [each.rank for each in nodes], joins)
     first = parts[target]
     others = len(ids) - first.num_nodes
     unknown = np.full((others, *first.y.shape[1:]), first.label_kind.unknown, dtype=first.y.dtype)
@@ -150,13 +150,17 @@ def read_only_csr(x: Any) -> sp.csr_array:
 
 
 def _adjacency(
-    types: Types, ids: Ids, starts: Ids, rank: Sequence[Ids], ties: Mapping[Relation, Ties]
+    types: Types,
+    ids: Ids,
+    starts: Ids,
+    rank: Sequence[Ids],
+    joins: Mapping[Relation, RelationEdges],
 ) -> tuple[tuple[Ids, NDArray[np.int32], Values], tuple[str, ...]]:
     """Return pointers, columns and values of the whole graph's adjacency, and notes."""
     n, loops, repeated = len(ids), 0, 0
     keys, bits, weights = [_NONE[0]], [_NONE[0]], [np.zeros(0)]
     for number, relation in enumerate(types.relations):
-        part = ties[relation]
+        part = joins[relation]
         a, b = types.index(relation[0]), types.index(relation[2])
         sources = starts[a] + rank[a][part.sources]
         targets = starts[b] + rank[b][part.targets]
@@ -225,7 +229,7 @@ def from_typed_tables(
         given = {"id": range(table)} if isinstance(table, int) else table
         own = dict((columns or {}).get(kind, {})) | (options if kind == target else {})
         parts[str(kind)] = _nodes_alone(_cls, given, own, f"{name}: {kind}")
-    ties = {}
+    joins = {}
     for relation, table in edges.items():
         source, _, other = key = _relation(relation)
         for kind in (source, other):
@@ -238,8 +242,8 @@ def from_typed_tables(
             _positions(parts[kind], ends.column(side, side), key)
             for kind, side in ((source, "source"), (other, "target"))
         ]
-        ties[key] = Ties(at[0], at[1], _checked_weights(weights, len(at[0])))
-    return assembled(_cls, parts, ties, target, name=name)
+        joins[key] = RelationEdges(at[0], at[1], _checked_weights(weights, len(at[0])))
+    return assembled(_cls, parts, joins, target, name=name)
 
 
 def _nodes_alone(cls: type[Graph], table: Any, options: Mapping[str, Any], name: str) -> Graph:
@@ -324,11 +328,11 @@ def from_facts(
     at = np.stack([_positions(part, ends, (ENTITY, name, ENTITY)) for ends in (heads, tails)])
     number = {item: index for index, item in enumerate(known)}
     kind = np.array([number[item] for item in middle], dtype=np.int64)
-    ties = {
-        (ENTITY, said, ENTITY): Ties(at[0, kind == index], at[1, kind == index])
+    joins = {
+        (ENTITY, said, ENTITY): RelationEdges(at[0, kind == index], at[1, kind == index])
         for index, said in enumerate(known.values())
     }
-    return assembled(_cls, {ENTITY: part}, ties, ENTITY, name=name, inferred=inferred)
+    return assembled(_cls, {ENTITY: part}, joins, ENTITY, name=name, inferred=inferred)
 
 
 def _by_number(item: Any) -> tuple[int, str]:
@@ -385,7 +389,7 @@ def from_hetero(cls: type[Graph], data: Any, target: str, name: str, options: An
         x = getattr(store, "x", None)
         rows = sp.csr_array((n, 0), dtype=np.float32) if x is None else as_array(x, "'x'")
         parts[kind] = cls.from_arrays(rows, _NONE, y, **given)
-    ties = {}
+    joins = {}
     for relation in data.edge_types:
         source, said, other = relation
         forward = (other, said.removeprefix(_REVERSE), source)
@@ -401,9 +405,9 @@ def from_hetero(cls: type[Graph], data: Any, target: str, name: str, options: An
         weights = None if weights is None else as_array(weights, "edge_weight")
         ids = [_order_of(parts[kind], data[kind]) for kind in (source, other)]
         carried = _checked_weights(weights, ends.shape[1])
-        ties[relation] = Ties(ids[0][ends[0]], ids[1][ends[1]], carried)
+        joins[relation] = RelationEdges(ids[0][ends[0]], ids[1][ends[1]], carried)
     warn_of(notes, name)
-    return assembled(cls, parts, ties, target, name=name)
+    return assembled(cls, parts, joins, target, name=name)
 
 
 def _ids(store: Any, n: int) -> Any:
