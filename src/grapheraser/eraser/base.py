@@ -110,7 +110,7 @@ class Eraser(Estimator):
     def _sound(self) -> Snapshot:
         """The snapshot to change, once it is known to be what its last receipt describes."""
         checked = check_loaded(self._snapshot)
-        if checked.state is self._snapshot.state:  # else trained anew here, for this change alone
+        if checked.state is self._snapshot.state:  # else it was replayed here, for this change
             self._fitted = checked
         return checked
 
