@@ -29,7 +29,7 @@ from grapheraser.graph.contents import Contents
 from tests.aggregation.members.oracle import GRAPHS, ensemble_of
 from tests.strategies import small_graph
 
-SUBSETS = [("words",), ("labels", "features"), ("edges", "pattern"), MEMBERS]
+SUBSETS = [("words",), ("labels", "features"), ("edges", "pattern"), ("interactions",), MEMBERS]
 
 
 def fitted(graph: ge.Graph, **options: Any) -> ge.GraphEraser:
@@ -82,7 +82,7 @@ def test_members_left_out_leave_nothing_behind(
     eraser = fitted(small, members=list(members))
     kept = {name.split("/")[0] for name in eraser.aggregator_.tensors}
     counting = any(name in members for name in ("words", "labels", "edges"))
-    expected = {name for name in members if name in ("pattern", "features")}
+    expected = {name for name in members if name in ("pattern", "interactions", "features")}
     expected |= {"counts"} if counting else set()
     assert kept == expected | {"shards", "nodes", "weights", "offsets"}
     words = "counts/words" in eraser.aggregator_.tensors
@@ -212,7 +212,7 @@ def test_members_join_where_several_shards_are_routed_or_where_they_are_asked_fo
 
 
 def test_members_are_named_in_their_order() -> None:
-    assert named(None) == MEMBERS == ("words", "labels", "edges", "pattern", "features")
+    assert named(None) == MEMBERS == ("words", "labels", "edges", "interactions", "features")
     assert named(["features", "edges", "edges"]) == ("edges", "features")
     assert named([]) == ()
 

@@ -397,7 +397,9 @@ def evaluate(
         )
         return
     said = ", ".join(
-        f"{name.upper()} {value:.4g}" for name, value in scores.items() if name != "f1"
+        f"{name.upper().replace('_', ' ')} {value:.4g}"
+        for name, value in scores.items()
+        if name != "f1"
     )
     if "f1" in scores:
         said = f"F1   {scores['f1']:.4f}" + (f", {said}" if said else "")

@@ -285,8 +285,9 @@ class GraphEraser(Eraser):
     def evaluate(self, nodes: ArrayLike | None = None) -> dict[str, float]:
         """Return all scores on labelled nodes, by id; None: on the test nodes that have a label.
 
-        ``f1``; of several labels also ``auc``, the mean over those with both values, and
-        ``accuracy``; of numbers ``r2``, ``rmse`` and ``mae``. The first is that of `score`.
+        ``f1``; of classes also ``macro_f1``, ``rarest_f1`` (of the rarest quarter of the classes),
+        ``log_loss`` and ``calibration_error``; of several labels also ``auc``, the mean over those
+        with both values, and ``accuracy``; of numbers ``r2``, ``rmse`` and ``mae``. The first is that of `score`.
         """
         state = self._snapshot.state
         return scores(state, state.graph.labelled_test_nodes if nodes is None else nodes)

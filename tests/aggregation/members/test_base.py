@@ -19,6 +19,7 @@ from grapheraser.aggregation.members.base import (
 )
 from grapheraser.aggregation.members.counting import Counting
 from grapheraser.aggregation.members.features import FeatureRegression
+from grapheraser.aggregation.members.interactions import InteractionRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
 from tests.aggregation.members.oracle import (
     GRAPHS,
@@ -37,6 +38,7 @@ MEMBERS: dict[str, Member] = {
     "labels": Counting(("labels",)),
     "edges": Counting(("edges",)),
     "pattern": PatternRegression(),
+    "interactions": InteractionRegression(columns=7),
     "features": FeatureRegression(),
 }
 # Number of feature columns, by what becomes of them.
@@ -73,7 +75,7 @@ def check_steps(member: Member, graph: ge.Graph, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-@pytest.mark.parametrize("name", ["counting", "pattern", "features"])
+@pytest.mark.parametrize("name", ["counting", "pattern", "interactions", "features"])
 @settings(max_examples=10)
 @given(data=st.data())
 def test_after_any_steps_a_member_is_what_a_fit_gives(
@@ -95,6 +97,7 @@ def test_so_is_each_counting_member_alone(name: str, data: st.DataObject) -> Non
 def test_so_are_features_of_any_width(width: str, data: st.DataObject) -> None:
     graph = random_graph(8, num_features=WIDTHS[width], density=0.05, edges=120)
     check_steps(FeatureRegression(columns=7), graph, data)
+    check_steps(InteractionRegression(columns=7), graph, data)
 
 
 @pytest.mark.parametrize("unhashed", [0, 12, 24])
@@ -102,7 +105,7 @@ def test_so_are_features_of_any_width(width: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_so_are_few_features_however_they_are_laid_out(unhashed: int, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features_module, "_UNHASHED", unhashed)
+        patch.setattr(features_module, "UNHASHED", unhashed)
         kind = data.draw(st.sampled_from(["sparse", "dense", "hub", "many edges"]))
         check_steps(FeatureRegression(columns=7), GRAPHS[kind], data)
 

@@ -11,6 +11,7 @@ import grapheraser.aggregation.members.ridge as ridge_module
 from grapheraser.aggregation import Change
 from grapheraser.aggregation.members.base import SCALE
 from grapheraser.aggregation.members.features import FeatureRegression
+from grapheraser.aggregation.members.interactions import InteractionRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.aggregation.members.ridge import RidgeMember, blocks
 from grapheraser.eraser.plan import plan_removal
@@ -22,6 +23,11 @@ from tests.aggregation.members.oracle import GRAPHS, ensemble_of, known, random_
 MEMBERS = {
     "pattern": (PatternRegression(), GRAPHS["many edges"]),
     "pattern, hub": (PatternRegression(), GRAPHS["hub"]),
+    "interactions of few features": (InteractionRegression(), GRAPHS["dense"]),
+    "interactions": (
+        InteractionRegression(columns=9),
+        random_graph(9, num_features=600, density=0.02),
+    ),
     "features in blocks": (FeatureRegression(), GRAPHS["dense"]),
     "features in blocks, hub": (FeatureRegression(ridge=2.5), GRAPHS["hub"]),
     "features apart": (FeatureRegression(), random_graph(8, num_features=200, density=0.05)),

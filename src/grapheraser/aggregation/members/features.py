@@ -27,9 +27,9 @@ from grapheraser.graph import Graph
 from grapheraser.kernels.neighbourhoods import ANY, TRAINED, UNMASKED
 
 # Rows of at most so many columns need no hashing.
-_UNHASHED = 512
+UNHASHED = 512
 # The neighbours that are in shards, by the graph's context.
-_SHARDED = {"none": TRAINED, "unlabelled": UNMASKED, "all": ANY}
+SHARDED = {"none": TRAINED, "unlabelled": UNMASKED, "all": ANY}
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ class FeatureRegression(RidgeMember):
 
     def _reach(self, graph: Graph, *, learning: bool) -> Reach:
         """The second step; a regression learns from no node outside the shards."""
-        return Reach(_SHARDED[graph.context] if learning else ANY, self.second)
+        return Reach(SHARDED[graph.context] if learning else ANY, self.second)
 
     def _sketch(self, graph: Graph, seed: int) -> Sketch | None:
         """None: own features, those one step and those two steps away have their own columns."""
         features = graph.num_features
-        if 3 * features <= _UNHASHED:
+        if 3 * features <= UNHASHED:
             return None
-        if 2 * features <= _UNHASHED:
-            return Sketch.of(features, _UNHASHED, seed, apart=True)
-        columns = _UNHASHED if features <= _UNHASHED else self.columns
+        if 2 * features <= UNHASHED:
+            return Sketch.of(features, UNHASHED, seed, apart=True)
+        columns = UNHASHED if features <= UNHASHED else self.columns
         return Sketch.of(features, columns, seed, spread=self.spread)

@@ -115,8 +115,8 @@ def _steps(sketch: Sketch | None, graph: Graph, places: Places, kind: int, seed:
         if sketch is None:
             parts.append(_own_and_mean(graph.table, *far, graph.num_features))
         else:
-            projected = _projected(graph, far.places, sketch.around, sketch.width)
-            parts.append(_means(far.indptr, far.entries, projected))
+            features = projected(graph, far.places, sketch.around, sketch.width)
+            parts.append(_means(far.indptr, far.entries, features))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -128,13 +128,13 @@ def _finished(
     if sketch is None:
         rows = _side_by_side(near.indptr, near.entries, steps)
     else:
-        own = _projected(graph, places, sketch.own, sketch.width)
+        own = projected(graph, places, sketch.own, sketch.width)
         weight = OWN_APART if sketch.apart else OWN
         rows = _whole_numbers(own, weight, _means(near.indptr, near.entries, steps))
     return rows
 
 
-def _projected(graph: Graph, places: Places, projection: Projection, width: int) -> Rows:
+def projected(graph: Graph, places: Places, projection: Projection, width: int) -> Rows:
     """Features ``[len(places), width]``, at length 1 and then projected."""
     parts = projection.targets, projection.signs, graph.num_features, width
     rows: Rows = _features(graph.table, places, *parts)
