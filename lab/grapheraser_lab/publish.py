@@ -31,6 +31,7 @@ from grapheraser_lab.bench import (
     relearning,
     scale,
     scratch,
+    tuned,
     utility,
 )
 from grapheraser_lab.figures.bars import draw_ratios
@@ -65,6 +66,7 @@ TABLES: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = (
     ("scale.md", "scale-deviations", "scale", scale.deviations),
     ("aggregation.md", "relearning", "relearning", relearning.markdown),
     ("aggregation.md", "utility", "utility", utility.verdict),
+    ("aggregation.md", "tuned", "tuned", tuned.markdown),
     ("aggregation.md", "utility-partitions", "utility-partitions", utility.summary),
     ("results/aggregations.md", "utility", "utility-partitions", utility.table),
     ("results/aggregations.md", "utility-graphs", "utility", utility.graphs),

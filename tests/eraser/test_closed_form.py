@@ -19,7 +19,7 @@ SUMS = {
     "closed-form": [
         *("counts/classes", "counts/pairs", "counts/words"),
         *("features/cross", "features/gram", "features/weights"),
-        *("pattern/cross", "pattern/gram", "pattern/weights"),
+        *("interactions/cross", "interactions/gram", "interactions/weights"),
     ],
 }
 each_model = pytest.mark.parametrize("model", MODELS)

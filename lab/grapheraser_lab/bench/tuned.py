@@ -71,7 +71,7 @@ def export(name: str, seeds: int, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     graph = load_dataset(name)
     x = sp.csr_array(graph.x).astype(np.float32)
-    arrays = {
+    arrays: dict[str, Any] = {
         "data": x.data,
         "indices": x.indices.astype(np.int32),
         "indptr": x.indptr.astype(np.int32),
@@ -121,7 +121,7 @@ def _posteriors(logs: NDArray[np.floating]) -> NDArray[np.float64]:
 def means(report: Mapping[str, Any], score: str) -> dict[str, tuple[list[float], list[float]]]:
     """Return our and the rival's scores by data set, split by split.
 
-    The rival's are those of the setting that was stopped, or trained again on all training nodes:
+    The rival's are those of the setting that was stopped, or retrained on all training nodes:
     whichever is better on the test nodes of the graph, in its favour.
     """
     found = {}

@@ -72,9 +72,7 @@ class Sparse:
     def __init__(self, matrix: sp.csr_array, device: str) -> None:
         matrix = sp.csr_array(matrix).astype(np.float32)
         matrix.sort_indices()
-        numbers = sp.csr_array(
-            (np.arange(matrix.nnz), matrix.indices, matrix.indptr), matrix.shape
-        )
+        numbers = sp.csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), matrix.shape)
         turned = sp.csr_array(numbers.T)
         self.shape = matrix.shape
         self.rows = [_on(part, device).int() for part in (matrix.indptr, matrix.indices)]
@@ -93,18 +91,23 @@ def _on(array: Any, device: str) -> Tensor:
     return torch.from_numpy(array.astype(np.int64)).to(device)
 
 
+def _csr(rows: list[Tensor], values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    start, columns = rows
+    return torch.sparse_csr_tensor(start, columns, values, shape, check_invariants=False)
+
+
 class _Product(torch.autograd.Function):
     """Sparse times dense; its derivative multiplies by the transposed matrix."""
 
     @staticmethod
     def forward(ctx: Any, left: Sparse, values: Tensor, dense: Tensor) -> Tensor:
         ctx.left, ctx.values = left, values
-        return torch.sparse_csr_tensor(*left.rows, values, left.shape) @ dense
+        return _csr(left.rows, values, left.shape) @ dense
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor]:
         left, shape = ctx.left, ctx.left.shape[::-1]
-        turned = torch.sparse_csr_tensor(*left.turned, ctx.values[left.order], shape)
+        turned = _csr(left.turned, ctx.values[left.order], shape)
         return None, None, turned @ grad.contiguous()
 
 
@@ -116,13 +119,13 @@ class _Attended(torch.autograd.Function):
         ctx.world = world
         ctx.save_for_backward(share, h)
         looped = world.scaled
-        return torch.sparse_csr_tensor(*looped.rows, share, looped.shape) @ h
+        return _csr(looped.rows, share, looped.shape) @ h
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
         (share, h), looped, grad = ctx.saved_tensors, ctx.world.scaled, grad.contiguous()
         source, target = ctx.world.edges
-        turned = torch.sparse_csr_tensor(*looped.turned, share[looped.order], looped.shape)
+        turned = _csr(looped.turned, share[looped.order], looped.shape)
         own = (grad.index_select(0, target) * h.index_select(0, source)).sum(1)
         return None, own, turned @ grad
 
@@ -244,9 +247,7 @@ class Net(nn.Module):
         return out
 
 
-def trained(
-    world: World, setting: Setting, seed: int, epochs: int | None = None
-) -> Found:
+def trained(world: World, setting: Setting, seed: int, epochs: int | None = None) -> Found:
     """Train, and stop where validation nodes say so, or after so many epochs on all nodes.
 
     Returns: F1 on validation nodes, the epoch, log posteriors of the test nodes then, and the
@@ -256,7 +257,9 @@ def trained(
     torch.set_float32_matmul_precision("high")
     device = str(world.y.device)
     net = Net(world, setting).to(device)
-    adam = torch.optim.Adam(net.parameters(), lr=setting.lr, weight_decay=setting.weight_decay, fused=True)
+    adam = torch.optim.Adam(
+        net.parameters(), lr=setting.lr, weight_decay=setting.weight_decay, fused=True
+    )
     train, validation, test = (world.parts[name] for name in PARTS)
     learned = train if epochs is None else torch.cat([train, validation])
     best, chosen, said, kept = -1.0, 0, torch.zeros(0), torch.zeros(0)
@@ -312,9 +315,13 @@ def work(file: Path, split: str, out: Path, device: str) -> None:
     _keep(out / f"{file.stem}-{split}", chosen, rows, best, again)
 
 
-def _keep(path: Path, chosen: int, rows: list[Any], best: Found, again: Found | None = None) -> None:
+def _keep(
+    path: Path, chosen: int, rows: list[Any], best: Found, again: Found | None = None
+) -> None:
     said = {"stopped": best[2]} | ({"refitted": again[2]} if again else {})
-    halves = {name: part.clamp(min=-60).half().cpu().numpy() for name, part in said.items()}
+    halves: dict[str, Any] = {
+        name: part.clamp(min=-60).half().cpu().numpy() for name, part in said.items()
+    }
     np.savez_compressed(f"{path}.npz", temperature=best[3], **halves)
     whole = {"whole": again is not None, "chosen": chosen, "settings": rows}
     Path(f"{path}.json").write_text(json.dumps(whole))
@@ -336,7 +343,9 @@ def main(folder: str, out: str, workers: str = "8") -> None:
             size = found["edges"].shape[1] + len(found["y"])
             splits = [name.removeprefix("test-") for name in found.files if name[:5] == "test-"]
         tasks += [
-            (split, -size, file) for split in splits if not _whole(place / f"{file.stem}-{split}.json")
+            (split, -size, file)
+            for split in splits
+            if not _whole(place / f"{file.stem}-{split}.json")
         ]
     context = torch.multiprocessing.get_context("spawn")
     with context.Pool(int(workers)) as pool:

@@ -69,7 +69,8 @@ class GraphEraser(Eraser):
             training graph and forget as exactly as the shards do. None: where several shards are
             routed, but not with the paper's own aggregations (mean, majority, learned).
         engine: auto, pyg, cpu or cuda.
-        members: which closed-form members: words, labels, edges, pattern, features. None: all.
+        members: which closed-form members: words, labels, edges, pattern, interactions, features.
+            None: all but pattern, which interactions hold.
         halo: let every shard see the features of its members' neighbours in other shards, without
             their labels. It often lifts shards that stand alone; a request then retrains each shard
             that sees what it names.
@@ -287,7 +288,8 @@ class GraphEraser(Eraser):
 
         ``f1``; of classes also ``macro_f1``, ``rarest_f1`` (of the rarest quarter of the classes),
         ``log_loss`` and ``calibration_error``; of several labels also ``auc``, the mean over those
-        with both values, and ``accuracy``; of numbers ``r2``, ``rmse`` and ``mae``. The first is that of `score`.
+        with both values, and ``accuracy``; of numbers ``r2``, ``rmse`` and ``mae``. The first is
+        that of `score`.
         """
         state = self._snapshot.state
         return scores(state, state.graph.labelled_test_nodes if nodes is None else nodes)

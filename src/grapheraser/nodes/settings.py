@@ -69,9 +69,7 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
     )
 
 
-def _with_members(
-    arguments: Mapping[str, Any], fitted_as: Mapping[str, Any]
-) -> Mapping[str, Any]:
+def _with_members(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any]) -> Mapping[str, Any]:
     """Name the members that a run was fitted with: those of other versions may be others."""
     pool = fitted_as["aggregation"]
     members = pool["options"].get("members") if isinstance(pool, Mapping) else None
