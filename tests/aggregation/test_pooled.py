@@ -212,7 +212,7 @@ def test_members_join_where_several_shards_are_routed_or_where_they_are_asked_fo
 
 
 def test_members_are_named_in_their_order() -> None:
-    assert named(None) == MEMBERS == ("words", "labels", "edges", "interactions", "features")
+    assert named(None) == MEMBERS == ("words", "labels", "edges", "pattern", "features")
     assert named(["features", "edges", "edges"]) == ("edges", "features")
     assert named([]) == ()
 

@@ -19,7 +19,7 @@ SUMS = {
     "closed-form": [
         *("counts/classes", "counts/pairs", "counts/words"),
         *("features/cross", "features/gram", "features/weights"),
-        *("interactions/cross", "interactions/gram", "interactions/weights"),
+        *("pattern/cross", "pattern/gram", "pattern/weights"),
     ],
 }
 each_model = pytest.mark.parametrize("model", MODELS)

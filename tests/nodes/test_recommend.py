@@ -33,11 +33,11 @@ def two_classes(*, n: int = 400, seed: int = 0) -> Graph:
 
 
 def checkerboard(*, n: int = 1200) -> Graph:
-    """Two of many columns whose product says the class: only a model that bends sees it."""
+    """Two columns whose product says the class: only a model that bends sees it."""
     rng = np.random.Generator(np.random.PCG64(1))
     x = rng.choice([-1.0, 1.0], size=(n, 2))
     y = (x.prod(axis=1) > 0).astype(int)
-    x = np.hstack([x + 0.05 * rng.normal(size=x.shape), np.zeros((n, 178))])
+    x = x + 0.05 * rng.normal(size=x.shape)
     edges = np.zeros((2, 0), int)
     return Graph.from_arrays(x, edges, y, test=np.arange(0, n, 6), num_classes=2)
 

@@ -70,7 +70,7 @@ class GraphEraser(Eraser):
             routed, but not with the paper's own aggregations (mean, majority, learned).
         engine: auto, pyg, cpu or cuda.
         members: which closed-form members: words, labels, edges, pattern, interactions, features.
-            None: all but pattern, which interactions hold.
+            None: all but interactions, which may stand in the place of pattern.
         halo: let every shard see the features of its members' neighbours in other shards, without
             their labels. It often lifts shards that stand alone; a request then retrains each shard
             that sees what it names.
