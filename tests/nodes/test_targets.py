@@ -14,6 +14,7 @@ from sklearn.model_selection import cross_val_score
 import grapheraser as ge
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.nodes.metrics import measured
+from grapheraser.receipts import Part
 from tests.property.test_targets import World, fitted
 
 
@@ -174,3 +175,22 @@ def test_the_example_of_the_page_runs() -> None:
     page = Path(__file__).parents[2] / "docs" / "targets.md"
     code = page.read_text().split("```python\n")[1].split("```")[0]
     exec(compile(code, str(page), "exec"), {})
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_receipts_about_one_target_can_be_read_back(named: bool) -> None:
+    y = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 3)
+    ids = [f"n{node}" for node in range(12)] if named else list(range(12))
+    x = np.eye(12, dtype=np.float32)
+    edges = np.array([[ids[node] for node in range(11)], [ids[node + 1] for node in range(11)]])
+    graph = ge.Graph.from_arrays(x, edges, y, ids=ids)
+    eraser = ge.GraphEraser("closed-form").fit(graph)
+    receipts = [
+        eraser.unlearn(ge.Labels([ids[5]], target=1)),
+        eraser.update(ge.SetLabels([ids[6]], [1], target=0)),
+        eraser.unlearn(ge.Labels([ids[7]])),
+    ]
+    for receipt in receipts:
+        assert receipt.parts
+        for part in receipt.parts:
+            assert Part.from_json(part.to_json()).about == part.about

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from grapheraser.errors import VerificationError
-from grapheraser.kinds import CHANGES, FORGET, KINDS
+from grapheraser.kinds import CHANGES, FORGET, KINDS, LABELS
 
 Check = Callable[[Any], bool]
 RESHARD = "reshard"
@@ -35,7 +35,9 @@ def check_about(about: Mapping[str, Any]) -> None:
         return
     for kind in (*KINDS.values(), *CHANGES.values()):
         if about.get(kind.verb) == kind.noun:
-            known: dict[str, Check] = {kind.verb: _text, "ids": _list(_id, kind.ends, kind.ends)}
+            # One of a node's several labels is named by the node and the number of the target.
+            most = kind.ends + (kind.noun == LABELS.noun)
+            known: dict[str, Check] = {kind.verb: _text, "ids": _list(_id, kind.ends, most)}
             known["names"] = _list(_name, kind.ends, kind.ends)
             # Of typed graphs: the numbers of the ends' types, and bits of an id below them.
             known |= {"types": _list(_number, kind.ends, kind.ends), "shift": _number}
@@ -83,6 +85,10 @@ def _real(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _label(value: Any) -> bool:
+    return value is None or _real(value)
+
+
 def _list(check: Check, least: int = 0, most: int = _MAX_ITEMS) -> Check:
     return lambda value: (
         isinstance(value, list) and least <= len(value) <= most and all(map(check, value))
@@ -112,7 +118,8 @@ _TEXTS = _list(_text, most=1000)
 _VALUES: dict[str, Check] = {
     "columns": _list(_number, most=2**26),
     "values": _list(_real, most=2**26),
-    "label": lambda value: value is None or _real(value) or _list(_real)(value),
+    # Of several labels or numbers: one for each target, null where it stays as it was or is unknown.
+    "label": lambda value: _label(value) or _list(_label)(value),
 }
 _FIELDS: dict[str, Check] = {
     "action": _matches("unlearn|update|insert|reshard"),
