@@ -55,6 +55,8 @@ class World:
             return ge.Edges([self.pairs.pop(at % len(self.pairs))])
         node = list(self.rows)[at % len(self.rows)]
         if kind == "features":
+            if not self.rows[node].any():  # nothing to forget
+                return None
             self.rows[node] = np.zeros_like(self.rows[node])
             return ge.Features([node])
         left = [pair for pair in self.pairs if node not in pair]
