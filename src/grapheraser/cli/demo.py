@@ -40,7 +40,8 @@ _SAME = ("model", "partition", "num_shards", "aggregation", "seed")
 
 def demo(
     task: Annotated[
-        str, typer.Option(help="What is predicted: nodes, links, recommendation or embeddings.")
+        str,
+        typer.Option(help="What is predicted: nodes, links, graphs, recommendation or embeddings."),
     ] = "nodes",
     out: Annotated[
         Path | None,

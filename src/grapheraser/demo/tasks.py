@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from grapheraser.datasets import load_dataset
 from grapheraser.eraser import Eraser
-from grapheraser.graph import Edges, Graph, Nodes
+from grapheraser.graph import Edges, Graph, Graphs, Nodes
 from grapheraser.graph.changes.sides import Interactions, Users
 from grapheraser.reports.wording import duration
 from grapheraser.seeding import generator
@@ -147,8 +147,39 @@ def _embeddings(count: int, seed: int) -> Scene:
     return Scene(graph, Embedder(seed=seed), asked, _nodes_and_edges(graph, count, seed))
 
 
+def _graphs(count: int, seed: int) -> Scene:
+    """Rings against paths, of nodes with random labels; every fourth is for testing."""
+    from grapheraser.graphs import Collection, CollectionEraser
+
+    rng = generator(seed, "demo", "graphs")
+    sizes = rng.integers(5, 12, 400)
+    offset = np.append(0, np.cumsum(sizes))
+    is_ring = rng.random(len(sizes)) < 0.5
+    edges = [
+        (start + at, start + (at + 1) % size)
+        for start, size, ring in zip(offset[:-1], sizes, is_ring, strict=True)
+        for at in range(size if ring else size - 1)
+    ]
+    labels = rng.integers(0, 3, offset[-1])
+    test = np.arange(0, len(sizes), 4)
+    world = Collection.from_arrays(
+        offset, np.array(edges), is_ring.astype(int), node_label=labels, test=test, num_classes=2
+    )
+    gone = rng.permutation(world.train_graphs)[: 2 * count].tolist()
+    requests: dict[str, Sequence[Any]] = {
+        "graphs": [Graphs([graph]) for graph in gone[:count]],
+        "nodes inside one": [Nodes([0], graph=graph) for graph in gone[count:]],
+    }
+
+    def asked(eraser: CollectionEraser) -> str:
+        return f"accuracy {eraser.score(test):.4f} on {len(test)} graphs that were held out"
+
+    return Scene(world, CollectionEraser(seed=seed), asked, requests)
+
+
 SCENES: dict[str, Callable[[int, int], Scene]] = {
     "links": _links,
     "recommendation": _recommendation,
     "embeddings": _embeddings,
+    "graphs": _graphs,
 }

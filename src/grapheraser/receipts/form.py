@@ -118,7 +118,7 @@ _TEXTS = _list(_text, most=1000)
 _VALUES: dict[str, Check] = {
     "columns": _list(_number, most=2**26),
     "values": _list(_real, most=2**26),
-    # Of several labels or numbers: one for each target, null where it stays as it was or is unknown.
+    # Of several labels or numbers: one for each target, null where it is not set or not known.
     "label": lambda value: _label(value) or _list(_label)(value),
 }
 _FIELDS: dict[str, Check] = {
