@@ -159,7 +159,7 @@ def test_bad_options_are_refused(path: Path, words: list[str]) -> None:
     with redirect_stderr(err), pytest.raises(SystemExit) as stop:
         main(["audit", str(path), *(word.format(run=path) for word in words)])
     assert stop.value.code == 1
-    assert "error:" in err.getvalue()
+    assert "error[GE-" in err.getvalue()
 
 
 def test_a_graph_without_test_nodes_is_audited_as_far_as_it_goes(

@@ -84,7 +84,7 @@ def test_a_run_of_classes_has_no_links(fitted: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--task", "edges"), "--task must be nodes, links, recommendation or embeddings"),
+        (("--task", "edges"), "--task must be nodes, links, recommendation, graphs or embeddings"),
         (("--sides", "labels"), "--sides goes with links"),
         (("--task", "links", "--halo"), "--halo has no part in --task links"),
         (("--task", "links", "--gamma", 0.5), "--gamma has no part in --task links"),

@@ -54,7 +54,6 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
     else:
         one_of("engine", "GraphEraser", arguments["engine"], ("auto", *ENGINES))
         engine = same_engine(fitted_as, training, device)
-        arguments = _with_members(arguments, fitted_as)
     partition = arguments["partition"]
     return Settings(
         training=training,
@@ -67,14 +66,6 @@ def resolve(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = 
         halo=flag("halo", "GraphEraser", arguments["halo"]),
         context=one_of("context", "GraphEraser", arguments["context"], tuple(SHARDED_ROLES)),
     )
-
-
-def _with_members(arguments: Mapping[str, Any], fitted_as: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Name the members that a run was fitted with: those of other versions may be others."""
-    pool = fitted_as["aggregation"]
-    members = pool["options"].get("members") if isinstance(pool, Mapping) else None
-    named = isinstance(arguments["aggregation"], str) and arguments["members"] is None
-    return {**arguments, "members": members} if named and members else arguments
 
 
 def training_config(arguments: Mapping[str, Any]) -> TrainingConfig:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 
 import grapheraser as ge
-from grapheraser.aggregation import members
 from grapheraser.aggregation.members.base import SCALE
 from grapheraser.aggregation.members.interactions import InteractionRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.seeding import derive, keyed_hash
 from tests.aggregation.members.oracle import GRAPHS, random_graph
-
-# What the default was, or may be, in another version.
-OTHERS = ("words", "labels", "edges", "interactions", "features")
 
 
 def both(graph: ge.Graph, rule: InteractionRegression) -> tuple[np.ndarray, np.ndarray]:
@@ -61,21 +54,3 @@ def test_where_labels_are_few_the_labels_around_are_left() -> None:
     graph = GRAPHS["sparse"]
     found, _ = both(graph, InteractionRegression().of_few())
     assert found.shape[1] == 0
-
-
-def test_a_run_from_before_keeps_its_members(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph = ge.load_dataset("demo")
-    with monkeypatch.context() as then:
-        then.setattr(members, "MEMBERS", OTHERS)
-        old = ge.GraphEraser("closed-form").fit(graph)
-        old.save(tmp_path / "run")
-    back = ge.GraphEraser.load(tmp_path / "run")
-    assert back.members is None
-    assert np.array_equal(back.predict_proba(graph.ids[:50]), old.predict_proba(graph.ids[:50]))
-    receipt = back.unlearn(ge.Nodes(graph.train_nodes[:2]))
-    assert receipt.aggregation["members"] == list(OTHERS)
-    assert back.verify().identical
-    now = ge.GraphEraser("closed-form").fit(graph).aggregator_.tensors
-    assert "interactions/gram" not in now
