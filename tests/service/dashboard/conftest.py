@@ -169,6 +169,8 @@ def check_axe() -> CheckAxe:
     looker = axe.Axe()
 
     def check(page: Page) -> None:
+        page.wait_for_load_state("load")
+        page.wait_for_selector("main h1")  # a page that is being left has none
         found = looker.run(page)
         assert found.violations_count == 0, found.generate_report()
 
