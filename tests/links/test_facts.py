@@ -14,6 +14,7 @@ from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
 from grapheraser.links.facts.answers import _Asked, fitted_facts
 from grapheraser.links.facts.rows import Rows, facts_of
 from grapheraser.links.facts.rules import Rules
+from tests.strategies import HAS_TORCH
 
 Facts = NDArray[np.int64]
 RELATIONS = ("likes", "knows", "near")
@@ -177,8 +178,6 @@ def test_what_makes_no_sense_is_refused(fitted: ge.LinkEraser, facts: Facts) -> 
         fitted.rank(1, relation="hates")
     with pytest.raises(ParameterError, match="triples"):
         fitted.predict_proba([(1, 2)])
-    with pytest.raises(ParameterError, match="'members'"):
-        ge.LinkEraser(members="both").fit(graph_of(facts))
     with pytest.raises(ParameterError, match="'steps'"):
         ge.LinkEraser(steps=4).fit(graph_of(facts))
     many = ge.Graph.from_facts([(0, r, 1) for r in range(200)])
@@ -189,3 +188,9 @@ def test_what_makes_no_sense_is_refused(fitted: ge.LinkEraser, facts: Facts) -> 
         untyped.rank(1, relation="likes")
     with pytest.raises(ParameterError, match="no relations"):
         untyped.explain((0, "likes", 1))
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="needs torch")
+def test_facts_have_no_shards(facts: Facts) -> None:
+    with pytest.raises(ParameterError, match="'members'"):
+        ge.LinkEraser(members="both").fit(graph_of(facts))
