@@ -163,10 +163,10 @@ def _looks(config: Mapping[str, Any], *, forget: bool) -> tuple[Answers, NDArray
         near = near[left.contains(near)]
         if len(near) == 0:
             continue
-        answers = np.sort(method.predict_proba(near), axis=1)
-        own = method.predict_proba(near)[:, int(full.labels([node])[0])]
+        answers = method.predict_proba(near)
+        own = answers[:, int(full.labels([node])[0])]
         entropy = -(answers * np.log(answers + 1e-9)).sum(axis=1)
-        rows.append([own.mean(), own.max(), answers[:, -1].mean(), entropy.mean()])
+        rows.append([own.mean(), own.max(), answers.max(axis=1).mean(), entropy.mean()])
         member.append(node in inside)
     return np.array(rows), np.array(member)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,13 +138,3 @@ def _line(cell: Cell, result: Result, command: str) -> dict[str, Any]:
 
 def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def names(text: str) -> list[str]:
-    """Read names that are separated by commas."""
-    return [name for name in map(str.strip, text.split(",")) if name]
-
-
-def unique(items: Iterable[str]) -> list[str]:
-    """Return each once, in order."""
-    return list(dict.fromkeys(items))

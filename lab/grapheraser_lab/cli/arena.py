@@ -43,7 +43,7 @@ def run(
 ) -> None:
     """Measure methods of unlearning: utility, distance to retraining, attacks, cost, streams."""
     from grapheraser_lab.arena.methods import ROWS, method_of, task_of
-    from grapheraser_lab.arena.page import names, unique, write
+    from grapheraser_lab.arena.page import write
     from grapheraser_lab.framework.cell import Cell
     from grapheraser_lab.framework.runner import run_cells
 
@@ -53,14 +53,14 @@ def run(
         return
     if action != RUN or not methods:
         raise ParameterError("arena takes 'run METHOD...', or 'list'.")
-    asked = unique(names(questions))
+    asked = _names(questions)
     if unknown := [name for name in asked if name not in QUESTIONS]:
         raise ParameterError(f"unknown question '{unknown[0]}'. Choose from: {QUESTIONS}.")
     import grapheraser_lab.arena.measure  # noqa: F401  (registers the kinds)
 
     cells = []
     for method, dataset, kind, seed in product(
-        methods, names(datasets), names(requests), range(seeds)
+        methods, _names(datasets), _names(requests), range(seeds)
     ):
         config = {"method": method, "dataset": dataset, "requests": kind, "seed": seed}
         task = task_of(method_of(method))
@@ -84,3 +84,8 @@ def run(
         return
     typer.echo((out / "table.md").read_text())
     print_line(f"{page}: {len(found)} measurements, {len(outcome.failures)} failed.")
+
+
+def _names(text: str) -> list[str]:
+    """Read names that are separated by commas, each once."""
+    return list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))

@@ -23,7 +23,7 @@ _HELD_OUT = 500
 
 @dataclass(frozen=True)
 class Scene:
-    """What one task shows.
+    """The scene of one task.
 
     Attributes:
         world: what is fitted.

@@ -26,11 +26,11 @@ from grapheraser.canonical import canonical_json
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph.edge_values import Values
 from grapheraser.graph.ids import NamedId, Names, name_id, names_of
+from grapheraser.kernels.typed import PER_COLUMN
 
 Ids = NDArray[np.int64]
 Relation = tuple[str, str, str]
 
-PER_COLUMN = 24  # bits that a float32 holds exactly
 MAX_TYPES = 2**12
 
 

@@ -27,7 +27,7 @@ from grapheraser.kernels.paged import (
 )
 from grapheraser.kernels.sets import put, room_for_set
 
-_PER_COLUMN = 24  # as in `graph.types`
+PER_COLUMN = 24  # bits of relations that a float32 holds exactly
 
 
 class Step(NamedTuple):
@@ -67,8 +67,8 @@ def _first_of(first: int, degree: int, least: int) -> int:
 
 @compiled(inline=True)
 def _joined(table: Table, place: int, e: int, bit: int) -> bool:
-    held = np.int64(edge_value(table, place, e, bit // _PER_COLUMN))
-    return (held >> (bit % _PER_COLUMN)) & 1 != 0
+    held = np.int64(edge_value(table, place, e, bit // PER_COLUMN))
+    return (held >> (bit % PER_COLUMN)) & 1 != 0
 
 
 @compiled

@@ -44,7 +44,7 @@ _POOL = 64
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What a case has read, by places.
+    """Places that a case has read.
 
     Attributes:
         step: from the head to the tail that is held out.

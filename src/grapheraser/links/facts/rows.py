@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
-from grapheraser.graph.types import PER_COLUMN, Types
+from grapheraser.graph.types import Types
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import edge_value_rows, neighbour_rows
 from grapheraser.kernels.sets import ranks
+from grapheraser.kernels.typed import PER_COLUMN
 
 Ids = NDArray[np.int64]
 
