@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grapheraser_lab.bench import cost
+from grapheraser_lab.timing import median_of
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 GNNS = ("gcn", "sage", "gat", "gin")
@@ -29,6 +32,18 @@ def rows(protocol: str, name: str) -> list[dict[str, str]]:
 
 def ms(seconds: float) -> str:
     return f"{1000 * seconds:.0f} ms"
+
+
+def ms_with_error(row: dict[str, Any], name: str) -> str:
+    """The median, and the spread of medians of resampled seconds, where they were kept."""
+    if "runs" not in row:
+        return ms(row[name])
+    median, error = median_of(row["runs"][name])
+    return f"{1000 * median:.1f} ± {1000 * error:.1f} ms"
+
+
+def share(error: float) -> str:
+    return f"± {100 * error:.0f} %"
 
 
 def times(ratio: float) -> str:
@@ -56,24 +71,25 @@ def relative_f1(label: str) -> str:
 
 def requests(dataset: str) -> str:
     """A request, and from scratch: our own engine, sparse PyTorch, PyG."""
-    cost = {r["model"]: r for r in stored("cost")["rows"] if r["dataset"] == dataset}
-    sparse = {r["model"]: r["sparse"] for r in stored("scratch")["rows"] if r["dataset"] == dataset}
+    report = cost.beside(stored("cost"), stored("scratch"))
+    found = {r["model"]: r for r in report["rows"] if r["dataset"] == dataset}
     told = []
     for model in GNNS:
-        row = cost[model]
-        rivals = (row["scratch"], sparse[model], row["pyg"])
-        ratios = ", ".join(times(rival / row["request"]) for rival in rivals)
-        told.append(f"{model} {ms(row['request'])} ({ratios})")
-    return f"{', '.join(told)}; `closed-form` {ms(cost['closed-form']['request'])}"
+        row = found[model]
+        ratios = ", ".join(times(row[rival] / row["request"]) for rival in cost.RIVALS)
+        told.append(f"{model} {ms_with_error(row, 'request')} ({ratios})")
+    return f"{', '.join(told)}; `closed-form` {ms_with_error(found['closed-form'], 'request')}"
 
 
 def predictions() -> str:
-    cost = {r["model"]: r for r in stored("cost")["rows"] if r["dataset"] == "physics"}
-    told = [
-        f"{name if name in GNNS else f'`{name}`'} {1000 * cost[name]['predict_one']:.1f} ms, "
-        f"{cost[name]['predict_all']:.1f} s"
-        for name in (*GNNS, "closed-form")
-    ]
+    found = {r["model"]: r for r in stored("cost")["rows"] if r["dataset"] == "physics"}
+    told = []
+    for name in (*GNNS, "closed-form"):
+        one = f"{1000 * found[name]['predict_one']:.1f} ms"
+        if "runs" in found[name]:
+            one = ms_with_error(found[name], "predict_one")
+        label = name if name in GNNS else f"`{name}`"
+        told.append(f"{label} {one}, {found[name]['predict_all']:.1f} s")
     return "; ".join(told)
 
 
@@ -95,25 +111,39 @@ def papers_requests() -> str:
         key = row["dataset"], row["model"], row["partition"]
         spent.setdefault(key, []).append(float(row["seconds"]))
     mean = {key: float(np.mean(some)) for key, some in spent.items()}
+    far = {key: float(np.std(some, ddof=1)) / len(some) ** 0.5 for key, some in spent.items()}
     sparse = {(r["dataset"], r["model"]): r["sparse"] for r in stored("scratch")["rows"]}
     told = []
     for name in ("cora", "physics"):
         keys = [key for key in mean if key[0] == name and key[2] != "scratch"]
         own = geometric([mean[d, m, "scratch"] / mean[d, m, p] for d, m, p in keys])
         other = geometric([sparse[d, f"{m}:paper"] / mean[d, m, p] for d, m, p in keys])
-        told.append(f"{name.capitalize()} {times(own)} and {times(other)}")
+        # Of a geometric mean: relative errors add up in squares; scratch is in three ratios each.
+        squares = sum((far[key] / mean[key]) ** 2 for key in keys)
+        whole = {(d, m, "scratch") for d, m, _ in keys}
+        squares += sum((len(keys) / len(whole) * far[key] / mean[key]) ** 2 for key in whole)
+        error = share(squares**0.5 / len(keys))
+        told.append(f"{name.capitalize()} {times(own)} {error} and {times(other)}")
     return ", ".join(told)
 
 
 def engines() -> str:
-    core, device = (stored(name)["summary"]["all_shards"] for name in ("engines", "cuda"))
+    """All shards, and the whole graph, against sparse PyTorch; against PyG on dense features."""
+    core = stored("engines")["all_shards"]
+    device = stored("cuda")["summary"]["all_shards"]
+    sparse, dense = (
+        geometric([row[rival] / row["engine_seconds"] for row in core])
+        for rival in ("sparse_seconds", "pyg_seconds")
+    )
     whole = [
         row["sparse"] / row["ours"]
         for row in stored("scratch")["rows"]
         if row["dataset"] == "physics" and row["model"] in GNNS
     ]
-    dense = f"{core:.0f}x on one core, {device:.0f}x on one H200"
-    return f"{times(geometric(whole))} on one core; {dense}"
+    return (
+        f"{times(geometric(whole))} and {times(sparse)} on one core; "
+        f"{dense:.0f}x on one core, {device:.0f}x on one H200"
+    )
 
 
 FIGURES = {

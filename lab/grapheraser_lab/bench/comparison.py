@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from grapheraser.engines.reference import reproducible
 from grapheraser.engines.task import ShardTask
 from grapheraser.graph import UNLABELLED, Graph
-from grapheraser.models import PRESETS, ModelSpec
+from grapheraser.models import ModelSpec
 from grapheraser.models.modules import build_module
 from grapheraser.partition import partition_graph
 from grapheraser.seeding import derive
-from grapheraser_lab.timing import wall_seconds
+from grapheraser_lab.timing import processor_seconds
 
 EPOCHS = 100
 
@@ -48,12 +48,14 @@ def pyg_module(
     return module, train
 
 
-def pyg_scratch_seconds(graph: Graph, model: str, *, epochs: int) -> float:
-    """Seconds of ``EPOCHS`` epochs of PyG on the training graph, scaled from ``epochs``."""
+def pyg_scratch_seconds(
+    graph: Graph, spec: ModelSpec, *, measured: int, repeats: int = 3
+) -> list[float]:
+    """Processor seconds of ``EPOCHS`` epochs of PyG on the training graph, scaled."""
     with reproducible(0):
-        train = pyg_loop(graph.training_graph, PRESETS[model])
+        train = pyg_loop(graph.training_graph, spec)
         train(1)  # pays for allocations
-        return wall_seconds(train, epochs) * EPOCHS / epochs
+        return [processor_seconds(train, measured) * EPOCHS / measured for _ in range(repeats)]
 
 
 def shard_tasks(graph: Graph, partition: str, num_shards: int, seed: int) -> list[ShardTask]:

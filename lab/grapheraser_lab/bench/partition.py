@@ -40,7 +40,6 @@ from grapheraser_lab.figures.tables import markdown_table
 from grapheraser_lab.framework import published as paper
 
 UNIT = "metis (k-way)"
-BARS = {"blpa": 1.5, "bekm": 10.0, "blpa-lp": 300.0, "bekm-hungarian": 1000.0}
 SCALE_SIZES = (10_000, 100_000, 1_000_000)
 SCALE_SHARDS = 100
 SCALE_DEGREE = 20
@@ -97,14 +96,8 @@ def run(
                     "embedding_seconds": embedding_seconds if "ekm" in method else None,
                 }
             )
-    return {
-        "benchmark": "partition",
-        "unit": UNIT,
-        "seed": seed,
-        "repeats": repeats,
-        "rows": rows,
-        "bars": _bars(rows),
-    }
+    here = {"unit": UNIT, "seed": seed, "repeats": repeats}
+    return {"benchmark": "partition", **here, "rows": rows}
 
 
 def scale(
@@ -223,17 +216,15 @@ def _measured(
     training: Graph, partitioner: Partitioner, num_shards: int, seed: int, repeats: int
 ) -> dict[str, Any]:
     capacity = math.ceil(training.num_nodes / num_shards)
-    times, wall = [], []
+    times = []
     for _ in range(repeats):
-        wall_started, started = time.perf_counter(), time.process_time()
+        started = time.process_time()
         assignment = partitioner(training, num_shards, capacity=capacity, seed=seed)
         times.append(time.process_time() - started)
-        wall.append(time.perf_counter() - wall_started)
     quality = measure_labels(training, assignment.labels, num_shards)
     sizes = np.bincount(assignment.labels, minlength=num_shards)
     return {
         "seconds": min(times),
-        "wall_seconds": min(wall),
         "times": times,
         "edges": training.num_edges,
         "edges_kept": quality.edges_kept,
@@ -244,16 +235,6 @@ def _measured(
         "moved": list(assignment.moved),
         "converged": assignment.converged,
         "notes": list(assignment.notes),
-    }
-
-
-def _bars(rows: list[dict[str, Any]]) -> dict[str, dict[str, float | bool]]:
-    """The limits on Physics, and what was measured."""
-    found = {r["method"]: r["relative"] for r in rows if r["dataset"] == "physics"}
-    return {
-        method: {"limit": limit, "relative": found[method], "met": found[method] <= limit}
-        for method, limit in BARS.items()
-        if method in found
     }
 
 

@@ -28,7 +28,6 @@ from grapheraser.partition import partition_graph
 from grapheraser.partition.halo import task_graph
 
 MODEL, DEGREE, FEATURES, CLASSES = "sage", 20, 64, 10
-BAR = 1.7
 
 
 def generated(num_nodes: int, seed: int = 0) -> ge.Graph:
@@ -157,7 +156,6 @@ def run(
         "seconds with one Ray worker": median["one"],
         "seconds with two Ray workers": median["two"],
         "speed-up": median["speedup"],
-        "bar": BAR,
         "speed-up of two plain processes": median["plain"],
         "speed-up by processor time": median["balance"],
         "load": median["load"],

@@ -8,7 +8,6 @@ fraction of the time.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.models import ModelSpec
 from grapheraser.models.modules import build_module
 from grapheraser.partition.kmeans import mean_adjacency
+from grapheraser_lab.timing import processor_seconds
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -146,7 +146,9 @@ def _neighbours(graph: Graph, spec: ModelSpec) -> Sparse:
     return Sparse.of(sp.csr_array(matrix).astype(np.float32))
 
 
-def sparse_scratch_seconds(graph: Graph, spec: ModelSpec, *, epochs: int, measured: int) -> float:
+def sparse_scratch_seconds(
+    graph: Graph, spec: ModelSpec, *, epochs: int, measured: int, repeats: int = 3
+) -> list[float]:
     """Processor seconds of so many epochs on the training graph, scaled from those measured."""
     training = graph.training_graph
     y = torch.from_numpy(training.y.copy())
@@ -154,14 +156,12 @@ def sparse_scratch_seconds(graph: Graph, spec: ModelSpec, *, epochs: int, measur
     module.train()
     adam = torch.optim.Adam(module.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
 
-    def train(count: int) -> float:
-        begun = time.process_time()
+    def train(count: int) -> None:
         for _ in range(count):
             adam.zero_grad()
             loss = F.cross_entropy(logits(), y, ignore_index=UNLABELLED)
             loss.backward()  # type: ignore[no-untyped-call]
             adam.step()
-        return time.process_time() - begun
 
     train(1)  # pays for allocations
-    return min(train(measured) for _ in range(3)) * epochs / measured
+    return [processor_seconds(train, measured) * epochs / measured for _ in range(repeats)]

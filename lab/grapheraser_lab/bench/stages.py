@@ -184,6 +184,7 @@ def _forgotten(kept: Kept, name: str, model: str, known: GraphEraser | None) -> 
         found["forgotten"] = 1 + len(rest) + len(left)
     # The first of them loads what is compiled, and is not counted.
     both = [_forget(eraser, [node], folder) for node in left][1:]
+    found["runs"] = {"request": [seconds[1] for seconds, _ in both]}
     found["request"] = np.median([seconds for seconds, _ in both], axis=0).tolist()
     found["request_and_save"] = np.median(np.sum(both, axis=1), axis=0).tolist()
     test = eraser.graph_.test_nodes[:_PREDICTED]

@@ -32,11 +32,7 @@ BENCHMARKS = {
     "attacks-recovery": ("bench.attacks", "recovery", "forgotten edges and features recovered"),
     "attacks-mitigations": ("bench.attacks", "mitigations", "the same where answers say less"),
     "attacks-partition": ("bench.attacks", "partition", "who was deleted, by the partition alone"),
-    "leaks": (
-        "bench.attacks",
-        "leaks",
-        "what each part of the ensemble gives away",
-    ),
+    "leaks": ("bench.attacks", "leaks", "what each part of the ensemble gives away"),
     "refresh": ("bench.attacks", "refresh", "who was forgotten, with each policy of fresh seeds"),
     "adaptive": ("bench.adaptive", "run", "requests chosen by looking at the published model"),
     "public": ("bench.public", "run", "F1 on the published splits, with few labels, against PyG"),
@@ -57,34 +53,18 @@ BENCHMARKS = {
     "scale": ("bench.scale", "run", "every operation on graphs on the disk, 1e5 to 1e8 edges"),
     "service": ("bench.service", "run", "the service under load, up to receipts"),
     "peers": ("rivals.run", "run", "GraphEraser beside other methods of unlearning"),
-    "member-sizes": (
-        "bench.shard_labels",
-        "member_sizes",
-        "F1 by the size of `features`",
-    ),
+    "member-sizes": ("bench.shard_labels", "member_sizes", "F1 by the size of `features`"),
+    "member-sums": ("bench.member_sums", "run", "closed-form sums of 10^6 nodes, summed once more"),
     "shard-labels": ("bench.shard_labels", "run", "F1 of shards that see all but the labels"),
     "ray": ("bench.ray_speedup", "run", "shards trained by one Ray worker and by two"),
     "cuda": ("bench.cuda", "run", "the CUDA engine against the PyG loop on one GPU"),
 }
 # What `all` leaves out: it needs a GPU, free cores or hours.
 APART = {
-    *(
-        "links",
-        "links-cost",
-        "facts",
-        "embeddings",
-        "embeddings-cost",
-        "targets",
-        "typed",
-        "typed-cost",
-        "tuned",
-        "scale",
-        "service",
-        "peers",
-        "member-sizes",
-        "shard-labels",
-    ),
-    *("graphs", "changes", "ray", "cuda", "scratch", "recommend", "recommend-scale"),
+    *("links", "links-cost", "facts", "embeddings", "embeddings-cost", "targets", "typed"),
+    *("typed-cost", "tuned", "scale", "service", "peers", "member-sizes", "member-sums"),
+    *("shard-labels", "graphs", "changes", "ray", "cuda", "scratch", "recommend"),
+    "recommend-scale",
 }
 
 

@@ -91,7 +91,10 @@ def little_extra(found: Found) -> Finding:
     }
     cases = [Case(named(*key), gap.at_most(CLOSE)) for key, gap in gaps.items()]
     worst = max(gaps.values(), key=lambda gap: gap.mean, default=None)
-    return Finding(cases, f"{_averages(found, *PAPER_COLUMN)} The largest difference: {worst}.")
+    told = f"{_averages(found, *PAPER_COLUMN)} The largest difference: {worst}."
+    if gaps and all(gap.mean == gap.error == 0 for gap in gaps.values()):
+        told += " True by construction: both scenarios end in the same bits."
+    return Finding(cases, told)
 
 
 @rule(

@@ -1,4 +1,4 @@
-"""Every setting of protocol `paper`: its value, read from the code, and where it comes from."""
+"""Every setting of protocol `literal`: its value, read from the code, and where it comes from."""
 
 from __future__ import annotations
 
@@ -101,6 +101,8 @@ def other_rows() -> list[tuple[str, str, str, str, str]]:
         ("lbaggr", "steps", f"{steps['steps'].default}", OURS, "not in the text"),
         ("lbaggr", "normalisation", "softmax after each step", TEXT, "the code: by the sum"),
         ("lbaggr", "nodes", f"{100 * DEFAULT_SHARE:.0f} %, at most {DEFAULT_COUNT}", TEXT, ""),
+        ("lbaggr", "neighbourhoods", "thinned to 2 neighbours a hop", OURS,
+         "whole in protocol paper; section readings has the effect"),
         ("mean", "average", "of probabilities", TEXT, "the code: of log probabilities"),
         ("prediction", "neighbourhoods", "whole, test nodes included", OURS,
          f"thinned to {MAX_NEIGHBOURS} neighbours where shards are routed, which is ours"),
@@ -110,7 +112,7 @@ def other_rows() -> list[tuple[str, str, str, str, str]]:
 def settings_table() -> Table:
     """All of them."""
     return Table(
-        "Every setting of protocol paper, and where it comes from",
+        "Every setting of protocol literal, and where it comes from",
         ("of", "setting", "value", "source", "remark"),
         (*other_rows(), *model_rows()),
         "Values are read from the code. text: the paper says so; released code: the text does not "

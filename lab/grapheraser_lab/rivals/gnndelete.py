@@ -103,7 +103,7 @@ def trained(
         return Operators(operators.matrices, wider)
     matrices = tuple(matrix.clone().requires_grad_() for matrix in operators.matrices)
     grown = Operators((matrices[0], matrices[1]), wider)
-    inputs = Inputs.of(_unlinked(graph.training_graph, deleted))
+    inputs = Inputs.of(unlinked(graph.training_graph, deleted))
     sides = deleted[np.isin(deleted, inputs.ids).all(axis=1)]
     pairs = torch.from_numpy(np.searchsorted(inputs.ids, sides))
     strangers = torch.from_numpy(rng.integers(len(inputs.ids), size=sides.shape))
@@ -148,7 +148,7 @@ def edges_of(graph: Graph, nodes: Ids) -> NDArray[np.int64]:
     return edges[np.isin(edges, nodes).any(axis=1)]
 
 
-def _unlinked(graph: Graph, pairs: NDArray[np.int64]) -> Graph:
+def unlinked(graph: Graph, pairs: NDArray[np.int64]) -> Graph:
     """The graph without those of the edges that it holds both ends of; all nodes stay."""
     known = pairs[np.isin(pairs, graph.ids).all(axis=1)]
     return graph.without(Edges(known)) if len(known) else graph

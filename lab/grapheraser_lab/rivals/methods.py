@@ -13,17 +13,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from grapheraser.aggregation import LearnedAggregator
 from grapheraser.audit.attacks.answers import ask, state_of
 from grapheraser.datasets import default_shards
 from grapheraser.execution import LocalExecutor
-from grapheraser.graph import Edges, Graph, Nodes
+from grapheraser.graph import UNLABELLED, Edges, Graph, Nodes
 from grapheraser.nodes import GraphEraser
 from grapheraser.partition import BekmPartitioner
 from grapheraser.partition.kmeans import pretrained_gnn
-from grapheraser.seeding import generator
+from grapheraser.seeding import derive, generator
 from grapheraser_lab.rivals.gcn import View, Weights, logits, posteriors, train
 from grapheraser_lab.rivals.gif import GifSettings, updated
 from grapheraser_lab.rivals.gnndelete import (
@@ -34,6 +35,7 @@ from grapheraser_lab.rivals.gnndelete import (
     trained,
 )
 from grapheraser_lab.rivals.linear import Certified, GraphEditor, LinearSettings, Projector
+from grapheraser_lab.rivals.megu import MutualSettings, evolved, smoothed_answers
 
 Ids = NDArray[np.int64]
 Posteriors = NDArray[np.float32]
@@ -173,6 +175,35 @@ class Deletion(Trained):
 
 
 @dataclass(frozen=True, eq=False)
+class Mutual(Trained):
+    """MEGU: see `megu`. ``told`` holds ids, and what the GCN of before said of them."""
+
+    settings: MutualSettings = field(default_factory=MutualSettings)
+    told: tuple[Ids, Ids] | None = None
+
+    def changed(self, request: Request, view: View, learned_from: View) -> Trained:
+        before = self.learned_from
+        known = logits(self.weights, before.inputs).argmax(dim=1).numpy()
+        draws = torch.Generator().manual_seed(
+            derive(self.seed, "peers", "megu", self.graph.num_nodes, self.graph.num_edges) >> 1
+        )
+        weights = evolved(self.weights, before.graph, request, self.settings, draws)
+        new = replace(self, graph=view.graph, view=view, learned_from=learned_from)
+        return replace(new, weights=weights, told=(before.inputs.ids, known))
+
+    def answers(self, view: View, nodes: Ids) -> Posteriors:
+        if self.told is None:
+            return super().answers(view, nodes)
+        ids, known = self.told
+        told = np.full(view.graph.num_nodes, UNLABELLED, dtype=np.int64)
+        here = np.isin(ids, view.graph.ids) & np.isin(ids, self.learned_from.inputs.ids)
+        told[view.graph.positions(ids[here])] = known[here]
+        plain = super().answers(view, view.inputs.ids)
+        found = smoothed_answers(plain, view.graph, told, self.settings)
+        return found[view.graph.positions(nodes)]
+
+
+@dataclass(frozen=True, eq=False)
 class Erased:
     """A GraphEraser."""
 
@@ -243,6 +274,7 @@ _CERTIFIED = "certified: each class is told from retraining by (1, 0.0001) at mo
 RETRAINING, UNCHANGED, GIF, GNNDELETE = "retraining", "weights kept", "gif", "gnndelete"
 DEFAULT, CLOSED, SGC = "default", "closed-form", "sgc"
 EDITOR, PROJECTOR, OWN_EPOCHS = "graph-editor", "projector", "gnndelete-3000"
+MEGU = "megu"
 CGU, CGU_TUNED = "cgu", "cgu-tuned"
 METHODS: dict[str, Method] = {
     RETRAINING: Method("retraining, sparse PyTorch", "exact, by definition", Retrained.fit),
@@ -267,6 +299,13 @@ METHODS: dict[str, Method] = {
         Deletion.fit,
         {"settings": DeleteSettings(steps=3000)},
         exact=False,
+    ),
+    MEGU: Method(
+        "MEGU",
+        "none: trained away from what it said of the forgotten",
+        Mutual.fit,
+        exact=False,
+        tunes=MutualSettings,
     ),
     EDITOR: Method(
         "GraphEditor",

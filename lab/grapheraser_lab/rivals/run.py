@@ -19,11 +19,13 @@ from grapheraser_lab.rivals.gif import GifSettings
 from grapheraser_lab.rivals.gnndelete import DeleteSettings
 from grapheraser_lab.rivals.linear import LinearSettings
 from grapheraser_lab.rivals.measure import fitted, graph_of, judged
+from grapheraser_lab.rivals.megu import MutualSettings
 from grapheraser_lab.rivals.methods import (
     CGU_TUNED,
     EDITOR,
     GIF,
     GNNDELETE,
+    MEGU,
     METHODS,
     PROJECTOR,
     RETRAINING,
@@ -146,6 +148,10 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
     GNNDELETE: [
         asdict(DeleteSettings(lr=lr, steps=steps))
         for lr, steps in product((0.001, 0.01), (100, 300))
+    ],
+    MEGU: [
+        asdict(MutualSettings(kappa=kappa, lr=lr))
+        for kappa, lr in product((0.01, 0.1), (0.01, 0.1, 0.5))
     ],
     CGU_TUNED: [asdict(LinearSettings(penalty=penalty)) for penalty in (1e-4, 1e-3, 1e-2)],
     EDITOR: [asdict(LinearSettings(penalty=penalty)) for penalty in (0.01, 0.1, 1.0, 10.0)],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,8 +68,8 @@ def _board(report: Report, names: Sequence[str]) -> str:
             ),
             _apart([row["points"][-1] for row in _of(report, "stream", name)]) or "-",
             _faster(report, name),
-            _mean(row["informed"]["value"] for row in _of(report, "membership", name)) or "-",
-            _mean(row["nodes"][_MOST]["remembered"] for row in _of(report, "shares", name)),
+            _by_seed(_of(report, "membership", name), lambda row: row["informed"]["value"]) or "-",
+            _by_seed(_of(report, "shares", name), lambda row: row["nodes"][_MOST]["remembered"]),
             METHODS[name].guarantee,
         )
         for name in rows
@@ -170,9 +170,9 @@ def distances(report: Report) -> str:
     ]
     note = (
         "Total variation between posteriors and those of the model retrained from the same seed, "
-        "mean over test nodes and seeds; last, the distance of the weights as a share of their "
-        f"length. Of {plural(len(exact), 'exact method')}, {sum(compared)} of {len(compared)} "
-        "states have the bits of a fresh fit, weights and posteriors."
+        "mean over test nodes, ± standard error over the seeds; last, the distance of the weights "
+        f"as a share of their length. Of {plural(len(exact), 'exact method')}, {sum(compared)} of "
+        f"{len(compared)} states have the bits of a fresh fit, weights and posteriors."
     )
     return f"{markdown_table(header, rows)}\n\n{note}"
 
@@ -192,7 +192,10 @@ def times(report: Report) -> str:
             for dataset in datasets
         )
         rows.append((label, *spent))
-    note = "Processor time on one thread, median of the requests and of the seeds."
+    note = (
+        "Processor time on one thread: of each seed the median of its requests, and of these the "
+        "mean ± standard error over the seeds."
+    )
     return f"{markdown_table(('a request for one node', *datasets), rows)}\n\n{note}"
 
 
@@ -209,8 +212,11 @@ def attacks(report: Report) -> str:
                 (
                     dataset,
                     METHODS[name].label,
-                    *(_mean(row[kind]["value"] for row in found) for kind in ("plain", "informed")),
-                    _mean(row["nodes"][_MOST]["remembered"] for row in known),
+                    *(
+                        _with_error((row[kind]["value"] for row in found), 2)
+                        for kind in ("plain", "informed")
+                    ),
+                    _with_error((row["nodes"][_MOST]["remembered"] for row in known), 2),
                 )
             )
     header = (
@@ -218,9 +224,9 @@ def attacks(report: Report) -> str:
         "one version",
     )
     note = (
-        f"AUC, mean over the seeds; 0.5 is chance. Both versions: {report['attacked']} requests "
-        "for single nodes, the attack of the audit. One version: 10 % forgotten at once, and told "
-        "from test nodes by how sure the model is of them."
+        "AUC, mean ± standard error over the seeds; 0.5 is chance. Both versions: "
+        f"{report['attacked']} requests for single nodes, the attack of the audit. One version: "
+        "10 % forgotten at once, and told from test nodes by how sure the model is of them."
     )
     return f"{markdown_table(header, rows)}\n\n{note}"
 
@@ -299,30 +305,32 @@ def _legend(report: Report) -> str:
         f"{streamed:,} single nodes "
         f"({listed(_datasets(report, 'stream'))}). F1: mean ± standard error over the seeds, each "
         "the mean over the data sets. Faster: than retraining the same GCN in PyTorch on sparse "
-        "features, the row whose F1 stands here; geometric mean, processor time of a request for "
-        "one node. Who was forgotten: AUC of the audit's informed attack, both "
-        f"versions in sight ({listed(_datasets(report, 'membership'))}). Still known: AUC with one "
-        "version in sight, after 10 %; 0.5 is chance in both."
+        "features, the row whose F1 stands here; geometric mean over data sets and seeds ± its "
+        "standard error, processor time of a request for one node. Who was forgotten: AUC of the "
+        "audit's informed attack, both versions in sight "
+        f"({listed(_datasets(report, 'membership'))}). Still known: AUC with one version in sight, "
+        "after 10 %; 0.5 is chance in both."
     )
 
 
 def _f1(rows: Iterable[Row], kind: str, share: str) -> str:
+    return _by_seed(rows, lambda row: row[kind][share]["f1"], 3)
+
+
+def _by_seed(rows: Iterable[Row], figure: Callable[[Row], float], decimals: int = 2) -> str:
+    """The mean over data sets, with its standard error over the seeds."""
     by_seed: dict[int, list[float]] = {}
     for row in rows:
-        by_seed.setdefault(int(row["seed"]), []).append(row[kind][share]["f1"])
-    return _with_error(float(np.mean(some)) for some in by_seed.values())
+        by_seed.setdefault(int(row["seed"]), []).append(figure(row))
+    return _with_error((float(np.mean(some)) for some in by_seed.values()), decimals)
 
 
-def _with_error(values: Iterable[float]) -> str:
-    known = np.fromiter(values, dtype=np.float64)
+def _with_error(values: Iterable[float | None], decimals: int = 3) -> str:
+    known = np.array([value for value in values if value is not None])
     if len(known) < 2:
-        return _mean(known.tolist(), 3)
-    return f"{known.mean():.3f} ± {known.std(ddof=1) / len(known) ** 0.5:.3f}"
-
-
-def _mean(values: Iterable[float | None], decimals: int = 2) -> str:
-    known = [value for value in values if value is not None]
-    return f"{np.mean(known):.{decimals}f}" if known else ""
+        return f"{known[0]:.{decimals}f}" if len(known) else ""
+    error = known.std(ddof=1) / len(known) ** 0.5
+    return f"{known.mean():.{decimals}f} ± {error:.{decimals}f}"
 
 
 def _each(rows: Sequence[Row], key: str) -> list[str]:
@@ -343,12 +351,15 @@ def _distance(values: Sequence[float | None]) -> str:
     if None in values:
         return "diverged"
     most = max((value for value in values if value is not None), default=0.0)
-    return f"{most:.0e}" if 0 < most < 0.0005 else _mean(values, 3)
+    return f"{most:.0e}" if 0 < most < 0.0005 else _with_error(values)
 
 
 def _duration(seconds: Iterable[float]) -> str:
-    known = list(seconds)
-    return duration(float(np.median(known)) if known else None)
+    known = np.fromiter(seconds, dtype=np.float64)
+    if len(known) < 2:
+        return duration(float(known[0]) if len(known) else None)
+    error = known.std(ddof=1) / len(known) ** 0.5
+    return f"{duration(float(known.mean()))} ± {100 * error / known.mean():.0f} %"
 
 
 def _faster(report: Report, name: str) -> str:
@@ -364,7 +375,12 @@ def _faster(report: Report, name: str) -> str:
         for row in _of(report, "shares", name)
         if (row["dataset"], row["seed"]) in spent
     ]
-    return f"{geometric_mean(found):,.1f}x" if found else ""
+    if not found:
+        return ""
+    told = f"{geometric_mean(found):,.1f}x"
+    if len(set(found)) == 1:
+        return told
+    return f"{told} ± {100 * np.std(np.log(found), ddof=1) / len(found) ** 0.5:.0f} %"
 
 
 def _line(

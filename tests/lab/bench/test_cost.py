@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from grapheraser_lab.bench import cost
+from grapheraser_lab.bench import cost, scratch
 
 
-def test_every_operation_is_timed() -> None:
-    report = cost.run(["demo"], ["gcn", "closed-form"], requests=2)
+def test_every_operation_is_timed_and_the_table_names_its_rivals() -> None:
+    report = cost.run(["demo"], ["gcn", "closed-form"], requests=3)
     assert [(row["dataset"], row["model"]) for row in report["rows"]] == [
         ("demo", "gcn"),
         ("demo", "closed-form"),
     ]
-    gcn, closed = report["rows"]
-    assert gcn["scratch"] > 0
-    assert gcn["pyg"] > 0
-    assert closed["scratch"] is None
     for row in report["rows"]:
         assert 0 < sum(row["parts"].values()) <= 1.5 * row["request"]
-    text = cost.markdown(report)
+        assert len(row["runs"]["request"]) == 3
+    rivals = scratch.run(["demo"], ["gcn"], measured=1)
+    assert all(rivals["rows"][0][name] > 0 for name in scratch.RIVALS)
+    text = cost.markdown(cost.beside(report, rivals))
     assert "our engine from scratch" in text
     assert "geometric mean" in text
+    assert "±" in text
