@@ -122,10 +122,7 @@ def _never(row: dict[str, Any]) -> str:
 RECOVERED = (
     ("forgotten edges, one version", _auc_at("edges", "after")),
     ("the same edges, in a run that never had them", _never),
-    (
-        "the same, of a provider who does nothing",
-        _auc_at("edges", "cheats", "does nothing"),
-    ),
+    ("the same, of a provider who does nothing", _auc_at("edges", "cheats", "does nothing")),
     ("the same, of one who hides them", _auc_at("edges", "cheats", "hides")),
     ("links of a forgotten node, both versions", _auc_at("nodes", "links", RANDOM)),
     ("the same, nodes of the highest degree", _auc_at("nodes", "links", HIGHEST_DEGREE)),

@@ -79,11 +79,7 @@ def parts_of(name: str) -> tuple[dict[str, Facts], int, list[str]]:
 
 
 def _measured(
-    name: str,
-    facts: int | None,
-    validation: int,
-    requests: int,
-    progress: Callable[[str], None],
+    name: str, facts: int | None, validation: int, requests: int, progress: Callable[[str], None]
 ) -> dict[str, Any]:
     parts, entities, relations = parts_of(name)
     graph = ge.Graph.from_facts(parts["train"], entities=entities, relations=relations)

@@ -100,13 +100,7 @@ def _forget(settings: Any, state: State, node: int) -> tuple[State, Change]:
     graph = state.graph.without(removal)
     cut = state.partition.without(plan.trained)
     after, _ = change_state(
-        settings,
-        state,
-        graph,
-        cut,
-        retrain=plan.retrain,
-        touched=plan.touched,
-        gone=removal.nodes,
+        settings, state, graph, cut, retrain=plan.retrain, touched=plan.touched, gone=removal.nodes
     )
     return after, Change(state.ensemble, frozenset(plan.retrain), plan.touched, removal.nodes)
 

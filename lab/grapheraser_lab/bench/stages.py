@@ -137,10 +137,7 @@ def _fitted(kept: Kept, name: str, model: str, _: GraphEraser | None) -> Stage:
     graph = opened.pop()
     epochs = _EPOCHS if is_generated(name) else EPOCHS
     eraser = GraphEraser(
-        model,
-        num_shards=_shards(name, graph),
-        epochs=epochs,
-        executor=LocalExecutor(workers=1),
+        model, num_shards=_shards(name, graph), epochs=epochs, executor=LocalExecutor(workers=1)
     )
     found["fit"] = _seconds(partial(eraser.fit, graph))
     found["first_save"] = _seconds(lambda: eraser.save(kept.run(model), replace=True))

@@ -93,11 +93,7 @@ def standings(options: Options, results: Results) -> dict[Key, Standing]:
 
 
 @experiment(
-    "collapse",
-    "What dominates: shards that know one class",
-    "",
-    "nothing beside utility",
-    groups,
+    "collapse", "What dominates: shards that know one class", "", "nothing beside utility", groups
 )
 def summarise(options: Options, results: Results) -> Summary:
     """Each cell beside the most frequent class, the released code's figures, and why."""

@@ -30,13 +30,7 @@ def counted(edges: int, entries: int, published: int) -> str:
 
 
 @experiment(
-    "datasets",
-    "The data sets",
-    "table:datasets",
-    "seconds",
-    _cells,
-    models=no_models,
-    most_runs=1,
+    "datasets", "The data sets", "table:datasets", "seconds", _cells, models=no_models, most_runs=1
 )
 def summarise(options: Options, results: Results) -> Summary:
     """Counts beside the paper's."""

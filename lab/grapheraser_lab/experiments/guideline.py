@@ -17,11 +17,7 @@ from grapheraser_lab.framework.noise import Difference, paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
 from grapheraser_lab.framework.rules import Case, Finding, by_reading, rule
-from grapheraser_lab.framework.shared_cells import (
-    SCRATCH,
-    f1_means,
-    utility_cells,
-)
+from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells
 
 # A gap between GNN and MLP that calls for structure; F1 that a choice may cost.
 GAP, REGRET = 0.03, 0.02

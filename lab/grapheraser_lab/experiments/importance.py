@@ -14,11 +14,7 @@ from grapheraser_lab.framework.noise import Difference
 from grapheraser_lab.framework.options import CONVEX, Options
 from grapheraser_lab.framework.resolve import named, shown
 from grapheraser_lab.framework.rules import Case, Finding, by_reading, rule
-from grapheraser_lab.framework.shared_cells import (
-    f1_means,
-    utility_cell,
-    utility_cells,
-)
+from grapheraser_lab.framework.shared_cells import f1_means, utility_cell, utility_cells
 
 CLEAR = 0.3
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,13 +153,15 @@ def methods(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*METHODS, *options.partitions)))
 
 
-def _groups(options: Options) -> dict[tuple[str, str], list[Cell]]:
+def _groups(
+    options: Options, among: Sequence[str] | None = None
+) -> dict[tuple[str, str], list[Cell]]:
     return {
         (dataset, method): [
             partition_cell(options, dataset, method, run) for run in range(options.runs)
         ]
         for dataset in options.datasets
-        for method in methods(options)
+        for method in among or methods(options)
     }
 
 
@@ -299,13 +301,7 @@ def comes_to_rest(moved: Moved) -> Finding:
 
 
 def _iterative_groups(options: Options) -> dict[tuple[str, str], list[Cell]]:
-    return {
-        (dataset, method): [
-            partition_cell(options, dataset, method, run) for run in range(options.runs)
-        ]
-        for dataset in options.datasets
-        for method in ITERATIVE
-    }
+    return _groups(options, ITERATIVE)
 
 
 @experiment(

@@ -122,11 +122,7 @@ def _groups(options: Options) -> dict[Key, list[Cell]]:
 
 
 @experiment(
-    "partitioners",
-    "F1 of the partition methods",
-    "table:baseline_utility",
-    "as utility",
-    _groups,
+    "partitioners", "F1 of the partition methods", "table:baseline_utility", "as utility", _groups
 )
 def summarise(options: Options, results: Results) -> Summary:
     """F1 beside the paper's; and with routing, where it is there."""

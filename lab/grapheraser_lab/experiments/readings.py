@@ -454,7 +454,6 @@ def _opening(
     if near is None or far is None:
         return []
     rest, edges = distance(known[here], half=1), distance(rows[MISSING])
-    wide = distance(rows.get(FIVE, known[here]))
     missed = [p for p, bar in BARS.items() if near.parts.get(p, 0.0) > bar]
     every, runs = len(list(product(*CHOICES.values()))), max(m.runs for m in known[here].values())
     lines = [
@@ -464,7 +463,7 @@ def _opening(
         f"figures on average, {'-' if rest is None else f'{rest.every:.3f}'} on the other half; "
         f"word by word it is {far.every:.3f}. By partition, of what was asked for at most: "
         f"{_told(near, BARS)}; {'missed with ' + ', '.join(missed) if missed else 'all met'}. "
-        f"{_over_all(wide)}"
+        f"{_over_all(rows.get(FIVE, known[here]))}"
     ]
     if edges is not None:
         lines.append(
@@ -475,26 +474,33 @@ def _opening(
     return lines
 
 
+def _by_model(figures: Figures) -> str:
+    some = {m: distance({k: v for k, v in figures.items() if k[1] == m}) for m in paper.MODELS}
+    return ", ".join(f"{m} {one.every:.3f}" for m, one in some.items() if one)
+
+
 def _where(figures: Figures, here: Reading) -> str:
     """Which reading it is, and where it misses."""
-    by_model = {m: distance({k: v for k, v in figures.items() if k[1] == m}) for m in paper.MODELS}
-    models = ", ".join(f"{m} {one.every:.3f}" for m, one in by_model.items() if one)
     found = distance(figures)
     return (
-        f"The closest reading has {words(here)}. By model: {models}. GCN is farthest, on Citeseer "
-        "above all: there its published F1 from scratch, 0.493, is below that of every reading and "
-        "of the released code itself. With its sign the distance is "
+        f"The closest reading has {words(here)}. By model: {_by_model(figures)}. GCN is farthest, "
+        "on Citeseer above all: there its published F1 from scratch, 0.493, is below that of every "
+        "reading and of the released code itself. With its sign the distance is "
         f"{'-' if found is None else signed(found.above)}: what is missed is mostly missed upwards."
     )
 
 
-def _over_all(wide: Distance | None) -> str:
-    """The bar over five data sets, or that it was not measured."""
+def _over_all(figures: Figures) -> str:
+    """The bar over five data sets, and which model misses it; or that it was not measured."""
+    wide = distance(figures)
     if wide is None or wide.cells < len(paper.UTILITY.values):
         told = 0 if wide is None else wide.cells
         return f"Over all 200 cells {BAR:.2f} was asked for: {told} of them were measured."
     word = "met" if wide.every <= BAR else "missed"
-    return f"Over all 200 cells it is {wide.every:.3f}; {BAR:.2f} was asked for, and is {word}."
+    return (
+        f"Over all 200 cells it is {wide.every:.3f}; {BAR:.2f} was asked for, and is {word} (by "
+        f"model {_by_model(figures)}; by partition {_told(wide)})."
+    )
 
 
 def _picture(rows: Mapping[str, Figures]) -> Any:

@@ -182,19 +182,9 @@ def summarise_view(options: Options, results: Results) -> Summary:
     table = Table(
         f"Communities of classical label propagation on {name}",
         ("communities", "largest", "median", "smallest"),
-        (
-            (
-                f"{len(sizes):,}",
-                f"{sizes.max():,}",
-                f"{np.median(sizes):g}",
-                f"{sizes.min():,}",
-            ),
-        ),
+        ((f"{len(sizes):,}", f"{sizes.max():,}", f"{np.median(sizes):g}", f"{sizes.min():,}"),),
     )
-    boxes = [
-        (0, "#c0392b", f"{sizes[0]} nodes"),
-        (small, "#2f6fdb", f"{sizes[small]} nodes"),
-    ]
+    boxes = [(0, "#c0392b", f"{sizes[0]} nodes"), (small, "#2f6fdb", f"{sizes[small]} nodes")]
     return Summary(
         rows,
         [table],

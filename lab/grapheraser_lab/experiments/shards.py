@@ -24,12 +24,7 @@ from grapheraser_lab.framework.noise import all_of, paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
 from grapheraser_lab.framework.rules import Case, Finding, by_reading, rule
-from grapheraser_lab.framework.shared_cells import (
-    f1_means,
-    measured,
-    requests_cell,
-    utility_cells,
-)
+from grapheraser_lab.framework.shared_cells import f1_means, measured, requests_cell, utility_cells
 
 NUMBERS = (2, 5, 10, 20, 50, 100)
 SLIGHT = 0.05

@@ -20,11 +20,7 @@ from grapheraser_lab.framework.noise import paired
 from grapheraser_lab.framework.options import LABEL_FREE, Options
 from grapheraser_lab.framework.resolve import named, shown
 from grapheraser_lab.framework.rules import EVERY, Case, Claim, Finding, Rule, by_reading, rule
-from grapheraser_lab.framework.shared_cells import (
-    SCRATCH,
-    f1_means,
-    utility_cells,
-)
+from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells
 
 Key = tuple[str, str, str, str]
 MARKS = (

@@ -59,14 +59,7 @@ def _markdown_cell(entry: Entry) -> str:
     return f"{text}<br><sub>{entry.paper}{MARKS[entry.mark] and ' ' + MARKS[entry.mark]}</sub>"
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "#": r"\#",
-    "_": r"\_",
-    "±": r"$\pm$",
-}
+_LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "±": r"$\pm$"}
 
 
 def latex_text(text: str) -> str:

@@ -121,11 +121,7 @@ def _paper() -> Protocol:
             "metis": "metis",
             "ekm": "ekm(embedding=layer1)",
         },
-        aggregations={
-            "mean": "mean",
-            "majority": "majority",
-            "learned": "lbaggr(reading=softmax)",
-        },
+        aggregations={"mean": "mean", "majority": "majority", "learned": "lbaggr(reading=softmax)"},
         ours={
             "convex": "lbaggr",
             "steps": "lbaggr(reading=steps)",

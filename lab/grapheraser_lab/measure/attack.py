@@ -9,14 +9,7 @@ import numpy as np
 
 from grapheraser.audit.attacks.answers import Answers, state_of
 from grapheraser.audit.attacks.membership import attack
-from grapheraser.audit.attacks.shadow import (
-    KEPT,
-    RECUT,
-    Observations,
-    fitted,
-    observe,
-    resplit,
-)
+from grapheraser.audit.attacks.shadow import KEPT, RECUT, Observations, fitted, observe, resplit
 from grapheraser.errors import GraphEraserError
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Graph

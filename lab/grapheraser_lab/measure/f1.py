@@ -105,10 +105,7 @@ def measure_map(config: Mapping[str, Any]) -> dict[str, Any]:
     points = EMBEDDINGS[config["embedding"]](graph.training_graph, seed)
     shards = np.stack([points[part.labels == s].mean(axis=0) for s in part.shard_ids])
     projection = TSNE(
-        n_components=2,
-        perplexity=min(5.0, (len(shards) - 1) / 2),
-        init="pca",
-        random_state=seed,
+        n_components=2, perplexity=min(5.0, (len(shards) - 1) / 2), init="pca", random_state=seed
     )
     places = projection.fit_transform(shards.astype(np.float64))
     apart = np.linalg.norm(shards[:, None] - shards[None], axis=2)

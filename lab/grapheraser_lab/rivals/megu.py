@@ -20,14 +20,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
+from torch_geometric.nn import CorrectAndSmooth
 
 from grapheraser.graph import Edges, Graph, Nodes
-from grapheraser_lab.rivals.gcn import SPEC, Inputs, Weights, hidden, logits, looped, outputs
+from grapheraser_lab.rivals.gcn import SPEC, Inputs, Weights, hidden, logits, outputs
 from grapheraser_lab.rivals.gnndelete import around, edges_of, unlinked
 
 Ids = NDArray[np.int64]
@@ -77,7 +77,7 @@ def evolved(
     told = logits(weights, before).argmax(dim=1)
     there, near = (
         torch.from_numpy(np.searchsorted(before.ids, some))
-        for some in (gone, influenced(graph, gone))
+        for some in (gone, influenced(before, graph, gone))
     )
     inputs = Inputs.of(unlinked(graph, edges))
     classes = weights[3].shape[0]
@@ -111,10 +111,9 @@ def _towards(student: Tensor, teacher: Tensor) -> Tensor:
     return F.kl_div(softened, target, reduction="batchmean")
 
 
-def influenced(graph: Graph, deleted: Ids) -> Ids:
+def influenced(inputs: Inputs, graph: Graph, deleted: Ids) -> Ids:
     """Neighbours of deleted nodes whose smoothed features turn most when those are inverted."""
-    step = _smoothing(graph)
-    x = graph.x.toarray().astype(np.float64)
+    step, x = inputs.adjacency.matrix, inputs.features.matrix.toarray()
     turned = x.copy()
     rows = graph.positions(deleted)
     turned[rows] = 1 - turned[rows]
@@ -138,15 +137,8 @@ def _threshold(similar: NDArray[np.float64]) -> float:
         alpha += _STEP
 
 
-def _smoothing(graph: Graph) -> sp.csr_array:
-    """The adjacency matrix with self-loops, normalised on both sides."""
-    adjacency = looped(graph)
-    scale = sp.diags_array(1 / np.sqrt(adjacency.sum(axis=0)))
-    return sp.csr_array(scale @ adjacency @ scale)
-
-
 def smoothed_answers(
-    answers: NDArray[np.float32], graph: Graph, told: NDArray[np.int64], settings: MutualSettings
+    answers: NDArray[np.float32], graph: Graph, told: Ids, settings: MutualSettings
 ) -> NDArray[np.float32]:
     """Correct and smooth the answers about all nodes of a graph.
 
@@ -156,23 +148,10 @@ def smoothed_answers(
         told: the class of each node by the GCN of before ``[n]``, -1 of others than training nodes.
         settings: how far answers are passed on.
     """
-    ones, size = np.ones(len(graph.indices)), (graph.num_nodes, graph.num_nodes)
-    plain = sp.csr_array((ones, graph.indices, graph.indptr), size)
-    degree = np.maximum(np.asarray(plain.sum(axis=0)).ravel(), 1)
-    step = sp.diags_array(degree**-0.5) @ plain @ sp.diags_array(degree**-0.5)
-    known = told >= 0
-    truth = np.eye(answers.shape[1])[told[known]]
-    error = np.zeros(answers.shape)
-    error[known] = truth - answers[known]
-    wrong, fixed = error, error[known]
-    for _ in range(_LAYERS):
-        wrong = np.asarray(settings.correction * (step @ wrong))
-        wrong[known] = fixed
-    corrected = answers + wrong
-    corrected[known] = truth
-    found = corrected
-    for _ in range(_LAYERS):
-        found = settings.smoothing * (step @ found) + (1 - settings.smoothing) * corrected
-        found = np.clip(found, 0, 1)
+    shares = settings.correction, settings.smoothing
+    passes = CorrectAndSmooth(_LAYERS, shares[0], _LAYERS, shares[1], autoscale=False, scale=1.0)
+    known, edges = torch.from_numpy(told >= 0), torch.from_numpy(graph.edge_index)
+    given = torch.from_numpy(told[told >= 0]), known, edges
+    found = passes.smooth(passes.correct(torch.from_numpy(answers), *given), *given).numpy()
     total = np.maximum(found.sum(axis=1, keepdims=True), 1e-12)
-    return (found / total).astype(np.float32)
+    return np.asarray(found / total, dtype=np.float32)

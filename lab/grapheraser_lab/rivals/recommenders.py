@@ -336,16 +336,11 @@ RIVALS: dict[str, Rival] = {
         "implicit",
     ),
     "lightfm": Rival(
-        lightfm,
-        [{"rate": r, "epochs": e} for r in (0.02, 0.05) for e in (30, 100)],
-        "lightfm",
+        lightfm, [{"rate": r, "epochs": e} for r in (0.02, 0.05) for e in (30, 100)], "lightfm"
     ),
     "ease": Rival(ease, [{"penalty": p} for p in (50, 100, 200, 400, 800)], dense=True),
     "lightgcn": Rival(
-        lightgcn,
-        [{"epochs": e, "decay": 1e-4} for e in (100, 200)],
-        "torch",
-        trained=True,
+        lightgcn, [{"epochs": e, "decay": 1e-4} for e in (100, 200)], "torch", trained=True
     ),
     "receraser": Rival(
         receraser,
