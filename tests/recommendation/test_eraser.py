@@ -20,6 +20,7 @@ from grapheraser.errors import (
     UnknownEdgeError,
     UnknownNodeError,
 )
+from grapheraser.recommendation.answers import fitted_of
 from tests.recommendation.worlds import plain_scores, random_matrix
 
 MATRIX = random_matrix(40, 30)
@@ -300,3 +301,23 @@ def test_few_of_many_users_are_neighbours_by_their_hashes() -> None:
     assert rest.graph_ == run.graph_
     assert rest.weights_ == run.weights_
     assert (rest.recommend(range(2, 40)) == run.recommend(range(2, 40))).all()
+
+
+def test_most_of_many_users_leave_what_cases_say_as_it_is() -> None:
+    matrix = random_matrix(900, 60, 5, per_user=4)
+    run = ge.Recommender(neighbours=64, sample=24).fit(matrix)
+    judged_again = []
+    gone = np.random.default_rng(1).permutation(900)[:80]
+    for user in gone.tolist():
+        before = fitted_of(run._snapshot).cases
+        run.unlearn(ge.Users([user]))
+        after = fitted_of(run._snapshot).cases
+        assert before is not None
+        assert after is not None
+        kept = {id(told) for told in before.told}
+        judged_again.append(sum(id(told) not in kept for told in after.told))
+    left = np.setdiff1d(np.arange(900), gone)
+    fresh = ge.Recommender(neighbours=64, sample=24).fit(sp.csr_array(matrix[left]), users=left)
+    assert fresh.weights_ == run.weights_
+    assert (fresh.recommend(left) == run.recommend(left)).all()
+    assert np.median(judged_again) < 6

@@ -5,12 +5,14 @@ with the smallest keyed hashes have a case each, so one who goes lets in the nex
 stays; the item is the one with the smallest hash. The other items are those of further cases, along
 a ring in the order of another hash: popular items come often, which the pool's weights make up for.
 What is held out has no part in the numbers that judge it. A case that a change hasn't touched keeps
-its evidence.
+its evidence: whoever goes had a part in it only if they were among those who told its user, or if
+the number of users of one of its items counts differently without them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +32,16 @@ from grapheraser.kernels.paged import (
     locate,
     neighbour,
 )
-from grapheraser.kernels.sets import rank_of
-from grapheraser.recommendation.scoring import Ids, Neighbours, Weighing, judged
+from grapheraser.kernels.sets import rank_of, ranks
+from grapheraser.recommendation.scoring import (
+    Ids,
+    Neighbours,
+    Weighing,
+    is_near,
+    item_degree,
+    judged,
+    rarity,
+)
 from grapheraser.seeding import derive, keyed_hash
 
 # Items that a case chooses from, its own among them.
@@ -51,7 +61,9 @@ class Cases:
         items: of what is held out ``[n]``.
         choices: ids of items ``[n, CHOICES]``.
         labels: which of them is the item ``[n]``; it follows from the hash.
-        evidence: ``[n, blocks + 1, CHOICES]``, see `scoring.judged`.
+        shares: what blocks say ``[n, blocks, CHOICES]``, see `scoring.judged`.
+        told: sorted ids of the neighbours of each user who said it.
+        rarities: of the choices ``[n, CHOICES]``, see `scoring.rarity`.
         near: which users counted as neighbours.
     """
 
@@ -60,7 +72,9 @@ class Cases:
     items: Ids
     choices: Ids
     labels: Ids
-    evidence: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    told: list[Ids]
+    rarities: NDArray[np.float64]
     near: Neighbours
 
     @classmethod
@@ -68,8 +82,14 @@ class Cases:
         """Choose and judge the cases of a graph; at most so many."""
         drawn = Candidates.of(graph, (1.0, _SPARE * most), derive(seed, "recommendation"))
         users, items, choices, labels = _chosen(graph, drawn, seed)
-        evidence = judged(graph.table, users, items, choices, weighing, near)
-        return cls(drawn, users, items, choices, labels, evidence, near)
+        shares, told = _judged(graph, (users, items, choices), weighing, near)
+        rarities = rarity(graph.table, items, choices)
+        return cls(drawn, users, items, choices, labels, shares, told, rarities, near)
+
+    @property
+    def evidence(self) -> NDArray[np.float64]:
+        """What the weights are learned from ``[n, blocks + 1, CHOICES]``."""
+        return np.concatenate([self.shares, self.rarities[:, None]], axis=1)
 
     def changed(
         self,
@@ -82,18 +102,31 @@ class Cases:
         """Return the cases of a graph after a change; judge again what it has touched."""
         drawn = self.drawn.changed(graph, change.changed, derive(seed, "recommendation"))
         users, items, choices, labels = _chosen(graph, drawn, seed)
-        evidence = np.empty((len(users), *self.evidence.shape[1:]))
         stale = np.ones(len(users), dtype=bool)
+        old = {pair: n for n, pair in enumerate(zip(self.users, self.items, strict=True))}
+        known = [old.get(pair, -1) for pair in zip(users, items, strict=True)]
+        rows = np.array(known, dtype=np.int64)
         if near == self.near:
-            moved = _moved_items(change.before.graph, graph, change)
-            old = {pair: n for n, pair in enumerate(zip(self.users, self.items, strict=True))}
-            known = [old.get(pair, -1) for pair in zip(users, items, strict=True)]
-            rows = np.array(known, dtype=np.int64)
-            stale = _stale(graph.table, users, choices, self.choices, rows, moved)
-            evidence[~stale] = self.evidence[rows[~stale]]
+            moved = _moved_items(change.before.graph, graph, change, near)
+            stale = _stale(graph.table, users, choices, self.choices, rows, change.changed, moved)
+            going = _near_ones(change.gone, near)
+            for n in np.flatnonzero(~stale) if len(going) else ():
+                stale[n] = (ranks(self.told[rows[n]], going) >= 0).any()
         some = (users[stale], items[stale], choices[stale])
-        evidence[stale] = judged(graph.table, *some, weighing, near)
-        return Cases(drawn, users, items, choices, labels, evidence, near)
+        found, new = _judged(graph, some, weighing, near)
+        shares = np.empty((len(users), *found.shape[1:]))
+        shares[stale], shares[~stale] = found, self.shares[rows[~stale]]
+        told = [new.pop(0) if stale[n] else self.told[rows[n]] for n in range(len(users))]
+        rarities = rarity(graph.table, items, choices)
+        return Cases(drawn, users, items, choices, labels, shares, told, rarities, near)
+
+
+def _judged(
+    graph: Graph, cases: tuple[Ids, Ids, Ids], weighing: Weighing, near: Neighbours
+) -> tuple[NDArray[np.float64], list[Ids]]:
+    """Return the shares of cases, and who told them."""
+    shares, told, ends = judged(graph.table, *cases, weighing, near)
+    return shares, [told[a:b].copy() for a, b in pairwise(ends.tolist())]
 
 
 def _chosen(graph: Graph, drawn: Candidates, seed: int) -> tuple[Ids, Ids, Ids, Ids]:
@@ -153,14 +186,23 @@ def _others(table: Table, users: Ids, items: Ids, labels: Ids) -> tuple[Ids, Ids
     return kept[:count].copy(), choices[:count].copy()
 
 
-def _moved_items(before: Graph, after: Graph, change: Change) -> Ids:
-    """Return sorted ids of the items that changed, or that a user who changed has or had."""
-    parts = [_touching(graph.table, change.changed) for graph in (before, after)]
+def _moved_items(before: Graph, after: Graph, change: Change, near: Neighbours) -> Ids:
+    """Return sorted ids of the items that count differently now, or that changed users have.
+
+    Users who are gone are not among them: see `Cases.told`.
+    """
+    tables = before.table, after.table
+    parts = [_touching(*pair, change.touched, near) for pair in (tables, tables[::-1])]
     return np.unique(np.concatenate(parts))
 
 
 @compiled
-def _touching(table: Table, nodes: Ids) -> Ids:
+def _near_ones(nodes: Ids, near: Neighbours) -> Ids:
+    return np.array([node for node in nodes if is_near(near, node)], dtype=np.int64)
+
+
+@compiled
+def _touching(table: Table, other: Table, nodes: Ids, near: Neighbours) -> Ids:
     most = 0
     for node in nodes:
         place = locate(table, node)
@@ -168,36 +210,41 @@ def _touching(table: Table, nodes: Ids) -> Ids:
             most += 1 if label_at(table, place) == ITEM else degree_at(table, place)
     out, count = np.empty(most, dtype=np.int64), 0
     for node in nodes:
-        place = locate(table, node)
+        place, there = locate(table, node), locate(other, node)
         if place == NOWHERE:
             continue
         if label_at(table, place) == ITEM:
-            out[count] = node
-            count += 1
+            if there == NOWHERE or (
+                item_degree(table, place, near) != item_degree(other, there, near)
+            ):
+                out[count] = node
+                count += 1
+            continue
+        if not is_near(near, node):
             continue
         first = first_edge(table, place)
         for e in range(degree_at(table, place)):
             out[count] = neighbour(first, e)
             count += 1
-    return out
+    return out[:count].copy()
 
 
 @compiled
 def _stale(
-    table: Table, users: Ids, choices: Ids, before: Ids, rows: Ids, moved: Ids
+    table: Table, users: Ids, choices: Ids, before: Ids, rows: Ids, changed: Ids, moved: Ids
 ) -> NDArray[np.bool_]:
-    """Mark the cases that are new, have other choices, or read an item that moved.
+    """Mark the cases that are new, have other choices, or read a user or an item that moved.
 
-    Evidence reads the user's items, the choices, and all users who have any of them: where one of
-    these users changed, their items are among those that moved.
+    Evidence reads the user's items, and all neighbours who have any of them: where one of these
+    changed, their items are among those that moved.
     """
     out = np.zeros(len(users), dtype=np.bool_)
     for n in range(len(users)):
-        if rows[n] < 0:
+        if rows[n] < 0 or rank_of(users[n], changed) >= 0:
             out[n] = True
             continue
         for k in range(CHOICES):
-            if choices[n, k] != before[rows[n], k] or rank_of(choices[n, k], moved) >= 0:
+            if choices[n, k] != before[rows[n], k]:
                 out[n] = True
                 break
         if out[n]:

@@ -21,7 +21,8 @@ popularity helps more than among the first of a long list. Nothing of this is ke
 forgotten is in no sum any more. Sums run along ids, in their order, on one thread, and
 powers and logarithms are our own, so the same graph gives the same bits everywhere. Where there are
 very many users, those with the smallest hashes count as neighbours (see `Neighbours`), and of them
-the closest alone.
+the closest alone; and degrees of items are rounded where a power is taken of them, so that hardly
+any sum changes when a user goes who is nobody's neighbour.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ _CLOSEST = 2048
 # A square of the residual, as a part of the first, from where on steps are no use.
 _DONE = 1e-24
 _ALL = np.uint64(2**64 - 1)
+# Bits that a rounded degree keeps: powers are off by one part in 16 of the degree at the most.
+_KEPT = 4
 
 
 class Weighing(NamedTuple):
@@ -155,6 +158,28 @@ def _power(known: Vector, exponent: float, degree: int) -> float:
     return exponential(-exponent * logarithm(np.float64(degree)))
 
 
+@compiled
+def item_degree(table: Table, place: int, near: Neighbours) -> int:
+    """Return the number of users of the item at a place, rounded down where users are many."""
+    degree, spare = degree_at(table, place), 0
+    if near.top != _ALL:
+        while degree >> (spare + _KEPT):
+            spare += 1
+    return (degree >> spare) << spare
+
+
+@compiled(inline=True)
+def is_near(near: Neighbours, node: int) -> bool:
+    """Return whether a user counts as a neighbour."""
+    return near.top == _ALL or paired(near.key, np.uint64(node)) <= near.top
+
+
+@compiled(inline=True)
+def _item_power(table: Table, place: int, weighing: Weighing, near: Neighbours) -> float:
+    degree = item_degree(table, place, near)
+    return _power(weighing.item_powers, weighing.exponents[0], degree)
+
+
 @compiled(inline=True)
 def _strength(table: Table, place: int, entry: int, scale: float) -> float:
     """Return the strength of the interaction that an entry is."""
@@ -210,12 +235,10 @@ def _meet(table, items, strengths, own, weighing, near, small, sums, met):  # ty
         if place == NOWHERE:
             continue
         degree, first = degree_at(table, place), first_edge(table, place)
-        power = _power(weighing.item_powers, weighing.exponents[0], degree) * strengths[k]
+        power = _item_power(table, place, weighing, near) * strengths[k]
         for e in range(degree):
             node = neighbour(first, e)
-            if node == own:
-                continue
-            if near.top != _ALL and paired(near.key, np.uint64(node)) > near.top:
+            if node == own or not is_near(near, node):
                 continue
             user = _slot(table, node, small)
             if sums[user] == 0.0:
@@ -370,7 +393,7 @@ def _regressed(table, items, strengths, own, weighing, near, small, sums, met, a
     for k in range(len(items)):
         place = locate(table, items[k])
         if place != NOWHERE:
-            power = _power(weighing.item_powers, weighing.exponents[0], degree_at(table, place))
+            power = _item_power(table, place, weighing, near)
             self += power * strengths[k] * strengths[k]
     blocks, reached = len(weighing.steps), rows[3]
     x, shares = np.zeros((blocks, count)), np.zeros((blocks, len(reached)))
@@ -465,27 +488,41 @@ def _admit(best, scores, held, item, score):  # type: ignore[no-untyped-def]
 def judged(table, users, held, candidates, weighing, near):  # type: ignore[no-untyped-def]
     """Return the evidence of candidates ``[n, k]`` for users ``[n]``, each without their held item.
 
-    Returns: ``[n, blocks + 1, k]``, logarithms of the shares, and of 1 / degree.
+    Returns: ``[n, blocks, k]``, logarithms of the shares; and the sorted ids of the neighbours who
+    told each user, one user's after the other's, with where they begin ``[n + 1]``.
     """
-    blocks, (small, slots) = len(weighing.steps), _slots(table)
+    blocks, (small, slots) = len(weighing.steps), _slots(table) if len(users) else (True, 0)
     sums, met = np.zeros(slots), np.empty(slots, dtype=np.int64)
     at = np.full(slots, -1, dtype=np.int32)
-    out = np.empty((len(users), blocks + 1, candidates.shape[1]))
+    out = np.empty((len(users), blocks, candidates.shape[1]))
+    told, ends = np.empty(_CLOSEST, dtype=np.int64), np.zeros(len(users) + 1, dtype=np.int64)
     for n in range(len(users)):
         place = locate(table, users[n])
         items, strengths = profile_of(table, place, held[n], weighing.scale)
         parts = table, items, strengths, users[n], weighing, near, small, sums, met, at
-        _common, _x, reached, shares = _regressed(*parts)
+        common, _x, reached, shares = _regressed(*parts)
+        ends[n + 1] = ends[n] + len(common)
+        if ends[n + 1] > len(told):
+            told = np.concatenate((told, np.empty(ends[n + 1], dtype=np.int64)))
+        told[ends[n] : ends[n + 1]] = np.sort(met[: len(common)])
         for k in range(candidates.shape[1]):
-            degree = degree_at(table, locate(table, candidates[n, k]))
-            known = degree - 1 if candidates[n, k] == held[n] else degree
-            popularity = logarithm(np.float64(max(known, 1)))
             item = at[_slot(table, candidates[n, k], small)]
             for m in range(blocks):
                 share = shares[m, item] if item >= 0 else 0.0
                 out[n, m, k] = logarithm(share + FLOOR)
-            out[n, blocks, k] = -popularity
         _clear(table, reached, small, at)
+    return out, told[: ends[-1]].copy(), ends
+
+
+@compiled
+def rarity(table, held, candidates):  # type: ignore[no-untyped-def]
+    """Return the logarithms of 1 / degree of candidates ``[n, k]``, each without its held item."""
+    out = np.empty(candidates.shape)
+    for n in range(len(held)):
+        for k in range(candidates.shape[1]):
+            degree = degree_at(table, locate(table, candidates[n, k]))
+            known = degree - 1 if candidates[n, k] == held[n] else degree
+            out[n, k] = -logarithm(np.float64(max(known, 1)))
     return out
 
 
@@ -510,7 +547,7 @@ def explained(table, items, strengths, own, target, weighing, near):  # type: ig
         if place == NOWHERE:
             continue
         degree, first = degree_at(table, place), first_edge(table, place)
-        power = _power(weighing.item_powers, weighing.exponents[0], degree) * strengths[k]
+        power = _item_power(table, place, weighing, near) * strengths[k]
         for e in range(degree):
             node = neighbour(first, e)
             user = numbers[_slot(table, node, small)]
