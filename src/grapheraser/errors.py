@@ -148,9 +148,11 @@ class UnknownNodeError(InputError, code=13):
     @classmethod
     def of(cls, ids: Sequence[int], asked: int) -> UnknownNodeError:
         """The error for these of so many ids."""
-        which = f"node {ids[0]} is" if len(ids) == 1 else f"nodes {named(ids)} are"
+        said = str(ids[0])[:5] in ("user ", "item ")  # it says itself what it is
+        noun = "" if said else "node " if len(ids) == 1 else "nodes "
         error = cls(
-            f"{which} not in the graph ({len(ids)} of {asked} ids are unknown).",
+            f"{noun}{named(ids)} {'is' if len(ids) == 1 else 'are'} not in the graph "
+            f"({len(ids)} of {asked} ids are unknown).",
             hint="it was never in the graph, or it has been forgotten already.",
         )
         error.ids = tuple(ids)
@@ -170,9 +172,13 @@ class UnknownEdgeError(InputError, code=14):
     @classmethod
     def of(cls, edges: Sequence[tuple[int, int]], asked: int) -> UnknownEdgeError:
         """The error for these of so many edges."""
+        noun, pairs = "edge", [f"{u}-{v}" for u, v in edges]
+        if str(edges[0][0])[:5] in ("user ", "item "):  # they say themselves what they are
+            noun = "interaction"
+            pairs = ["-".join(sorted(map(str, edge), reverse=True)) for edge in edges]
         error = cls(
-            f"there is no edge {named([f'{u}-{v}' for u, v in edges], 'or')} in the graph "
-            f"({len(edges)} of {asked} requested edges do not exist).",
+            f"there is no {noun} {named(pairs, 'or')} in the graph "
+            f"({len(edges)} of {asked} requested {noun}s do not exist).",
             hint="it never existed, or it has been forgotten already.",
         )
         error.edges = tuple(edges)

@@ -114,7 +114,7 @@ INTERACTIONS = Kind(
 )
 ADD_USERS = _change(ADD, USERS, ("ids",))
 ADD_ITEMS = _change(ADD, ITEMS, ("ids",))
-ADD_INTERACTIONS = _change(ADD, INTERACTIONS, ("pairs",), "weight")
+ADD_INTERACTIONS = _change(ADD, INTERACTIONS, ("pairs",), "weight", "time")
 GRAPHS = Kind("graphs", "graph", "graph")
 GRAPH_NODES = Kind("graph_nodes", "graph node", "node of a graph", ends=2, inside=True)
 GRAPH_EDGES = Kind("graph_edges", "graph edge", "edge of a graph", ends=3, inside=True)

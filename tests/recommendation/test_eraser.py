@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.errors import (
@@ -321,3 +322,112 @@ def test_most_of_many_users_leave_what_cases_say_as_it_is() -> None:
     assert fresh.weights_ == run.weights_
     assert (fresh.recommend(left) == run.recommend(left)).all()
     assert np.median(judged_again) < 6
+
+
+def timed_table(seed: int = 0) -> dict[str, NDArray[Any]]:
+    users, items = MATRIX.nonzero()
+    times = 1.7e9 + np.random.default_rng(seed).integers(-(10**7), 10**6, len(users))
+    return {"user": users, "item": items, "time": times}
+
+
+TIMED: dict[str, Any] = {"now": 1.7e9, "half_life": 2e6, "damping": 0.0}
+
+
+def test_popularity_of_late_halves_with_every_half_life() -> None:
+    table = timed_table()
+    run = ge.Recommender(**TIMED).fit(table, users=range(41), items=range(30))
+    ages = np.maximum(1.7e9 - table["time"], 0).astype(np.float32)
+    late = np.bincount(table["item"], 0.5 ** (ages / 2e6), minlength=30)
+    assert list(run.weights_)[-2:] == ["popularity", "popularity of late"]
+    *pool, of_late = run.weights_.values()
+    for user in (0, 13, 39):
+        expected = plain_scores(MATRIX, user, pool, damping=0.0) + of_late * np.log1p(late)
+        expected[MATRIX[[user]].indices] = -np.inf
+        found, scores = run.recommend([user], top=5, return_scores=True)
+        np.testing.assert_allclose(scores[0], np.exp(-np.sort(-expected)[:5]), rtol=1e-5)
+        np.testing.assert_allclose(expected[found[0]], -np.sort(-expected)[:5], atol=1e-5)
+    # Who has nothing is recommended what was popular of late.
+    np.testing.assert_allclose(late[run.recommend([40], top=6)[0]], -np.sort(-late)[:6])
+
+
+def test_times_are_forgotten_corrected_and_kept(tmp_path: Path) -> None:
+    table, declared = timed_table(), {"users": range(40), "items": range(30)}
+    run = ge.Recommender(**TIMED).fit(table, **declared)
+    gone = table["user"] == 7
+    run.unlearn(ge.Users([7]))
+    run.unlearn([ge.Items([3]), ge.Interactions([(8, int(MATRIX[[8]].indices[-1]))])])
+    gone |= (table["item"] == 3) | (
+        (table["user"] == 8) & (table["item"] == MATRIX[[8]].indices[-1])
+    )
+    changed = int(np.flatnonzero(table["user"] == 9)[0])
+    pair = (int(table["user"][changed]), int(table["item"][changed]))
+    run.update(ge.AddInteractions([pair], time=["2023-11-14T22:13:19"]))
+    table["time"][changed] = 1.7e9 - 1
+    run.update(ge.AddInteractions([(90, 70), (90, 4)], time=[1.7e9 + 5, 1.6e9]))
+    rest = {name: column[~gone] for name, column in table.items()}
+    new = {"user": [90, 90], "item": [70, 4], "time": [1.7e9 + 5, 1.6e9]}
+    rest = {name: np.append(column, new[name]) for name, column in rest.items()}
+    left: Any = [*range(7), *range(8, 40), 90]
+    items: Any = [*range(3), *range(4, 30), 70]
+    fresh = ge.Recommender(**TIMED).fit(rest, users=left, items=items)
+    assert fresh.graph_ == run.graph_
+    assert fresh.weights_ == run.weights_
+    assert (fresh.recommend(left) == run.recommend(left)).all()
+    run.save(tmp_path / "run")
+    loaded = ge.Recommender.load(tmp_path / "run")
+    assert loaded.verify().identical
+    assert (loaded.recommend(left) == run.recommend(left)).all()
+    dates = rest | {"time": np.asarray(rest["time"], dtype="datetime64[s]")}
+    same = ge.Recommender(**TIMED | {"now": "2023-11-14T22:13:20"}).fit(
+        dates, users=left, items=items
+    )
+    assert same.weights_ == run.weights_
+
+
+def test_times_that_make_no_sense_are_refused() -> None:
+    run = ge.Recommender(**TIMED).fit(timed_table())
+    with pytest.raises(ParameterError, match="go together"):
+        ge.Recommender(now=1.0).fit(timed_table())
+    with pytest.raises(ParameterError, match="a number or a date"):
+        ge.Recommender(now="soon", half_life=1.0).fit(timed_table())
+    with pytest.raises(GraphError, match="only a table"):
+        ge.Recommender(**TIMED).fit(MATRIX)
+    with pytest.raises(GraphError, match="no column 'time'"):
+        ge.Recommender(**TIMED).fit({"user": [1, 2], "item": [1, 2]})
+    with pytest.raises(GraphError, match="1 interactions have no time"):
+        ge.Recommender(**TIMED).fit({"user": [1, 2], "item": [1, 2], "time": [1.0, np.nan]})
+    with pytest.raises(ParameterError, match="'time' of AddInteractions is needed"):
+        run.update(ge.AddInteractions([(0, 99)]))
+    with pytest.raises(ParameterError, match="no part in a run without"):
+        ge.Recommender().fit(MATRIX).update(ge.AddInteractions([(0, 99)], time=[1.0]))
+    with pytest.warns(UserWarning, match="count once, the newest"):
+        twice = ge.Recommender(**TIMED).fit(
+            {"user": [1, 1, 2], "item": [1, 1, 1], "time": [1.0, 5.0, 2.0]}
+        )
+    assert twice.graph_.num_edges == 2
+
+
+def test_users_and_items_are_called_so_in_errors(tmp_path: Path) -> None:
+    table = {"user": ["ada", "bo", "bo"], "item": ["x", "x", "y"]}
+    run = ge.Recommender().fit(table)
+    for ask in (run.recommend, lambda ids: run.unlearn(ge.Users(ids))):
+        with pytest.raises(UnknownNodeError, match=r"^user 'eve' is not"):
+            ask(["eve"])
+    with pytest.raises(UnknownNodeError, match=r"^item 'z' is not"):
+        run.score({"user": ["ada"], "item": ["z"]})
+    with pytest.raises(UnknownEdgeError, match="no interaction user 'ada'-item 'y'"):
+        run.unlearn(ge.Interactions([("ada", "y")]))
+    with pytest.raises(ParameterError, match="each once"):
+        run.recommend_new(["x", "x"])
+    (tmp_path / "test.csv").write_text("user,item\nada,y\n")
+    assert run.score(tmp_path / "test.csv").hit_rate == 1.0
+
+
+def test_blocks_of_many_users_are_answered_by_the_executor() -> None:
+    matrix = random_matrix(600, 30, 2)
+    run = ge.Recommender(sample=8).fit(matrix)
+    found, scores = run.recommend(range(600), top=4, return_scores=True)
+    for user in (0, 255, 256, 599):
+        one, own = run.recommend([user], top=4, return_scores=True)
+        assert one.tobytes() == found[[user]].tobytes()
+        assert own.tobytes() == scores[[user]].tobytes()

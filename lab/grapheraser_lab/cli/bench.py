@@ -45,6 +45,7 @@ BENCHMARKS = {
     "facts": ("bench.facts", "run", "ranks of facts by kinds of rules, and forgetting them"),
     "graphs": ("bench.graphs", "run", "labels of whole graphs over ten folds, and their cost"),
     "recommend": ("rivals.recommend", "run", "the recommender beside ALS, kNN, EASE and others"),
+    "recommend-late": ("rivals.recommend", "late", "popularity of late, with times"),
     "recommend-scale": ("rivals.recommend", "scale", "the recommender on generated interactions"),
     "embeddings": ("bench.embeddings", "run", "rows beside DeepWalk, node2vec and FastRP"),
     "embeddings-cost": ("bench.embeddings", "cost", "requests of embeddings, and rows that move"),

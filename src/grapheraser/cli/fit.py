@@ -93,6 +93,16 @@ def run(
             help="With --task recommendation: the weight of an interaction that counts as 1."
         ),
     ] = None,
+    now: Annotated[
+        str,
+        typer.Option(
+            help="With --task recommendation: the moment, a number or a date, from which "
+            "popularity of late is seen, by the column time; with --half-life."
+        ),
+    ] = "",
+    half_life: Annotated[
+        float | None, typer.Option(help="After which an interaction counts half as much in it.")
+    ] = None,
     width: Annotated[
         int | None,
         typer.Option(help="With --task embeddings: columns of a row.", show_default="128"),
@@ -327,7 +337,7 @@ def _recommender(given: Given) -> Recommender:
 
     arguments = {name: given[name] for name in ("scale", "seed", "executor")}
     arguments |= {} if given["sample"] == "auto" else {"sample": _sample(given["sample"])}
-    return Recommender(**arguments)
+    return Recommender(now=given["now"] or None, half_life=given["half_life"], **arguments)
 
 
 def _told_of_recommendation(_given: Given, _world: Any, eraser: Recommender, took: str) -> _Told:
@@ -414,7 +424,10 @@ _TASKS = {
         "model partition shards epochs members sample sides seed device executor",
     ),
     "recommendation": _Task(
-        _interactions, _recommender, _told_of_recommendation, "sample scale seed executor"
+        _interactions,
+        _recommender,
+        _told_of_recommendation,
+        "sample scale now half_life seed executor",
     ),
     "graphs": _Task(
         _collection, _collection_eraser, _told_of_graphs, "members sample seed executor"

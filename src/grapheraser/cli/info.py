@@ -145,12 +145,17 @@ def _print(found: Mapping[str, Any]) -> None:
     sizes, versions = found["shard_sizes"], found["versions"]
     kind = [word for word in ("directed", "weighted") if graph[word]]
     classes = graph["classes"]
+    size = (
+        f"{plural(graph['nodes'], 'node')}, "
+        f"{plural(graph['edges'], 'edge')}{' (' + listed(kind) + ')' if kind else ''}, "
+        f"{plural(graph['features'], 'feature column')}"
+    )
+    if found["task"] == "recommendation":
+        size = f"{graph['nodes']:,} users and items, {graph['edges']:,} between them"
     rows = {
         "run": f"{found['run']} ({found['bytes'] / 1e6:,.1f} MB, format {found['format']})",
         "predicts": predicts or _classes(classes),
-        "graph": f"{graph['name']}: {plural(graph['nodes'], 'node')}, "
-        f"{plural(graph['edges'], 'edge')}{' (' + listed(kind) + ')' if kind else ''}, "
-        f"{plural(graph['features'], 'feature column')}",
+        "graph": f"{graph['name']}: {size}",
         "split": ""
         if predicts
         else f"{graph['training_nodes']:,} training, {graph['validation_nodes']:,} validation, "

@@ -418,9 +418,7 @@ def _evaluate_links(eraser: LinkEraser, path: Path, file: str, *, as_json: bool)
 
 
 def _evaluate_recommender(eraser: Recommender, path: Path, file: Path, *, as_json: bool) -> None:
-    from grapheraser.recommendation.interactions import read_columns
-
-    score = eraser.score(read_columns(file))
+    score = eraser.score(file)
     if as_json:
         print_json({"run": str(path), **score.to_dict()})
         return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,11 @@ from grapheraser.graph.changes.sides import side_nodes, side_pairs
 from grapheraser.graph.ids import names_of
 from grapheraser.kernels.paged import neighbour_rows
 from grapheraser.kinds import ITEMS, USERS, Kind
+from grapheraser.recommendation.interactions import columns_of
 from grapheraser.recommendation.metrics import RecommendationScore, recommendation_score
 from grapheraser.recommendation.model import FittedRecommendation
 from grapheraser.recommendation.scoring import (
+    NO_TIMES,
     Blocks,
     Ids,
     Neighbours,
@@ -33,8 +37,8 @@ from grapheraser.recommendation.scoring import (
 _OWNER = "Recommender"
 # Powers of degrees by which items are alike: of the users that they share, and of the other item.
 _ALIKE = (0.0, ((0.25, 1),), 0.5, 1.0)
-# Users whose items are looked up at once.
-_BLOCK = 1024
+# Users who are answered at once, on one thread or in one process of the executor.
+_BLOCK = 256
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,14 @@ def nodes_in(graph: Graph, kind: Kind, given: Any) -> Ids:
     return np.array(nodes, dtype=np.int64)
 
 
+def items_of_new(graph: Graph, given: Any) -> Ids:
+    """Return the nodes of the items of somebody who is not in the run; each once."""
+    nodes = nodes_in(graph, ITEMS, given)
+    if len(np.unique(nodes)) < len(nodes):
+        raise ParameterError(f"'items' of {_OWNER}.recommend_new must name each once.")
+    return nodes
+
+
 def called(graph: Graph, nodes: Ids, kind: Kind) -> NDArray[Any]:
     """Return numbers of users or items, or names where they have some; -1 or None for -1."""
     if not graph.named:
@@ -106,21 +118,26 @@ def recommend(
 ) -> tuple[Ids, NDArray[np.float64]]:
     """Return the best items of users (nodes) ``[n, top]``, and their scores."""
     top = whole("top", f"{_OWNER}.recommend", top, 1)
+    answer = partial(_recommended, now, top=top, fresh=fresh)
+    if len(users) <= _BLOCK:
+        return answer(users)
+    fitted_of(now).popular_items(now.state.graph)  # once, not on every thread
+    blocks = np.split(users, range(_BLOCK, len(users), _BLOCK))
+    found = now.settings.executor.map(answer, blocks, names=range(len(blocks)))
+    return np.concatenate([best for best, _ in found]), np.concatenate([s for _, s in found])
+
+
+def _recommended(
+    now: Snapshot, users: Ids, *, top: int, fresh: bool
+) -> tuple[Ids, NDArray[np.float64]]:
     graph, (weighing, _near) = now.state.graph, _parts(now)
-    best = np.full((len(users), top), -1, dtype=np.int64)
-    scores = np.zeros((len(users), top))
-    for start in range(0, len(users), _BLOCK):
-        places = graph.places(users[start : start + _BLOCK])
-        ends, profiles = neighbour_rows(graph.table, places)
-        strengths = np.ones(len(profiles))
-        if weighing.scale:
-            lists = [profile_of(graph.table, place, -1, weighing.scale)[1] for place in places]
-            strengths = np.concatenate([*lists, np.zeros(0)])
-        part = slice(start, start + len(places))
-        best[part], scores[part] = _ranked(
-            now, profiles, strengths, ends, users[part], top, fresh=fresh
-        )
-    return best, scores
+    places = graph.places(users)
+    ends, profiles = neighbour_rows(graph.table, places)
+    strengths = np.ones(len(profiles))
+    if weighing.scale:
+        lists = [profile_of(graph.table, place, -1, weighing.scale)[1] for place in places]
+        strengths = np.concatenate([*lists, np.zeros(0)])
+    return _ranked(now, profiles, strengths, ends, users, top, fresh=fresh)
 
 
 def recommend_new(
@@ -149,7 +166,13 @@ def _ranked(
     best = np.full((len(own), top), -1, dtype=np.int64)
     scores = np.zeros((len(own), top))
     best[:, :some], scores[:, :some] = ranked(
-        graph.table, profiles, strengths, ends, own, *parts, fitted.weights, some, fresh
+        graph.table,
+        *(profiles, strengths, ends, own),
+        *parts,
+        fitted.recency_of(graph),
+        fitted.weights,
+        some,
+        fresh,
     )
     for n in np.flatnonzero((best[:, :some] < 0).any(axis=1)).tolist():
         held = int((best[n] >= 0).sum())
@@ -166,7 +189,8 @@ def similar(now: Snapshot, items: Ids, top: int) -> tuple[Ids, NDArray[np.float6
     top = whole("top", f"{_OWNER}.similar", top, 1)
     parts = Blocks(*_ALIKE, now.arguments["scale"]).weighing, _parts(now)[1]
     profiles = items, np.ones(len(items)), np.arange(len(items) + 1), np.full(len(items), -1)
-    return ranked(now.state.graph.table, *profiles, *parts, np.array([1.0, 0.0]), top, True)
+    weights = np.array([1.0, 0.0])
+    return ranked(now.state.graph.table, *profiles, *parts, NO_TIMES, weights, top, True)
 
 
 def explain(now: Snapshot, user: Any, item: Any) -> RecommendationReasons:
@@ -176,7 +200,7 @@ def explain(now: Snapshot, user: Any, item: Any) -> RecommendationReasons:
     (place,), ends = graph.places([int(own)]), ((own, USERS), (target, ITEMS))
     items, strengths = profile_of(graph.table, place, target, weighing.scale)
     parts = explained(graph.table, items, strengths, own, target, weighing, near)
-    weights, totals = fitted.weights[:-1], parts.sum(axis=0)
+    weights, totals = fitted.weights[: parts.shape[1]], parts.sum(axis=0)
     shares = np.divide(parts, totals, out=np.zeros_like(parts), where=totals > 0)
     shares = shares @ (weights / weights.sum()) if weights.sum() > 0 else shares.mean(axis=1)
     best, scores = recommend(now, np.array([own]), int(fitted.counts[1]), fresh=False)
@@ -196,10 +220,11 @@ def score(now: Snapshot, test: Any, k: int) -> RecommendationScore:
     """Score recommendations of k items by interactions that the run was not fitted on."""
     k = whole("k", f"{_OWNER}.score", k, 1)
     graph = now.state.graph
-    pairs = _test_pairs(test)
-    graph.places(np.unique(pairs.ravel()).tolist())
-    if not len(pairs):
+    given = _test_pairs(test)
+    if not len(given):
         raise GraphError("there are no interactions to score by.")
+    graph.places(list(dict.fromkeys(node for pair in given for node in pair)))
+    pairs = np.array(given, dtype=np.int64).reshape(-1, 2)
     users, at = np.unique(pairs[:, 0], return_inverse=True)
     items = pairs[np.argsort(at, kind="stable"), 1]
     wanted = np.split(items, np.cumsum(np.bincount(at))[:-1])
@@ -208,22 +233,19 @@ def score(now: Snapshot, test: Any, k: int) -> RecommendationScore:
     return recommendation_score(best, once, int(fitted_of(now).counts[1]))
 
 
-def _test_pairs(test: Any) -> Ids:
-    """Read interactions to score by: a matrix, a table, or pairs; return nodes ``[m, 2]``."""
+def _test_pairs(test: Any) -> list[tuple[int, int]]:
+    """Read interactions to score by: a matrix, a table, or pairs; return nodes."""
     if sp.issparse(test):
-        found: Any = test
-        found = found.tocoo()
-        there = found.data != 0
-        pairs = np.stack([found.row[there], found.col[there]], axis=1).astype(np.int64)
-        return np.stack([2 * pairs[:, 0], 2 * pairs[:, 1] + 1], axis=1)
-    if isinstance(test, Mapping) or hasattr(test, "columns"):
-        try:
-            users, items = test["user"], test["item"]
-        except KeyError:
-            raise ParameterError("a table to score by has columns 'user' and 'item'.") from None
-        columns = side_nodes(USERS, np.asarray(users)), side_nodes(ITEMS, np.asarray(items))
-        return np.array(columns, dtype=np.int64).T.reshape(-1, 2)
-    return np.array(side_pairs(f"{_OWNER}.score", test), dtype=np.int64).reshape(-1, 2)
+        given: Any = test
+        users, items = given.nonzero()
+        return list(zip((2 * users).tolist(), (2 * items + 1).tolist(), strict=True))
+    if isinstance(test, str | Path | Mapping) or hasattr(test, "columns"):
+        columns = columns_of(test)
+        if not {"user", "item"} <= set(columns):
+            raise ParameterError("a table to score by has columns 'user' and 'item'.")
+        ends = [side_nodes(kind, np.asarray(columns[kind.noun])) for kind in (USERS, ITEMS)]
+        return list(zip(*ends, strict=True))
+    return side_pairs(f"{_OWNER}.score", test)
 
 
 def new_strengths(weight: ArrayLike | None, count: int, scale: float | None) -> Any:

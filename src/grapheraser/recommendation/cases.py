@@ -7,6 +7,10 @@ a ring in the order of another hash: popular items come often, which the pool's 
 What is held out has no part in the numbers that judge it. A case that a change hasn't touched keeps
 its evidence: whoever goes had a part in it only if they were among those who told its user, or if
 the number of users of one of its items counts differently without them.
+
+Where interactions have times, a user's newest one is held out, and has a case as likely as it
+counts in the popularity of late: so weights are learned from what was looked for of late, and
+choices come as often as they were popular of late.
 """
 
 from __future__ import annotations
@@ -36,11 +40,14 @@ from grapheraser.kernels.sets import rank_of, ranks
 from grapheraser.recommendation.scoring import (
     Ids,
     Neighbours,
+    Recency,
     Weighing,
+    age_of,
+    commonness,
     is_near,
     item_degree,
     judged,
-    rarity,
+    recent_part,
 )
 from grapheraser.seeding import derive, keyed_hash
 
@@ -63,7 +70,7 @@ class Cases:
         labels: which of them is the item ``[n]``; it follows from the hash.
         shares: what blocks say ``[n, blocks, CHOICES]``, see `scoring.judged`.
         told: sorted ids of the neighbours of each user who said it.
-        rarities: of the choices ``[n, CHOICES]``, see `scoring.rarity`.
+        common: how popular choices are ``[n, 1 or 2, CHOICES]``, see `scoring.commonness`.
         near: which users counted as neighbours.
     """
 
@@ -74,22 +81,30 @@ class Cases:
     labels: Ids
     shares: NDArray[np.float64]
     told: list[Ids]
-    rarities: NDArray[np.float64]
+    common: NDArray[np.float64]
     near: Neighbours
 
     @classmethod
-    def of(cls, graph: Graph, most: int, seed: int, weighing: Weighing, near: Neighbours) -> Cases:
+    def of(
+        cls,
+        graph: Graph,
+        most: int,
+        seed: int,
+        weighing: Weighing,
+        near: Neighbours,
+        recency: Recency,
+    ) -> Cases:
         """Choose and judge the cases of a graph; at most so many."""
         drawn = Candidates.of(graph, (1.0, _SPARE * most), derive(seed, "recommendation"))
-        users, items, choices, labels = _chosen(graph, drawn, seed)
+        users, items, choices, labels = _chosen(graph, drawn, seed, weighing)
         shares, told = _judged(graph, (users, items, choices), weighing, near)
-        rarities = rarity(graph.table, items, choices)
-        return cls(drawn, users, items, choices, labels, shares, told, rarities, near)
+        common = commonness(graph.table, users, items, choices, weighing, recency)
+        return cls(drawn, users, items, choices, labels, shares, told, common, near)
 
     @property
     def evidence(self) -> NDArray[np.float64]:
-        """What the weights are learned from ``[n, blocks + 1, CHOICES]``."""
-        return np.concatenate([self.shares, self.rarities[:, None]], axis=1)
+        """What the weights are learned from ``[n, members, CHOICES]``."""
+        return np.concatenate([self.shares, self.common], axis=1)
 
     def changed(
         self,
@@ -98,10 +113,11 @@ class Cases:
         seed: int,
         weighing: Weighing,
         near: Neighbours,
+        recency: Recency,
     ) -> Cases:
         """Return the cases of a graph after a change; judge again what it has touched."""
         drawn = self.drawn.changed(graph, change.changed, derive(seed, "recommendation"))
-        users, items, choices, labels = _chosen(graph, drawn, seed)
+        users, items, choices, labels = _chosen(graph, drawn, seed, weighing)
         stale = np.ones(len(users), dtype=bool)
         old = {pair: n for n, pair in enumerate(zip(self.users, self.items, strict=True))}
         known = [old.get(pair, -1) for pair in zip(users, items, strict=True)]
@@ -117,8 +133,8 @@ class Cases:
         shares = np.empty((len(users), *found.shape[1:]))
         shares[stale], shares[~stale] = found, self.shares[rows[~stale]]
         told = [new.pop(0) if stale[n] else self.told[rows[n]] for n in range(len(users))]
-        rarities = rarity(graph.table, items, choices)
-        return Cases(drawn, users, items, choices, labels, shares, told, rarities, near)
+        common = commonness(graph.table, users, items, choices, weighing, recency)
+        return Cases(drawn, users, items, choices, labels, shares, told, common, near)
 
 
 def _judged(
@@ -129,14 +145,18 @@ def _judged(
     return shares, [told[a:b].copy() for a, b in pairwise(ends.tolist())]
 
 
-def _chosen(graph: Graph, drawn: Candidates, seed: int) -> tuple[Ids, Ids, Ids, Ids]:
+def _chosen(
+    graph: Graph, drawn: Candidates, seed: int, weighing: Weighing
+) -> tuple[Ids, Ids, Ids, Ids]:
     """Return users, items, choices and labels of the cases, in the order of the ring."""
     most = drawn.limit[1] or 0
     nodes = drawn.nodes[:most]
-    users = nodes[graph.labels(nodes) == USER][: most // _SPARE]
-    items = _held_out(graph.table, users, np.uint64(derive(seed, "recommendation", "held out")))
-    marks = keyed_hash(users, derive(seed, "recommendation", "ring"))[items >= 0]
-    users, items = users[items >= 0], items[items >= 0]
+    most_cases = most // _SPARE
+    users = nodes[graph.labels(nodes) == USER][: most if weighing.half_life else most_cases]
+    key = np.uint64(derive(seed, "recommendation", "held out"))
+    items = _held_out(graph.table, users, key, weighing)
+    marks = keyed_hash(users, derive(seed, "recommendation", "ring"))[items >= 0][:most_cases]
+    users, items = users[items >= 0][:most_cases], items[items >= 0][:most_cases]
     order = np.lexsort((users, marks))
     labels = (marks[order] % np.uint64(CHOICES)).astype(np.int64)
     users, items = users[order], items[order]
@@ -145,19 +165,29 @@ def _chosen(graph: Graph, drawn: Candidates, seed: int) -> tuple[Ids, Ids, Ids, 
 
 
 @compiled
-def _held_out(table: Table, users: Ids, key: np.uint64) -> Ids:
-    """Choose an item of each user; -1 for one who has fewer than two, and nothing to judge by."""
+def _held_out(table: Table, users: Ids, key: np.uint64, weighing: Weighing) -> Ids:
+    """Choose an item of each user; -1 for one who has fewer than two, and nothing to judge by.
+
+    With times it is the newest, and -1 the likelier the longer ago it was.
+    """
     out = np.full(len(users), -1, dtype=np.int64)
     for n in range(len(users)):
         place = locate(table, users[n])
         first, degree, least = first_edge(table, place), degree_at(table, place), np.uint64(0)
         if degree < 2:
             continue
+        age = newest = 0.0
         for e in range(degree):
             item = neighbour(first, e)
             mark = paired(paired(key, np.uint64(users[n])), np.uint64(item))
-            if e == 0 or mark < least:
-                out[n], least = item, mark
+            if weighing.half_life > 0.0:
+                age = age_of(table, place, e, weighing)
+            if e == 0 or age < newest or (age == newest and mark < least):
+                out[n], least, newest = item, mark, age
+        if weighing.half_life > 0.0:
+            drawn = np.int64(paired(least, key) >> np.uint64(44))
+            if drawn >= recent_part(newest, weighing.half_life):
+                out[n] = -1
     return out
 
 

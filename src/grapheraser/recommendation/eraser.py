@@ -49,12 +49,17 @@ class Recommender(Eraser):
             of each is held out.
         neighbours: how many users, about, are looked at as neighbours where there are more; those
             whose ids have the smallest hashes.
+        now: the moment that popularity of late is seen from: a number, in the unit of the times of
+            interactions, or a date as text. Later interactions count as those of the moment. None:
+            interactions have no times.
+        half_life: after which an interaction counts half as much in it; goes with ``now``. Seconds,
+            where times are dates.
         seed: every random number follows from it.
         executor: local, process, ray, or an `Executor`; has no part in the results.
 
     Attributes:
         graph_: users and items as nodes (classes 0 and 1), interactions as edges.
-        weights_: the learned weight of each block, and of an item's popularity, by name.
+        weights_: the learned weight of each block, and of popularity, by name.
         num_users_: how many users there are.
         num_items_: how many items.
         receipts_: one per change since the fit, oldest first.
@@ -74,6 +79,8 @@ class Recommender(Eraser):
         scale: float | None = None,
         sample: int = 64,
         neighbours: int = 2**17,
+        now: float | str | None = None,
+        half_life: float | None = None,
         seed: int = 0,
         executor: str | Executor = "local",
     ) -> None:
@@ -84,6 +91,8 @@ class Recommender(Eraser):
         self.scale = scale
         self.sample = sample
         self.neighbours = neighbours
+        self.now = now
+        self.half_life = half_life
         self.seed = seed
         self.executor = executor
 
@@ -111,6 +120,7 @@ class Recommender(Eraser):
         user: str = "user",
         item: str = "item",
         weight: str = "weight",
+        time: str = "time",
     ) -> Self:
         """Learn from interactions between users and items.
 
@@ -126,8 +136,9 @@ class Recommender(Eraser):
             user: the column of users in a table.
             item: the column of items.
             weight: the column of weights; used with ``scale``.
+            time: the column of times; used with ``now``.
         """
-        return self._fit(World(interactions, users, items, (user, item, weight)))
+        return self._fit(World(interactions, users, items, (user, item, weight, time)))
 
     def recommend(
         self,
@@ -174,7 +185,7 @@ class Recommender(Eraser):
         """
         now = self._snapshot
         graph = now.state.graph
-        nodes = answers.nodes_in(graph, ITEMS, items)
+        nodes = answers.items_of_new(graph, items)
         strengths = answers.new_strengths(weight, len(nodes), now.arguments["scale"])
         best, scores = answers.recommend_new(now, nodes, strengths, top, fresh=exclude_seen)
         return _answer(graph, best, scores, return_scores)
@@ -209,7 +220,7 @@ class Recommender(Eraser):
         """Score recommendations by interactions that the run was not fitted on.
 
         Args:
-            test: a matrix, a table with columns ``user`` and ``item``, or pairs ``[m, 2]``.
+            test: a matrix, a table with columns ``user`` and ``item``, or its path, or pairs.
             k: how many items are recommended.
         """
         return answers.score(self._snapshot, test, k)

@@ -23,7 +23,7 @@ from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import TRAIN, Graph
 from grapheraser.graph.arrays import read_only
 from grapheraser.graph.changes.sides import LARGEST
-from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind
+from grapheraser.graph.edge_values import NO_VALUES, EdgeKind
 from grapheraser.graph.formats.npz import checked
 from grapheraser.graph.formats.streams import UnstreamableError, parquet_blocks
 from grapheraser.graph.formats.tables import PARQUET, is_missing, table_of
@@ -34,6 +34,8 @@ from grapheraser.kinds import ITEMS, USERS, Kind
 _OWNER = "Recommender.fit"
 # What a table of interactions decides and fewer of them might decide otherwise; see `claim`.
 UNIVERSE = "users and items"
+# The column of a frame's row labels, in a Parquet file that pandas wrote.
+_PANDAS_ROWS = "__index_level_0__"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +45,13 @@ class World:
     Attributes:
         interactions: a matrix, a table, a path or a graph.
         users, items: ids of the rows and columns; None: those of the matrix or the table.
-        columns: names of the columns of a table: user, item, weight.
+        columns: names of the columns of a table: user, item, weight, time.
     """
 
     interactions: Any
     users: Any = None
     items: Any = None
-    columns: tuple[str, str, str] = ("user", "item", "weight")
+    columns: tuple[str, str, str, str] = ("user", "item", "weight", "time")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +80,18 @@ class _Known:
         return ids_of_names(names), names
 
 
-def graph_of(world: World, scale: float | None) -> Graph:
+def graph_of(world: World, scale: float | None, now: float | None = None) -> Graph:
     """Make the graph of interactions; refuse those that can't be learned from.
 
     Args:
         world: as they were given.
         scale: the weight of an interaction of strength 1; None: they have no weights.
+        now: the moment that they are seen from, of which edges carry the distance; None: they have
+            no times.
     """
-    given = world.interactions
+    given, ages = world.interactions, None
+    if now is not None and (isinstance(given, Graph) or sp.issparse(given)):
+        raise GraphError("only a table of interactions has times, which 'now' is about.")
     if isinstance(given, Graph):
         if world.users is not None or world.items is not None:
             raise ParameterError(f"'users' and 'items' of {_OWNER} have no part in a graph.")
@@ -93,7 +99,7 @@ def graph_of(world: World, scale: float | None) -> Graph:
     elif sp.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2):
         matrix, users, items = _from_matrix(given, world)
     else:
-        matrix, users, items = _from_table(world, scale)
+        matrix, users, items, ages = _from_table(world, scale, now)
     if users.named != items.named and len(users.keys) and len(items.keys):
         raise GraphError(
             "ids of users and items must both be numbers, or both be names.",
@@ -101,7 +107,15 @@ def graph_of(world: World, scale: float | None) -> Graph:
         )
     if matrix.nnz == 0:
         raise GraphError("there are no interactions to learn from.")
-    return _graph(_weighed(matrix, scale), users, items, scale is not None)
+    matrix = _weighed(matrix, scale)
+    kind = EdgeKind(weighted=scale is not None, columns=0 if ages is None else 1)
+    parts = [] if scale is None else [matrix.data]
+    parts += [] if ages is None else [ages.data]
+    carried = np.zeros((0, 0), np.float32)
+    if parts:
+        carried = np.stack(parts, axis=1).astype(np.float32)
+        matrix.data = np.arange(matrix.nnz)
+    return _graph(matrix, users, items, kind, carried)
 
 
 def _from_matrix(given: Any, world: World) -> tuple[Any, _Known, _Known]:
@@ -140,8 +154,11 @@ def _from_graph(graph: Graph) -> tuple[Any, _Known, _Known]:
     return matrix, _Known(USERS, called[at[0]]), _Known(ITEMS, called[at[1]])
 
 
-def _from_table(world: World, scale: float | None) -> tuple[Any, _Known, _Known]:
-    user, item, weight = world.columns
+def _from_table(
+    world: World, scale: float | None, now: float | None
+) -> tuple[Any, _Known, _Known, Any]:
+    """Return a matrix, users and items; and with times one of how long ago interactions were."""
+    user, item, weight, time = world.columns
     columns, inferred = _columns(world.interactions, (user, item))
     for name in (user, item):
         if name not in columns:
@@ -149,7 +166,8 @@ def _from_table(world: World, scale: float | None) -> tuple[Any, _Known, _Known]
                 f"the interactions have no column '{name}' (found {', '.join(columns)}).",
                 hint=f"name it: fit(table, {name}=...).",
             )
-    unused = [name for name in columns if name not in world.columns]
+    used = world.columns[: None if now is not None else -1]
+    unused = [name for name in columns if name not in used and name != _PANDAS_ROWS]
     if unused:
         warnings.warn(f"columns {', '.join(map(repr, unused))} are not used.", stacklevel=5)
     ends, sides = [], []
@@ -162,20 +180,60 @@ def _from_table(world: World, scale: float | None) -> tuple[Any, _Known, _Known]
             raise GraphError(f"{kind.words} {wrong!r} of the table is not among '{kind.name}'.")
         ends.append(at)
         sides.append(_Known(kind, keys, () if asked is not None else (UNIVERSE, *inferred)))
-    values = _values(columns, weight, len(ends[0]), scale)
+    values = [_values(columns, weight, len(ends[0]), scale)]
+    if now is not None:
+        if time not in columns:
+            raise GraphError(f"the interactions have no column '{time}', which 'now' is about.")
+        values.append(now - as_times(columns[time]))
     shape = (len(sides[0].keys), len(sides[1].keys))
-    matrix: Any = sp.coo_array((values, tuple(ends)), shape=shape)
-    once = len(np.unique(ends[0].astype(np.int64) * shape[1] + ends[1]))
-    if once < matrix.nnz:
-        if scale is not None:
+    matrices = _matrices(ends, values, shape, weighted=scale is not None)
+    return matrices[0], sides[0], sides[1], matrices[1] if now is not None else None
+
+
+def _matrices(
+    ends: list[NDArray[np.int64]],
+    values: list[NDArray[np.float64]],
+    shape: tuple[int, int],
+    *,
+    weighted: bool,
+) -> list[Any]:
+    """Make matrices of a table's weights, and of its ages if there are any; each pair once."""
+    keys = ends[0].astype(np.int64) * shape[1] + ends[1]
+    if (more := len(keys) - len(np.unique(keys))) > 0:
+        if weighted:
             raise GraphError("a weighted interaction is there more than once: add the weights up.")
+        newest = ", the newest" if len(values) > 1 else ""
         warnings.warn(
-            f"{matrix.nnz - once} interactions are there more than once, and count once.",
-            stacklevel=5,
+            f"{more} interactions are there more than once, and count once{newest}.", stacklevel=6
         )
-        matrix = matrix.tocsr()
-        matrix.data[:] = 1.0
-    return sp.csr_array(matrix), sides[0], sides[1]
+        order = np.lexsort((values[-1], keys))
+        kept = order[np.append(True, np.diff(keys[order]) != 0)]
+        ends, values = [end[kept] for end in ends], [part[kept] for part in values]
+    made = [sp.csr_array(sp.coo_array((part, tuple(ends)), shape=shape)) for part in values]
+    for matrix in made:
+        matrix.sort_indices()
+    return made
+
+
+def as_times(given: Any) -> NDArray[np.float64]:
+    """Read times: numbers as they are, dates and their text as seconds since 1970."""
+    array = np.asarray(given)
+    try:
+        if array.dtype.kind in "OU":
+            try:
+                array = array.astype(np.float64)
+            except (TypeError, ValueError):
+                array = array.astype("datetime64[us]")
+        if array.dtype.kind == "M":
+            missing = np.isnat(array)
+            array = array.astype("datetime64[us]").astype(np.int64) / 1e6
+            array[missing] = np.nan
+        times: NDArray[np.float64] = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"times must be numbers or dates ({error}).") from error
+    if not np.isfinite(times).all():
+        raise GraphError(f"{int((~np.isfinite(times)).sum())} interactions have no time.")
+    return times
 
 
 def _values(
@@ -219,9 +277,9 @@ def read_interactions(source: str) -> Any:
         raise GraphError(f"{path}: no interactions can be read from it ({error}).") from error
 
 
-def read_columns(path: Path) -> dict[str, Any]:
-    """Read a table of interactions from a CSV or Parquet file."""
-    return _columns(path, ("user", "item"))[0]
+def columns_of(table: Any) -> dict[str, Any]:
+    """Return the columns of a table of interactions, or of a CSV or Parquet file."""
+    return _columns(table, ("user", "item"))[0]
 
 
 def _columns(source: Any, ids: tuple[str, str]) -> tuple[dict[str, Any], list[str]]:
@@ -321,8 +379,11 @@ def _weighed(matrix: Any, scale: float | None) -> Any:
     return matrix
 
 
-def _graph(matrix: Any, users: _Known, items: _Known, weighted: bool) -> Graph:
-    """Put users and items in the order of their nodes, and their rows into one adjacency."""
+def _graph(matrix: Any, users: _Known, items: _Known, kind: EdgeKind, carried: Any) -> Graph:
+    """Put users and items in the order of their nodes, and their rows into one adjacency.
+
+    Entries of the matrix are rows of ``carried`` where edges carry something.
+    """
     nodes, names, orders = [], list[Any](), []
     for side in (users, items):
         ids, called = side.nodes()
@@ -344,10 +405,10 @@ def _graph(matrix: Any, users: _Known, items: _Known, weighted: bool) -> Graph:
     counts[at[:split]], counts[at[split:]] = np.diff(matrix.indptr), np.diff(back.indptr)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices = np.empty(2 * matrix.nnz, dtype=np.int32)
-    values = np.empty((2 * matrix.nnz if weighted else 0, 1), dtype=np.float32)
+    values = np.empty((2 * len(carried), kind.width), dtype=np.float32)
     ends = (at[:split], at[split:])
     for rows, own, others in ((matrix, *ends), (back, *ends[::-1])):
-        data = rows.data[: None if weighted else 0].astype(np.float32)
+        data = carried[rows.data] if len(carried) else carried
         _place(indptr, rows.indptr, rows.indices, data, own, others, indices, values)
     y = np.repeat(np.array([0, 1], dtype=np.int64), [split, len(ids) - split])
     together = None if names[0] is None else np.concatenate(names)[order]
@@ -360,8 +421,8 @@ def _graph(matrix: Any, users: _Known, items: _Known, weighted: bool) -> Graph:
         np.full(len(ids), TRAIN, dtype=np.int8),
         num_classes=2,
         name="interactions",
-        edge_kind=EdgeKind(weighted=True) if weighted else PLAIN,
-        edge_values=values if weighted else NO_VALUES,
+        edge_kind=kind,
+        edge_values=values if kind.width else NO_VALUES,
         names=together,
         inferred=tuple(sorted({*users.inferred, *items.inferred})),
     )
@@ -380,4 +441,4 @@ def _place(indptr, rows, columns, data, own, others, indices, values):  # type: 
         for e in range(rows[r + 1] - rows[r]):
             indices[start + e] = others[columns[rows[r] + e]]
             if len(data):
-                values[start + e, 0] = data[rows[r] + e]
+                values[start + e] = data[rows[r] + e]

@@ -20,7 +20,16 @@ from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Graph
 from grapheraser.kernels.paged import NOWHERE, labels_at, located
 from grapheraser.recommendation.cases import ITEM, USER, Cases
-from grapheraser.recommendation.scoring import Blocks, Ids, Neighbours, Vector, side_degrees
+from grapheraser.recommendation.scoring import (
+    NO_TIMES,
+    Blocks,
+    Ids,
+    Neighbours,
+    Recency,
+    Vector,
+    recent_sums,
+    side_degrees,
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class RecommendationModel:
     """The aggregator of a recommender, before it has seen a graph.
 
     Attributes:
-        item_power, blocks, damping, ridge, scale: see `scoring.Blocks`.
+        item_power, blocks, damping, ridge, scale, half_life: see `scoring.Blocks`.
         sample: how many users to learn the weights from at the most, by an item of each.
         neighbours: how many users count as neighbours, about, where there are more.
     """
@@ -40,18 +49,21 @@ class RecommendationModel:
     scale: float | None
     sample: int
     neighbours: int
+    half_life: float | None = None
     name: str = "recommendation"
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Names of the blocks, and of the popularity of items."""
+        """Names of the blocks, and of the popularity of items, with times also of late."""
         named = [f"neighbours, degree^-{power:g}, steps {steps}" for power, steps in self.blocks]
-        return (*named, "popularity")
+        return (*named, "popularity", *(["popularity of late"] if self.half_life else []))
 
     @property
     def rule(self) -> Blocks:
         """The blocks as scores take them."""
-        return Blocks(self.item_power, self.blocks, self.damping, self.ridge, self.scale)
+        return Blocks(
+            self.item_power, self.blocks, self.damping, self.ridge, self.scale, self.half_life
+        )
 
     def fit(self, ensemble: Ensemble) -> FittedRecommendation:
         """See `Aggregator`."""
@@ -59,8 +71,16 @@ class RecommendationModel:
         counts = np.bincount(graph.y, minlength=2).astype(np.int64)
         near = self.near(counts, ensemble.seed)
         weighing = self.rule.weighing
-        cases = Cases.of(graph, self.sample, ensemble.seed, weighing, near)
-        return self._fitted(cases, counts)
+        recency = self.recency(graph)
+        cases = Cases.of(graph, self.sample, ensemble.seed, weighing, near, recency)
+        return self._fitted(cases, counts, recency)
+
+    def recency(self, graph: Graph) -> Recency:
+        """Add up the interactions of late of all items."""
+        if self.half_life is None:
+            return NO_TIMES
+        items, _ = side_degrees(graph.table, graph.ids, ITEM)
+        return Recency(items, recent_sums(graph.table, items, self.rule.weighing))
 
     def refit(
         self, fitted: FittedAggregator, ensemble: Ensemble, change: Change
@@ -73,8 +93,16 @@ class RecommendationModel:
         counts = fitted.counts[:2] - _sides(before, change.gone) + _new(graph, before, change)
         near = self.near(counts, ensemble.seed)
         weighing = self.rule.weighing
-        cases = fitted.cases.changed(graph, change, ensemble.seed, weighing, near)
-        return self._fitted(cases, counts)
+        recency = fitted.recency_of(before)
+        if self.half_life is not None:
+            items = change.touched[graph.labels(change.touched) == ITEM]
+            left = ~np.isin(recency.items, change.changed)
+            ids = np.concatenate([recency.items[left], items])
+            sums = [recency.sums[left], recent_sums(graph.table, items, weighing)]
+            order = np.argsort(ids, kind="stable")
+            recency = Recency(ids[order], np.concatenate(sums)[order])
+        cases = fitted.cases.changed(graph, change, ensemble.seed, weighing, near, recency)
+        return self._fitted(cases, counts, recency)
 
     def near(self, counts: Ids, seed: int) -> Neighbours:
         """Say which users count as neighbours, where there are so many users and items."""
@@ -83,7 +111,7 @@ class RecommendationModel:
     def check_tensors(self, tensors: Tensors, ensemble: Ensemble) -> None:
         """See `ChecksTensors`."""
         forms = {
-            "weights": Form(np.float64, (len(self.blocks) + 1,), -MAX_WEIGHT, MAX_WEIGHT),
+            "weights": Form(np.float64, (len(self.members),), -MAX_WEIGHT, MAX_WEIGHT),
             "counts": Form(np.int64, (3,), 0, 2**31),
         }
         check_forms(tensors, forms, "a recommender's run")
@@ -97,14 +125,15 @@ class RecommendationModel:
         counts = np.asarray(tensors["counts"], dtype=np.int64)
         return FittedRecommendation(self, weights, counts, None)
 
-    def _fitted(self, cases: Cases, counts: Ids) -> FittedRecommendation:
+    def _fitted(self, cases: Cases, counts: Ids, recency: Recency) -> FittedRecommendation:
         blocks = len(self.blocks)
-        # Choices come as often as they are popular: an item of degree d by a factor of d too often,
-        # which its evidence, log 1 / d, makes up for with a weight of 1.
-        start = np.array([1.0 / blocks] * blocks + [1.0])
-        members = pool_weights(cases.evidence, cases.labels, start).members
-        weights = np.concatenate([members[:blocks], [1.0 - members[blocks]]])
-        return FittedRecommendation(self, weights, np.append(counts, len(cases.users)), cases)
+        # Choices come as often as they are popular (with times: of late): an item of degree d by a
+        # factor of d too often, which its evidence, log 1 / d, makes up for with a weight of 1.
+        start = np.array([1.0 / blocks] * blocks + [0.0] * (self.half_life is not None) + [1.0])
+        weights = pool_weights(cases.evidence, cases.labels, start).members
+        weights[-1] = 1.0 - weights[-1]
+        counts = np.append(counts, len(cases.users))
+        return FittedRecommendation(self, weights, counts, cases, recency)
 
 
 def _sides(graph: Graph, nodes: Ids) -> Ids:
@@ -125,9 +154,10 @@ class FittedRecommendation:
 
     Attributes:
         model: what they were learned by.
-        weights: float64, of the blocks, and of the logarithm of an item's degree.
+        weights: float64, of the members in the order of their names.
         counts: int64 ``[3]``: users, items, and cases that the weights were learned from.
         cases: follow from the graph; None after loading.
+        recency: follows from the graph; None after loading.
         popular: ids of all items, most popular first; made when it is first asked for.
     """
 
@@ -135,6 +165,7 @@ class FittedRecommendation:
     weights: Vector
     counts: NDArray[np.int64]
     cases: Cases | None = field(repr=False)
+    recency: Recency | None = field(default=None, repr=False)
     popular: Ids | None = field(default=None, repr=False)
 
     @property
@@ -149,10 +180,18 @@ class FittedRecommendation:
             return ()
         return ("no interaction could be held out: the weights of the blocks are those to begin",)
 
+    def recency_of(self, graph: Graph) -> Recency:
+        """Return the popularity of late of the graph's items."""
+        if self.recency is None:
+            object.__setattr__(self, "recency", self.model.recency(graph))
+        assert self.recency is not None
+        return self.recency
+
     def popular_items(self, graph: Graph) -> Ids:
-        """All items of the graph, most popular first; equals in the order of their ids."""
+        """All items, most popular first, with times of late; equals in the order of their ids."""
         if self.popular is None:
             items, degrees = side_degrees(graph.table, graph.ids, ITEM)
-            object.__setattr__(self, "popular", items[np.argsort(-degrees, kind="stable")])
+            keys = [-degrees, *(-sums for sums in self.recency_of(graph)[1:] if len(sums))]
+            object.__setattr__(self, "popular", items[np.lexsort(keys)])
         assert self.popular is not None
         return self.popular

@@ -15,7 +15,8 @@ with u. The block's share of item i is
 
     s_i = sum over neighbours v of x_v w_v r_vi / sum over neighbours v of |x_v| w_v
 
-A pool of blocks scores ``sum_m w_m log((s_i + FLOOR) / d_i^e) + p log(d_i)``. Weights w and p are
+A pool of blocks scores ``sum_m w_m log((s_i + FLOOR) / d_i^e) + p log(d_i)``, and where there are
+times ``+ q log(1 + r_i)``, r being popularity as seen from a moment (see `Recency`). Weights are
 learned without the damping e, which is applied on top: to tell one item from fifteen others,
 popularity helps more than among the first of a long list. Nothing of this is kept: a user who is
 forgotten is in no sum any more. Sums run along ids, in their order, on one thread, and
@@ -51,6 +52,7 @@ from grapheraser.kernels.paged import (
     neighbour,
     node_at,
 )
+from grapheraser.kernels.sets import rank_of
 from grapheraser.seeding import derive
 
 Ids = NDArray[np.int64]
@@ -65,8 +67,11 @@ _CLOSEST = 2048
 # A square of the residual, as a part of the first, from where on steps are no use.
 _DONE = 1e-24
 _ALL = np.uint64(2**64 - 1)
+# The part that an interaction of this moment has in a sum of recent ones.
+_WHOLE = 2**20
 # Bits that a rounded degree keeps: powers are off by one part in 16 of the degree at the most.
 _KEPT = 4
+_LOG_2 = 0.6931471805599453
 
 
 class Weighing(NamedTuple):
@@ -80,6 +85,7 @@ class Weighing(NamedTuple):
         scale: the weight of an interaction of strength 1; 0: interactions have no weights.
         damping: e.
         ridge: l, as a multiple of what a user has in common with themselves.
+        half_life: after which an interaction counts half as recent; 0: they have no times.
     """
 
     item_powers: Vector
@@ -89,6 +95,24 @@ class Weighing(NamedTuple):
     scale: float
     damping: float
     ridge: float
+    half_life: float
+
+
+class Recency(NamedTuple):
+    """Popularity as seen from a moment: sums over interactions, half as much after a half-life.
+
+    Parts are whole numbers, so sums are the same in whatever order interactions come and go.
+
+    Attributes:
+        items: sorted ids of all items; none where interactions have no times.
+        sums: of the parts of each one's interactions.
+    """
+
+    items: Ids
+    sums: Ids
+
+
+NO_TIMES = Recency(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 class Neighbours(NamedTuple):
@@ -118,6 +142,7 @@ class Blocks:
         damping: e.
         ridge: l, as a multiple.
         scale: the weight of an interaction of strength 1; None: interactions have no weights.
+        half_life: see `Weighing`; None: interactions have no times.
     """
 
     item_power: float
@@ -125,6 +150,7 @@ class Blocks:
     damping: float
     ridge: float
     scale: float | None = None
+    half_life: float | None = None
 
     @property
     def weighing(self) -> Weighing:
@@ -139,7 +165,8 @@ def _weighing(rule: Blocks) -> Weighing:
     steps = np.array([steps for _, steps in rule.blocks], dtype=np.int64)
     scale = 0.0 if rule.scale is None else float(rule.scale)
     known = (powers[0].copy(), powers[1:].copy())
-    return Weighing(*known, exponents, steps, scale, rule.damping, rule.ridge)
+    half_life = 0.0 if rule.half_life is None else float(rule.half_life)
+    return Weighing(*known, exponents, steps, scale, rule.damping, rule.ridge, half_life)
 
 
 @compiled
@@ -186,6 +213,36 @@ def _strength(table: Table, place: int, entry: int, scale: float) -> float:
     if scale == 0.0:
         return 1.0
     return np.float64(edge_value(table, place, entry, 0)) / scale
+
+
+@compiled(inline=True)
+def age_of(table: Table, place: int, entry: int, weighing: Weighing) -> float:
+    """Return how long before the moment an interaction was."""
+    return np.float64(edge_value(table, place, entry, 0 if weighing.scale == 0.0 else 1))
+
+
+@compiled
+def recent_part(age: float, half_life: float) -> np.int64:
+    """Return the part of an interaction in sums of recent ones: a whole number."""
+    return np.int64(_WHOLE * exponential(-_LOG_2 * min(max(age, 0.0) / half_life, 64.0)))
+
+
+@compiled
+def recent_sums(table: Table, items: Ids, weighing: Weighing) -> Ids:
+    """Return the sum of the parts of each item's interactions."""
+    sums = np.zeros(len(items), dtype=np.int64)
+    for n in range(len(items)):
+        place = locate(table, items[n])
+        for e in range(degree_at(table, place)):
+            sums[n] += recent_part(age_of(table, place, e, weighing), weighing.half_life)
+    return sums
+
+
+@compiled(inline=True)
+def _recent(recency: Recency, item: int, without: int) -> float:
+    """Return the logarithm of one more than an item's popularity of late."""
+    sum_ = recency.sums[rank_of(item, recency.items)] - without
+    return logarithm(1.0 + sum_ / _WHOLE)
 
 
 @compiled
@@ -276,7 +333,8 @@ def _closest(table, met, count, small, sums):  # type: ignore[no-untyped-def]
 def _rows(table, met, count, scale, small, at):  # type: ignore[no-untyped-def]
     """Copy the rows of users, with items by the order in which they are reached.
 
-    ``at`` is -1 by slot, and gets the number of each item that is reached.
+    ``at`` is 0 by slot, and gets the number of each item that is reached, from 1 on: zeros take no
+    time until they are read, however many items there are.
 
     Returns: where each row begins, numbers of items, strengths (none where all are 1), and the ids
     of the items that are reached.
@@ -293,10 +351,11 @@ def _rows(table, met, count, scale, small, at):  # type: ignore[no-untyped-def]
         for e in range(starts[n + 1] - starts[n]):
             node = neighbour(first, e)
             item = _slot(table, node, small)
-            if at[item] < 0:
-                at[item], reached[found] = found, node
+            if at[item] == 0:
+                reached[found] = node
                 found += 1
-            columns[starts[n] + e] = at[item]
+                at[item] = found
+            columns[starts[n] + e] = at[item] - 1
             if scale != 0.0:
                 strengths[starts[n] + e] = _strength(table, place, e, scale)
     return starts, columns, strengths, reached[:found]
@@ -375,7 +434,7 @@ def _regressed(table, items, strengths, own, weighing, near, small, sums, met, a
     """Tell a user by their neighbours in each block.
 
     ``sums`` are zeros by slot and stay so, ``met`` gets the ids of the neighbours, ``at`` the
-    numbers of the items that are reached: -1 by slot, see `_clear`.
+    numbers of the items that are reached: 0 by slot, see `_rows` and `_clear`.
 
     Returns: what each neighbour has in common with the user and counts ``[blocks, count]``, the
     ids of items that are reached, their shares ``[blocks, found]``, none below 0.
@@ -414,7 +473,7 @@ def _regressed(table, items, strengths, own, weighing, near, small, sums, met, a
 @compiled
 def _clear(table, nodes, small, at):  # type: ignore[no-untyped-def]
     for node in nodes:
-        at[_slot(table, node, small)] = -1
+        at[_slot(table, node, small)] = 0
 
 
 @compiled(inline=True)
@@ -429,7 +488,9 @@ def _pooled(shares, item, degree, weights, damping):  # type: ignore[no-untyped-
 
 
 @compiled
-def ranked(table, profiles, strengths, ends, own, weighing, near, weights, top, fresh):  # type: ignore[no-untyped-def]
+def ranked(  # type: ignore[no-untyped-def]
+    table, profiles, strengths, ends, own, weighing, near, recency, weights, top, fresh
+):
     """Return the best items of some users ``[n, top]`` and their scores; -1 where there are fewer.
 
     Args:
@@ -440,13 +501,14 @@ def ranked(table, profiles, strengths, ends, own, weighing, near, weights, top, 
         own: the id of each user, or -1.
         weighing: see there.
         near: see there.
-        weights: of the blocks, and of the logarithm of an item's degree.
+        recency: see there.
+        weights: of the blocks, of the logarithm of an item's degree, and of late popularity.
         top: how many items.
         fresh: whether the items of a user are left out.
     """
     small, slots = _slots(table)
     sums, met = np.zeros(slots), np.empty(slots, dtype=np.int64)
-    at = np.full(slots, -1, dtype=np.int32)
+    at = np.zeros(slots, dtype=np.int32)
     best = np.full((len(own), top), -1, dtype=np.int64)
     scores = np.zeros((len(own), top))
     for n in range(len(own)):
@@ -458,9 +520,11 @@ def ranked(table, profiles, strengths, ends, own, weighing, near, weights, top, 
             _clear(table, items, small, at)
         held = 0
         for r in range(len(reached)):
-            if at[_slot(table, reached[r], small)] >= 0:
+            if at[_slot(table, reached[r], small)] > 0:
                 degree = degree_at(table, locate(table, reached[r]))
                 score = _pooled(shares, r, degree, weights, weighing.damping)
+                if len(recency.items):
+                    score += weights[len(shares) + 1] * _recent(recency, reached[r], 0)
                 held = _admit(best[n], scores[n], held, reached[r], score)
         _clear(table, reached, small, at)
         for k in range(held):
@@ -493,7 +557,7 @@ def judged(table, users, held, candidates, weighing, near):  # type: ignore[no-u
     """
     blocks, (small, slots) = len(weighing.steps), _slots(table) if len(users) else (True, 0)
     sums, met = np.zeros(slots), np.empty(slots, dtype=np.int64)
-    at = np.full(slots, -1, dtype=np.int32)
+    at = np.zeros(slots, dtype=np.int32)
     out = np.empty((len(users), blocks, candidates.shape[1]))
     told, ends = np.empty(_CLOSEST, dtype=np.int64), np.zeros(len(users) + 1, dtype=np.int64)
     for n in range(len(users)):
@@ -506,7 +570,7 @@ def judged(table, users, held, candidates, weighing, near):  # type: ignore[no-u
             told = np.concatenate((told, np.empty(ends[n + 1], dtype=np.int64)))
         told[ends[n] : ends[n + 1]] = np.sort(met[: len(common)])
         for k in range(candidates.shape[1]):
-            item = at[_slot(table, candidates[n, k], small)]
+            item = at[_slot(table, candidates[n, k], small)] - 1
             for m in range(blocks):
                 share = shares[m, item] if item >= 0 else 0.0
                 out[n, m, k] = logarithm(share + FLOOR)
@@ -515,14 +579,26 @@ def judged(table, users, held, candidates, weighing, near):  # type: ignore[no-u
 
 
 @compiled
-def rarity(table, held, candidates):  # type: ignore[no-untyped-def]
-    """Return the logarithms of 1 / degree of candidates ``[n, k]``, each without its held item."""
-    out = np.empty(candidates.shape)
+def commonness(table, users, held, candidates, weighing, recency):  # type: ignore[no-untyped-def]
+    """Return the evidence of how popular candidates are, each without its held item's interaction.
+
+    Returns: ``[n, 1, k]``, logarithms of 1 / degree; with times ``[n, 2, k]``, logarithms of
+    degrees, and of 1 / (1 + popularity of late).
+    """
+    timed = len(recency.items) > 0
+    out = np.empty((len(held), 2 if timed else 1, candidates.shape[1]))
     for n in range(len(held)):
         for k in range(candidates.shape[1]):
-            degree = degree_at(table, locate(table, candidates[n, k]))
-            known = degree - 1 if candidates[n, k] == held[n] else degree
-            out[n, k] = -logarithm(np.float64(max(known, 1)))
+            item, own = candidates[n, k], candidates[n, k] == held[n]
+            degree = logarithm(np.float64(max(degree_at(table, locate(table, item)) - own, 1)))
+            out[n, 0, k] = degree if timed else -degree
+            if timed:
+                without = np.int64(0)
+                if own:
+                    place = locate(table, users[n])
+                    age = age_of(table, place, entry_of(table, place, item), weighing)
+                    without = recent_part(age, weighing.half_life)
+                out[n, 1, k] = -_recent(recency, item, without)
     return out
 
 
@@ -535,13 +611,13 @@ def explained(table, items, strengths, own, target, weighing, near):  # type: ig
     """
     blocks, (small, slots) = len(weighing.steps), _slots(table)
     sums, met = np.zeros(slots), np.empty(slots, dtype=np.int64)
-    at = np.full(slots, -1, dtype=np.int32)
+    at = np.zeros(slots, dtype=np.int32)
     out = np.zeros((len(items), blocks))
     parts = table, items, strengths, own, weighing, near, small, sums, met, at
     common, x, _reached, _shares = _regressed(*parts)
-    numbers = np.full(slots, -1, dtype=np.int64)
+    numbers = np.zeros(slots, dtype=np.int64)
     for n in range(len(common)):
-        numbers[_slot(table, met[n], small)] = n
+        numbers[_slot(table, met[n], small)] = n + 1
     for k in range(len(items)):
         place = locate(table, items[k])
         if place == NOWHERE:
@@ -550,7 +626,7 @@ def explained(table, items, strengths, own, target, weighing, near):  # type: ig
         power = _item_power(table, place, weighing, near) * strengths[k]
         for e in range(degree):
             node = neighbour(first, e)
-            user = numbers[_slot(table, node, small)]
+            user = numbers[_slot(table, node, small)] - 1
             if user < 0:
                 continue
             there = locate(table, node)

@@ -35,7 +35,7 @@ from grapheraser.kinds import (
     named_by,
 )
 from grapheraser.recommendation.answers import for_service, service_outputs
-from grapheraser.recommendation.interactions import World, graph_of, no_features
+from grapheraser.recommendation.interactions import World, as_times, graph_of, no_features
 from grapheraser.recommendation.model import RecommendationModel
 
 _OWNER = "Recommender"
@@ -65,6 +65,7 @@ class RecommendationTask(Task):
             scale=None if scale is None else real("scale", _OWNER, scale, above=0, most=1e6),
             sample=whole("sample", _OWNER, arguments["sample"], 0, 2**20),
             neighbours=whole("neighbours", _OWNER, arguments["neighbours"], 1, 2**40),
+            half_life=_half_life(arguments),
         )
         seed = whole("seed", _OWNER, arguments["seed"])
         return closed_form(model, seed=seed, executor=arguments["executor"])
@@ -72,13 +73,15 @@ class RecommendationTask(Task):
     def graph_of(self, arguments: Mapping[str, Any], settings: Settings, world: Any) -> Graph:
         """See `Task`."""
         del settings
-        return graph_of(world if isinstance(world, World) else World(world), arguments["scale"])
+        given = world if isinstance(world, World) else World(world)
+        return graph_of(given, arguments["scale"], _moment(arguments))
 
     # -- requests and changes -----------------------------------------------------------------
 
     def changes_of(self, now: Snapshot, changes: Sequence[Any]) -> Sequence[Any]:
         """Translate users, items and interactions into nodes and edges."""
         graph, weighted = now.state.graph, now.arguments["scale"] is not None
+        moment = _moment(now.arguments)
         made: list[Any] = []
         new: dict[int, int] = {}
         gone = {pair for part in changes if isinstance(part, Interactions) for pair in part.pairs}
@@ -88,7 +91,7 @@ class RecommendationTask(Task):
             elif isinstance(part, AddUsers | AddItems):
                 new |= dict.fromkeys(part.nodes, int(isinstance(part, AddItems)))
             elif isinstance(part, AddInteractions):
-                made += _added(graph, part, gone, weighted=weighted)
+                made += _added(graph, part, gone, weighted=weighted, moment=moment)
                 for user, item in part.pairs:
                     ends = np.array([user, item], dtype=np.int64)
                     there = graph.contains(ends).tolist()
@@ -105,11 +108,12 @@ class RecommendationTask(Task):
         """Refuse weights beyond the scale."""
         scale, values = now.arguments["scale"], edit.entries.values
         if scale is not None and len(values):
-            wrong = ~((values > 0) & (values <= scale))
+            weights = values[:, 0]
+            wrong = ~((weights > 0) & (weights <= scale))
             if wrong.any():
                 raise GraphError(
                     f"weights must be above 0 and at most the scale, {scale:g} "
-                    f"(found {values[wrong][0]:g})."
+                    f"(found {weights[wrong][0]:g})."
                 )
 
     def check_removal(self, graph: Graph, removal: Removal) -> None:
@@ -211,17 +215,43 @@ def _new_nodes(new: Mapping[int, int]) -> list[AddNodes]:
     return [AddNodes(nodes, no_features(len(nodes)), list(new.values()))]
 
 
-def _added(graph: Graph, part: AddInteractions, gone: set[Any], *, weighted: bool) -> list[Any]:
-    """Return the edges that come, without the weights that they take the place of."""
+def _half_life(arguments: Mapping[str, Any]) -> float | None:
+    moment, given = arguments["now"], arguments["half_life"]
+    if (moment is None) != (given is None):
+        raise ParameterError(f"'now' and 'half_life' of {_OWNER} go together.")
+    return None if given is None else real("half_life", _OWNER, given, above=0)
+
+
+def _moment(arguments: Mapping[str, Any]) -> float | None:
+    """Return the moment that times are seen from, in the unit of times."""
+    given = arguments["now"]
+    if given is None:
+        return None
+    try:
+        return float(as_times([given])[0])
+    except GraphError:
+        raise ParameterError.of("now", _OWNER, "a number or a date", given) from None
+
+
+def _added(
+    graph: Graph, part: AddInteractions, gone: set[Any], *, weighted: bool, moment: float | None
+) -> list[Any]:
+    """Return the edges that come, without those that they take the place of."""
     pairs = [(int(user), int(item)) for user, item in part.pairs]
     if weighted and part.weight is None:
         raise ParameterError("'weight' of AddInteractions is needed: interactions have weights.")
     if not weighted and part.weight is not None:
         raise ParameterError("'weight' of AddInteractions has no part in a run without a scale.")
+    if (moment is None) != (part.time is None):
+        why = (
+            "has no part in a run without them" if moment is None else "is needed: there are times"
+        )
+        raise ParameterError(f"'time' of AddInteractions {why}.")
+    ages = None if moment is None else moment - as_times(part.time)
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     known = np.all(graph.contains(ends.ravel()).reshape(-1, 2), axis=1)
     known[known] = graph.has_edges(ends[known])
     old = [pair for pair, there in zip(pairs, known, strict=True) if there and pair not in gone]
-    if old and not weighted:
+    if old and not weighted and ages is None:
         raise GraphError(f"{len(old)} of {len(pairs)} interactions are there already.")
-    return [*([Edges(old)] if old else []), AddEdges(pairs, part.weight)]
+    return [*([Edges(old)] if old else []), AddEdges(pairs, part.weight, ages)]

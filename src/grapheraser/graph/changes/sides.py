@@ -50,12 +50,30 @@ class SideId(NamedId):
         return SideId.of, ((USERS, ITEMS)[self % 2], self // 2)
 
 
+class SideName(NamedId):
+    """The id of a node that is a user or an item with a name, by which it is printed."""
+
+    @classmethod
+    def of(cls, name: str) -> SideName:
+        """Return the node that is called so: ``user/ada``."""
+        made = cls(name_id(name))
+        made.name = name
+        return made
+
+    def __str__(self) -> str:
+        side, name = self.name.split("/", 1)
+        return f"{side} {name!r}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SideName.of, (self.name,)
+
+
 def side_node(kind: Kind, given: int) -> int:
     """Return the node of a user or item, given by number or as the id of its name."""
-    if isinstance(given, SideId):
+    if isinstance(given, SideId | SideName):
         return given
     if isinstance(given, NamedId):
-        return name_id(kind.called(given.name))
+        return SideName.of(kind.called(given.name))
     return SideId.of(kind, given)
 
 
@@ -205,23 +223,30 @@ class AddInteractions:
     Args:
         pairs: of a user and an item ``[m, 2]``, ids or names.
         weight: of each, where interactions have weights; takes the place of an earlier one.
+        time: of each, where interactions have times; likewise.
     """
 
     kind: ClassVar[Kind] = ADD_INTERACTIONS
     pairs: tuple[tuple[int, int], ...]
     weight: NDArray[np.float32] | None
+    time: NDArray[Any] | None
 
     def __init__(
         self,
         pairs: Iterable[Iterable[int | str]] | ArrayLike,
         weight: ArrayLike | None = None,
+        time: ArrayLike | None = None,
     ) -> None:
         found = side_pairs(type(self).__name__, pairs)
         if len(set(found)) < len(found):
             raise ParameterError("'pairs' of AddInteractions must name each once.")
         carried = None if weight is None else checked_values(weight, None, len(found))[1][:, 0]
         object.__setattr__(self, "pairs", tuple(found))
+        times = None if time is None else np.asarray(time)
+        if times is not None and times.shape != (len(found),):
+            raise ParameterError(f"'time' of AddInteractions must name one of each: {len(found)}.")
         object.__setattr__(self, "weight", carried)
+        object.__setattr__(self, "time", times)
 
 
 SideRequest: TypeAlias = Users | Items | Interactions
