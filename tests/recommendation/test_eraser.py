@@ -351,8 +351,8 @@ def test_popularity_of_late_halves_with_every_half_life() -> None:
 
 
 def test_times_are_forgotten_corrected_and_kept(tmp_path: Path) -> None:
-    table, declared = timed_table(), {"users": range(40), "items": range(30)}
-    run = ge.Recommender(**TIMED).fit(table, **declared)
+    table = timed_table()
+    run = ge.Recommender(**TIMED).fit(table, users=range(40), items=range(30))
     gone = table["user"] == 7
     run.unlearn(ge.Users([7]))
     run.unlearn([ge.Items([3]), ge.Interactions([(8, int(MATRIX[[8]].indices[-1]))])])
@@ -365,7 +365,7 @@ def test_times_are_forgotten_corrected_and_kept(tmp_path: Path) -> None:
     table["time"][changed] = 1.7e9 - 1
     run.update(ge.AddInteractions([(90, 70), (90, 4)], time=[1.7e9 + 5, 1.6e9]))
     rest = {name: column[~gone] for name, column in table.items()}
-    new = {"user": [90, 90], "item": [70, 4], "time": [1.7e9 + 5, 1.6e9]}
+    new: dict[str, Any] = {"user": [90, 90], "item": [70, 4], "time": [1.7e9 + 5, 1.6e9]}
     rest = {name: np.append(column, new[name]) for name, column in rest.items()}
     left: Any = [*range(7), *range(8, 40), 90]
     items: Any = [*range(3), *range(4, 30), 70]

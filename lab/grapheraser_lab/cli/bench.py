@@ -65,7 +65,7 @@ APART = {
     *("links", "links-cost", "facts", "embeddings", "embeddings-cost", "targets", "typed"),
     *("typed-cost", "tuned", "scale", "service", "peers", "member-sizes", "member-sums"),
     *("shard-labels", "graphs", "changes", "ray", "cuda", "scratch", "recommend"),
-    "recommend-scale",
+    *("recommend-late", "recommend-scale"),
 }
 
 
