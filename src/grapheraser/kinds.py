@@ -184,8 +184,9 @@ def nodes_of(kind: Kind, about: Mapping[str, Any]) -> list[int]:
     Nodes on two sides are told by their numbers there; where they have names, by their ids.
     """
     ids = [int(node) for node in about["ids"]]
-    if "names" in about:
-        return ids + ([int(about["relation"])] if "relation" in about else [])
+    relation = [int(about["relation"])] if "relation" in about else []
+    if "names" in about or relation:
+        return ids + relation
     ends = [KINDS[name] for name in kind.sides] or [kind] * len(ids)
     return [end.node(number) for end, number in zip(ends, ids, strict=True)]
 

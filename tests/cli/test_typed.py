@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grapheraser import GraphEraser
+from grapheraser import Graph, GraphEraser, LinkEraser
 from tests.cli.commands import data, run
 from tests.property.test_typed import KNOWS, built, world_of
 
@@ -26,3 +26,32 @@ def test_nodes_and_relations_are_named_with_their_types(tmp_path: Path) -> None:
     assert left.contains(["c/1", "b/3", "b/4"]).tolist() == [False, False, True]
     assert len(left.facts) < len(built(world).facts)
     assert "bit-identical" in run("verify", folder).stdout
+
+
+def test_facts_are_fitted_asked_and_forgotten(tmp_path: Path) -> None:
+    triples = [(f"p{i}", "lives in", f"c{i % 4}") for i in range(20)]
+    triples += [(f"c{i}", "in", f"land{i % 2}") for i in range(4)]
+    triples += [(f"p{i}", "citizen of", f"land{i % 2}") for i in range(15)]
+    Graph.from_facts(triples).to_npz(tmp_path / "facts.npz")
+    folder = tmp_path / "run"
+    data("import", tmp_path / "facts.npz", "--out", tmp_path / "store")
+    data("fit", tmp_path / "store", "--task", "links", "--steps", "2", "--out", folder)
+    facts = LinkEraser.load(folder)
+    (said,) = data("predict", folder, "--facts", "p17,citizen of,land1")["predictions"]
+    fact = ("p17", "citizen of", "land1")
+    assert said["fact"] == [*fact]
+    assert said["probability"] == round(float(facts.predict_proba([fact])[0]), 6)
+    ranked = data("rank", folder, "--node", "p17", "--relation", "citizen of", "--top", "1")
+    assert ranked["nodes"] == ["land1"]
+    heads = data("rank", folder, "--node", "land1", "--relation", "citizen of", "--inverse")
+    assert {"p15", "p17", "p19"} <= {*heads["nodes"]}
+    (tmp_path / "held.csv").write_text("p17,citizen of,land1\np16,citizen of,land0\n")
+    score = data("evaluate", folder, "--facts", tmp_path / "held.csv")
+    assert score == {
+        "run": str(folder),
+        **facts.score([fact, ("p16", "citizen of", "land0")]).to_dict(),
+    }
+    assert "MRR" in run("evaluate", folder, "--facts", tmp_path / "held.csv").stdout
+    before = len(facts.graph_.facts)
+    data("unlearn", folder, "--edges", "p1-lives in-c1")
+    assert len(LinkEraser.load(folder).graph_.facts) == before - 1

@@ -74,12 +74,17 @@ def parse_ids(text: str, option: str, *, named: bool = False) -> list[int] | lis
 def parse_edges(
     text: str, option: str, *, named: bool = False
 ) -> list[tuple[int, int]] | list[tuple[str, str]]:
-    """Parse ``3-17,4-8``, or lines of ``3,17``; names where nodes have them."""
+    """Parse ``3-17,4-8``, or lines of ``3,17``; names where nodes have them.
+
+    One relation of a typed graph is ``ada-knows-bob``.
+    """
     wanted = "pairs like ada-bob, or lines like ada,bob" if named else "pairs like 3-17,4-8"
-    pairs: list[tuple[str, str]] = []
+    pairs: list[Any] = []
     for row in _rows(text, option):
         split = [word.split("-") for word in row]
-        if len(row) == 2 and (named or not any("-" in word for word in row)):
+        if named and all(len(ends) == 3 and all(ends) for ends in split):
+            pairs += [tuple(map(str.strip, ends)) for ends in split]  # a relation of a typed graph
+        elif len(row) == 2 and (named or not any("-" in word for word in row)):
             pairs.append((row[0], row[1]))
         elif all(len(ends) == 2 and all(ends) for ends in split):
             pairs += [(ends[0].strip(), ends[1].strip()) for ends in split]
@@ -88,6 +93,15 @@ def parse_edges(
     if named:
         return pairs
     return [(_as_id(u, option, wanted, text), _as_id(v, option, wanted, text)) for u, v in pairs]
+
+
+def parse_facts(text: str, option: str) -> list[tuple[str, str, str]]:
+    """Parse lines of ``head,relation,tail``, as a CSV file has them."""
+    rows = _rows(text, option)
+    for row in rows:
+        if len(row) != 3:
+            raise ParameterError.of(option, _OWNER, "lines of head,relation,tail", ",".join(row))
+    return [(head, relation, tail) for head, relation, tail in rows]
 
 
 def parse(text: str, name: str, *, named: bool = False) -> list[Any]:

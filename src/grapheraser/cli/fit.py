@@ -87,6 +87,10 @@ def run(
             "second side."
         ),
     ] = "",
+    steps: Annotated[
+        int,
+        typer.Option(help="With --task links on a typed graph: steps of a rule, 1, 2 or 3."),
+    ] = 2,
     scale: Annotated[
         float | None,
         typer.Option(
@@ -307,6 +311,7 @@ def _link_eraser(given: Given) -> LinkEraser:
     arguments |= {"num_shards": given["shards"]} if given["shards"] is not None else {}
     arguments |= {"epochs": given["epochs"]} if given["epochs"] is not None else {}
     arguments |= {"sample": _sample(given["sample"]), "sides": _sides(given["sides"])}
+    arguments |= {"steps": given["steps"]}
     members = given["members"] or "closed-form"
     return LinkEraser(model=own_model(given["model"]), members=members, **arguments)
 
@@ -421,7 +426,7 @@ _TASKS = {
         _loaded,
         _link_eraser,
         _told_of_links,
-        "model partition shards epochs members sample sides seed device executor",
+        "model partition shards epochs members sample sides steps seed device executor",
     ),
     "recommendation": _Task(
         _interactions,

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.arguments import parse_edges, parse_ids, read_pairs, typed
+from grapheraser.cli.arguments import (
+    parse_edges,
+    parse_facts,
+    parse_ids,
+    read_lines,
+    read_pairs,
+    typed,
+)
 from grapheraser.cli.options import JsonOption, RunArgument, TrustOption
 from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say
 from grapheraser.cli.own import load
@@ -32,6 +39,13 @@ def predict(
     nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3; - for stdin, @FILE.")] = "",
     pairs: Annotated[
         str, typer.Option(help="Pairs of a link run, e.g. 3-17,4-8; - for stdin, @FILE.")
+    ] = "",
+    facts: Annotated[
+        str,
+        typer.Option(
+            help="Facts of a link run on a typed graph, a line each: head,relation,tail; - for "
+            "stdin, @FILE."
+        ),
     ] = "",
     users: Annotated[
         str, typer.Option(help="Users of a recommender, e.g. 7,12; - for stdin, @FILE.")
@@ -80,10 +94,10 @@ def predict(
     from grapheraser.eraser.load import task_of
     from grapheraser.nodes.mitigations import Mitigation
 
-    if bool(nodes) + bool(pairs) + bool(users) + bool(graphs) + every != 1:
+    if bool(nodes) + bool(pairs) + bool(facts) + bool(users) + bool(graphs) + every != 1:
         raise ParameterError(
-            "predict needs --nodes, --all, or --pairs of a link run, --users of a recommender or "
-            "--graphs of a collection, and one of them only.",
+            "predict needs --nodes, --all, --pairs or --facts of a link run, --users of a "
+            "recommender or --graphs of a collection, and one of them only.",
             hint="e.g. --nodes 1,2,3, or --all --out scores.parquet, or --pairs 3-17,4-8.",
         )
     mitigation = Mitigation(temperature, labels, None if users else top, decimals)
@@ -100,11 +114,13 @@ def predict(
         _recommend(eraser, path, typed(users), 20 if top is None else top, as_json=json)
         return
     _check_alone("--pairs goes with --json", more=bool(pairs) and more)
+    _check_alone("--facts goes with --json", more=bool(facts) and more)
     _check_out(out, path, posteriors, said_less, every or executor != "local")
     if explain:
         _check_explain(str(mitigation) if said_less else "--out" if out else "")
-    if pairs:
-        _predict_links(load(path, trust, task=LINKS), path, typed(pairs), as_json=json)
+    if pairs or facts:
+        asked = parse_facts(typed(facts), "--facts") if facts else typed(pairs)
+        _predict_links(load(path, trust, task=LINKS), path, asked, as_json=json)
         return
     if task_of(path) == EMBEDDINGS:
         if every or more:
@@ -114,9 +130,9 @@ def predict(
             )
         show_rows(load(path, trust, task=EMBEDDINGS), path, nodes, as_json=json)
         return
-    asked = None if every else typed(nodes)
     eraser = load(path, trust, executor, task=NODES)
-    ids = None if asked is None else parse_ids(asked, "--nodes", named=eraser.graph_.called_by_text)
+    text = eraser.graph_.called_by_text
+    ids = None if every else parse_ids(typed(nodes), "--nodes", named=text)
     if out is not None:
         options = {"posteriors": posteriors, "mitigation": mitigation}
         _predict_to(out, eraser, path, ids, options, as_json=json)
@@ -252,18 +268,22 @@ def _predict_to(
     print_rows({"scored": scored, "blocks": f"{done.blocks}{kept}", "file": out})
 
 
-def _predict_links(eraser: LinkEraser, path: Path, text: str, *, as_json: bool) -> None:
-    pairs = parse_edges(text, "--pairs", named=eraser.graph_.named)
-    found = eraser.predict_proba(pairs).tolist()
+def _predict_links(eraser: LinkEraser, path: Path, asked: Any, *, as_json: bool) -> None:
+    """Print the probability of pairs, as text, or of facts, as triples."""
+    named = eraser.graph_.named
+    pairs = isinstance(asked, str)
+    ends: Any = parse_edges(asked, "--pairs", named=named) if pairs else asked
+    found = eraser.predict_proba(ends).tolist()
     if as_json:
         links = [
-            {"pair": list(pair), "probability": round(p, 6)}
-            for pair, p in zip(pairs, found, strict=True)
+            {"pair" if pairs else "fact": list(one), "probability": round(p, 6)}
+            for one, p in zip(ends, found, strict=True)
         ]
         print_json({"run": str(path), "predictions": links})
         return
-    rows = [(u, v, f"{p:.4f}") for (u, v), p in zip(pairs, found, strict=True)]
-    print_table("", ("node", "node", "probability"), rows)
+    rows = [(*one, f"{p:.4f}") for one, p in zip(ends, found, strict=True)]
+    titles = ("node", "node") if pairs else ("head", "relation", "tail")
+    print_table("", (*titles, "probability"), rows)
 
 
 def _predict_graphs(
@@ -312,10 +332,16 @@ def rank(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a link run.")],
     node: Annotated[str, typer.Option(help="Id or name of the node.")],
     top: Annotated[int, typer.Option(help="How many links to show.")] = 10,
+    relation: Annotated[
+        str, typer.Option(help="On a typed graph: the relation, of which the node is the head.")
+    ] = "",
+    inverse: Annotated[
+        bool, typer.Option("--inverse", help="The node is the tail of the relation.")
+    ] = False,
     trust: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Print the most likely new links of a node, best first."""
+    """Print the most likely new links of a node, best first; on a typed graph, tails or heads."""
     from grapheraser.eraser.load import task_of
 
     if task_of(path) == NODES:
@@ -325,7 +351,7 @@ def rank(
     asked = parse_ids(node, "--node", named=eraser.graph_.called_by_text)
     if len(asked) != 1:
         raise ParameterError.of("--node", "the command", "one node", node)
-    ranked = eraser.rank(asked[0], top)
+    ranked = eraser.rank(asked[0], top, relation=relation or None, inverse=inverse)
     if json:
         print_json({"run": str(path), **ranked.to_dict()})
         return
@@ -344,6 +370,13 @@ def evaluate(
             "(1: a link, 0: none)."
         ),
     ] = "",
+    facts: Annotated[
+        str,
+        typer.Option(
+            help="File of true facts that a link run on a typed graph does not know (- for stdin), "
+            "one per line: head,relation,tail."
+        ),
+    ] = "",
     interactions: Annotated[
         str,
         typer.Option(
@@ -356,14 +389,15 @@ def evaluate(
     """Print the micro F1 on the remaining test nodes; of other runs, scores on what is given."""
     from grapheraser.eraser.load import task_of
 
-    if pairs and interactions:
-        raise ParameterError("--pairs and --interactions exclude each other.")
+    if bool(pairs) + bool(facts) + bool(interactions) > 1:
+        raise ParameterError("--pairs, --facts and --interactions exclude each other.")
     if interactions:
         eraser = load(path, trust, task=RECOMMENDATION)
         _evaluate_recommender(eraser, path, Path(interactions), as_json=json)
         return
-    if pairs:
-        _evaluate_links(load(path, trust, task=LINKS), path, pairs, as_json=json)
+    if pairs or facts:
+        run = load(path, trust, task=LINKS)
+        (_evaluate_links if pairs else _evaluate_facts)(run, path, pairs or facts, as_json=json)
         return
     if task_of(path) == RECOMMENDATION:
         raise ParameterError(
@@ -373,7 +407,8 @@ def evaluate(
     if task_of(path) not in (NODES, GRAPHS):
         raise ParameterError(
             f"{path}: a link run has no test edges of its own.",
-            hint="bring pairs: --pairs FILE, one per line: 3,17,1 (1: a link, 0: none).",
+            hint="bring pairs: --pairs FILE, one per line: 3,17,1 (1: a link, 0: none); on a typed "
+            "graph --facts FILE: head,relation,tail.",
         )
     eraser = load(path, trust, task=task_of(path))
     nodes = eraser.graph_.labelled_test_nodes
@@ -415,6 +450,16 @@ def _evaluate_links(eraser: LinkEraser, path: Path, file: str, *, as_json: bool)
     hits = ", ".join(f"Hits@{k} {share:.4f}" for k, share in score.hits.items())
     auc = f"{score.auc:.4f} on {score.edges:,} links and {score.others:,} other pairs"
     print_rows({"AUC": auc, "hits": hits, "MRR": f"{score.mrr:.4f}"})
+
+
+def _evaluate_facts(eraser: LinkEraser, path: Path, file: str, *, as_json: bool) -> None:
+    lines = "\n".join(line for _, line in read_lines(file, "facts"))
+    score = eraser.score(parse_facts(lines, "--facts"))
+    if as_json:
+        print_json({"run": str(path), **score.to_dict()})
+        return
+    hits = ", ".join(f"hits@{k} {share:.4f}" for k, share in score.hits.items())
+    print_rows({"MRR": f"{score.mrr:.4f} on {plural(score.facts, 'fact')}", "hits": hits})
 
 
 def _evaluate_recommender(eraser: Recommender, path: Path, file: Path, *, as_json: bool) -> None:

@@ -43,10 +43,18 @@ class Batch:
 
 def shard_tensors(graph: Graph, columns: Ints32, device: str = "cpu") -> tuple[Tensor, Tensor]:
     """Return dense features ``[n, len(columns)]`` and ``edge_index`` of a (small) graph."""
+    x = with_types(graph, graph.ids, _features(graph, columns).toarray())
     return (
-        torch.from_numpy(_features(graph, columns).toarray()).to(device),
+        torch.from_numpy(x).to(device),
         torch.from_numpy(graph.edge_index).to(device),
     )
+
+
+def with_types(graph: Graph, nodes: Ints, x: Floats32) -> Floats32:
+    """Return dense rows of nodes (ids); in a typed graph with a last column, the type's number."""
+    if graph.types is None:
+        return x
+    return np.column_stack([x, graph.types.of(nodes).astype(np.float32)])
 
 
 def edge_tensors(graph: Graph, device: str = "cpu") -> dict[str, Tensor]:

@@ -102,6 +102,11 @@ def _carried(graph: Graph) -> list[str]:
 def check_edges(model: Model, graph: Graph) -> None:
     """Refuse a graph whose edges the model can't use; warn of what a user's module ignores."""
     if isinstance(model, CustomModel):
+        if not model.is_own:
+            raise GraphError(
+                f"model '{model.name}' is for typed graphs (graph '{graph.name}' has none).",
+                hint="use model='gcn'.",
+            )
         _check_module(model, graph)
         return
     declared = None if model.closed_form else declaration_of(model.kind)
@@ -156,16 +161,40 @@ def _check_module(model: CustomModel, graph: Graph) -> None:
         )
 
 
+def check_typed_module(model: CustomModel, graph: Graph) -> None:
+    """Refuse a module that typed graphs can't use; warn where it ignores weights of relations."""
+    from grapheraser.engines import reference
+
+    with reference.reproducible(0):
+        module: Any = _make_module(model, graph)
+    positional = [p for p in _parameters(module.module).values() if p.kind in _POSITIONAL]
+    if len(positional) < 2:
+        raise ParameterError(
+            f"the forward of {model.name} must take x_dict and edge_index_dict.",
+            hint="on a typed graph model= takes a factory (types, out_channels); types.metadata is "
+            "what PyG's to_hetero takes.",
+        )
+    types = graph.types
+    if types is not None and any(types.weighted) and not module.weighs:
+        warnings.warn(
+            f"{model.name} ignores the weights of relations: its forward does not take "
+            "edge_weight_dict.",
+            stacklevel=2,
+        )
+
+
 def _make_module(model: CustomModel, graph: Graph) -> nn.Module:
     """Make a module; refuse a factory that can't."""
     from torch import nn
 
-    hint = "model= takes a class or function (in_channels, out_channels) -> torch.nn.Module."
+    given = "in_channels" if graph.types is None else "types"
+    hint = f"model= takes a class or function ({given}, out_channels) -> torch.nn.Module."
     try:
-        module = model.factory(graph.num_features, graph.num_classes)
+        module = model.module(graph.num_features, graph.num_classes, graph.types)
     except TypeError as error:
+        what = "numbers of features" if graph.types is None else "types"
         raise ParameterError(
-            f"{model.name} can't be called with the numbers of features and classes: {error}.",
+            f"{model.name} can't be called with the {what} and classes: {error}.",
             hint=hint,
         ) from error
     if not isinstance(module, nn.Module):

@@ -222,7 +222,7 @@ def initial_module(task: ShardTask, model: Model, columns: Ints32) -> nn.Module:
     num_features, num_classes = task.graph.num_features, task.graph.num_classes
     if isinstance(model, CustomModel):
         torch.manual_seed(derive(task.seed, "init"))
-        return model.factory(num_features, num_classes)
+        return model.module(num_features, num_classes, task.graph.types)
     module = build_module(model, len(columns), num_classes)
     start = initial_weights(model, num_features, num_classes, columns, task.seed)
     # Training's own randomness starts here, whatever building the module has drawn.

@@ -84,7 +84,8 @@ class TrainingConfig:
     def own_code(self) -> tuple[str, ...]:
         """Names of the parts that are code of the user's own."""
         own = [f"an own {name}" for name in OWN_FUNCTIONS if callable(getattr(self, name))]
-        return (*([self.model.name] if isinstance(self.model, CustomModel) else []), *own)
+        module = isinstance(self.model, CustomModel) and self.model.is_own
+        return (*([self.model.name] if module else []), *own)
 
     @property
     def beyond_kernels(self) -> tuple[str, ...]:

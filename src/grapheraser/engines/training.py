@@ -211,7 +211,7 @@ def _changed(model: Model, training: Training, named: bool) -> Model:
     given = {name: training.given[name] for name in _OF_MODELS if name in training.given}
     if isinstance(model, CustomModel):
         for name in _OF_BUILT_IN:
-            if name in given:
+            if name in given and model.is_own:
                 raise ParameterError(
                     f"'{name}' of {_OWNER} has no part in a module of your own ({model.name}).",
                     hint="build it into the module.",

@@ -114,7 +114,7 @@ def _answers(task: ShardTask, weights: ShardWeights, config: TrainingConfig) -> 
 
     graph = task.graph
     with reference.reproducible(0), torch.no_grad():
-        shape = graph.num_features, graph.num_classes, graph.edge_kind
+        shape = graph.num_features, graph.num_classes, graph.edge_kind, graph.types
         module = ShardModule(config.model, weights.tensors, *shape)
         scores = module(whole_graph(graph, np.arange(graph.num_nodes)))
         return {"its scores": scores.cpu().numpy()}
@@ -133,7 +133,8 @@ def _own_parts(config: TrainingConfig, task: ShardTask) -> list[Any]:
         from grapheraser.engines import reference
 
         with reference.reproducible(0):
-            made: nn.Module = config.model.factory(task.graph.num_features, task.graph.num_classes)
+            shape = task.graph.num_features, task.graph.num_classes, task.graph.types
+            made: nn.Module = config.model.module(*shape)
         parts += [config.model.factory, *{type(part) for part in made.modules()}]
     return parts
 

@@ -23,7 +23,7 @@ from grapheraser.eraser.replay import REPLAY
 from grapheraser.errors import CorruptRunError, ParameterError
 from grapheraser.execution import Executor, resolve_executor
 from grapheraser.graph.roles import DEFAULT_CONTEXT
-from grapheraser.models import CustomModel, ModelSpec
+from grapheraser.models import CustomModel, ModelSpec, RelationalModel
 from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
 from grapheraser.partition.halo import halo_key
 from grapheraser.partition.partitioning import FunctionPartitioner
@@ -36,7 +36,7 @@ _PLAIN = str | int | float | bool | None
 _PARTS: dict[str, type[Any]] = {
     part.__name__: part
     for part in (
-        *(ModelSpec, CustomModel, FunctionPartitioner, PooledAggregator),
+        *(ModelSpec, CustomModel, RelationalModel, FunctionPartitioner, PooledAggregator),
         *(Training, EarlyStopping),
         *(type(AGGREGATORS.get(name)()) for name in AGGREGATORS),
         *(type(PARTITIONERS.get(name)()) for name in PARTITIONERS),

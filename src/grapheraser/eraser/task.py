@@ -54,6 +54,7 @@ class Question:
     # From the graph and those numbers to the arrays of an answer, by name.
     outputs: Callable[[Graph, NDArray[Any]], dict[str, NDArray[Any]]]
     of_nodes: bool = True  # whether ids are those of nodes, so that answers about all can be kept
+    by_text: bool = False  # whether all is spelled as texts, also where nodes have numbers
 
 
 class Task(ABC):
@@ -68,6 +69,11 @@ class Task(ABC):
     takes_types: ClassVar[bool] = False  # whether it learns from typed graphs; see `graph.types`
     # Arguments that came later, with what runs from before were fitted with.
     added: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+
+    def question(self, graph: Graph) -> Question | None:
+        """Return what the service asks about a graph; None: nothing."""
+        del graph
+        return self.predict
 
     @abstractmethod
     def resolve(

@@ -103,6 +103,26 @@ class Types:
             raise GraphError(f"a relation is one of {known}{more} (found {given!r}).")
         return found[0]
 
+    # -- for modules -------------------------------------------------------------------------
+
+    @cached_property
+    def in_channels(self) -> dict[str, int]:
+        """Feature columns of each type, as modules see them: a column of ones where it has none."""
+        return {name: max(1, w) for name, w in zip(self.names, self.widths, strict=True)}
+
+    def ways_of(self, relation: int) -> tuple[Relation, Relation]:
+        """Return a relation and its opposite, as modules see both."""
+        source, name, target = self.relations[relation]
+        return (source, name, target), (target, f"rev_{name}", source)
+
+    @cached_property
+    def metadata(self) -> tuple[list[str], list[Relation]]:
+        """Types and relations as PyG's ``to_hetero`` takes them."""
+        ways = [way for i in range(len(self.relations)) for way in self.ways_of(i)]
+        if len(set(ways)) < len(ways):
+            raise GraphError("a relation is named 'rev_...' like the opposite of another.")
+        return list(self.names), ways
+
     # -- ids ---------------------------------------------------------------------------------
 
     @property

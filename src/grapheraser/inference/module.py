@@ -23,6 +23,7 @@ from grapheraser.engines.task import ShardWeights
 from grapheraser.errors import GraphEraserError
 from grapheraser.graph import Graph
 from grapheraser.graph.edge_values import PLAIN, EdgeKind
+from grapheraser.graph.types import Types
 from grapheraser.inference.surroundings import Surroundings, surroundings_of, whole_graph
 from grapheraser.models import CustomModel
 from grapheraser.seeding import generator
@@ -243,9 +244,10 @@ class ShardModule:
         num_features: int,
         num_classes: int,
         edge_kind: EdgeKind = PLAIN,
+        types: Types | None = None,
     ) -> None:
         self.model = model
-        self._tensors = tensors
+        self._tensors, self._types = tensors, types
         self._shape, self._edge_kind = (num_features, num_classes), edge_kind
         self._built: _Built | None = self._build()
 
@@ -261,6 +263,8 @@ class ShardModule:
     def reach(self) -> Reach:
         """The module's reach, as the user says, or as found by trying."""
         hops = self.model.hops
+        if hops == "auto" and self._types is not None:
+            return Reach(None)  # no small graph would have its schema
         if hops == "auto":
             return reach_of(self._pass, self._shape[0], self._edge_kind)
         return Reach(None if hops == "all" else int(hops))
@@ -276,7 +280,7 @@ class ShardModule:
 
     def _build(self) -> _Built:
         _reseed()
-        module = self.model.factory(*self._shape)
+        module = self.model.module(*self._shape, self._types)
         reference.load_tensors(module, self._tensors).eval()
         return _Built(module, _parts(module))
 
@@ -321,7 +325,7 @@ def module_of(model: CustomModel, weights: ShardWeights, graph: Graph) -> ShardM
     """Return the shard's module; remembered for as long as the weights themselves live."""
     known = _KNOWN.get(weights)
     if known is None or known.model != model:
-        shape = graph.num_features, graph.num_classes, graph.edge_kind
+        shape = graph.num_features, graph.num_classes, graph.edge_kind, graph.types
         known = ShardModule(model, weights.tensors, *shape)
         _KNOWN[weights] = known
     return known

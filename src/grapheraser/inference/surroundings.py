@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grapheraser.engines.batches import edge_tensors, shard_tensors
+from grapheraser.engines.batches import edge_tensors, shard_tensors, with_types
 from grapheraser.engines.graph_checks import CARRIED
 from grapheraser.graph import Graph
 from grapheraser.graph.edge_values import PLAIN
@@ -75,16 +75,17 @@ def surroundings_of(
         rim = np.flatnonzero(~np.isin(nodes, inner, assume_unique=True))
         sources, targets = np.append(sources, rim), np.append(targets, np.full(len(rim), count))
         count += 1
-    x = torch.full((count, graph.num_features), torch.nan)
+    x = np.full((count, graph.num_features), np.nan, dtype=np.float32)
     ends, columns, values = feature_rows(graph.table, graph.places(known))
     rows = sp.csr_array((values, columns, ends), shape=(len(known), graph.num_features))
-    x.numpy()[np.searchsorted(nodes, known)] = rows.toarray()
+    x[np.searchsorted(nodes, known)] = rows.toarray()
+    seen = torch.from_numpy(with_types(graph, nodes, x))
     places = torch.from_numpy(np.searchsorted(nodes, asked))
     edges = _both_ways(sources, targets, count)
     if graph.edge_kind == PLAIN:
-        return Surroundings(x, torch.from_numpy(edges), places, {})
+        return Surroundings(seen, torch.from_numpy(edges), places, {})
     edges, carried = _edges_between(graph, nodes, edges)
-    return Surroundings(x, torch.from_numpy(edges), places, carried)
+    return Surroundings(seen, torch.from_numpy(edges), places, carried)
 
 
 def _within(graph: Graph, nodes: Ids, hops: int) -> Ids:

@@ -43,6 +43,10 @@ class LinkTask(Task):
         lambda graph, values: {"probabilities": values},
     )
 
+    def question(self, graph: Graph) -> Question | None:
+        """See `Task`: of a typed graph facts are asked."""
+        return self.predict if graph.types is None else _FACTS
+
     def resolve(
         self, arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = None
     ) -> Settings:
@@ -126,6 +130,9 @@ class LinkTask(Task):
                 "learn links from.",
                 hint="delete the run instead, or leave some edges in it.",
             )
+
+
+_FACTS = replace(LinkTask.predict, asks="facts", ends=3, by_text=True)
 
 
 def _known(part: Any, target: str) -> Any:

@@ -14,13 +14,21 @@ from grapheraser.models.builtin import (
     parameter_shapes,
 )
 from grapheraser.models.declaration import Architecture, Declaration, Parameter
-from grapheraser.models.resolve import CustomModel, Model, ModuleFactory, resolve_model
+from grapheraser.models.resolve import (
+    RELATIONAL,
+    CustomModel,
+    Model,
+    ModuleFactory,
+    RelationalModel,
+    resolve_model,
+)
 from grapheraser.models.spec import KINDS, ModelSpec
 
 __all__ = [
     "GNNS",
     "KINDS",
     "PRESETS",
+    "RELATIONAL",
     "Architecture",
     "CustomModel",
     "Declaration",
@@ -28,6 +36,7 @@ __all__ = [
     "ModelSpec",
     "ModuleFactory",
     "Parameter",
+    "RelationalModel",
     "architecture_of",
     "declaration_of",
     "initial_weights",

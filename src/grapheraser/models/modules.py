@@ -40,12 +40,16 @@ class BuiltIn(nn.Module):
         super().__init__()
         self.spec = spec
         self.supports_edge_weight = declaration_of(spec.kind).weighs_edges
+        # Modules, not functions: PyG's to_hetero would trace a function with dropout always on.
+        self.drop_input, self.drop = nn.Dropout(spec.input_dropout), nn.Dropout(spec.dropout)
 
     def _input(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.spec.input_dropout, self.training)
+        dropped: Tensor = self.drop_input(x)
+        return dropped
 
     def _activate(self, h: Tensor) -> Tensor:
-        return F.dropout(_ACTIVATIONS[self.spec.activation](h), self.spec.dropout, self.training)
+        dropped: Tensor = self.drop(_ACTIVATIONS[self.spec.activation](h))
+        return dropped
 
 
 class Convolutions(BuiltIn):

@@ -14,12 +14,16 @@ from grapheraser.models.spec import CLOSED_FORM, ModelSpec
 if TYPE_CHECKING:
     from torch import nn
 
-ModuleFactory: TypeAlias = "Callable[[int, int], nn.Module]"
+    from grapheraser.graph.types import Types
+
+ModuleFactory: TypeAlias = "Callable[[Any, int], nn.Module]"
 
 
 @dataclass(frozen=True)
 class CustomModel:
     """A user's own module: ``factory(in_channels, out_channels)`` with ``forward(x, edge_index)``.
+
+    Of a typed graph ``factory(types, out_channels)`` with ``forward(x_dict, edge_index_dict)``.
 
     Attributes:
         factory: a class or function; importable by name if the run is to be saved and loaded.
@@ -44,6 +48,19 @@ class CustomModel:
 
     closed_form: ClassVar[bool] = False
     members: ClassVar[None] = None
+    is_own: ClassVar[bool] = True  # code of the user's
+
+    def module(self, num_features: int, num_classes: int, types: Types | None) -> nn.Module:
+        """Make a module for graphs of this schema, untrained."""
+        if types is None:
+            return self.factory(num_features, num_classes)
+        from grapheraser.models.relational import TypedModule
+
+        return TypedModule(self.typed(types, num_classes), types)
+
+    def typed(self, types: Types, num_classes: int) -> nn.Module:
+        """Make what takes features and edges by type and relation."""
+        return self.factory(types, num_classes)
 
     @property
     def name(self) -> str:
@@ -60,6 +77,48 @@ class CustomModel:
         }
 
 
+@dataclass(frozen=True)
+class RelationalModel(CustomModel):
+    """The relational GCN, for typed graphs: ``rgcn``.
+
+    Attributes:
+        factory: none; it is built in.
+        hidden: units of its hidden layers.
+        layers: how many layers, and so how far it looks.
+        dropout: on hidden units, while training.
+    """
+
+    factory: ModuleFactory = None  # type: ignore[assignment]
+    hidden: int = 64
+    layers: int = 2
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        for option in ("hidden", "layers"):
+            object.__setattr__(self, option, whole(option, owner, getattr(self, option), 1))
+        real("dropout", owner, self.dropout, 0, below=1)
+        object.__setattr__(self, "hops", self.layers)
+        super().__post_init__()
+
+    is_own: ClassVar[bool] = False
+
+    def typed(self, types: Types, num_classes: int) -> nn.Module:
+        """See `CustomModel`."""
+        from grapheraser.models.relational import RelationalGCN
+
+        return RelationalGCN(types, num_classes, self.hidden, self.layers, self.dropout)
+
+    @property
+    def name(self) -> str:
+        return RELATIONAL
+
+    def to_dict(self) -> dict[str, Any]:
+        options = {name: getattr(self, name) for name in ("hidden", "layers", "dropout")}
+        return {"kind": RELATIONAL, **options, "lr": self.lr, "weight_decay": self.weight_decay}
+
+
+RELATIONAL = "rgcn"
 Model: TypeAlias = ModelSpec | CustomModel
 
 
@@ -68,8 +127,10 @@ def resolve_model(model: str | Model | ModuleFactory) -> Model:
     if isinstance(model, str):
         if model in CLOSED_FORM:
             return ModelSpec(model)
+        if model == RELATIONAL:
+            return RelationalModel()
         if model not in PRESETS:
-            choices = ", ".join([*PRESETS, *CLOSED_FORM])
+            choices = ", ".join([*PRESETS, RELATIONAL, *CLOSED_FORM])
             raise ParameterError(f"unknown model '{model}'. Choose from: {choices}.")
         return PRESETS[model]
     if isinstance(model, ModelSpec | CustomModel):

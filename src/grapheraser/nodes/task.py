@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from grapheraser.engines.graph_checks import check_classes, check_edges
+from grapheraser.engines.graph_checks import check_classes, check_edges, check_typed_module
 from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.task import NODES, Question, Task
 from grapheraser.eraser.warmup import compile_ahead, compiling
-from grapheraser.errors import GraphError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.labels import require_classes
+from grapheraser.models import RELATIONAL, CustomModel
 from grapheraser.nodes.answers import outputs_of
 from grapheraser.nodes.guideline import AUTO, recommend_partition
 from grapheraser.nodes.settings import resolve, training_config
@@ -45,7 +46,7 @@ class NodeTask(Task):
         _check_trainable(graph)
         graph = graph.with_context(settings.context)
         if graph.types is not None:
-            _check_types(arguments, settings)
+            _check_types(arguments, settings, graph)
         else:
             check_edges(settings.training.model, graph)
         if graph.label_kind.is_classes:
@@ -60,7 +61,8 @@ class NodeTask(Task):
         self, arguments: Mapping[str, Any], settings: Settings, graph: Graph
     ) -> Settings:
         """See `Task`: shards learn targets by the reference loop."""
-        if graph.label_kind.is_classes or settings.training.model.closed_form:
+        model = settings.training.model
+        if graph.label_kind.is_classes or model.closed_form or graph.types is not None:
             return settings
         return replace(settings, engine=engine_for(arguments, settings, graph))
 
@@ -102,12 +104,28 @@ class NodeTask(Task):
         )
 
 
-def _check_types(arguments: Mapping[str, Any], settings: Settings) -> None:
+def _check_types(arguments: Mapping[str, Any], settings: Settings, graph: Graph) -> None:
     """Refuse what learns nothing from types."""
-    model = settings.training.model
-    if not model.closed_form or model.members is not None:
+    model, config = settings.training.model, settings.training
+    if isinstance(model, CustomModel):
+        if not graph.label_kind.is_classes:
+            raise GraphError(
+                f"shards of typed graphs learn classes (graph '{graph.name}' has "
+                f"{graph.label_kind.words}).",
+                hint="use model='closed-form'.",
+            )
+        for what, given in (
+            ("partition 'auto' is", arguments["partition"] == AUTO),
+            ("'neighbours' of Training are", config.neighbours is not None),
+        ):
+            if given:
+                raise ParameterError(f"{what} for graphs without types.")
+        check_typed_module(model, graph)
+    elif not model.closed_form or model.members is not None:
         raise GraphError(
-            f"model '{model.name}' learns nothing from types.", hint="use model='closed-form'."
+            f"model '{model.name}' learns nothing from types.",
+            hint=f"use model='closed-form', '{RELATIONAL}' or a module of your own, which PyG's "
+            "to_hetero makes of others.",
         )
     if arguments["members"] is not None:
         raise GraphError("'members' are those of graphs without types; leave it out.")

@@ -221,7 +221,8 @@ class Client:
         """Predict by the version that is served now.
 
         Args:
-            nodes: ids or names of nodes; of a run that predicts links, pairs of them.
+            nodes: ids or names of nodes; of a run that predicts links, pairs of them, or facts: a
+                head, a relation and a tail.
         """
         import numpy as np
 

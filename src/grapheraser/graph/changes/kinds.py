@@ -11,7 +11,7 @@ import numpy as np
 
 from grapheraser.errors import ParameterError
 from grapheraser.graph.changes.parts import AddGraphs, SetGraphs
-from grapheraser.graph.changes.requests import REQUESTS
+from grapheraser.graph.changes.requests import REQUESTS, Edges
 from grapheraser.graph.changes.sides import AddInteractions, AddItems, AddUsers, SideRequest
 from grapheraser.graph.changes.updates import (
     AddEdges,
@@ -43,6 +43,10 @@ def requests_for(items: Iterable[Item]) -> list[Any]:
     made: list[Any] = []
     for name, nodes in named_by(items).items():
         kind = REQUESTS[name]
+        if kind is Edges:  # those of typed graphs come with the number of a relation
+            relations = [ends for ends in nodes if len(ends) > 2]
+            made.append(Edges.of_relations(relations, [e for e in nodes if len(e) == 2]))
+            continue
         made.append(kind.of_nodes(nodes) if issubclass(kind, SideRequest) else kind(nodes))
     return made
 

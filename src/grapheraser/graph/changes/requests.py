@@ -354,7 +354,7 @@ def in_graph(graph: Graph, request: Request | Sequence[Request]) -> tuple[Reques
 def _in_graph(graph: Graph, part: Request) -> Request:
     if graph.types is not None:
         return _of_types(graph, graph.types, part)
-    if any(getattr(part, name, None) for name in ("facts", "type", "cascade")):
+    if any(getattr(part, name, None) for name in ("facts", "relations", "type", "cascade")):
         raise ParameterError("the nodes and edges of this graph have no types (found one).")
     if not isinstance(part, Edges) and part.mask is not None:
         return type(part)(graph.ids_of(np.frombuffer(part.mask, dtype=bool)))

@@ -18,6 +18,7 @@ Text = Annotated[
 ]
 NodeId = Annotated[int, Field(strict=True, ge=0, lt=2**63)] | Text
 Ids = Annotated[list[NodeId], Field(max_length=_MAX_NAMED)]
+Edge = tuple[NodeId, NodeId] | tuple[NodeId, Text, NodeId]
 Pairs = Annotated[list[tuple[NodeId, NodeId]], Field(max_length=_MAX_NAMED)]
 
 
@@ -31,7 +32,11 @@ class NamedForm(Form):
     """Nodes, edges, feature rows and labels; users, items, interactions; graphs and their parts."""
 
     nodes: Ids = Field(default=[], description="Nodes to forget, with all that they have.")
-    edges: Pairs = Field(default=[], description="Edges to forget; their ends stay.")
+    edges: Annotated[list[Edge], Field(max_length=_MAX_NAMED)] = Field(
+        default=[],
+        description="Edges to forget; their ends stay. In a typed graph also triples with the name "
+        "of a relation in the middle.",
+    )
     features: Ids = Field(default=[], description="Nodes whose features to forget.")
     labels: Ids = Field(default=[], description="Nodes whose labels to forget.")
     users: Ids = Field(default=[], description="Of a recommender: users to forget.")

@@ -163,7 +163,7 @@ def _infer(summary: str) -> dict[str, Any]:
 
 @router.post("/models/{model}/infer", **_infer("Predict"))
 async def infer(request: Request, model: _Model, parts: Given) -> Response:
-    """Predict the classes of nodes, the links of pairs, or the items of users."""
+    """Predict the classes of nodes, the links of pairs, facts, or the items of users."""
     return await _inferred(request, model, None, parts)
 
 
@@ -188,7 +188,7 @@ async def _inferred(request: Request, model: str, version: str | None, parts: Pa
 def _described(parts: Parts, version: int) -> ModelMetadata:
     """Describe the model."""
     eraser, question = parts.served.now.model, parts.served.question
-    datatype = "BYTES" if eraser.graph_.named else "INT64"
+    datatype = "BYTES" if eraser.graph_.named or question.by_text else "INT64"
     shape = [-1] if question.ends == 1 else [-1, question.ends]
     none = question.values(eraser, np.zeros([0, *shape[1:]], dtype=np.int64))
     return ModelMetadata(
@@ -234,22 +234,23 @@ def _answered(parts: Parts, asked: Inference, version: str | None) -> tuple[byte
 
 
 def _ids(parts: Parts, asked: Inference) -> Any:
-    """Return the ids or names of nodes, or pairs of them, that are asked about."""
-    wanted, columns = parts.served.question.asks, parts.served.question.ends
+    """Return the ids or names of nodes, pairs of them, or facts, that are asked about."""
+    question = parts.served.question
+    wanted, columns = question.asks, question.ends
     if set(asked.inputs) != {wanted}:
         raise _wrong(f"the model takes one input, '{wanted}'.")
     tensor = asked.inputs[wanted]
-    named = parts.served.now.model.graph_.named
+    named = parts.served.now.model.graph_.named or question.by_text
     if (tensor.datatype == "BYTES") is not named:
         raise _wrong(f"{wanted} of this run are {'BYTES: names' if named else 'INT64: ids'}.")
     shape = tensor.values.shape
-    if columns == 2 and (len(shape) != 2 or shape[1] != 2):
-        raise _wrong("the shape of pairs must be [n, 2].")
+    if columns > 1 and (len(shape) != 2 or shape[1] != columns):
+        raise _wrong(f"the shape of {wanted} must be [n, {columns}].")
     if columns == 1 and len(shape) == 2 and shape[1] != 1:
         raise _wrong(f"the shape of {wanted} must be [n] or [n, 1].")
     if len(tensor.values) > parts.settings.predict_most:
         raise _wrong(f"at most {parts.settings.predict_most} are predicted at once.")
-    return tensor.values if columns == 2 else tensor.values.ravel()
+    return tensor.values if columns > 1 else tensor.values.ravel()
 
 
 def _tensors(outputs: Mapping[str, NDArray[Any]]) -> list[Tensor]:

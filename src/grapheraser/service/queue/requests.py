@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.graph.changes.sides import side_node
 from grapheraser.graph.ids import one_id
-from grapheraser.kinds import KINDS, Item, Kind, item_ids
+from grapheraser.kinds import EDGES, KINDS, Item, Kind, item_ids
 
 NodeId: TypeAlias = int | str
 ERASE, UPDATE = "erase", "update"
@@ -144,7 +144,9 @@ def _checked(name: str, given: object) -> tuple[Any, ...]:
         return tuple(dict.fromkeys(_id(name, value) for value in _list(name, given)))
     found = []
     for ends in _list(name, given):
-        if len(_list(name, ends)) != KINDS[name].ends:
+        # A relation of a typed graph is named between its ends, and once known by its bit after.
+        triple = name == EDGES.name and len(_list(name, ends)) == 3
+        if len(_list(name, ends)) != KINDS[name].ends and not triple:
             raise ParameterError.of(name, _OWNER, "a list of pairs of ids", ends)
         found.append(tuple(_id(name, end) for end in ends))
     return tuple(dict.fromkeys(found))

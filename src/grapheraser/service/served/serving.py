@@ -32,7 +32,7 @@ class Published(NamedTuple):
     answers: NDArray[np.float32] | None = None
 
     def values(self, ids: ArrayLike) -> NDArray[np.float32]:
-        """Return what the run says of nodes ``[m]`` or pairs ``[m, 2]``."""
+        """Return what the run says of nodes ``[m]``, pairs ``[m, 2]`` or facts ``[m, 3]``."""
         if self.answers is not None:
             return self.answers[self.model.graph_.positions(ids)]
         return question_of(self.model).values(self.model, ids)
@@ -113,7 +113,7 @@ class Served:
     def _freeze(self, model: Model, answers: NDArray[np.float32] | None = None) -> Published:
         """Freeze a state; later changes of ``model`` do not reach it."""
         frozen = copy.copy(model)
-        question = frozen.task.predict
+        question = frozen.task.question(frozen.graph_)
         few = frozen.graph_.num_nodes <= self._answered
         if (
             answers is None
@@ -128,7 +128,7 @@ class Served:
 
 def question_of(model: Model) -> Question:
     """Return the question that a run answers; refuse a task that answers none here."""
-    if (question := model.task.predict) is None:
+    if (question := model.task.question(model.graph_)) is None:
         raise RunKindError(f"a run of task '{task_word(model)}' is not asked over the network.")
     return question
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
 from grapheraser.graph.changes.kinds import changes_of
+from grapheraser.graph.changes.requests import Edges, in_graph
 from grapheraser.graph.changes.updates import with_labels
-from grapheraser.kinds import KINDS
+from grapheraser.kinds import EDGES, KINDS
 from grapheraser.service.api.access import OPERATORS, Operator, Requester, Watcher, route
 from grapheraser.service.api.forms import (
     ErasureForm,
@@ -30,6 +31,9 @@ from grapheraser.service.queue.intake import Submission
 from grapheraser.service.queue.lookup import SummaryView, summarize
 from grapheraser.service.queue.requests import RequestContent, State
 from grapheraser.untrusted import parse_json
+
+if TYPE_CHECKING:
+    from grapheraser.graph import Graph
 
 router, changes_router = APIRouter(tags=["requests"]), APIRouter(tags=["changes"])
 Name = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="Id of a request.")]
@@ -216,10 +220,14 @@ def content_in(parts: Parts, content: RequestContent) -> RequestContent:
     """
     graph = parts.served.now.model.graph_
     typed = graph.types is not None  # then nodes may be said with or without their type
-    if not typed and any(isinstance(node, str) is not graph.named for node in content.node_ids):
+    if typed:
+        return RequestContent(content.subject, changes=content.changes, **_of_types(graph, content))
+    if any(isinstance(node, str) is not graph.named for node in content.node_ids):
         wanted = "names, as texts" if graph.named else "ids, as whole numbers"
         raise Problem(400, "invalid-request", f"the nodes of this run have {wanted}.")
-    if not graph.keyed and not typed:
+    if any(len(ends) > 2 for ends in content.named.get(EDGES.name, ())):
+        raise Problem(400, "invalid-request", "the edges of this run have no relations.")
+    if not graph.keyed:
         return content
     named = {
         name: [graph.ids_of(ids).tolist() for ids in its]
@@ -228,6 +236,21 @@ def content_in(parts: Parts, content: RequestContent) -> RequestContent:
         for name, its in content.named.items()
     }
     return RequestContent(content.subject, changes=content.changes, **named)
+
+
+def _of_types(graph: Graph, content: RequestContent) -> dict[str, Any]:
+    """Return what a request of a typed graph names by ids, a relation by both ends and its bit."""
+    found: dict[str, Any] = {}
+    its: Any
+    for name, its in content.named.items():
+        if name == EDGES.name:
+            (edges,) = in_graph(graph, Edges(its))
+            found[name] = [list(ends) for ends in edges.named]
+        elif KINDS[name].ends > 1:
+            found[name] = [graph.ids_of(ids).tolist() for ids in its]
+        else:
+            found[name] = graph.ids_of(its).tolist()
+    return found
 
 
 def owner_of(key: Key) -> str | None:
