@@ -42,9 +42,9 @@ def test_facts_are_fitted_asked_and_forgotten(tmp_path: Path) -> None:
     assert said["fact"] == [*fact]
     assert said["probability"] == round(float(facts.predict_proba([fact])[0]), 6)
     ranked = data("rank", folder, "--node", "p17", "--relation", "citizen of", "--top", "1")
-    assert ranked["nodes"] == ["land1"]
+    assert [link["node"] for link in ranked["links"]] == ["land1"]
     heads = data("rank", folder, "--node", "land1", "--relation", "citizen of", "--inverse")
-    assert {"p15", "p17", "p19"} <= {*heads["nodes"]}
+    assert {"p15", "p17", "p19"} <= {link["node"] for link in heads["links"]}
     (tmp_path / "held.csv").write_text("p17,citizen of,land1\np16,citizen of,land0\n")
     score = data("evaluate", folder, "--facts", tmp_path / "held.csv")
     assert score == {

@@ -88,6 +88,7 @@ MEANINGS = {
     "test_share": "of the labelled nodes.",
     "text": "what was written before.",
     "tick": "is called after each task.",
+    "types": "of a typed graph; None: nodes have none.",
     "top": "how many.",
     "trained": "how many nodes are training nodes.",
     "tree": "of the fingerprint, where it is known.",

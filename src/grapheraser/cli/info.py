@@ -186,6 +186,7 @@ def _classes(classes: Any) -> str:
 def _model(described: Mapping[str, Any]) -> str:
     options = described.get("options") or {}
     name = options.get("kind") or options.get("factory", {}).get("name") or described.get("name")
+    name = name or "rgcn"  # the only part that needs no options
     others = ", ".join(f"{key} {value}" for key, value in options.items() if _is_plain(key, value))
     return f"{name} ({others})" if others else str(name)
 

@@ -25,10 +25,10 @@ def _datasets() -> Iterable[str]:
 
 
 def _models() -> Iterable[str]:
-    from grapheraser.models import PRESETS
+    from grapheraser.models import PRESETS, RELATIONAL
     from grapheraser.models.spec import CLOSED_FORM
 
-    return (*PRESETS, *CLOSED_FORM)
+    return (*PRESETS, RELATIONAL, *CLOSED_FORM)
 
 
 def _partitions() -> Iterable[str]:

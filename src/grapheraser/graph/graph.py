@@ -286,7 +286,11 @@ class Graph:
             f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}"
             + (", directed" if self.directed else "")
             + (", weighted" if self.edge_kind.weighted else "")
-            + (f", edge features={self.edge_kind.columns:,}" if self.edge_kind.columns else "")
+            + (
+                f", edge features={self.edge_kind.columns:,}"
+                if self.edge_kind.columns and self.types is None
+                else ""
+            )
             + (", named" if self.named else "")
             + ("" if self.types is None else f", types={'|'.join(self.types.names)}")
             + f"{self._others})"

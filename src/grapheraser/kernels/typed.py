@@ -140,7 +140,10 @@ def choose_otherwise(
 
 @compiled
 def sources_at(table: Table, places: NDArray[np.int64], step: Step, most: int) -> NDArray[np.int64]:
-    """Count the nodes that a step leads from to each of the nodes at these places, up to most."""
+    """Count the nodes that a step leads from to each of the nodes at these places.
+
+    Up to most, rounded down to a power of two.
+    """
     out = np.zeros(len(places), dtype=np.int64)
     for i in range(len(places)):
         if places[i] == NOWHERE:
@@ -153,6 +156,10 @@ def sources_at(table: Table, places: NDArray[np.int64], step: Step, most: int) -
                 break
             # Seen from the other node.
             out[i] += _joined(table, places[i], e, step.up if node > other else step.down)
+        power = 1
+        while 2 * power <= out[i]:
+            power *= 2
+        out[i] = min(out[i], power)
     return out
 
 

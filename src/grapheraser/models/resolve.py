@@ -89,6 +89,7 @@ class RelationalModel(CustomModel):
     """
 
     factory: ModuleFactory = None  # type: ignore[assignment]
+    hops: int | str = 2
     hidden: int = 64
     layers: int = 2
     dropout: float = 0.5

@@ -43,6 +43,13 @@ def _refuse_other_types(graph: Graph, positions: NDArray[np.int64]) -> None:
         raise GraphError(f"only nodes of type '{graph.types.target}' are predicted (found {node}).")
 
 
+def predicted(graph: Graph) -> NDArray[np.int64]:
+    """Return the positions of all nodes that answers are about: all, or those with labels."""
+    if graph.types is None:
+        return np.arange(graph.num_nodes)
+    return np.flatnonzero(graph.types.of(graph.ids) == 0)
+
+
 def outputs_of(graph: Graph, answers: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Return the arrays of an answer: posteriors ``[m, num_classes]`` and the classes they say.
 

@@ -27,7 +27,7 @@ from grapheraser.graph.changes.updates import one_training_node
 from grapheraser.graph.labels import LabelKind, require_classes
 from grapheraser.graph.roles import DEFAULT_CONTEXT
 from grapheraser.models import Model, ModuleFactory
-from grapheraser.nodes.answers import posteriors_at, refuse_numbers, said_of, scores
+from grapheraser.nodes.answers import posteriors_at, predicted, refuse_numbers, said_of, scores
 from grapheraser.nodes.export import exported
 from grapheraser.nodes.new_nodes import predict_proba_new
 from grapheraser.nodes.on_graph import OnGraph
@@ -51,7 +51,8 @@ class GraphEraser(Eraser):
             `ModelSpec`, or a factory ``(in_channels, out_channels) -> torch.nn.Module`` whose
             modules have ``forward(x, edge_index)``, with ``edge_weight`` or ``edge_attr`` where
             they use them. gcn uses the weights and directions of edges; the other built-in models
-            refuse such graphs.
+            refuse such graphs. On a typed graph ``"closed-form"``, ``"rgcn"``, or a factory
+            ``(types, out_channels)`` of modules with ``forward(x_dict, edge_index_dict)``.
         partition: name of a partition method, ``"auto"`` (what `recommend` advises), a
             `Partitioner`, or a function ``(graph, num_shards, seed) -> labels``.
         num_shards: k; 1 is training from scratch.
@@ -229,7 +230,7 @@ class GraphEraser(Eraser):
 
         Args:
             path: the file; one that is there is replaced.
-            nodes: ids; None: all nodes, by ascending id.
+            nodes: ids; None: all nodes, by ascending id; of a typed graph those of the target type.
             posteriors: whether to write them as well.
             mitigation: a `Mitigation`, or another function of posteriors ``[m, num_classes]``, to
                 be applied to what is written.
@@ -237,7 +238,8 @@ class GraphEraser(Eraser):
         now = self._snapshot
         if mitigation is not None:
             require_classes(now.state.graph, "a mitigation")
-        asked = now.state.graph.ids if nodes is None else now.state.graph.ids_of(nodes)
+        graph = now.state.graph
+        asked = graph.ids_at(predicted(graph)) if nodes is None else graph.ids_of(nodes)
         return score_nodes(now, asked, Path(path), posteriors=posteriors, mitigation=mitigation)
 
     def predict_proba_new(

@@ -80,6 +80,8 @@ def exported(now: Snapshot, *, onnx: bool = False) -> Iterator[tuple[str, bytes]
 
     state = now.state
     require_classes(state.graph, "export")
+    if state.shards and state.graph.types is not None:
+        raise ParameterError("shards of typed graphs can't be exported; export writes other runs.")
     if state.shards:
         needs_torch("an export of shard models")
     ensemble = state.ensemble

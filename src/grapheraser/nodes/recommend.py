@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation import MEMBERS, Ensemble, PooledAggregator
 from grapheraser.engines import ShardTask, TrainingConfig, resolve_engine
-from grapheraser.errors import PartitionError
+from grapheraser.errors import GraphError, PartitionError
 from grapheraser.graph import TEST, UNLABELLED, Graph
 from grapheraser.graph.labels import require_classes
 from grapheraser.models import GNNS, Model, ModuleFactory, resolve_model
@@ -82,6 +82,8 @@ def recommend(
         device: as for `GraphEraser`.
     """
     require_classes(graph, "recommend")
+    if graph.types is not None:
+        raise GraphError("recommend is for graphs without types.", hint="use model='closed-form'.")
     training = graph.training_graph
     if training.num_train < 5:
         raise PartitionError(

@@ -14,7 +14,7 @@ a row reads a bounded number of nodes, and forgetting one moves the rows that re
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -42,6 +42,7 @@ from grapheraser.kernels.paged import (
     nodes_at,
     role_at,
 )
+from grapheraser.kernels.sets import ranks
 from grapheraser.kernels.typed import (
     Step,
     choose_otherwise,
@@ -57,7 +58,8 @@ REACH, REACH_OF_FEW = (16, 8), (64, 16)
 # Columns of all hashed blocks together; of one where labels are few; and at the least. Of those for
 # nodes, one in so many is about shares, and the others about their square roots.
 COLUMNS, COLUMNS_OF_FEW, LEAST, SHARES = 512, 2560, 16, 5
-# Ends that so many nodes lead to, or more, count in full.
+# Ends that so many nodes lead to, or more, count in full. Only powers of two are told apart: then
+# one node less hardly ever moves the rows of all who read such an end.
 KNOWN = 16
 # Chosen on DBLP, like the columns and counts above, with scores of test authors of other splits in
 # sight (docs/typed.md).
@@ -135,25 +137,51 @@ class PathRegression(RidgeMember):
         out[:, -1] = SCALE
         # Paths begin at the target type: rows of other nodes have nothing but the constant.
         own = np.flatnonzero(_types(graph).of(nodes_at(graph.table, places)) == 0)
-        for start in range(0, len(own), _AT_ONCE):
-            part = own[start : start + _AT_ONCE]
+        self._fill(graph, places, seed, blocks[:-1], own, out)
+        return out
+
+    def _fill(
+        self, graph: Graph, places: Places, seed: int, blocks: Sequence[Block], at: Ids, out: Rows
+    ) -> None:
+        """Write some blocks of those rows that are ``at`` some of the places."""
+        for start in range(0, len(at), _AT_ONCE):
+            part = at[start : start + _AT_ONCE]
             walks, rows = _Walks(graph, places[part], seed, self.reach), out[part]
-            for block in blocks[:-1]:
+            for block in blocks:
                 block.fill(walks, rows)
             out[part] = rows
-        return out
+
+    def rows_before_and_after(
+        self, change: Change, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
+    ) -> tuple[Rows, Rows]:
+        """See `RidgeMember`; rows move in a block or two, and the others are not made twice."""
+        after, before = self.rows(graph, new, seed, learning=True), change.before.graph
+        nodes = nodes_at(before.table, old)
+        known = ranks(nodes, nodes_at(graph.table, new))
+        out = np.zeros((len(old), after.shape[1]))
+        out[known >= 0] = after[known[known >= 0]]
+        gone = np.flatnonzero(known < 0)
+        out[gone] = self.rows(before, old[gone], seed, learning=True)
+        blocks = self._blocks(graph)[:-1]
+        for number, part in enumerate(_walked(blocks)):
+            at = np.flatnonzero(ranks(nodes, moved[1, moved[0] == number]) >= 0)
+            at = at[known[at] >= 0]
+            out[at[:, None], _columns(part)] = 0.0
+            self._fill(before, old, seed, part, at, out)
+        return out, after
 
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Stale:
-        """See `RidgeMember`."""
+        """See `RidgeMember`; ``moved`` are numbers of `_walked` blocks, and below them the ids."""
         del learning
         types, before = _types(graph), change.before.graph
         touched = change.touched
         rewritten = touched[_rewritten(before.table, graph.table, touched)]
         # Whatever its row, the label that is learned from it may be another.
         found = [rewritten[types.of(rewritten) == 0]]
-        for path, kind in {(b.path, b.kind) for b in self._blocks(graph)[:-1]}:
+        for part in _walked(self._blocks(graph)[:-1]):
+            path, kind = part[0].path, part[0].kind
             steps = steps_of(types, path, kind, seed, self.reach)
             moved = rewritten[types.of(rewritten) == path.end]
             if path.end:
@@ -165,11 +193,24 @@ class PathRegression(RidgeMember):
         nodes = np.unique(np.concatenate(found))
         if among is not None:
             nodes = np.intersect1d(nodes, among, assume_unique=True)
-        return Stale(nodes, nodes[:0])
+        numbers = np.repeat(np.arange(len(found) - 1), [len(some) for some in found[1:]])
+        return Stale(nodes, np.stack([numbers, np.concatenate(found[1:])]))
 
     def _blocks(self, graph: Graph) -> tuple[Block, ...]:
         classes = graph.num_classes if graph.label_kind.is_classes else 0
         return _blocks(_types(graph), classes, self.columns, self.most)
+
+
+def _walked(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Return blocks together that are about the same ends."""
+    found: dict[tuple[Path, int], list[Block]] = {}
+    for block in blocks:
+        found.setdefault((block.path, block.kind), []).append(block)
+    return list(found.values())
+
+
+def _columns(blocks: Sequence[Block]) -> Ids:
+    return np.concatenate([np.arange(b.first, b.first + b.columns) for b in blocks])
 
 
 def _types(graph: Graph) -> Types:

@@ -121,6 +121,7 @@ class Served:
             and question is not None
             and question.ends == 1
             and question.of_nodes
+            and frozen.graph_.types is None
         ):
             answers = question.values(frozen, frozen.graph_.ids)
         return Published(frozen, len(frozen.receipts_), answers)

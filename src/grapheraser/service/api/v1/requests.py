@@ -245,7 +245,8 @@ def _of_types(graph: Graph, content: RequestContent) -> dict[str, Any]:
     for name, its in content.named.items():
         if name == EDGES.name:
             (edges,) = in_graph(graph, Edges(its))
-            found[name] = [list(ends) for ends in edges.named]
+            named: Any = edges.named
+            found[name] = [list(ends) for ends in named]
         elif KINDS[name].ends > 1:
             found[name] = [graph.ids_of(ids).tolist() for ids in its]
         else:
