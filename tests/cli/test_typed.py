@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from grapheraser import Graph, GraphEraser, LinkEraser
 from tests.cli.commands import data, run
 from tests.property.test_typed import KNOWS, built, world_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:the closed form ignores the weights")
 
 
 def test_nodes_and_relations_are_named_with_their_types(tmp_path: Path) -> None:

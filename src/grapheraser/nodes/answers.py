@@ -37,17 +37,17 @@ def _refuse_other_types(graph: Graph, positions: NDArray[np.int64]) -> None:
     if graph.types is None:
         return
     ids = graph.ids_at(positions)
-    others = ids[graph.types.of(ids) != 0]
+    others = ids[~are_predicted(graph, ids)]
     if len(others):
         (node,) = graph.names_of(others[:1])
         raise GraphError(f"only nodes of type '{graph.types.target}' are predicted (found {node}).")
 
 
-def predicted(graph: Graph) -> NDArray[np.int64]:
-    """Return the positions of all nodes that answers are about: all, or those with labels."""
+def are_predicted(graph: Graph, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the nodes that answers are about: all, or in a typed graph those of the target type."""
     if graph.types is None:
-        return np.arange(graph.num_nodes)
-    return np.flatnonzero(graph.types.of(graph.ids) == 0)
+        return np.ones(len(ids), dtype=bool)
+    return graph.types.of(ids) == 0
 
 
 def outputs_of(graph: Graph, answers: NDArray[Any]) -> dict[str, NDArray[Any]]:

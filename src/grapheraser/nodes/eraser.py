@@ -27,7 +27,7 @@ from grapheraser.graph.changes.updates import one_training_node
 from grapheraser.graph.labels import LabelKind, require_classes
 from grapheraser.graph.roles import DEFAULT_CONTEXT
 from grapheraser.models import Model, ModuleFactory
-from grapheraser.nodes.answers import posteriors_at, predicted, refuse_numbers, said_of, scores
+from grapheraser.nodes.answers import are_predicted, posteriors_at, refuse_numbers, said_of, scores
 from grapheraser.nodes.export import exported
 from grapheraser.nodes.new_nodes import predict_proba_new
 from grapheraser.nodes.on_graph import OnGraph
@@ -239,7 +239,8 @@ class GraphEraser(Eraser):
         if mitigation is not None:
             require_classes(now.state.graph, "a mitigation")
         graph = now.state.graph
-        asked = graph.ids_at(predicted(graph)) if nodes is None else graph.ids_of(nodes)
+        every = graph.ids[are_predicted(graph, graph.ids)]
+        asked = every if nodes is None else graph.ids_of(nodes)
         return score_nodes(now, asked, Path(path), posteriors=posteriors, mitigation=mitigation)
 
     def predict_proba_new(

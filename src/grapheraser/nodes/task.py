@@ -127,6 +127,12 @@ def _check_types(arguments: Mapping[str, Any], settings: Settings, graph: Graph)
             hint=f"use model='closed-form', '{RELATIONAL}' or a module of your own, which PyG's "
             "to_hetero makes of others.",
         )
+    assert graph.types is not None
+    if model.closed_form and any(graph.types.weighted):
+        warnings.warn(
+            "the closed form ignores the weights of relations; model='rgcn' reads them.",
+            stacklevel=6,
+        )
     if arguments["members"] is not None:
         raise GraphError("'members' are those of graphs without types; leave it out.")
 

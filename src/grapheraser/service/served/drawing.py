@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
+from grapheraser.nodes.answers import are_predicted
 from grapheraser.reports.figures.layout import layout
 from grapheraser.seeding import derive, keyed_hash
 from grapheraser.service.served.measured import shard_importance
@@ -131,7 +132,8 @@ def _drawing(
     if answers is not None and classifier is not None:
         classes = answers[graph.positions(ids)].argmax(axis=1).astype(np.int16)
     elif classifier is not None and settled:
-        classes = classifier.predict_proba(ids).argmax(axis=1).astype(np.int16)
+        own = are_predicted(graph, ids)
+        classes[own] = classifier.predict_proba(ids[own]).argmax(axis=1)
     about = {
         "task": task,
         "nodes": graph.num_nodes,

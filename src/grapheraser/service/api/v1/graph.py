@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 from grapheraser.aggregation import Explanation
 from grapheraser.graph import TRAIN, UNLABELLED, Graph
 from grapheraser.graph.roles import TEST, VALIDATION
+from grapheraser.nodes.answers import are_predicted
 from grapheraser.service.api.access import OPERATORS, route
 from grapheraser.service.api.forms import Form, NodeId, Text
 from grapheraser.service.api.parts import Given, Parts
@@ -101,7 +102,9 @@ def find_nodes(graph: Graph, text: str, limit: int) -> NDArray[np.int64]:
     if graph.keyed and wanted.isdecimal() and len(wanted) < _MAX_DIGITS:
         ids = graph.ids_of([int(wanted)])
         return ids[graph.contains(ids)]
-    found = _by_name(graph, wanted, limit) if graph.named else _by_id(graph.ids, wanted, limit)
+    found = (
+        _by_name(graph, wanted, limit) if graph.called_by_text else _by_id(graph.ids, wanted, limit)
+    )
     return np.array(found, dtype=np.int64)
 
 
@@ -217,7 +220,7 @@ def show(form: ShowForm, parts: Given) -> NodeView:
     near = graph.neighbours(form.node)
     explained: Explanation | None = None
     posterior = label = None
-    if (classifier := model.classifier) is not None:
+    if (classifier := model.classifier) is not None and are_predicted(graph, ids).all():
         explained = classifier.explain(form.node)
         posterior = _shares(graph, now.values(ids)[0])
         given = int(graph.labels(ids)[0])
@@ -240,9 +243,11 @@ def _lines(now: Published, ids: NDArray[np.int64]) -> list[NodeLine]:
     model, graph = now.model, now.model.graph_
     shards = model.partition_.shard_or_none(ids)
     words: list[str | None] = [None] * len(ids)
-    if model.classifier is not None and len(ids):
+    asked = np.flatnonzero(are_predicted(graph, ids))
+    if model.classifier is not None and len(asked):
         names = class_names(graph)
-        words = [names[label] for label in now.values(ids).argmax(axis=1)]
+        for at, label in zip(asked, now.values(ids[asked]).argmax(axis=1), strict=True):
+            words[at] = names[label]
     return [
         NodeLine(node=str(name), shard=_shard(shard), predicted=word)
         for name, shard, word in zip(graph.names_of(ids), shards, words, strict=True)

@@ -1,4 +1,4 @@
-"""A service over facts: asked by triples, and made to forget single ones."""
+"""Services over typed graphs: facts are asked by triples, and single relations forgotten."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.service.api.keys import Role
+from grapheraser.service.served.drawing import Drawing
+from grapheraser.service.served.drawing import _drawing as drawn_of
+from grapheraser.service.served.serving import Published
+from tests.property.test_typed import KNOWS, built, world_of
 from tests.service.api.conftest import Api, opened
 
+pytestmark = pytest.mark.filterwarnings("ignore:the closed form ignores the weights")
 INFER = "/v2/models/facts/infer"
 
 
@@ -61,3 +66,34 @@ def test_facts_are_predicted_and_single_ones_forgotten(api: Api) -> None:
     assert left.contains(["p1", "c1"]).all()  # lives in
     unknown = api.submit(edges=[["p1", "eats", "c1"]])
     assert unknown.status_code == 400
+
+
+def test_a_typed_run_of_classes_is_served_drawn_and_forgets(tmp_path: Path) -> None:
+    world = world_of(np.random.default_rng(3), {"a": 40, "b": 15, "c": 4})
+    ge.GraphEraser("closed-form").fit(built(world)).save(tmp_path / "typed")
+    with opened(tmp_path / "typed") as api:
+        body = {"inputs": [{"name": "nodes", "datatype": "INT64", "shape": [2], "data": [0, 3]}]}
+        answer = api.call("POST", "/v2/models/typed/infer", Role.READER, json=body).json()
+        model = api.service.served.now.model
+        assert isinstance(model, ge.GraphEraser)
+        assert answer["outputs"][1]["data"] == model.predict([0, 3]).tolist()
+        drawing = _drawing(api.service.served.now, model.graph_)
+        assert ((drawing.classes >= 0) == (model.graph_.types.of(drawing.ids) == 0)).all()  # type: ignore[union-attr]
+        for node in ("a/0", "b/1"):
+            shown = api.call("POST", "/api/v1/nodes/show", json={"node": node}).json()
+            assert (shown["node"], shown["posterior"] is None) == (node, node == "b/1")
+        found = api.call("POST", "/api/v1/nodes/find", json={"text": "c/"}).json()["nodes"]
+        assert [line["node"] for line in found] == ["c/0", "c/1", "c/2", "c/3"]
+        u, v = next(iter(world["e"][KNOWS]))
+        named: list[int | str] = ["c/1", 5]
+        api.submit(nodes=named, edges=[[f"a/{u}", "knows", f"a/{v}"]])
+        api.work()
+        gone: list[Any] = [ge.Nodes(named), ge.Edges([(u, v)], type=KNOWS)]
+        left = api.service.served.now.model.graph_
+        assert left.fingerprint == built(world).without(gone).fingerprint
+
+
+def _drawing(now: Published, graph: ge.Graph) -> Drawing:
+    places = np.zeros((graph.num_nodes, 2), dtype=np.float32)
+    none = np.zeros((0, 2), dtype=np.int64)
+    return drawn_of(now, graph.ids, None, places, none, settled=True)
