@@ -160,7 +160,7 @@ def assert_same(eraser: ge.GraphEraser, fresh: ge.GraphEraser) -> None:
     for name, tensor in theirs.items():
         assert mine[name].tobytes() == tensor.tobytes(), name
     nodes = fresh.graph_.ids[fresh.graph_.types.of(fresh.graph_.ids) == 0]  # type: ignore[union-attr]
-    assert np.array_equal(eraser.predict_proba(nodes), fresh.predict_proba(nodes))
+    assert np.array_equal(eraser.answers(nodes), fresh.answers(nodes))
 
 
 @pytest.mark.slow
@@ -216,3 +216,30 @@ def test_a_typed_run_is_saved_loaded_and_its_receipts_are_checked(tmp_path: Any)
     }
     loaded.save(tmp_path / "run")
     assert ge.GraphEraser.load(tmp_path / "run").verify().identical
+
+
+@pytest.mark.parametrize("kind", ["several", "numbers"])
+def test_targets_of_typed_graphs_are_forgotten_as_exactly(kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    data = pytest.importorskip("torch_geometric.data")
+    rng = np.random.default_rng(5)
+    x, ends = rng.normal(size=(60, 3)), rng.integers(20, size=(2, 60))
+    y = (rng.random((60, 2)) < 0.4) if kind == "several" else rng.normal(size=(60, 1))
+    y = y.astype(np.float32)
+
+    def fitted(people: Any, things: Any) -> ge.GraphEraser:
+        world = data.HeteroData()
+        world["a"].x, world["a"].y = torch.tensor(x[people]).float(), torch.from_numpy(y[people])
+        world["a"].node_id, world["b"].node_id = torch.tensor(people), torch.tensor(things)
+        world["b"].num_nodes = len(things)
+        for name, of in zip(("has", "wants"), ends, strict=True):
+            kept = np.flatnonzero(np.isin(of[people], things))
+            pairs = np.stack([kept, np.searchsorted(things, of[people][kept])])
+            world["a", name, "b"].edge_index = torch.from_numpy(pairs)
+        graph = ge.Graph.from_pyg(world, target="a", labels=kind)
+        return ge.GraphEraser("closed-form").fit(graph)
+
+    eraser = fitted(np.arange(60), np.arange(20))
+    eraser.unlearn([ge.Nodes([3, 7], type="b"), ge.Nodes([5])])
+    eraser.unlearn(ge.Nodes([8]))
+    assert_same(eraser, fitted(np.delete(np.arange(60), [5, 8]), np.delete(np.arange(20), [3, 7])))
