@@ -53,12 +53,12 @@ class Step(NamedTuple):
 
 
 @compiled(inline=True)
-def _first_of(first: int, degree: int, least: int) -> int:
-    """Return which neighbour is the first with an id of at least so much."""
+def _first_of(first: int, degree: int, kind: int, shift: int) -> int:
+    """Return which neighbour is the first of this type, or of one that comes after."""
     low, high = 0, degree
     while low < high:
         middle = (low + high) // 2
-        if neighbour(first, middle) < least:
+        if neighbour(first, middle) >> shift < kind:
             low = middle + 1
         else:
             high = middle
@@ -83,16 +83,24 @@ def chosen_ids(
     node, count = node_at(table, place), 0
     own = paired(step.key, np.uint64(node))
     first, degree = first_edge(table, place), degree_at(table, place)
-    for e in range(_first_of(first, degree, step.target << step.shift), degree):
+    start = _first_of(first, degree, step.target, step.shift)
+    end = _first_of(first, degree, step.target + 1, step.shift)
+    # So few that all may be chosen need no hashes, and are in order already.
+    few = end - start <= step.most
+    for e in range(start, end):
         other = neighbour(first, e)
-        if other >> step.shift != step.target:
-            break
         if _joined(table, place, e, step.up if other > node else step.down):
+            if few:
+                if step.kind == ANY or is_kind(table, locate(table, other), step.kind):
+                    chosen[count] = other
+                    count += 1
+                continue
             value = paired(own, np.uint64(other))
             near = count < step.most or value < hashes[step.most - 1]
             if near and (step.kind == ANY or is_kind(table, locate(table, other), step.kind)):
                 count = admit(value, other, hashes, chosen, count)
-    put_in_order(chosen, count)
+    if not few:
+        put_in_order(chosen, count)
     return count
 
 
@@ -150,7 +158,7 @@ def sources_at(table: Table, places: NDArray[np.int64], step: Step, most: int) -
             continue
         node = node_at(table, places[i])
         first, degree = first_edge(table, places[i]), degree_at(table, places[i])
-        for e in range(_first_of(first, degree, step.source << step.shift), degree):
+        for e in range(_first_of(first, degree, step.source, step.shift), degree):
             other = neighbour(first, e)
             if out[i] == most or other >> step.shift != step.source:
                 break
@@ -174,7 +182,7 @@ def next_to(table: Table, nodes: NDArray[np.int64], step: Step) -> NDArray[np.in
     for node in nodes:
         place = locate(table, node)
         first, degree = first_edge(table, place), degree_at(table, place)
-        for e in range(_first_of(first, degree, step.source << step.shift), degree):
+        for e in range(_first_of(first, degree, step.source, step.shift), degree):
             other = neighbour(first, e)
             if other >> step.shift != step.source:
                 break
