@@ -224,8 +224,8 @@ def test_targets_of_typed_graphs_are_forgotten_as_exactly(kind: str) -> None:
     data = pytest.importorskip("torch_geometric.data")
     rng = np.random.default_rng(5)
     x, ends = rng.normal(size=(60, 3)), rng.integers(20, size=(2, 60))
-    y = (rng.random((60, 2)) < 0.4) if kind == "several" else rng.normal(size=(60, 1))
-    y = y.astype(np.float32)
+    drawn_y = (rng.random((60, 2)) < 0.4) if kind == "several" else rng.normal(size=(60, 1))
+    y = drawn_y.astype(np.float32)
 
     def fitted(people: Any, things: Any) -> ge.GraphEraser:
         world = data.HeteroData()
