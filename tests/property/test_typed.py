@@ -218,6 +218,15 @@ def test_a_typed_run_is_saved_loaded_and_its_receipts_are_checked(tmp_path: Any)
     assert ge.GraphEraser.load(tmp_path / "run").verify().identical
 
 
+def test_one_step_has_to_do_where_a_schema_has_many_relations() -> None:
+    few = ge.Graph.from_facts([("x", f"r{i}", "y") for i in range(4)])
+    many = ge.Graph.from_facts([("x", f"r{i}", "y") for i in range(12)])
+    assert few.types is not None
+    assert many.types is not None
+    assert len(paths.paths_of(few.types)) == 1 + 8 + 64
+    assert len(paths.paths_of(many.types)) == 1 + 24
+
+
 @pytest.mark.parametrize("kind", ["several", "numbers"])
 def test_targets_of_typed_graphs_are_forgotten_as_exactly(kind: str) -> None:
     torch = pytest.importorskip("torch")

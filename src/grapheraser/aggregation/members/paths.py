@@ -58,6 +58,8 @@ REACH, REACH_OF_FEW = (16, 8), (64, 16)
 # Columns of all hashed blocks together; of one where labels are few; and at the least. Of those for
 # nodes, one in so many is about shares, and the others about their square roots.
 COLUMNS, COLUMNS_OF_FEW, LEAST, SHARES = 512, 2560, 16, 5
+# Where a schema has more paths of two steps than that, one step has to do: every path has columns.
+MAX_PATHS = 128
 # Ends that so many nodes lead to, or more, count in full. Only powers of two are told apart: then
 # one node less hardly ever moves the rows of all who read such an end.
 KNOWN = 16
@@ -84,7 +86,7 @@ class Path(NamedTuple):
 
 @lru_cache(maxsize=32)
 def paths_of(types: Types) -> tuple[Path, ...]:
-    """Return all paths that a schema has, shorter ones first."""
+    """Return the paths of a schema, shorter ones first; see `MAX_PATHS`."""
     ways: list[tuple[int, tuple[int, bool], int]] = []
     for relation, (source, _, target) in enumerate(types.relations):
         a, b = types.index(source), types.index(target)
@@ -94,7 +96,8 @@ def paths_of(types: Types) -> tuple[Path, ...]:
         levels.append(
             [Path((*p.steps, step), b) for p in levels[-1] for a, step, b in ways if a == p.end]
         )
-    return tuple(path for level in levels for path in level)
+    kept = levels if len(levels[-1]) <= MAX_PATHS else levels[:-1]
+    return tuple(path for level in kept for path in level)
 
 
 @dataclass(frozen=True)
