@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ class RecommendationTask(Task):
     owner = _OWNER
     predicts = "items for users"
     kinds = (USERS.name, ITEMS.name, INTERACTIONS.name)
+    added = MappingProxyType({"now": None, "half_life": None})
     predict = Question("users", 1, for_service, service_outputs, of_nodes=False)
 
     def resolve(
