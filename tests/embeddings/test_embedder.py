@@ -169,7 +169,8 @@ def test_new_rows_have_the_bits_of_one_by_one_and_keep_nothing(
     alone = [embedder.transform_new(x[[at]], [near[at]])[0] for at in range(3)]
     assert np.array_equal(found, alone)
     plain = ge.Embedder(features=False).fit(graph)
-    assert plain.transform_new(x, near).any(axis=1).tolist() == [True, True, False]  # nobody near
+    nobody_near = plain.transform_new(x, near)[2]
+    assert nobody_near.tolist() == [0.0] * 127 + [1.0]  # where all rows lead to a little
     assert embedder.graph_.ids.tolist() == graph.ids.tolist()
     with pytest.raises(ParameterError, match="a row and a list for each node"):
         embedder.transform_new(x, near[:2])
@@ -274,3 +275,30 @@ def test_what_edges_carry_is_left_out_aloud() -> None:
     with pytest.warns(UserWarning, match="without the weights of edges"):
         embedder = ge.Embedder().fit(weighted)
     assert any("without the weights" in note for note in embedder.graph_.notes)
+
+
+def test_rows_of_typed_graphs_are_called_by_type_and_forget(tmp_path: Path) -> None:
+    visits, pairs = (
+        ("user", "visits", "shop"),
+        [(u, (3 * u + k) % 7) for u in range(20) for k in (0, 1)],
+    )
+    ties = {"source": [u for u, _ in pairs], "target": [v for _, v in pairs]}
+    graph = ge.Graph.from_typed_tables(
+        nodes={"user": {"id": range(20), "label": [0, 1] * 10}, "shop": 7},
+        edges={visits: ties},
+        target="user",
+    )
+    embedder = ge.Embedder(width=32, landmarks=4).fit(graph)
+    assert embedder.transform([3, "shop/5"]).shape == (2, 32)
+    index = embedder.changes()
+    assert {"user/3", "shop/5"} <= set(index.ids.tolist())
+    embedder.unlearn([ge.Nodes([5], type="shop"), ge.Edges([(3, 2)], type=visits)])
+    assert embedder.changes(since=0).gone(index.ids).tolist() == ["shop/5"]
+    embedder.update([ge.AddNodes([9], type="shop"), ge.AddEdges([(3, 9)], type=visits)])
+    fresh = ge.Embedder(width=32, landmarks=4).fit(embedder.graph_)
+    ids = fresh.graph_.ids
+    assert np.array_equal(embedder.transform(ids), fresh.transform(ids))
+    embedder.save(tmp_path / "run")
+    assert ge.Embedder.load(tmp_path / "run").verify().identical
+    with pytest.raises(GraphError, match="without types"):
+        embedder.transform_new(None, [[1]])

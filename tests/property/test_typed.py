@@ -177,6 +177,31 @@ def test_typed_sequences_leave_what_a_fit_on_the_raw_rest_gives(thinned: None, s
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_embeddings_of_typed_sequences_are_those_of_a_fit_on_the_raw_rest(seed: int) -> None:
+    rng = np.random.default_rng([seed, 1])
+    world = world_of(rng, {"a": 24, "b": 15, "c": 4})
+    arguments: World = {"width": 70, "steps": (0, 1, 1, 1), "neighbours": 3, "landmarks": 4}
+    embedder = ge.Embedder(**arguments, seed=seed).fit(built(world))
+    done = 0
+    while done < 6:
+        changes, after = drawn(world, rng)
+        if any(isinstance(part, ge.Labels | ge.SetLabels) for part in changes):
+            continue
+        world, done = after, done + 1
+        named = dict(zip(embedder.changes().ids.tolist(), embedder.changes().rows, strict=True))
+        receipt = embedder.update(changes)
+        index = ge.Embedder(**arguments, seed=seed).fit(built(world)).changes()
+        left = embedder.changes()
+        assert left.ids.tolist() == index.ids.tolist()
+        assert left.rows.tobytes() == index.rows.tobytes()
+        moved = set(embedder.graph_.names_of(receipt.changed).tolist())
+        for name, row in zip(left.ids.tolist(), left.rows, strict=True):
+            assert name in moved or row.tobytes() == named[name].tobytes()
+    assert embedder.verify().identical
+
+
+@pytest.mark.slow
 def test_a_cascade_leaves_what_a_fit_without_all_of_it_gives(thinned: None) -> None:
     world = world_of(np.random.default_rng(9), {"a": 24, "b": 30, "c": 4})
     eraser = ge.GraphEraser("closed-form").fit(built(world))

@@ -43,6 +43,9 @@ def demo(
         str,
         typer.Option(help="What is predicted: nodes, links, graphs, recommendation or embeddings."),
     ] = "nodes",
+    typed: Annotated[
+        bool, typer.Option("--typed", help="On a graph with types: of nodes, or embeddings.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -86,10 +89,10 @@ def demo(
 
     With --serve it is up to you: the service and its dashboard, on this machine alone.
     """
-    if task != "nodes":
+    if typed or task != "nodes":
         if serve or out is not None:
-            raise ParameterError("--serve and --out are of --task nodes.")
-        _tell(task, 10 if requests is None else requests, seed, as_json=json)
+            raise ParameterError("--serve and --out are of --task nodes, without --typed.")
+        _tell(task, 10 if requests is None else requests, seed, typed=typed, as_json=json)
         return
     if serve and requests is not None:
         raise ParameterError("--requests is not of --serve: there you choose what to forget.")
@@ -124,12 +127,14 @@ def demo(
     )
 
 
-def _tell(task: str, requests: int, seed: int, *, as_json: bool) -> None:
+def _tell(task: str, requests: int, seed: int, *, typed: bool, as_json: bool) -> None:
     """Tell the story of another task, in lines."""
-    from grapheraser.demo.tasks import SCENES, tell
+    from grapheraser.demo.tasks import SCENES, TYPED, tell
 
-    one_of("--task", "demo", task, ("nodes", *SCENES))
-    found = tell(task, requests, seed, say if as_json else print_line)
+    one_of(
+        "--task", "demo --typed" if typed else "demo", task, TYPED if typed else ("nodes", *SCENES)
+    )
+    found = tell(task, requests, seed, say if as_json else print_line, typed=typed)
     if as_json:
         print_json(found)
     if not found["identical"]:

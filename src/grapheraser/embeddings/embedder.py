@@ -17,7 +17,7 @@ from grapheraser.embeddings.task import EmbeddingTask
 from grapheraser.eraser.base import Eraser
 from grapheraser.eraser.conventions import Estimator
 from grapheraser.eraser.snapshot import Snapshot
-from grapheraser.errors import ParameterError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import AddNodes, Graph, edit_of
 from grapheraser.graph.arrays import as_array
 from grapheraser.graph.changes.edit import edited_pages
@@ -129,7 +129,7 @@ class Embedder(Eraser):
             nodes = graph.ids
         else:
             nodes = moved.since(whole("since", "Embedder.changes", since, 0))
-        ids = graph.names_of(nodes) if graph.named else nodes
+        ids = graph.names_of(nodes) if graph.called_by_text else nodes
         return Changes(
             ids,
             since,
@@ -228,6 +228,8 @@ def _new_rows(
     now: Snapshot, x: ArrayLike | sp.sparray | None, neighbours: Sequence[ArrayLike]
 ) -> Rows:
     graph, near = now.state.graph, list(neighbours)
+    if graph.types is not None:
+        raise GraphError("transform_new is for graphs without types.", hint="update adds nodes.")
     given: Any = np.zeros((len(near), 0), dtype=np.float32) if x is None else x
     sparse = hasattr(given, "tocsr")
     rows: Any = given.tocsr() if sparse else as_array(given, "features")

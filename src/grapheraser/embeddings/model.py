@@ -29,7 +29,9 @@ from grapheraser.embeddings.learned import MAX_SHARE, learned_weights
 from grapheraser.embeddings.moved import Moved
 from grapheraser.embeddings.votes import Ids, Places, Rule, Tally
 from grapheraser.graph import Graph
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.neighbourhoods import ANY
+from grapheraser.kernels.paged import degrees_at
 from grapheraser.seeding import derive
 
 Rows = NDArray[np.float32]
@@ -38,6 +40,8 @@ _REACH = Reach(ANY, SECOND)
 # How much features count beside votes, and to how many columns each is sent; chosen on validation
 # nodes and edges.
 _FEATURES, _SPREAD = 0.75, 8
+# What all rows have in common, beside votes and features, each at length 1; chosen likewise.
+_COMMON = 0.3
 # Rows that are made at once.
 _BLOCK = 2**14
 
@@ -63,10 +67,16 @@ class RowModel:
     features: bool
     name: str = "embeddings"
 
-    def rule(self, seed: int) -> Rule:
+    def rule(self, graph: Graph, seed: int) -> Rule:
         """Return how votes are cast."""
-        shown = np.ones(self.depth, bool) if self.steps is None else np.array(self.steps) != 0
-        return Rule.of(seed, self.width, shown, self.neighbours, self.rarity)
+        shift = 63 if graph.types is None else graph.types.shift
+        columns = self.width - 1  # the last is the same in all rows
+        return Rule.of(seed, columns, self.depth, self.neighbours, self.rarity, shift)
+
+    @property
+    def shown(self) -> NDArray[np.bool_]:
+        """Whether the votes of each step are part of a row."""
+        return np.ones(self.depth, bool) if self.steps is None else np.array(self.steps) != 0
 
     def sketch(self, graph: Graph, seed: int) -> Sketch | None:
         """Return what projects features to the columns; None where they have no part."""
@@ -78,7 +88,7 @@ class RowModel:
     def fit(self, ensemble: Ensemble) -> FittedRows:
         """See `Aggregator`."""
         graph, seed = ensemble.graph, ensemble.seed
-        tally = Tally(self.rule(seed), graph)
+        tally = Tally(self.rule(graph, seed), graph)
         return FittedRows(self, self._weights(tally, graph, seed), Moved.none(), tally)
 
     def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> FittedRows:
@@ -87,7 +97,7 @@ class RowModel:
         graph, seed = ensemble.graph, ensemble.seed
         tally = fitted.tally_of(change.before.graph, seed)
         with tally.turn:
-            moved = tally.move(graph, change.touched, change.gone)
+            moved = tally.move(graph, change.touched, change.gone, self.shown)
             weights = self._weights(tally, graph, seed)
         if (sketch := self.sketch(graph, seed)) is not None:
             moved = np.union1d(moved, _moved_features(sketch, change, graph, seed))
@@ -165,7 +175,7 @@ class FittedRows:
         """Return the votes of this state's graph; counted again where a later state holds them."""
         tally = self.tally
         if tally is None or tally.graph is not graph:
-            tally = Tally(self.rule.rule(seed), graph)
+            tally = Tally(self.rule.rule(graph, seed), graph)
             object.__setattr__(self, "tally", tally)
         return tally
 
@@ -175,45 +185,69 @@ class FittedRows:
         out = np.empty((len(nodes), self.rule.width), dtype=np.float32)
         for start in range(0, len(nodes), _BLOCK):
             block = places[start : start + _BLOCK]
-            part = out[start : start + len(block)]
-            part[:] = self._voted(graph, block, seed)
-            if sketch is not None:
-                part[:, : sketch.width] += _featured(sketch, graph, block, seed)
+            parts = self._voted(graph, block, seed), _featured(sketch, graph, block, seed)
+            degrees = degrees_at(graph.table, block)
+            out[start : start + len(block)] = _finished(*parts, degrees, self.rule.width)
         return out
 
-    def _voted(self, graph: Graph, places: Places, seed: int) -> Rows:
-        tally, width = self.tally_of(graph, seed), self.rule.width
+    def _voted(self, graph: Graph, places: Places, seed: int) -> NDArray[np.float64]:
+        tally, columns = self.tally_of(graph, seed), self.rule.width - 1
         with tally.turn:
             if tally.graph is graph:
                 steps = (np.flatnonzero(self.weights) + 1).tolist()
-                votes = [tally.votes(graph, places, step)[:, :width] for step in steps]
+                votes = [tally.votes(graph, places, step)[:, :columns] for step in steps]
                 return weighted(votes, self.weights)
         return self._voted(graph, places, seed)  # a request took it over just now
 
     def new_row(self, graph: Graph, longer: Graph, node: int, seed: int) -> Rows:
         """Return the row ``[width]`` of a node that only ``longer`` has, as its neighbours are."""
-        sketch, width = self.rule.sketch(graph, seed), self.rule.width
+        sketch, columns = self.rule.sketch(graph, seed), self.rule.width - 1
         near, tally = np.sort(longer.neighbours(node)), self.tally_of(graph, seed)
         with tally.turn:
             steps = (np.flatnonzero(self.weights) + 1).tolist()
-            votes = [tally.votes_among(graph, node, near, step)[None, :width] for step in steps]
-        row = weighted(votes, self.weights)[0]
-        if sketch is not None:
-            row[: sketch.width] += _featured(sketch, longer, longer.places([node]), seed)[0]
+            votes = [tally.votes_among(graph, node, near, step)[None, :columns] for step in steps]
+        features = _featured(sketch, longer, longer.places([node]), seed)
+        parts = weighted(votes, self.weights), features, np.array([len(near)])
+        row: Rows = _finished(*parts, self.rule.width)[0]
         return row
 
 
-def _featured(sketch: Sketch, graph: Graph, places: Places, seed: int) -> Rows:
+def _featured(
+    sketch: Sketch | None, graph: Graph, places: Places, seed: int
+) -> NDArray[np.float64]:
     """Return features around nodes, projected, at length `_FEATURES`; exact sums of squares."""
+    if sketch is None:
+        return np.zeros((len(places), 0))
     rows = smoothed_rows(sketch, graph, places, _REACH, seed)
     square = np.einsum("nc,nc->n", rows, rows)
-    scaled: Rows = (rows * (_FEATURES / np.sqrt(np.maximum(square, 1.0)))[:, None]).astype(
-        np.float32
-    )
+    scaled: NDArray[np.float64] = rows * (_FEATURES / np.sqrt(np.maximum(square, 1.0)))[:, None]
     return scaled
 
 
-def weighted(votes: list[NDArray[np.int16]], weights: NDArray[np.float64]) -> Rows:
+@compiled
+def _finished(votes, features, degrees, width):  # type: ignore[no-untyped-def]
+    """Add up the parts of rows, with `_COMMON` in the last column, and bring them to their length.
+
+    A node without neighbours so lies where all rows lead to a little, neither near the others nor
+    far from them. Lengths grow with the eighth root of the number of neighbours. Every sum runs
+    along one row, in the order of its columns.
+    """
+    out = np.zeros((len(votes), width), dtype=np.float32)
+    row = np.empty(width)
+    for r in range(len(votes)):
+        row[:-1], row[-1] = votes[r], _COMMON
+        for c in range(min(features.shape[1], width - 1)):
+            row[c] += features[r, c]
+        square = 0.0
+        for c in range(width):
+            square += row[c] * row[c]
+        scale = np.sqrt(np.sqrt(np.sqrt(1.0 + degrees[r]))) / np.sqrt(square)
+        for c in range(width):
+            out[r, c] = row[c] * scale
+    return out
+
+
+def weighted(votes: list[NDArray[np.int16]], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Average the votes of steps, each at length 1, by their weights.
 
     Squares of whole numbers have exact sums; the sum over steps runs in their order.
@@ -223,7 +257,7 @@ def weighted(votes: list[NDArray[np.int16]], weights: NDArray[np.float64]) -> Ro
     for part, weight in zip(votes, shares.tolist(), strict=True):
         square = np.einsum("nc,nc->n", part, part, dtype=np.int64)
         total += part * (weight / np.sqrt(np.maximum(square, 1)))[:, None]
-    return total.astype(np.float32)
+    return total
 
 
 def _moved_features(sketch: Sketch, change: Change, graph: Graph, seed: int) -> Ids:

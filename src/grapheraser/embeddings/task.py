@@ -17,11 +17,18 @@ from grapheraser.eraser.settings import Settings, closed_form
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.task import Question, Task
 from grapheraser.errors import EmptyEnsembleError, GraphError, NothingToForgetError, ParameterError
-from grapheraser.graph import TRAIN, UNLABELLED, AddNodes, Graph, Labels, Removal, SetLabels
+from grapheraser.graph import (
+    CONTEXT,
+    TRAIN,
+    UNLABELLED,
+    AddNodes,
+    Graph,
+    Labels,
+    Removal,
+    SetLabels,
+)
 from grapheraser.graph.formats.pyg import check_data
 from grapheraser.graph.labels import LabelKind
-from grapheraser.graph.pages.packing import NO_TARGETS
-from grapheraser.graph.pages.pages import Pages
 from grapheraser.kinds import EDGES, FEATURES, NODES
 
 LEARNED = "learned"
@@ -30,15 +37,12 @@ _MAX_WIDTH, _MAX_DEPTH, _MAX_LANDMARKS = 2**14, 32, 2**20
 
 
 class EmbeddingTask(Task):
-    """Rows of nodes; labels and the split into training and test nodes have no part in them.
-
-    A place for typed graphs: `graph_of` makes one graph of all types, and a step of the model may
-    keep to some relations.
-    """
+    """Rows of nodes; labels and the split into training and test nodes have no part in them."""
 
     name = "embeddings"
     owner = "Embedder"
     predicts = "embeddings of nodes"
+    takes_types = True
     kinds = (NODES.name, EDGES.name, FEATURES.name)
     predict = Question(
         "nodes",
@@ -64,21 +68,19 @@ class EmbeddingTask(Task):
         return closed_form(model, seed=whole("seed", self.owner, arguments["seed"]))
 
     def graph_of(self, arguments: Mapping[str, Any], settings: Settings, world: Any) -> Graph:
-        """Keep nodes, edges and features; every node is a training node of one class."""
+        """Keep nodes, edges and features; every node that can is a training node of one class."""
         del settings
         graph = world if isinstance(world, Graph) else _from_pyg(world)
         if graph.num_nodes == 0:
             raise GraphError(f"graph '{graph.name}' has no nodes.")
         graph = _plain(graph)
-        rows = graph.pages.rows()
-        role = np.full(graph.num_nodes, TRAIN, dtype=np.int8)
-        y = np.zeros(graph.num_nodes, dtype=np.int64)
-        rows = rows._replace(y=y, role=role, targets=NO_TARGETS)
-        inferred = tuple(item for item in graph.inferred if item != "classes")
-        pages = Pages.of(rows, graph.edge_kind)
-        named: dict[str, Any] = {"name": graph.name, "notes": graph.notes, "inferred": inferred}
-        made = Graph.of_pages(pages, LabelKind(count=1), **named)
-        return made.with_encoding(graph.encoding)
+        target = True if graph.types is None else graph.types.of(graph.ids) == 0
+        return graph.with_fields(
+            y=np.full(graph.num_nodes, np.where(target, 0, UNLABELLED), dtype=np.int64),
+            role=np.full(graph.num_nodes, np.where(target, TRAIN, CONTEXT), dtype=np.int8),
+            label_kind=LabelKind(count=1),
+            inferred=tuple(item for item in graph.inferred if item != "classes"),
+        )
 
     def changes_of(self, now: Snapshot, changes: Sequence[Any]) -> Sequence[Any]:
         """Refuse labels; new nodes are training nodes of one class."""
@@ -87,7 +89,9 @@ class EmbeddingTask(Task):
                 "an embedding run keeps no labels.",
                 hint="forget the nodes, or their features or edges.",
             )
-        return [_unlabelled(part) if isinstance(part, AddNodes) else part for part in changes]
+        types = now.state.graph.types
+        own = None if types is None else types.target
+        return [_unlabelled(part, own) if isinstance(part, AddNodes) else part for part in changes]
 
     def check_removal(self, graph: Graph, removal: Removal) -> None:
         """Refuse to take the last node."""
@@ -107,13 +111,14 @@ def _nobody_left(graph: Graph) -> EmptyEnsembleError:
     )
 
 
-def _unlabelled(new: AddNodes) -> AddNodes:
+def _unlabelled(new: AddNodes, target: str | None) -> AddNodes:
     given = new.y != UNLABELLED
     if given.any():
         raise GraphError(
             f"'y' of AddNodes has no part in an embedding run (node {new.ids[given][0]} has one)."
         )
-    return new.labelled(np.zeros(len(new.ids), dtype=np.int64))
+    labelled = new.type in (None, target)
+    return new.labelled(np.zeros(len(new.ids), dtype=np.int64)) if labelled else new
 
 
 def _steps(steps: Any) -> tuple[float, ...] | None:
@@ -141,6 +146,8 @@ def _rarity(landmarks: Any) -> int:
 def _plain(graph: Graph) -> Graph:
     """Return the graph with edges that carry nothing; say what is left out."""
     kind = graph.edge_kind
+    if graph.types is not None:
+        return graph  # what edges carry are their relations
     said = {"features": bool(kind.columns), "weights": kind.weighted, "directions": kind.directed}
     left_out = [name for name, there in said.items() if there]
     if not left_out:

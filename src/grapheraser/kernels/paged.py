@@ -115,7 +115,7 @@ def _pointer_to(kind: Any) -> Callable[..., Any]:
 
 _int64, _int32, _int8 = _reader(types.int64), _reader(types.int32), _reader(types.int8)
 _float32 = _reader(types.float32)
-_floats = _pointer_to(types.float32)
+_floats, _ints = _pointer_to(types.float32), _pointer_to(types.int64)
 
 
 @compiled(inline=True)
@@ -192,6 +192,13 @@ def first_edge(table: Table, place: int) -> int:
 def neighbour(first: int, i: int) -> int:
     """The id of the i-th neighbour, from what `first_edge` gave."""
     return _int64(first + 8 * i)
+
+
+@compiled(inline=True)
+def neighbours_at(table: Table, place: int) -> Ints:
+    """The ids of the neighbours of the node at a place, as they lie in its page."""
+    ids: Ints = carray(_ints(first_edge(table, place)), degree_at(table, place))
+    return ids
 
 
 @compiled(inline=True)
@@ -380,6 +387,15 @@ def nodes_at(table: Table, places: Ints) -> Ints:
     out = np.empty(len(places), dtype=np.int64)
     for i in range(len(places)):
         out[i] = node_at(table, places[i])
+    return out
+
+
+@compiled
+def degrees_at(table: Table, places: Ints) -> Ints:
+    """The numbers of neighbours of the nodes at these places."""
+    out = np.empty(len(places), dtype=np.int64)
+    for i in range(len(places)):
+        out[i] = degree_at(table, places[i])
     return out
 
 
