@@ -18,8 +18,8 @@ def test_a_code_that_was_printed_can_be_explained(tmp_path: Path) -> None:
     told = run("explain", code)
     assert told.returncode == 0
     assert told.stdout.startswith(f"{code} RunNotFoundError: The folder holds no run.")
-    assert "Example: " in told.stdout
-    assert "What to do: " in told.stdout
+    assert "\nExample: " in told.stdout
+    assert "\nWhat to do: " in told.stdout
 
 
 def test_all_codes_are_listed_and_an_unknown_one_is_refused() -> None:

@@ -71,6 +71,38 @@ def test_the_mlflow_model_answers_with_the_bits_of_the_run(
     np.testing.assert_array_equal(found, eraser.predict_proba(ids))
 
 
+def test_a_batch_forgets_what_files_name_once(tmp_path: Path) -> None:
+    eraser = ge.GraphEraser("closed-form").fit(small_graph())
+    eraser.save(tmp_path / "run")
+    gone = eraser.graph_.ids[:3].tolist()
+    inbox = tmp_path / "erasures"
+    inbox.mkdir()
+    command = [
+        sys.executable,
+        EXAMPLES / "batch.py",
+        tmp_path / "run",
+        inbox,
+        tmp_path / "receipts",
+    ]
+    for expected in (3, 0):  # the second time all of them are gone
+        (inbox / "today.txt").write_text("\n".join(map(str, gone)))
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout == f"{expected} nodes forgotten\n"
+        assert not list(inbox.iterdir())
+    assert len(list((tmp_path / "receipts").iterdir())) == 3
+    assert not ge.GraphEraser.load(tmp_path / "run").graph_.contains(gone).any()
+
+
+@pytest.mark.long
+def test_the_pipeline_learns_again_after_an_erasure() -> None:
+    command = [sys.executable, EXAMPLES / "pipeline.py"]
+    first, second = subprocess.run(
+        command, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert first.startswith("exact: ")
+    assert float(second.split()[1]) > 0.5
+
+
 def verbs() -> set[str]:
     return {command.name or "" for command in app.registered_commands}
 

@@ -37,7 +37,8 @@ def explain(
         return
     for name, said in found.items():
         text = said["text"].split("\n")[0] if code == "all" else said["text"]
-        print_line(f"{name} {said['error']}: {text}")
+        for line in f"{name} {said['error']}: {text}".split("\n"):
+            print_line(line)
 
 
 def upgrade(
