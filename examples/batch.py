@@ -25,9 +25,9 @@ def erase(run: Path, inbox: Path, receipts: Path) -> int:
     files = sorted(inbox.glob("*.txt"))
     asked = {line.strip() for file in files for line in file.read_text().splitlines()} - {""}
     eraser = ge.GraphEraser.load(run)
-    given = sorted(asked if eraser.graph_.named else map(int, asked))
-    there = [node for node in given if eraser.graph_.contains([node])[0]]
-    if there:
+    given = eraser.graph_.ids_of(sorted(asked) if eraser.graph_.named else sorted(map(int, asked)))
+    there = given[eraser.graph_.contains(given)]
+    if len(there):
         receipt = eraser.unlearn(ge.Nodes(there))
         eraser.save(run)
         receipts.mkdir(parents=True, exist_ok=True)

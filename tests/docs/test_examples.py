@@ -77,13 +77,8 @@ def test_a_batch_forgets_what_files_name_once(tmp_path: Path) -> None:
     gone = eraser.graph_.ids[:3].tolist()
     inbox = tmp_path / "erasures"
     inbox.mkdir()
-    command = [
-        sys.executable,
-        EXAMPLES / "batch.py",
-        tmp_path / "run",
-        inbox,
-        tmp_path / "receipts",
-    ]
+    folders = (tmp_path / "run", inbox, tmp_path / "receipts")
+    command = [sys.executable, *map(str, (EXAMPLES / "batch.py", *folders))]
     for expected in (3, 0):  # the second time all of them are gone
         (inbox / "today.txt").write_text("\n".join(map(str, gone)))
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -95,7 +90,7 @@ def test_a_batch_forgets_what_files_name_once(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_pipeline_learns_again_after_an_erasure() -> None:
-    command = [sys.executable, EXAMPLES / "pipeline.py"]
+    command = [sys.executable, str(EXAMPLES / "pipeline.py")]
     first, second = subprocess.run(
         command, capture_output=True, text=True, check=True
     ).stdout.splitlines()

@@ -289,7 +289,7 @@ def test_rows_of_typed_graphs_are_called_by_type_and_forget(tmp_path: Path) -> N
         target="user",
     )
     embedder = ge.Embedder(width=32, landmarks=4).fit(graph)
-    assert embedder.transform([3, "shop/5"]).shape == (2, 32)
+    assert embedder.transform(["3", "shop/5"]).shape == (2, 32)
     index = embedder.changes()
     assert {"user/3", "shop/5"} <= set(index.ids.tolist())
     embedder.unlearn([ge.Nodes([5], type="shop"), ge.Edges([(3, 2)], type=visits)])

@@ -82,6 +82,20 @@ def test_rows_of_ours_are_exact_in_every_task_and_kind_of_request(tmp_path: Path
     assert all(one["same"] and one["apart"] == 0 and one["parameters"] == 0 for one in found)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("row", "kinds"), [("graphs", "graphs"), ("recommendation", "users,items,interactions")]
+)
+def test_rows_of_whole_graphs_and_recommendation_are_exact(
+    row: str, kinds: str, tmp_path: Path
+) -> None:
+    found = _run(tmp_path, row, "--questions", "utility,stream", "--requests", kinds)["results"]
+    ends = [one["points"][-1] if "points" in one else one for one in found]
+    assert len(ends) == 2 * len(kinds.split(","))
+    assert all(one["same"] and one["apart"] == 0 for one in ends)
+    assert all(one["after"] > 0.1 for one in ends)
+
+
 def test_worlds_ask_about_what_is_left_alone() -> None:
     for task in ("nodes", "links"):
         world = world_of(task, "demo", seed=0)

@@ -1,8 +1,9 @@
 """Methods that may enter the arena: whatever has three calls, of ours or of anybody.
 
 A method fits what it is given, answers with probabilities, and forgets. What it answers for follows
-from its ``task``: ``nodes`` (ids; ``[m, classes]``) or ``links`` (pairs; ``[m]``). It is never
-asked about what it has forgotten.
+from its ``task``: ``nodes`` or ``graphs`` (ids; ``[m, classes]``), ``links`` (pairs; ``[m]``) or
+``recommendation`` (users; ``[m, items]``, in the order of ids). It is never asked about what it has
+forgotten.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.eraser import Eraser
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
+from grapheraser.graph.changes.sides import Items
+from grapheraser.graphs import CollectionEraser
 from grapheraser.links import LinkEraser
 from grapheraser.nodes import GraphEraser
+from grapheraser.recommendation import Recommender
 from grapheraser.registry import import_part
+from grapheraser_lab.arena.worlds import Taken
 from grapheraser_lab.rivals.gcn import View, train
 from grapheraser_lab.rivals.methods import (
     CLOSED,
@@ -110,12 +115,50 @@ class Rival:
         return self._fitted.tensors()
 
 
+class Recommending:
+    """Our recommender behind the three calls: users are answered with shares of all items."""
+
+    task = "recommendation"
+    exact = True
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def fit(self, taken: Taken) -> Recommending:
+        """Learn who took what."""
+        table = dict(zip(("user", "item"), taken.pairs.T, strict=True))
+        self.eraser = Recommender(seed=self.seed).fit(table, users=taken.users, items=taken.items)
+        self.items = taken.items
+        return self
+
+    def predict_proba(self, users: ArrayLike) -> NDArray[Any]:
+        """Return the shares of scores ``[len(users), items]``."""
+        count = self.eraser.num_items_
+        found: Any = self.eraser.recommend(users, count, exclude_seen=False, return_scores=True)
+        best, scores = found
+        shares = np.zeros((len(best), count))
+        np.put_along_axis(shares, np.searchsorted(self.items, best), scores, axis=1)
+        return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-30)
+
+    def unlearn(self, request: Any) -> None:
+        """Forget users, items or interactions."""
+        self.eraser.unlearn(request)
+        if isinstance(request, Items):
+            self.items = np.setdiff1d(self.items, request.ids)
+
+    def tensors(self) -> Mapping[str, NDArray[Any]]:
+        """Return all that was learned."""
+        return dict(self.eraser._snapshot.state.aggregator.tensors)
+
+
 # Rows by name. Those of the comparison with peers have the names that they have there.
 ROWS: dict[str, Callable[..., Any]] = {
     DEFAULT: GraphEraser,
     CLOSED: partial(GraphEraser, model="closed-form"),
     **{name: partial(Rival, name) for name in _RIVALS},
     "links": LinkEraser,
+    "graphs": CollectionEraser,
+    "recommendation": Recommending,
 }
 
 

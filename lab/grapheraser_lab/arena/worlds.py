@@ -4,20 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.datasets import load_dataset
+from grapheraser.datasets.public import data_root
+from grapheraser.demo.tasks import SCENES
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Edges, Features, Graph, Nodes
+from grapheraser.graph import Edges, Features, Graph, Graphs, Nodes
+from grapheraser.graph.changes.sides import Interactions, Items, Users
+from grapheraser.graphs import Collection
 from grapheraser.links.metrics import link_score
 from grapheraser.seeding import generator
+from grapheraser_lab.rivals.recommend import split_of
 
 Ids = NDArray[np.int64]
 NODES, EDGES, FEATURES = "nodes", "edges", "features"
-_HELD_OUT = 0.1  # of the edges, for questions about links
+GRAPHS, USERS, ITEMS, INTERACTIONS = "graphs", "users", "items", "interactions"
+RECOMMENDATION, DEMO = "recommendation", "demo"
+_REQUESTS: dict[str, Callable[[list[Any]], Any]] = {
+    NODES: Nodes,
+    EDGES: Edges,
+    FEATURES: Features,
+    GRAPHS: Graphs,
+    USERS: Users,
+    ITEMS: Items,
+    INTERACTIONS: Interactions,
+}
+_HELD_OUT = 0.1  # of the edges, for questions about links; of what users took
+_ASKED, _TOP = 500, 20  # users who are asked about, and items that are recommended
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +42,7 @@ class World:
     """A graph to learn from, with questions.
 
     Attributes:
-        graph: what `fit` is given.
+        graph: what `fit` is given: a `Graph`, a `Collection` or `Taken`.
         questions: ids ``[m]``, or pairs of ids ``[m, 2]``.
         truth: what is right ``[m]``.
         measure: from answers and truth to a score, larger is better.
@@ -33,7 +50,7 @@ class World:
         kinds: what can be asked to be forgotten.
     """
 
-    graph: Graph
+    graph: Any
     questions: Ids
     truth: NDArray[Any]
     measure: Callable[[NDArray[Any], NDArray[Any]], float]
@@ -54,32 +71,85 @@ class World:
         """Return everything of a kind that may be asked to be forgotten, in a random order."""
         if kind not in self.kinds:
             raise ParameterError(f"requests are for {', '.join(self.kinds)}. Got '{kind}'.")
-        rng = generator(seed, "arena", kind)
+        found = generator(seed, "arena", kind).permutation(self.all_of(kind)).tolist()
+        return [tuple(one) if isinstance(one, list) else one for one in found]
+
+    def all_of(self, kind: str) -> Ids:
+        """Return everything of a kind that may be asked to be forgotten."""
         if kind != EDGES:
-            return rng.permutation(self.learned_from()).tolist()
-        held = self.graph.training_graph if self.metric == "F1" else self.graph
-        return [tuple(pair) for pair in rng.permutation(held.edges).tolist()]
+            return self.learned_from()
+        held: Graph = self.graph.training_graph if self.metric == "F1" else self.graph
+        return held.edges
 
     def request(self, kind: str, items: list[Any]) -> Any:
         """Return the request to forget these."""
-        return {NODES: Nodes, EDGES: Edges, FEATURES: Features}[kind](items)
+        return _REQUESTS[kind](items)
+
+
+class Taken(NamedTuple):
+    """What a recommender learns from: sorted ids of users and of items, and who took what."""
+
+    users: Ids
+    items: Ids
+    pairs: Ids  # [m, 2]
+
+
+class GraphsWorld(World):
+    """Whole graphs, of which some are asked about."""
+
+    def without(self, request: Any) -> World:
+        """See `World`."""
+        return replace(self, graph=Collection(self.graph.graph.without(request.in_graph)))
+
+    def all_of(self, kind: str) -> Ids:
+        """See `World`."""
+        del kind
+        found: Ids = self.graph.train_graphs
+        return found
+
+
+class TakenWorld(World):
+    """Users and items; some of what users took is held out, and `truth` says what (1, known -1)."""
+
+    def without(self, request: Any) -> World:
+        """See `World`."""
+        users, items, pairs = self.graph
+        if isinstance(request, Interactions):
+            scale = np.array([items.max() + 1, 1])
+            left = ~np.isin(pairs @ scale, np.array(request.pairs) @ scale)
+            return replace(self, graph=Taken(users, items, pairs[left]))
+        gone, column = request.ids, int(isinstance(request, Items))
+        kept = [
+            np.setdiff1d(ids, gone) if at == column else ids
+            for at, ids in enumerate((users, items))
+        ]
+        rest = replace(self, graph=Taken(kept[0], kept[1], pairs[~np.isin(pairs[:, column], gone)]))
+        there = np.isin(self.questions, kept[0])
+        columns = np.isin(items, kept[1])
+        return replace(rest, questions=self.questions[there], truth=self.truth[there][:, columns])
+
+    def all_of(self, kind: str) -> Ids:
+        """See `World`."""
+        found: Ids = getattr(self.graph, "pairs" if kind == INTERACTIONS else kind)
+        return found
 
 
 def world_of(task: str, dataset: str, seed: int) -> World:
     """Return the world of a data set, with the split of a seed."""
     if task not in WORLDS:
         raise ParameterError(f"the arena has no task '{task}'. It has: {', '.join(WORLDS)}.")
-    return WORLDS[task](load_dataset(dataset, split_seed=seed), seed)
+    return WORLDS[task](dataset, seed)
 
 
-def _of_nodes(graph: Graph, seed: int) -> World:
-    del seed
+def _of_nodes(dataset: str, seed: int) -> World:
+    graph = load_dataset(dataset, split_seed=seed)
     asked = graph.labelled_test_nodes
     return World(graph, asked, graph.labels(asked), _accuracy, "F1")
 
 
-def _of_links(graph: Graph, seed: int) -> World:
+def _of_links(dataset: str, seed: int) -> World:
     """Hold some edges out, and ask about them beside as many pairs that are no edges."""
+    graph = load_dataset(dataset, split_seed=seed)
     rng = generator(seed, "arena", "links")
     edges = rng.permutation(graph.edges)
     held = edges[: round(_HELD_OUT * len(edges))]
@@ -91,6 +161,43 @@ def _of_links(graph: Graph, seed: int) -> World:
     return World(graph.without(Edges(held)), pairs, truth, _auc, "AUC")
 
 
+def _of_graphs(dataset: str, seed: int) -> World:
+    """Ask about a fifth of the graphs."""
+    if dataset == DEMO:
+        whole = SCENES[GRAPHS](1, seed).world
+    else:
+        file = data_root() / "tasks" / GRAPHS / f"{dataset}.npz"
+        count = len(Collection.from_npz(file))
+        test = generator(seed, "arena", GRAPHS).permutation(count)[: count // 5]
+        whole = Collection.from_npz(file, test=np.sort(test))
+    asked = whole.test_graphs
+    truth = whole.graph.labels(asked)
+    return GraphsWorld(whole, asked, truth, _accuracy, "accuracy", (GRAPHS,))
+
+
+def _of_taken(dataset: str, seed: int) -> World:
+    """Hold a tenth of what users took out, and ask some users."""
+    matrix = SCENES[RECOMMENDATION](1, seed).world if dataset == DEMO else split_of(dataset)[0]
+    pairs = np.stack(matrix.nonzero(), axis=1).astype(np.int64)
+    rng = generator(seed, "arena", RECOMMENDATION)
+    held = rng.random(len(pairs)) < _HELD_OUT
+    users, items = (np.arange(size, dtype=np.int64) for size in matrix.shape)
+    asked = np.sort(rng.permutation(np.unique(pairs[held, 0]))[:_ASKED])
+    truth = np.zeros((len(users), len(items)), dtype=np.int8)
+    truth[tuple(pairs.T)] = np.where(held, 1, -1)
+    taken = Taken(users, items, pairs[~held])
+    kinds = (USERS, INTERACTIONS, ITEMS)
+    return TakenWorld(taken, asked, truth[asked], _recall, f"recall@{_TOP}", kinds)
+
+
+def _recall(answers: NDArray[Any], truth: NDArray[Any]) -> float:
+    """Mean share of the held-out items that are among the best that a user doesn't have."""
+    best = np.argsort(np.where(truth < 0, -np.inf, answers), axis=1, kind="stable")
+    top = np.take_along_axis(truth, best[:, ::-1][:, :_TOP], axis=1) > 0
+    wanted = (truth > 0).sum(axis=1)
+    return float((top.sum(axis=1)[wanted > 0] / wanted[wanted > 0]).mean())
+
+
 def _accuracy(answers: NDArray[Any], truth: NDArray[Any]) -> float:
     return float((answers.argmax(axis=1) == truth).mean())
 
@@ -99,4 +206,9 @@ def _auc(answers: NDArray[Any], truth: NDArray[Any]) -> float:
     return link_score(answers, truth).auc
 
 
-WORLDS: dict[str, Callable[[Graph, int], World]] = {"nodes": _of_nodes, "links": _of_links}
+WORLDS: dict[str, Callable[[str, int], World]] = {
+    "nodes": _of_nodes,
+    "links": _of_links,
+    GRAPHS: _of_graphs,
+    RECOMMENDATION: _of_taken,
+}

@@ -27,7 +27,10 @@ def run(
     ] = None,
     datasets: Annotated[str, typer.Option(help="Data sets, e.g. cora,citeseer.")] = "cora",
     requests: Annotated[
-        str, typer.Option(help="What is forgotten: nodes,edges,features.")
+        str,
+        typer.Option(
+            help="What is forgotten: nodes,edges,features; graphs; users,items,interactions."
+        ),
     ] = "nodes",
     questions: Annotated[
         str, typer.Option(help=f"What is measured, of {','.join(QUESTIONS)}; default all.")
