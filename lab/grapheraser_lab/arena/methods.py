@@ -28,7 +28,7 @@ from grapheraser.links import LinkEraser
 from grapheraser.nodes import GraphEraser
 from grapheraser.recommendation import Recommender
 from grapheraser.registry import import_part
-from grapheraser_lab.arena.worlds import Taken
+from grapheraser_lab.arena.worlds import Taken, numbers
 from grapheraser_lab.rivals.gcn import View, train
 from grapheraser_lab.rivals.methods import (
     CLOSED,
@@ -144,7 +144,7 @@ class Recommending:
         """Forget users, items or interactions."""
         self.eraser.unlearn(request)
         if isinstance(request, Items):
-            self.items = np.setdiff1d(self.items, request.ids)
+            self.items = np.setdiff1d(self.items, numbers(request.ids))
 
     def tensors(self) -> Mapping[str, NDArray[Any]]:
         """Return all that was learned."""

@@ -108,6 +108,11 @@ class GraphsWorld(World):
         return found
 
 
+def numbers(nodes: Any) -> Ids:
+    """Return the numbers of users or items that requests hold as nodes."""
+    return np.array(nodes, dtype=np.int64) // 2
+
+
 class TakenWorld(World):
     """Users and items; some of what users took is held out, and `truth` says what (1, known -1)."""
 
@@ -116,9 +121,9 @@ class TakenWorld(World):
         users, items, pairs = self.graph
         if isinstance(request, Interactions):
             scale = np.array([items.max() + 1, 1])
-            left = ~np.isin(pairs @ scale, np.array(request.pairs) @ scale)
+            left = ~np.isin(pairs @ scale, numbers(request.pairs) @ scale)
             return replace(self, graph=Taken(users, items, pairs[left]))
-        gone, column = request.ids, int(isinstance(request, Items))
+        gone, column = numbers(request.ids), int(isinstance(request, Items))
         kept = [
             np.setdiff1d(ids, gone) if at == column else ids
             for at, ids in enumerate((users, items))
