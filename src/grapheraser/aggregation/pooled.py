@@ -36,7 +36,10 @@ from grapheraser.aggregation.members import (
     closed_form_of_targets,
 )
 from grapheraser.aggregation.members.base import Evidence, Ids, Positions
+from grapheraser.aggregation.members.counting import WORDS
+from grapheraser.aggregation.members.features import is_wide
 from grapheraser.aggregation.members.shards import FittedShards
+from grapheraser.aggregation.members.target_words import names_for
 from grapheraser.aggregation.routed import SHARDS_ASKED, RoutedAggregator
 from grapheraser.aggregation.sample.membership import (
     DEFAULT,
@@ -46,7 +49,7 @@ from grapheraser.aggregation.sample.membership import (
     limits,
     sampled_nodes,
 )
-from grapheraser.aggregation.target_pool import remarks, target_answers, target_weights
+from grapheraser.aggregation.target_pool import QUIET, remarks, target_answers, target_weights
 from grapheraser.checks import whole
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
@@ -121,20 +124,20 @@ class PooledAggregator:
         """See `ChecksTensors`."""
         graph, classes = ensemble.graph, ensemble.graph.label_kind.is_classes
         parts = self._parts_for(graph)
-        count = self._count(graph, parts)
+        count, several = self._count(graph, parts), graph.label_kind.name == SEVERAL
         sample = sampled_nodes(graph, self._limit(ensemble), ensemble.seed)
         own = {key: tensor for key, tensor in tensors.items() if key.split("/")[0] not in parts}
         forms = {
             "nodes": Form(np.int64, sample.shape),
             "weights": Form(
                 np.float64,
-                (count,) if classes else (count, graph.num_classes),
+                (count,) if classes else (2, count, graph.num_classes),
                 0,
                 MAX_WEIGHT,
             ),
             "offsets": Form(
                 np.float64,
-                (graph.num_classes + (graph.label_kind.name == SEVERAL),),
+                (graph.num_classes if classes else 2 * graph.num_classes + several,),
                 -MAX_WEIGHT,
                 MAX_WEIGHT,
             ),
@@ -146,31 +149,32 @@ class PooledAggregator:
 
     def restore(self, tensors: Tensors) -> FittedPool:
         """See `Aggregator`."""
-        typed = any(key.startswith(f"{PATHS}/") for key in tensors)
-        parts = self._members(tensors["weights"].ndim == 1, typed)
+        kept = {key.split("/")[0] for key in tensors}
+        parts = self._members(tensors["weights"].ndim == 1, PATHS in kept, WORDS in kept)
         members = {name: part.restore(_of(name, tensors)) for name, part in parts.items()}
         learned = (np.asarray(tensors[key], dtype=np.float64) for key in ("weights", "offsets"))
         sample = np.asarray(tensors["nodes"], dtype=np.int64)
         return FittedPool(sample, members, PoolWeights(*learned), None)
 
     def _parts_for(self, graph: Graph) -> dict[str, Member]:
-        return self._members(graph.label_kind.is_classes, graph.types is not None)
+        return self._members(graph.label_kind.is_classes, graph.types is not None, is_wide(graph))
 
-    def _members(self, classes: bool, typed: bool) -> dict[str, Member]:
+    def _members(self, classes: bool, typed: bool, wide: bool) -> dict[str, Member]:
         """Members by name; in a typed graph paths stand for all closed-form ones."""
         if not typed:
-            return self._parts(classes)
-        shards = replace(self, members=())._parts(classes)
+            return self._parts(classes, wide)
+        shards = replace(self, members=())._parts(classes, wide)
         return {PATHS: PathRegression(), **shards}
 
     def _count(self, graph: Graph, parts: Mapping[str, Member]) -> int:
         """Number of members; those of classes share their sums, those of targets don't."""
         if not graph.label_kind.is_classes:
-            return len(parts)
+            return len(parts) + (WORDS in parts) * (len(names_for(graph.num_classes)) - 1)
         return (len(self.members) if graph.types is None else 1) + self.shards
 
-    def _parts(self, classes: bool) -> dict[str, Member]:
-        parts = (closed_form if classes else closed_form_of_targets)(self.members)
+    def _parts(self, classes: bool, wide: bool) -> dict[str, Member]:
+        names = self.members
+        parts = closed_form(names) if classes else closed_form_of_targets(names, wide=wide)
         if self.shards:
             routing = RoutedAggregator(floor=0.0, shards_asked=self.shards_asked)
             parts[_SHARDS] = RoutedShards(routing)
@@ -197,10 +201,12 @@ def _learned(
 ) -> FittedPool:
     sample = candidates.sampled
     parts = list(members.values())
-    start = np.array([START.get(name, _START) for part in parts for name in part.names])
+    names = [name for part in parts for name in part.names]
+    start = np.array([START.get(name, _START) for name in names])
     evidence = np.concatenate([part.held_out(ensemble, sample) for part in parts], axis=1)
     if not ensemble.graph.label_kind.is_classes:
-        found = target_weights(ensemble.graph, sample, evidence)
+        quiet = names.index(QUIET) if QUIET in names else -1
+        found = target_weights(ensemble.graph, sample, evidence, quiet)
         return FittedPool(sample, members, found, candidates)
     labels = ensemble.graph.labels(sample)
     return FittedPool(sample, members, pool_weights(evidence, labels, start), candidates)
@@ -243,14 +249,15 @@ class FittedPool:
         """The weight of each member, by name; the mean over targets, where there are several."""
         names = [name for member in self.members.values() for name in member.names]
         weights = self.learned.members
-        weights = weights if weights.ndim == 1 else weights.mean(axis=1)
+        weights = weights if weights.ndim == 1 else weights[0].mean(axis=1)
         return dict(zip(names, weights.tolist(), strict=True))
 
     @property
     def threshold(self) -> float:
         """The probability above which one of several labels is said; see `target_pool`."""
-        longer = len(self.learned.offsets) > self.learned.members.shape[-1]
-        return float(self.learned.offsets[-1]) if self.learned.members.ndim == 2 and longer else 0.5
+        weights, offsets = self.learned
+        several = weights.ndim == 3 and len(offsets) > 2 * weights.shape[-1]
+        return float(offsets[-1]) if several else 0.5
 
     def predict_proba(self, ensemble: Ensemble, positions: Positions) -> NDArray[Any]:
         """See `FittedAggregator`."""

@@ -5,10 +5,15 @@ sum of what members add to those of the label's share, and an offset. Numbers ar
 a weighted sum and an offset by least squares. Weights are not negative. They are learned, target by
 target, from a sample of training nodes that every member judges held out, and relearned with every
 request; a target that is not known of a node has no part in it.
+
+A member may have nothing to go by, as `pattern` has where no label is around: it says NaN, and is
+left out. For such nodes there is a second set of weights: what the member would have said is put
+in as a regression from what all others say, over the sampled nodes of which it says something.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,37 +24,48 @@ from grapheraser.aggregation.members.base import Evidence, Ids
 from grapheraser.aggregation.members.target_sums import is_partial
 from grapheraser.graph import Graph
 from grapheraser.graph.labels import ONE
+from grapheraser.kernels.cholesky import solve_few
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import exponential, logarithm
 
 # Where weights start, and the strength, in nodes, with which they and offsets are pulled there.
 _START, _PULL, _OFFSET_PULL = 0.6, 5.0, 1.0
-_PASSES, _HALVINGS, _TOLERANCE = 30, 20, 1e-9
+_PASSES, _HALVINGS, _TOLERANCE = 30, 20, 1e-6
 # Log-odds that a member adds are a share's difference over its variance, and this for rare labels.
 _RARE = 0.02
 _BOUND = 30.0
+# The member that says nothing where no label is around.
+QUIET = "pattern"
 
 
-def target_weights(graph: Graph, sample: Ids, said: Evidence) -> PoolWeights:
-    """Learn weights ``[members, count]`` and offsets ``[count]``; of labels also a threshold, last.
+def target_weights(graph: Graph, sample: Ids, said: Evidence, quiet: int) -> PoolWeights:
+    """Learn weights ``[2, members, count]`` and offsets ``[2, count]``, flat, in two sets.
+
+    The first set is for nodes of which every member says something. Of labels the last offset is a
+    threshold.
 
     Args:
         graph: the current graph.
         sample: ids of the nodes to learn from.
         said: what members say about them, held out ``[len(sample), members, count]``.
+        quiet: the member that may say nothing; -1 for none.
     """
     evidence, kind, frame = _evidence(graph, said), graph.label_kind, graph.label_frame
     steps, several = kind.fixed(graph.labels(sample)), not kind.is_numbers
     targets = steps / ONE if several else (steps - frame.centre) / frame.spread
     start = _log_odds(frame.mean / ONE) if several else np.zeros(kind.count)
-    weights, offsets = np.empty((said.shape[1], kind.count)), np.empty(kind.count)
+    weights, offsets = np.empty((2, said.shape[1], kind.count)), np.empty((2, kind.count))
     by_target = np.ascontiguousarray(evidence.transpose(2, 0, 1))
+    speaks = ~np.isnan(evidence).any(axis=(1, 2))
     for k in range(kind.count):
-        there = ~np.isnan(targets[:, k])
-        found = _solve(by_target[k, there], targets[there, k], _START, float(start[k]), several)
-        weights[:, k], offsets[k] = found[:-1], found[-1]
+        there = speaks & ~np.isnan(targets[:, k])
+        L = by_target[k, there]
+        found = _solve(L, targets[there, k], _START, float(start[k]), several)
+        weights[0, :, k], offsets[0, k] = found[:-1], found[-1]
+        alone = _without(L, found, quiet, several) if quiet >= 0 else found
+        weights[1, :, k], offsets[1, k] = alone[:-1], alone[-1]
     if not several:
-        return PoolWeights(weights, offsets)
+        return PoolWeights(weights, offsets.ravel())
     likely = _pooled(evidence, weights, offsets, several).astype(np.float32)
     return PoolWeights(weights, np.append(offsets, _threshold(likely, targets)))
 
@@ -73,7 +89,8 @@ def _threshold(likely: NDArray[np.float32], targets: NDArray[np.float64]) -> flo
 def target_answers(graph: Graph, said: Evidence, learned: PoolWeights) -> NDArray[Any]:
     """Return how likely each label is, float32; or numbers, float64 ``[m, count]``."""
     kind, frame = graph.label_kind, graph.label_frame
-    pooled = _pooled(_evidence(graph, said), *learned, not kind.is_numbers)
+    offsets = learned.offsets[: 2 * kind.count].reshape(2, kind.count)
+    pooled = _pooled(_evidence(graph, said), learned.members, offsets, not kind.is_numbers)
     if not kind.is_numbers:
         return np.asarray(pooled, dtype=np.float32)
     return kind.values(frame.centre + frame.spread * pooled)
@@ -113,12 +130,48 @@ def _pooled(evidence, weights, offsets, several):  # type: ignore[no-untyped-def
     m, members, count = evidence.shape
     out = np.empty((m, count))
     for v in range(m):
+        alone = 1 if np.isnan(evidence[v]).any() else 0
         for k in range(count):
-            value = offsets[k]
+            value = offsets[alone, k]
             for i in range(members):
-                value += weights[i, k] * evidence[v, i, k]
+                if not np.isnan(evidence[v, i, k]):
+                    value += weights[alone, i, k] * evidence[v, i, k]
             out[v, k] = 1.0 / (1.0 + exponential(-value)) if several else value
     return out
+
+
+@compiled
+def _without(L, x, quiet, several):  # type: ignore[no-untyped-def]
+    """Weights and offset for nodes about which a member is quiet, from those for all others.
+
+    It is taken to say what least squares expect of it, given what the others say. As it may have
+    said something else, log-odds shrink by what the logistic function averages them to.
+    """
+    n = L.shape[1] + 1
+    A, s, row = np.zeros((n, n)), np.zeros(n), np.ones(n)
+    for v in range(len(L)):
+        row[: n - 1] = L[v]
+        row[quiet] = 0.0
+        for i in range(n):
+            s[i] += row[i] * L[v, quiet]
+            for j in range(i + 1):
+                A[i, j] += row[i] * row[j]
+    for i in range(n):
+        A[i, i] += _PULL
+    solve_few(A, s)
+    square = 0.0
+    for v in range(len(L)):
+        row[: n - 1] = L[v]
+        row[quiet] = 0.0
+        gap = L[v, quiet]
+        for i in range(n):
+            gap -= s[i] * row[i]
+        square += gap * gap
+    variance = x[quiet] * x[quiet] * square / max(len(L), 1)
+    out = x + x[quiet] * s
+    out[quiet] = 0.0
+    out[: n - 1] = np.maximum(out[: n - 1], 0.0)
+    return out / math.sqrt(1.0 + math.pi / 8.0 * variance) if several else out
 
 
 @compiled

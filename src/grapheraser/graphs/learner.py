@@ -49,8 +49,8 @@ class GraphPool(PooledAggregator):
     shards: bool = False
     references: int = 8192
 
-    def _parts(self, classes: bool) -> dict[str, Member]:
-        parts: dict[str, Member] = super()._parts(classes) if self.shards else {}
+    def _parts(self, classes: bool, wide: bool) -> dict[str, Member]:
+        parts: dict[str, Member] = super()._parts(classes, wide) if self.shards else {}
         return {"local": LocalRegression(self.members, self.references)} | parts
 
     def _count(self, graph: Graph, parts: Mapping[str, Member]) -> int:

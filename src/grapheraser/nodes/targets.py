@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from grapheraser.aggregation import PooledAggregator
+from grapheraser.aggregation.members.features import is_wide
 from grapheraser.engines import resolve_engine
 from grapheraser.engines.engine import Engine
 from grapheraser.eraser.settings import Settings
@@ -14,16 +15,19 @@ from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.labels import NUMBERS, SEVERAL
 
-# The closed-form members that take targets; the others count classes.
-TAKEN = ("pattern", "features")
+# The closed-form members that take targets; the others count classes. Of few features `features`
+# takes each column for itself, so that `words` have nothing to add.
+TAKEN = ("pattern", "features", "words")
 _LOSSES = {SEVERAL: ("cross_entropy",), NUMBERS: ("cross_entropy", "huber")}
 
 
 def check_targets(arguments: Mapping[str, Any], settings: Settings, graph: Graph) -> None:
     """Refuse arguments that can't learn the several labels, or the numbers, of a graph."""
     words, own = graph.label_kind.words, arguments["members"]
-    if own is not None and not set(own) <= {*TAKEN}:
-        wanted = f"among {', '.join(TAKEN)} on a graph with {words}"
+    taken = TAKEN if is_wide(graph) else TAKEN[:-1]
+    if own is not None and not set(own) <= {*taken}:
+        wanted = f"among {', '.join(taken)} on a graph with {words}"
+        wanted += "" if is_wide(graph) else f" and {graph.num_features} feature columns"
         raise ParameterError.of("members", "GraphEraser", wanted, own)
     if not isinstance(settings.aggregator, PooledAggregator):
         raise GraphError(

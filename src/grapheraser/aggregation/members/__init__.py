@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from grapheraser.aggregation.members.base import FittedMember, Member
 from grapheraser.aggregation.members.counting import NAMES as COUNTING
@@ -13,6 +14,7 @@ from grapheraser.aggregation.members.paths import PathRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.aggregation.members.shards import RoutedShards
 from grapheraser.aggregation.members.target_pattern import TargetPattern
+from grapheraser.aggregation.members.target_words import TargetWords
 from grapheraser.errors import ParameterError
 
 __all__ = [
@@ -44,6 +46,9 @@ START = {
 }
 # Without the other closed-form members, what they get by with would cost up to 0.03 of F1.
 _ALONE = FeatureRegression(columns=384, spread=4, second=16)
+# Several labels and numbers are learned with more neighbours, and pulled more to nothing.
+_RIDGE = 10.0
+_OF_TARGETS = FeatureRegression(first=16, second=16, ridge=_RIDGE)
 KNOWN = tuple(name for name in START if name not in ("shards", PATHS))
 # By default: `interactions`, which looks at all that `pattern` does, is there to be named.
 MEMBERS = tuple(name for name in KNOWN if name != "interactions")
@@ -74,8 +79,19 @@ def closed_form(names: Sequence[str]) -> dict[str, Member]:
     return found
 
 
-def closed_form_of_targets(names: Sequence[str]) -> dict[str, Member]:
-    """The closed-form members of these names that take several labels and numbers."""
-    others = [name for name in names if name not in COUNTING]
-    found = closed_form(["pattern" if name == "interactions" else name for name in others])
-    return found | {"pattern": TargetPattern()} if "pattern" in found else found
+def closed_form_of_targets(names: Sequence[str], *, wide: bool) -> dict[str, Member]:
+    """The closed-form members of these names that take several labels and numbers.
+
+    Args:
+        names: of members of classes; those that count labels have no part in it.
+        wide: whether features are so many that `features` can't take each for itself. Then
+            `words` do, and together with them hashed ones add nothing.
+    """
+    words = wide and "words" in names
+    found: dict[str, Member] = {"words": TargetWords()} if words else {}
+    if "pattern" in names or "interactions" in names:
+        found["pattern"] = TargetPattern()
+    if "features" in names and not words:
+        alone = names == ("features",)
+        found["features"] = replace(_ALONE, ridge=_RIDGE) if alone else _OF_TARGETS
+    return found

@@ -32,6 +32,11 @@ UNHASHED = 512
 SHARDED = {"none": TRAINED, "unlabelled": UNMASKED, "all": ANY}
 
 
+def is_wide(graph: Graph) -> bool:
+    """Tell whether own features, and those one and two steps away, don't fit side by side."""
+    return 3 * graph.num_features > UNHASHED
+
+
 @dataclass(frozen=True)
 class FeatureRegression(RidgeMember):
     """Ridge regression from smoothed features, before it has seen any.
@@ -39,16 +44,19 @@ class FeatureRegression(RidgeMember):
     Attributes:
         columns: features are hashed to so many columns where they are too many.
         spread: each of them to so many.
-        second: neighbours that count in the second step.
+        first: neighbours that count in the first step.
+        second: and in the second.
     """
 
     columns: int = 256
     spread: int = 2
+    first: int = FIRST
     second: int = SECOND
 
     def __post_init__(self) -> None:
         whole("columns", "FeatureRegression", self.columns, 1, MAX_COLUMNS)
         whole("spread", "FeatureRegression", self.spread, 1)
+        whole("first", "FeatureRegression", self.first, 1)
         whole("second", "FeatureRegression", self.second, 1)
         real("ridge", "FeatureRegression", self.ridge, above=0)
 
@@ -68,7 +76,7 @@ class FeatureRegression(RidgeMember):
     def rows(self, graph: Graph, places: Places, seed: int, *, learning: bool) -> Rows:
         """See `RidgeMember`; only what is learned from keeps to the nodes in shards."""
         sketch, reach = self._sketch(graph, seed), self._reach(graph, learning=learning)
-        return smoothed_rows(sketch, graph, places, reach, seed)
+        return smoothed_rows(sketch, graph, places, reach, seed, self.first)
 
     def rows_before_and_after(
         self, change: Change, old: Places, graph: Graph, new: Places, moved: Ids, seed: int
@@ -76,14 +84,14 @@ class FeatureRegression(RidgeMember):
         """See `RidgeMember`."""
         before, after = (change.before.graph, old), (graph, new)
         sketch, reach = self._sketch(graph, seed), self._reach(graph, learning=True)
-        return smoothed_rows_twice(sketch, before, after, moved, reach, seed)
+        return smoothed_rows_twice(sketch, before, after, moved, reach, seed, self.first)
 
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Stale:
         """See `RidgeMember`."""
         reach = self._reach(graph, learning=learning)
-        walk = Walk(reach, Reach(reach.kind, FIRST), key_of(seed), features=True)
+        walk = Walk(reach, Reach(reach.kind, self.first), key_of(seed), features=True)
         return stale_nodes(change, graph, walk, among)
 
     def _reach(self, graph: Graph, *, learning: bool) -> Reach:
@@ -93,7 +101,7 @@ class FeatureRegression(RidgeMember):
     def _sketch(self, graph: Graph, seed: int) -> Sketch | None:
         """None: own features, those one step and those two steps away have their own columns."""
         features = graph.num_features
-        if 3 * features <= UNHASHED:
+        if not is_wide(graph):
             return None
         if 2 * features <= UNHASHED:
             return Sketch.of(features, UNHASHED, seed, apart=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
 from grapheraser.aggregation.members.base import SCALE, Ids, Places, Rows
-from grapheraser.aggregation.members.features import SHARDED, UNHASHED
+from grapheraser.aggregation.members.features import SHARDED, is_wide
 from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.aggregation.members.ridge import RidgeMember
 from grapheraser.aggregation.members.smoothing import (
@@ -82,7 +82,7 @@ class InteractionRegression(RidgeMember):
     ) -> Stale:
         """See `RidgeMember`; touched nodes are stale in any case, so that own features are."""
         found = _PATTERN.stale(change, graph, seed, learning=learning, among=among)
-        if not self.columns or not _is_few(graph):
+        if not self.columns or is_wide(graph):
             return found
         reach = _reach(graph)
         walk = Walk(reach, Reach(reach.kind, FIRST), key_of(seed), features=True)
@@ -90,14 +90,14 @@ class InteractionRegression(RidgeMember):
         return Stale(np.union1d(found.nodes, others), found.moved)
 
     def _columns(self, graph: Graph) -> int:
-        return self.columns if _is_few(graph) else min(self.columns, graph.num_features)
+        return self.columns if not is_wide(graph) else min(self.columns, graph.num_features)
 
     def _beside(self, graph: Graph, places: Places, pattern: Rows, seed: int) -> Rows:
         """Put the columns that are not those of `pattern` before them."""
         columns, c = self._columns(graph), graph.num_classes
         if not columns:
             return pattern
-        if not _is_few(graph):
+        if is_wide(graph):
             # Not hashed as `features` are: what collides in both would be told twice.
             sketch = Sketch.of(graph.num_features, columns, seed, apart=True)
             own = np.rint(projected(graph, places, sketch.own, columns) * np.float64(SCALE))
@@ -108,11 +108,6 @@ class InteractionRegression(RidgeMember):
         # Whole numbers far below 2**53: no order of a BLAS can change their sums.
         sums = inputs @ _signs(inputs.shape[1], columns, seed)
         return np.hstack([np.rint(sums / _SHRINK).clip(0, SCALE), pattern])
-
-
-def _is_few(graph: Graph) -> bool:
-    """Tell whether own features and both means fit side by side; see `features`."""
-    return 3 * graph.num_features <= UNHASHED
 
 
 def _reach(graph: Graph) -> Reach:

@@ -221,12 +221,15 @@ class RidgeMember(ABC):
         graph = ensemble.graph
         out = np.empty((len(positions), 1, graph.num_classes))
         start = 0
-        said = _scores if graph.label_kind.is_classes else _targets_said
         for block in blocks(graph.places_at(positions), len(weights), most):
             rows = self.rows(graph, block, ensemble.seed, learning=False)
-            out[start : start + len(block), 0] = said(rows, weights)
+            out[start : start + len(block), 0] = self.said(graph, rows, weights)
             start += len(block)
         return out
+
+    def said(self, graph: Graph, rows: NDArray[Any], weights: NDArray[Any]) -> Evidence:
+        """Return what weights make of rows; of targets in the graph's frame, NaN for nothing."""
+        return (_scores if graph.label_kind.is_classes else _targets_said)(rows, weights)
 
     def _fitted(self, graph: Graph, sums: AnySums, judged: Judged) -> FittedRidge:
         return FittedRidge(self, sums, sums.solve(self.ridge, graph), judged)
@@ -352,8 +355,7 @@ class FittedRidge:
         """See `FittedMember`: by the regression without all sampled nodes."""
         judged = self.rule._judged(ensemble, sample) if self.judged is None else self.judged
         weights = self.sums.without(judged.sums).solve(self.rule.ridge, ensemble.graph)
-        said = _scores if ensemble.graph.label_kind.is_classes else _targets_said
-        return said(judged.rows, weights)[:, None]
+        return self.rule.said(ensemble.graph, judged.rows, weights)[:, None]
 
 
 def blocks(places: Places, width: int, most: int | None = None) -> Iterator[Places]:

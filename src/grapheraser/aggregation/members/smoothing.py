@@ -55,7 +55,12 @@ Rows = NDArray[np.float32]
 
 
 def smoothed_rows(
-    sketch: Sketch | None, graph: Graph, places: Places, reach: Reach, seed: int
+    sketch: Sketch | None,
+    graph: Graph,
+    places: Places,
+    reach: Reach,
+    seed: int,
+    first: int = FIRST,
 ) -> NDArray[np.float64]:
     """Rows ``[len(places), width]`` of whole numbers of at most `SCALE`.
 
@@ -65,9 +70,10 @@ def smoothed_rows(
         places: of the nodes in it.
         reach: the neighbours that walks may visit, and how many count in the second step.
         seed: the run's seed; decides which neighbours count.
+        first: how many count in the first step.
     """
     near = ring_around(graph, places, reach, key_of(seed))
-    steps = _steps(sketch, graph, near.places, reach.kind, seed)
+    steps = _steps(sketch, graph, near.places, Reach(reach.kind, first), seed)
     return _finished(sketch, graph, places, near, steps)
 
 
@@ -78,6 +84,7 @@ def smoothed_rows_twice(
     moved: Ids,
     reach: Reach,
     seed: int,
+    first: int = FIRST,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """`smoothed_rows` of places in a graph before a change and of places in the one after.
 
@@ -90,7 +97,7 @@ def smoothed_rows_twice(
         moved,
         reach,
         key_of(seed),
-        lambda graph, places: _steps(sketch, graph, places, reach.kind, seed),
+        lambda graph, places: _steps(sketch, graph, places, Reach(reach.kind, first), seed),
     )
     old, new = (
         _finished(sketch, *part, near, steps) for part, near in ((before, was), (after, now))
@@ -104,12 +111,12 @@ def key_of(seed: int) -> np.uint64:
     return np.uint64(derive(seed, "smoothing"))
 
 
-def _steps(sketch: Sketch | None, graph: Graph, places: Places, kind: int, seed: int) -> Rows:
+def _steps(sketch: Sketch | None, graph: Graph, places: Places, reach: Reach, seed: int) -> Rows:
     """With a sketch, the mean features of nodes and their neighbours that count.
 
     Without one, a node's own features, and beside them the mean of its neighbours'.
     """
-    reach, key, parts = Reach(kind, FIRST), key_of(seed), []
+    key, parts = key_of(seed), []
     for start in range(0, max(1, len(places)), _AT_ONCE):
         far = ring_around(graph, places[start : start + _AT_ONCE], reach, key)
         if sketch is None:
@@ -208,7 +215,7 @@ def _whole_numbers(own: Rows, weight: float, twice: Rows) -> NDArray[np.float64]
     """
     out = np.zeros(twice.shape)
     for r in range(len(twice)):
-        a, b = _inverse_length(own[r]) * weight, _inverse_length(twice[r])
+        a, b = inverse_length(own[r]) * weight, inverse_length(twice[r])
         square = 0.0
         for u in range(twice.shape[1]):
             value = a * own[r, u] + b * twice[r, u]
@@ -221,7 +228,8 @@ def _whole_numbers(own: Rows, weight: float, twice: Rows) -> NDArray[np.float64]
 
 
 @compiled
-def _inverse_length(row):  # type: ignore[no-untyped-def]
+def inverse_length(row):  # type: ignore[no-untyped-def]
+    """Return what brings a row to length 1; 0 where it has none."""
     square = 0.0
     for u in range(len(row)):
         square += float(row[u]) * float(row[u])
@@ -268,7 +276,7 @@ def _side_by_side(indptr, entries, steps):  # type: ignore[no-untyped-def]
         for e in range(first + 1, indptr[r + 1]):
             _add_dense(row[features : 3 * features], steps[entries[e]], 1.0)
         for start in range(0, 3 * features, features):
-            scale = _inverse_length(row[start : start + features])
+            scale = inverse_length(row[start : start + features])
             for u in range(start, start + features):
                 row[u] = np.rint(row[u] * scale * SCALE)
         row[3 * features] = SCALE

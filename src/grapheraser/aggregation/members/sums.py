@@ -56,6 +56,10 @@ class Sums:
         """Put new rows in the place of as many old ones; without a label, there is no row."""
         return Sums(*_replaced(self.gram, self.cross, old, old_labels, new, new_labels))
 
+    def plus_sums(self, other: Sums) -> Sums:
+        """Put in the rows of another sum."""
+        return Sums(self.gram + other.gram, self.cross + other.cross)
+
     def without(self, other: Sums) -> Sums:
         """Take out the rows of another sum."""
         return Sums(self.gram - other.gram, self.cross - other.cross)

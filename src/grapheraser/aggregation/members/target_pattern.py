@@ -1,21 +1,23 @@
 """Pattern of targets: ridge regression from the several labels, or numbers, around a node.
 
 A row holds the mean of each target over the labelled neighbours and over those two steps away, in
-the graph's `Frame` and pulled to its centre by one node more, the node's degree and a constant.
-Neighbours whose target is not known have no part in its mean. Sums are of whole steps, so they
-have the same bits in any order; only the means round.
+the graph's `Frame` and pulled to its centre by one node more, the logarithm of the node's degree in
+three pieces, and a constant. Neighbours whose target is not known have no part in its mean. Sums
+are of whole steps, so they have the same bits in any order; only the means round. About a node with
+no label around it, as in a graph that comes later, the regression says nothing: NaN.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change
 from grapheraser.aggregation.members.around import END, MIDDLE, NEAR, key_of
-from grapheraser.aggregation.members.base import SCALE, Ids, Places, Rows
+from grapheraser.aggregation.members.base import SCALE, Evidence, Ids, Places, Rows
 from grapheraser.aggregation.members.ridge import RidgeMember
 from grapheraser.aggregation.members.walks import (
     Reach,
@@ -35,7 +37,9 @@ from grapheraser.kernels.paged import neighbour_rows, nodes_at
 _NEAR = Reach(LABELLED, NEAR)
 # Means beyond so many spreads count as that many.
 _CLIPPED = 4.0
-_MORE = 2  # columns beside the means: the degree, and a constant
+# Where pieces of the degree's logarithm begin and end; their number, with a constant.
+_ENDS = (0.0, 2.0, 4.0, 16.0)
+PIECES = len(_ENDS)
 Steps = NDArray[np.int64]
 
 
@@ -49,7 +53,7 @@ class TargetPattern(RidgeMember):
 
     def width(self, graph: Graph) -> int:
         """See `RidgeMember`."""
-        return 2 * graph.num_classes + _MORE
+        return 2 * graph.num_classes + PIECES
 
     @property
     def asks_as_it_learns(self) -> bool:
@@ -77,6 +81,10 @@ class TargetPattern(RidgeMember):
         )
         return _finished(*before, was, steps, seed), _finished(*after, now, steps, seed)
 
+    def said(self, graph: Graph, rows: NDArray[Any], weights: NDArray[Any]) -> Evidence:
+        """See `RidgeMember`."""
+        return np.where(rows[:, -1:] == 0, np.nan, super().said(graph, rows, weights))
+
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Stale:
@@ -101,7 +109,8 @@ def _finished(graph: Graph, places: Places, near: Ring, steps: Steps, seed: int)
     own = kind.fixed(graph.labels_at(places))
     two = _two(nodes_at(graph.table, places), own, near.indptr, near.entries, steps)
     degree = np.diff(neighbour_rows(graph.table, places)[0])
-    rows: Rows = _mean_rows(one, two, degree, frame.centre, frame.spread, SCALE)
+    pieces = pieces_of(degree, SCALE)
+    rows: Rows = _mean_rows(one, two, pieces, frame.centre, frame.spread, SCALE)
     return rows
 
 
@@ -141,10 +150,23 @@ def _two(nodes, own, indptr, entries, steps):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _mean_rows(one, two, degree, centre, spread, scale):  # type: ignore[no-untyped-def]
-    m, t = len(degree), len(centre)
-    out = np.empty((m, 2 * t + _MORE))
+def pieces_of(degree, scale):  # type: ignore[no-untyped-def]
+    """The logarithm of each degree, from 0 to `scale` in each of three pieces, and a constant."""
+    out = np.full((len(degree), PIECES), scale)
+    for r in range(len(degree)):
+        size = logarithm(1.0 + degree[r])
+        for i in range(PIECES - 1):
+            share = (size - _ENDS[i]) / (_ENDS[i + 1] - _ENDS[i])
+            out[r, i] = np.rint(min(max(share, 0.0), 1.0) * scale)
+    return out
+
+
+@compiled
+def _mean_rows(one, two, pieces, centre, spread, scale):  # type: ignore[no-untyped-def]
+    m, t = len(one), len(centre)
+    out = np.empty((m, 2 * t + PIECES))
     for r in range(m):
+        around = False
         for step in range(2):
             sums = two[r] if step else one[r]
             for k in range(t):
@@ -152,6 +174,8 @@ def _mean_rows(one, two, degree, centre, spread, scale):  # type: ignore[no-unty
                 mean = (sums[k] - known * centre[k]) / (spread[k] * (known + 1.0))
                 mean = min(max(mean, -_CLIPPED), _CLIPPED)
                 out[r, step * t + k] = np.rint(mean / _CLIPPED * scale)
-        out[r, 2 * t] = np.rint(min(logarithm(1.0 + degree[r]) / 16.0, 1.0) * scale)
-        out[r, 2 * t + 1] = scale
+                around |= known > 0
+        out[r, 2 * t :] = pieces[r]
+        if not around:
+            out[r, -1] = 0.0
     return out

@@ -9,6 +9,7 @@ each has its own, which costs that many times as much.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,14 +66,24 @@ class TargetSums:
         self, old: Rows, old_targets: Targets, new: Rows, new_targets: Targets
     ) -> TargetSums:
         """Put new rows in the place of as many old ones; without any target, there is no row."""
-        was, now = self._there(old_targets), self._there(new_targets)
-        parts = tuple(
-            part.replaced(old, first, new, second)
-            for part, first, second in zip(self.parts, was, now, strict=True)
-        )
+        known = (~np.isnan(old_targets), ~np.isnan(new_targets))
+        was, now = (_marked(part.any(axis=1)) for part in known)
+        if len(self.parts) == 1:
+            left = [self.parts[0].replaced(old, was, new, now)]
+        else:
+            # What changes for targets that are known of every row, and for each without the rows
+            # of which it is not known: those are few.
+            nothing = Sums.zeros(old.shape[1], 1)
+            change = nothing.replaced(old, was, new, now)
+            left = []
+            for k, part in enumerate(self.parts):
+                first, second = (_marked(p.any(axis=1) & ~p[:, k]) for p in known)
+                some = (first == 0) | (second == 0)
+                rows = old[some], first[some], new[some], second[some]
+                left.append(part.plus_sums(change).without(nothing.replaced(*rows)))
         cross = self.cross - _cross(old, old_targets) + _cross(new, new_targets)
         counts = self.counts - _counts(old_targets) + _counts(new_targets)
-        return TargetSums(parts, cross, counts)
+        return TargetSums(tuple(left), cross, counts)
 
     def without(self, other: TargetSums) -> TargetSums:
         """Take out the rows of another sum."""
@@ -83,7 +94,7 @@ class TargetSums:
         """Mark, for each part, the rows that have a part in it: 0, and -1 for all others."""
         known = ~np.isnan(targets)
         columns = [known.any(axis=1)] if len(self.parts) == 1 else list(known.T)
-        return [np.where(column, 0, -1).astype(np.int64) for column in columns]
+        return [_marked(column) for column in columns]
 
     def solve(self, ridge: float, graph: Graph) -> NDArray[np.float64]:
         """Solve for the weights ``[width + 1, count]`` in the graph's frame, the mean last."""
@@ -122,6 +133,11 @@ class TargetSums:
             cross,
             counts,
         )
+
+
+def _marked(there: Any) -> Integers:
+    """Return 0 for rows that are there, else -1."""
+    return np.where(there, 0, -1).astype(np.int64)
 
 
 def _cross(rows: Rows, targets: Targets) -> Integers:
