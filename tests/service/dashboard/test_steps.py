@@ -11,7 +11,7 @@ from grapheraser.errors import EmptyEnsembleError, StorageFullError, TrainingErr
 from grapheraser.service.dashboard import words
 from grapheraser.service.dashboard.requests import STEPS, steps_of
 from grapheraser.service.queue.requests import Event, Request, State
-from grapheraser.service.worker.reasons import NO_NAMES, reason_of
+from grapheraser.service.worker.carrier import NO_NAMES, reason_of
 
 BEGAN = datetime(2030, 1, 1, 23, 59, 58, tzinfo=UTC)
 

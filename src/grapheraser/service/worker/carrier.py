@@ -22,12 +22,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from grapheraser import errors
 from grapheraser.errors import NothingToForgetError, StoreError
 from grapheraser.graph.changes.kinds import changes_of, requests_for
 from grapheraser.graph.changes.requests import SKIP
 from grapheraser.kinds import Item, forgotten_item
-from grapheraser.service.queue.requests import ERASE
-from grapheraser.service.worker import reasons
+from grapheraser.service.queue.requests import ERASE, UPDATE
 
 if TYPE_CHECKING:
     from grapheraser.receipts import Part, Receipt
@@ -113,14 +113,14 @@ class Carrier:
         except NothingToForgetError:
             known = set()
         version = len(model.receipts_)
-        nothing = {name: reasons.NOTHING_THERE for name, named in left.items() if not named & known}
+        nothing = {name: NOTHING_THERE for name, named in left.items() if not named & known}
         if nothing:
             self._batches.erase(list(nothing), version, nothing)
         self._reached("planned")
         names = [name for name in left if name not in nothing]
         if names:
             remarks = {
-                name: reasons.some_missing(missing, len(left[name]))
+                name: some_missing(missing, len(left[name]))
                 for name in names
                 if (missing := len(left[name] - known))
             }
@@ -131,12 +131,12 @@ class Carrier:
         """Fail the requests that can't be about this run; return their ids."""
         named, kinds = model.graph_.named, model.task.kinds
         unfit = {
-            reasons.NO_NAMES: [
+            NO_NAMES: [
                 name
                 for name, content in batch.contents.items()
                 if not named and any(isinstance(node, str) for node in content.node_ids)
             ],
-            reasons.OTHER_KIND: [
+            OTHER_KIND: [
                 name
                 for name, its in items.items()
                 if any(item.kind.name not in kinds for item in its)
@@ -206,9 +206,9 @@ class Carrier:
 
     def fail(self, batch: Batch, names: Sequence[str], error: BaseException) -> None:
         """Say why requests failed, and when they are tried again."""
-        final = reasons.is_final(error, batch.kind)
+        final = is_final(error, batch.kind)
         wait = None if final else self._settings.rest(self._batches.attempts(names))
-        self._batches.fail(batch, names, reasons.reason_of(error), wait)
+        self._batches.fail(batch, names, reason_of(error), wait)
 
     def _split(
         self, batch: Batch, names: Sequence[str], error: Exception, model: Model, lock: RunLock
@@ -237,3 +237,55 @@ def _answers(
         for name in asking.get(forgotten, ()) if forgotten is not None else ():
             found[name].append(part)
     return found
+
+
+# Reasons why a request failed name nobody: they are kept for good.
+_WORDS: dict[type[BaseException], str] = {
+    errors.EmptyEnsembleError: "it would leave nothing to learn from; delete the run instead",
+    errors.UnknownNodeError: "it changes nodes that are not in the graph",
+    errors.UnknownEdgeError: "it changes edges that are not in the graph",
+    errors.InputError: "it does not fit the run",
+    errors.StorageFullError: "the disk is full",
+    errors.StoreError: "the run can't be written",
+    errors.DatabaseError: "the database can't be used",
+    errors.TrainingError: "training failed",
+    errors.MissingExtraError: "a package is not installed",
+    MemoryError: "there was not enough memory",
+}
+NOTHING_THERE = "nothing of it is in the run: it never was, or it has been forgotten already"
+OTHER_KIND = "it names a kind of data that a run of this task does not have"
+NO_NAMES = "it names nodes by name, and those of this run have none"
+
+
+def reason_of(error: BaseException) -> str:
+    """Describe an error by its kind, without its values."""
+    for kind in type(error).__mro__:
+        if kind in _WORDS:
+            return f"{_WORDS[kind]} ({type(error).__name__})"
+    known = isinstance(error, errors.GraphEraserError)
+    return f"{'it failed' if known else 'something unexpected happened'} ({type(error).__name__})"
+
+
+def is_final(error: BaseException, kind: str) -> bool:
+    """Tell whether a request is to blame, and would fail again.
+
+    Of an erasure it is known that what it names is there, so if its input is refused, something
+    else is missing, such as the device that the run was fitted on.
+    """
+    refused = isinstance(error, errors.InputError) and kind == UPDATE
+    return refused or isinstance(error, errors.EmptyEnsembleError)
+
+
+def trouble_of(error: BaseException) -> str:
+    """Describe an error that keeps the worker from working to the operator.
+
+    Messages of the service, the store and the database name files and rows, and nobody.
+    """
+    if isinstance(error, errors.ServiceError | errors.StoreError):
+        return error.message
+    return reason_of(error)
+
+
+def some_missing(missing: int, named: int) -> str:
+    """Describe a request that names some things that are not there."""
+    return f"{missing} of {named} things that it names were not in the run"

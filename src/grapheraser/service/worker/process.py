@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grapheraser.errors import ParameterError, ServiceError
 from grapheraser.service.served.serving import Published, Served
-from grapheraser.service.worker.reasons import trouble_of
+from grapheraser.service.worker.carrier import trouble_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,8 +16,7 @@ from grapheraser.service.queue.batches import Batch, Batches, PublishedLog
 from grapheraser.service.queue.requests import State
 from grapheraser.service.queue.tombstones import Tombstones
 from grapheraser.service.settings import Settings, is_time
-from grapheraser.service.worker.carrier import Carrier
-from grapheraser.service.worker.reasons import trouble_of
+from grapheraser.service.worker.carrier import Carrier, trouble_of
 from grapheraser.store import load_receipts, locked
 
 if TYPE_CHECKING:
