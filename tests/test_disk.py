@@ -44,7 +44,7 @@ ALLOWED = {
     "cli/datasets.py": "opens the graph store that it has made",
     "cli/output.py": "writes to the null device once nobody reads the output",
     "kernels/compiled.py": "the cache of compiled kernels, which holds no data",
-    "service/dashboard/docs.py": "reads the files of Swagger UI from their package",
+    "service/dashboard/static.py": "reads the files of Swagger UI from their package",
     "service/database/engine.py": "makes the file of a SQLite database, for its owner alone",
     "partition/multilevel.py": "hands a graph to KaMinPar, in memory where the system can",
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grapheraser.cli.plugged import GROUP, LABORATORY
+from grapheraser.cli.app import GROUP, LABORATORY
 from tests.cli.commands import data, run
 
 

@@ -48,7 +48,7 @@ def upgrade(
     json: JsonOption = False,
 ) -> None:
     """Fit the data and settings of a run of an earlier version anew, in a new folder."""
-    from grapheraser.eraser.upgrade import upgrade as upgraded
+    from grapheraser.eraser.load import upgrade as upgraded
 
     upgraded(path, lambda configuration: parts_named(path, configuration, trust)).save(out)
     kept = "the old folder keeps its log and receipts: keep it for whoever checks them"

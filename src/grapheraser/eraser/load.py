@@ -1,8 +1,8 @@
-"""Reading a run back: by the task that its manifest names, with all of it checked."""
+"""Reading a run back by the task that its manifest names, all of it checked; and upgrading one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -16,11 +16,19 @@ from grapheraser.eraser.settings import Settings, check, restore
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import State, trained_shards
 from grapheraser.eraser.task import NODES, TASK, Task
-from grapheraser.errors import CorruptRunError, GraphEraserError, RunKindError, VerificationError
+from grapheraser.errors import (
+    CorruptRunError,
+    GraphEraserError,
+    RunKindError,
+    RunVersionError,
+    VerificationError,
+)
 from grapheraser.inference import check_weights
 from grapheraser.receipts import Ends, digest_of
-from grapheraser.store import StoredRun, load_run, read_manifest
+from grapheraser.store import StoredRun, load_run
 from grapheraser.store.folder import HISTORY
+from grapheraser.store.manifest import OLDEST, VERSION, read_manifest
+from grapheraser.store.reading import read_graph, read_partition
 
 if TYPE_CHECKING:
     from grapheraser.eraser.base import Eraser
@@ -143,3 +151,38 @@ def _seals(run: StoredRun) -> Seals:
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptRunError(f"does not describe its state ({error!r}).") from error
     return Seals(run.register, nonce, versions)
+
+
+_OWN = ("model", "partition", "aggregation", "training")
+
+
+def upgrade(path: Path, own: Callable[[Any], Mapping[str, Any]] = lambda _: {}) -> Eraser:
+    """Return a run of an earlier version, fitted anew by this one: a run with a log of its own.
+
+    Graph, partition, settings and seed are carried over, so whoever was forgotten stays forgotten.
+    Receipts belong to the old log: they stay valid, and stay in the old folder. ``own`` leads from
+    the run's configuration to its parts of the user's own, by argument.
+    """
+    manifest = read_manifest(path, oldest=OLDEST)
+    if manifest["version"] == VERSION and not _unsealed(manifest):
+        raise RunVersionError(
+            f"{path}: in version {VERSION} of the format, which is this one: nothing to upgrade."
+        )
+    try:
+        configuration = manifest["configuration"]
+        graph = read_graph(path, manifest["graph"])
+        partition = read_partition(path, manifest["partition"])
+        brought = own(configuration)
+        parts = {name: brought.get(name) for name in _OWN if name in configuration["arguments"]}
+        made = eraser_of(task_named(configuration), path)(**restore(configuration, parts))
+    except GraphEraserError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise CorruptRunError(f"{path}: can't be carried over ({error!r}).") from error
+    return made._fit(graph, partition)
+
+
+def _unsealed(manifest: Mapping[str, Any]) -> bool:
+    """Tell whether the state of a run says less of itself than one of this version does."""
+    described = manifest["state"].get("described")
+    return not (isinstance(described, Mapping) and "class_names" in described)

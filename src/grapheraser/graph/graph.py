@@ -67,7 +67,7 @@ from grapheraser.kernels.paged import (
 )
 from grapheraser.kernels.sets import ranks
 from grapheraser.receipts import secret
-from grapheraser.receipts.proof import Proof
+from grapheraser.receipts.tree import Proof
 from grapheraser.seeding import generator
 
 _FORMAT, _FORMAT_WITH_VALUES = b"grapheraser-graph-2", b"grapheraser-graph-2-values"

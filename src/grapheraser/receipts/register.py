@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grapheraser.errors import VerificationError
-from grapheraser.receipts.proof import LEVELS, Step, root_above
+from grapheraser.receipts.tree import LEVELS, Step, root_above
 
 KEY_SIZE, NONCE_SIZE = 32, 16
 COMMITMENT = b"\x02"

@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from grapheraser.errors import CorruptRunError, ParameterError, StorageFullError, StoreError
@@ -54,13 +53,8 @@ class Batch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for partial, _ in self._waiting:
+    def __exit__(self, *_: object) -> None:
+        for partial, _final in self._waiting:
             with suppress(OSError):
                 partial.unlink()
         self._waiting.clear()
@@ -85,7 +79,7 @@ class Batch:
         """Flush all files, and others beside them, then give them their names."""
         path = self._waiting[0][1]
         try:
-            flush({*(partial for partial, _ in self._waiting), *others})
+            flush({*(partial for partial, _final in self._waiting), *others})
             while self._waiting:
                 partial, path = self._waiting[-1]
                 os.replace(partial, path)

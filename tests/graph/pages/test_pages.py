@@ -19,7 +19,7 @@ from grapheraser.graph.pages.directory import Directory
 from grapheraser.graph.pages.pages import _MAX_REMEMBERED, Lineage, Pages
 from grapheraser.graph.proof.register import Register
 from grapheraser.kernels.paged import NOWHERE, ROOM, located, nodes_at
-from grapheraser.receipts.proof import EMPTY
+from grapheraser.receipts.tree import EMPTY
 from tests.store.runs import paged_graph
 
 KINDS = ("consecutive", "sparse", "clustered")

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from grapheraser.service.dashboard import docs
+from grapheraser.service.dashboard import static
 from tests.service.api.conftest import Api, fitted, shared
 from tests.service.dashboard.conftest import Office
 
@@ -43,7 +43,7 @@ def test_who_has_signed_in_submits_a_request_without_a_key(office: Office) -> No
 def test_a_service_without_the_package_says_which_is_missing(
     shared: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(docs, "swagger_files", dict)
+    monkeypatch.setattr(static, "swagger_files", dict)
     answer = shared.call("GET", "/docs", None)
     assert answer.status_code == 404
     assert "fastapi-offline" in answer.json()["detail"]

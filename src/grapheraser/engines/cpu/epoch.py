@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.engines.cpu.adam import Parameters, adam_step, rates_of
-from grapheraser.engines.cpu.dense import Array
+from grapheraser.engines.cpu.dense import Array, Parameters, adam_step, rates_of
 from grapheraser.engines.cpu.noise import Noise
 from grapheraser.engines.cpu.sparse import (
     InputWeights,

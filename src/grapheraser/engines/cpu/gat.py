@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.engines.cpu.adam import Parameters
 from grapheraser.engines.cpu.attention import Attention, attend, attend_gradient
 from grapheraser.engines.cpu.dense import (
     Array,
+    Parameters,
     activate,
     add_bias,
     back_through,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.engines.cpu.adam import Parameters
 from grapheraser.engines.cpu.dense import (
     Array,
+    Parameters,
     activate,
     add_bias,
     back_through,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.engines.cpu.adam import Parameters
 from grapheraser.engines.cpu.dense import (
+    Parameters,
     activate,
     add_bias,
     back_through,

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.arrays import Ints, Ints32
-from grapheraser.engines.cpu.adam import Rates, adam_tile
-from grapheraser.engines.cpu.dense import Array
+from grapheraser.engines.cpu.dense import Array, Rates, adam_tile
 from grapheraser.engines.cpu.noise import Noise, is_kept, row_keys, scale_of
 from grapheraser.engines.shared.layout import INPUT
 from grapheraser.kernels.compiled import compiled

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grapheraser.arrays import AnyArray, Floats32, Ints, Ints32
-from grapheraser.engines.cpu.adam import Parameters
+from grapheraser.engines.cpu.dense import Parameters
 from grapheraser.engines.cpu.epoch import Shard
 from grapheraser.engines.cpu.noise import noise_of
 from grapheraser.engines.cpu.sparse import InputWeights, SparseFeatures

@@ -38,7 +38,7 @@ from grapheraser.kernels.paged import (
     roles_at,
     target_rows,
 )
-from grapheraser.receipts.proof import EMPTY, LEVELS, Proof, Step, joined
+from grapheraser.receipts.tree import EMPTY, LEVELS, Proof, Step, joined
 
 # Bits of the first byte of a leaf: edges carry values, labels are targets.
 _VALUES, _TARGETS = 2, 4

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph.arrays import read_only
 from grapheraser.graph.pages.pages import Lineage
-from grapheraser.receipts.proof import EMPTY, LEVELS, Step, joined
 from grapheraser.receipts.register import (
     COMMITMENT,
     KEY_SIZE,
@@ -32,6 +31,7 @@ from grapheraser.receipts.register import (
     register_root,
     slot_of,
 )
+from grapheraser.receipts.tree import EMPTY, LEVELS, Step, joined
 
 # A slot, and what its commitment is made of.
 ENTRY = np.dtype([("slot", "<u8"), ("nonce", f"V{NONCE_SIZE}"), ("node", "<i8")])
