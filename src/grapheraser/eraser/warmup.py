@@ -57,19 +57,12 @@ def compiling(*, shown: bool = True) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """A run on a tiny graph that uses the kernels of a real one.
+    """A run on a tiny graph that uses the kernels of a real one."""
 
-    Attributes:
-        settings: those of the real run, but for what need not suit a tiny graph.
-        many: whether its graph has more than `FEW` feature columns.
-        weighted: whether the edges of its graph carry anything.
-        few: whether its labels are few, see `few_labels`.
-    """
-
-    settings: Settings
-    many: bool
-    weighted: bool
-    few: bool
+    settings: Settings  # those of the real run, but for what need not suit a tiny graph
+    many: bool  # whether its graph has more than `FEW` feature columns
+    weighted: bool  # whether the edges of its graph carry anything
+    few: bool  # whether its labels are few, see `few_labels`
 
     def run(self) -> None:
         """Fit, forget something of each kind, predict."""

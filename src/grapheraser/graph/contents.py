@@ -37,17 +37,11 @@ Ids = NDArray[np.int64]
 
 
 class AdjacencyBlock(NamedTuple):
-    """The neighbours of consecutive nodes.
+    """The neighbours of consecutive nodes."""
 
-    Attributes:
-        low: the position of the first.
-        indptr: int64, where the neighbours of each begin.
-        indices: int32, positions of the neighbours.
-    """
-
-    low: int
-    indptr: Ids
-    indices: NDArray[np.int32]
+    low: int  # the position of the first
+    indptr: Ids  # int64, where the neighbours of each begin
+    indices: NDArray[np.int32]  # int32, positions of the neighbours
 
 
 class Contents:

@@ -37,17 +37,11 @@ Means = NDArray[np.float64]
 
 
 class EdgeKind(NamedTuple):
-    """The kind of edges that a graph has.
+    """The kind of edges that a graph has."""
 
-    Attributes:
-        directed: whether an edge leads from one node to the other.
-        weighted: whether it has a weight.
-        columns: how many features it has.
-    """
-
-    directed: bool = False
-    weighted: bool = False
-    columns: int = 0
+    directed: bool = False  # whether an edge leads from one node to the other
+    weighted: bool = False  # whether it has a weight
+    columns: int = 0  # how many features it has
 
     @property
     def width(self) -> int:
@@ -206,16 +200,12 @@ def merged(keys: Keys, values: Values) -> tuple[Keys, Means]:
 
 
 class Counts(NamedTuple):
-    """Numbers of edges that were put right: loops, repetitions, those without their reverse.
-
-    Attributes:
-        differing: those that carry other values than their reverse.
-    """
+    """Numbers of edges that were put right: loops, repetitions, those without their reverse."""
 
     loops: int
     repeated: int
     one_way: int
-    differing: int = 0
+    differing: int = 0  # those that carry other values than their reverse
 
 
 def with_values(

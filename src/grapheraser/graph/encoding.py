@@ -32,19 +32,12 @@ Matrix = sp.csr_array | NDArray[Any]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, and the feature columns that it becomes.
+    """A column of a table, and the feature columns that it becomes."""
 
-    Attributes:
-        name: in the table.
-        width: numbers in a cell.
-        categories: a feature column each; none where cells are numbers.
-        missing: what stands for a gap; "" where there may be none.
-    """
-
-    name: str
-    width: int = 1
-    categories: tuple[str, ...] = ()
-    missing: str = ""
+    name: str  # in the table
+    width: int = 1  # numbers in a cell
+    categories: tuple[str, ...] = ()  # a feature column each; none where cells are numbers
+    missing: str = ""  # what stands for a gap; "" where there may be none
 
     @property
     def size(self) -> int:

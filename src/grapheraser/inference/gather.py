@@ -196,16 +196,11 @@ def _choose(
 
 
 class Part(NamedTuple):
-    """Some of the nodes that were asked for, with their own surroundings.
+    """Some of the nodes that were asked for, with their own surroundings."""
 
-    Attributes:
-        numbers: int32, of the gathered nodes, in rings as there; the asked for come first.
-        wanted: how many were asked for.
-        indptr, indices, degree, weights: as there, over the places in ``numbers``.
-    """
-
-    numbers: Numbers
-    wanted: int
+    numbers: Numbers  # int32, of the gathered nodes, in rings as there; the asked for come first
+    wanted: int  # how many were asked for
+    # indptr, indices, degree, weights: as there, over the places in ``numbers``.
     indptr: Pointers
     indices: Numbers
     degree: Matrix

@@ -68,51 +68,37 @@ Ids = NDArray[np.int64]
 
 
 class Entries(NamedTuple):
-    """Entries of the adjacency, each edge from both ends, sorted.
+    """Entries of the adjacency, each edge from both ends, sorted."""
 
-    Attributes:
-        rows, columns: ids of a node and of its neighbour.
-        values: what the entries carry; see `edge_values`.
-        there: which of them the graph has already, with other values.
-    """
-
+    # rows, columns: ids of a node and of its neighbour.
     rows: Ids
     columns: Ids
-    values: Values
-    there: NDArray[np.bool_]
+    values: Values  # what the entries carry; see `edge_values`
+    there: NDArray[np.bool_]  # which of them the graph has already, with other values
 
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """A checked, merged list of changes.
+    """A checked, merged list of changes."""
 
-    Attributes:
-        removal: what goes, before anything else happens; may be empty.
-        nodes: sorted ids of the new nodes.
-        x, y, role, names, targets: of them; see `Rows`.
-        entries: of the adjacency, that come or carry something else.
-        features: sorted ids of the nodes whose features are set.
-        new_x: their features.
-        labels: sorted ids of the nodes whose labels are set.
-        new_y: their classes; or their targets ``[m, count]``, NaN where they stay as they are.
-        named: all that was handed in, as plain values by kind.
-        relearned: sorted ids among ``features`` that nobody named: a mean in their gaps changed.
-    """
-
-    removal: Removal
-    nodes: Ids
+    removal: Removal  # what goes, before anything else happens; may be empty
+    nodes: Ids  # sorted ids of the new nodes
+    # x, y, role, names, targets: of them; see `Rows`.
     x: sp.csr_array
     y: Ids
     role: NDArray[np.int8]
-    entries: Entries
-    features: Ids
-    new_x: sp.csr_array
-    labels: Ids
+    entries: Entries  # of the adjacency, that come or carry something else
+    features: Ids  # sorted ids of the nodes whose features are set
+    new_x: sp.csr_array  # their features
+    labels: Ids  # sorted ids of the nodes whose labels are set
+    # Their classes; or their targets ``[m, count]``, NaN where they stay as they are.
     new_y: NDArray[Any]
     names: Names
     targets: NDArray[np.uint8]
     label_kind: LabelKind
+    # All that was handed in, as plain values by kind.
     named: dict[str, Any] = field(default_factory=dict)
+    # Sorted ids among ``features`` that nobody named: a mean in their gaps changed.
     relearned: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property

@@ -127,15 +127,11 @@ class SetGraphs:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Rewritten(SetFeatures):
-    """The feature rows of graphs without parts that a request names.
+    """The feature rows of graphs without parts that a request names."""
 
-    Attributes:
-        told: the parts, as plain lists by the name of their kind; receipts name these.
-        absent: what was named and is not there.
-    """
-
+    # The parts, as plain lists by the name of their kind; receipts name these.
     told: Mapping[str, Any]
-    absent: tuple[GraphNodes | GraphEdges, ...]
+    absent: tuple[GraphNodes | GraphEdges, ...]  # what was named and is not there
 
     def __init__(
         self,

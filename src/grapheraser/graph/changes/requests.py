@@ -259,30 +259,24 @@ REQUESTS: dict[str, Any] = {made.kind.name: made for made in (Nodes, Edges, Feat
 
 @dataclass(frozen=True)
 class Removal:
-    """A checked, merged request: all ids exist, and nothing is named twice.
+    """A checked, merged request: all ids exist, and nothing is named twice."""
 
-    Attributes:
-        nodes: sorted ids of the nodes to remove.
-        edges: ids ``[m, 2]`` (u < v) of further edges to remove; none touches one of ``nodes``.
-        features: sorted ids of further nodes whose features to remove; none is among ``nodes``.
-        digest: SHA-256 of the request as made, whatever the order of its parts.
-        labels: sorted ids of further nodes whose labels to remove; none is among ``nodes``.
-        skipped: what was named and is not there, where that is no error.
-        named: all that the request names and is there, as plain sorted lists by kind.
-        targets: ids and targets ``[m, 2]`` of further labels to remove, of nodes that keep others.
-        kept: those of ``edges`` that lose some of their relations only, and what they carry then.
-        followers: sorted ids of those of ``nodes`` that nobody named; see ``cascade`` of `Nodes`.
-    """
-
-    nodes: NDArray[np.int64]
+    nodes: NDArray[np.int64]  # sorted ids of the nodes to remove
+    # Ids ``[m, 2]`` (u < v) of further edges to remove; none touches one of ``nodes``.
     edges: NDArray[np.int64]
+    # Sorted ids of further nodes whose features to remove; none is among ``nodes``.
     features: NDArray[np.int64]
-    digest: str
+    digest: str  # SHA-256 of the request as made, whatever the order of its parts
+    # Sorted ids of further nodes whose labels to remove; none is among ``nodes``.
     labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    skipped: tuple[Any, ...] = ()
+    skipped: tuple[Any, ...] = ()  # what was named and is not there, where that is no error
+    # All that the request names and is there, as plain sorted lists by kind.
     named: dict[str, Any] = field(default_factory=dict)
+    # Ids and targets ``[m, 2]`` of further labels to remove, of nodes that keep others.
     targets: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    # Those of ``edges`` that lose some of their relations only, and what they carry then.
     kept: tuple[NDArray[np.int64], Values] = (np.zeros((0, 2), dtype=np.int64), NO_VALUES)
+    # Sorted ids of those of ``nodes`` that nobody named; see ``cascade`` of `Nodes`.
     followers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property

@@ -57,19 +57,12 @@ Classes = ArrayLike | Sequence[int | str | None]
 
 
 class NewEdges(NamedTuple):
-    """Edges as they were given.
+    """Edges as they were given."""
 
-    Attributes:
-        pairs: ids ``[m, 2]``, sources and targets.
-        values: what each carries, weight first ``[m, width]``.
-        weighted: whether there are weights among it.
-        called: names by id, of the ends that were given by name.
-    """
-
-    pairs: Ids
-    values: Values
-    weighted: bool
-    called: Mapping[int, int]
+    pairs: Ids  # ids ``[m, 2]``, sources and targets
+    values: Values  # what each carries, weight first ``[m, width]``
+    weighted: bool  # whether there are weights among it
+    called: Mapping[int, int]  # names by id, of the ends that were given by name
 
     @classmethod
     def of(cls, given: Sequence[tuple[int, int]], edge_weight: Any, edge_attr: Any) -> NewEdges:

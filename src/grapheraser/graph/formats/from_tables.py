@@ -28,26 +28,18 @@ _PARTS |= {"test": "test", "context": ""}
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of tables by their meaning; None: the usual name, where there is one.
+    """The columns of tables by their meaning; None: the usual name, where there is one."""
 
-    Attributes:
-        id: of the nodes; usually ``id``.
-        label: their classes; usually ``label``. Empty cells are labels that are not known.
-        split: train, validation, test, or nothing; usually ``split``.
-        features: of the nodes; usually all others.
-        source, target: the ends of the edges; usually ``source`` and ``target``.
-        weight: of the edges; usually ``weight``.
-        edge_features: of the edges; usually none.
-    """
-
-    id: str | None = None
+    id: str | None = None  # of the nodes; usually ``id``
+    # Their classes; usually ``label``. Empty cells are labels that are not known.
     label: str | None = None
-    split: str | None = None
-    features: Sequence[str] | None = None
+    split: str | None = None  # train, validation, test, or nothing; usually ``split``
+    features: Sequence[str] | None = None  # of the nodes; usually all others
+    # source, target: the ends of the edges; usually ``source`` and ``target``.
     source: str | None = None
     target: str | None = None
-    weight: str | None = None
-    edge_features: Sequence[str] | None = None
+    weight: str | None = None  # of the edges; usually ``weight``
+    edge_features: Sequence[str] | None = None  # of the edges; usually none
 
 
 def from_tables(
@@ -196,19 +188,12 @@ def _inferred(table: Table, columns: Columns, from_edges: bool, names: bool) -> 
 
 @dataclass(frozen=True)
 class _Keys:
-    """The nodes by what a table calls them.
+    """The nodes by what a table calls them."""
 
-    Attributes:
-        ids: an id or name for each row.
-        rows: the row of each.
-        named: whether they are names.
-        table: where they are listed.
-    """
-
-    ids: list[Any]
-    rows: dict[Hashable, int]
-    named: bool
-    table: Table
+    ids: list[Any]  # an id or name for each row
+    rows: dict[Hashable, int]  # the row of each
+    named: bool  # whether they are names
+    table: Table  # where they are listed
 
     def row(self, value: Any, table: Table, row: int, column: str) -> int:
         """Return the row of a node that another table names."""

@@ -32,19 +32,13 @@ class UnstreamableError(Exception):
 
 
 class NodeBlock(NamedTuple):
-    """Some nodes.
+    """Some nodes."""
 
-    Attributes:
-        ids: int64 ``[m]``.
-        y: int64, classes; -1 where the label is not known.
-        role: int8; None: training nodes where the label is known, else context nodes.
-        x: float32 ``[m, num_features]``, dense or CSR.
-    """
-
-    ids: NDArray[np.int64]
-    y: NDArray[np.int64]
+    ids: NDArray[np.int64]  # int64 ``[m]``
+    y: NDArray[np.int64]  # int64, classes; -1 where the label is not known
+    # Int8; None: training nodes where the label is known, else context nodes.
     role: NDArray[np.int8] | None
-    x: NDArray[np.float32] | sp.csr_array
+    x: NDArray[np.float32] | sp.csr_array  # float32 ``[m, num_features]``, dense or CSR
 
 
 class Stream(Protocol):
@@ -90,19 +84,14 @@ def _declared(num_classes: int | None) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class TableStream:
-    """A table of nodes and one of edges, CSV or Parquet, with whole numbers for ids and classes.
+    """A table of nodes and one of edges, CSV or Parquet, with whole numbers for ids and classes."""
 
-    Attributes:
-        nodes, edges: the files.
-        columns: which column is what, where it has another name than the usual one.
-        features: columns of features; default all others.
-    """
-
+    # nodes, edges: the files.
     nodes: Path
     edges: Path
     name: str
-    columns: Mapping[str, str]
-    features: Sequence[str] | None = None
+    columns: Mapping[str, str]  # which column is what, where it has another name than the usual one
+    features: Sequence[str] | None = None  # columns of features; default all others
     num_classes: int | None = None
     each_edge_once: bool = True
 

@@ -22,18 +22,13 @@ _BOOLEANS = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of the same length.
+    """Columns of the same length."""
 
-    Attributes:
-        name: for messages: the file, or what the table holds.
-        columns: by name, in order; strings where they come from text.
-        lines: where each row is in the file; None where rows are counted from 0.
-        categories: of the columns whose type has some.
-    """
-
-    name: str
-    columns: Mapping[str, Sequence[Any]]
+    name: str  # for messages: the file, or what the table holds
+    columns: Mapping[str, Sequence[Any]]  # by name, in order; strings where they come from text
+    # Where each row is in the file; None where rows are counted from 0.
     lines: Sequence[int] | None = None
+    # Of the columns whose type has some.
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -23,17 +23,11 @@ _SIXTEENS = 16 ** np.arange(WHOLE, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Directory:
-    """The blocks of the pages, ascending.
+    """The blocks of the pages, ascending."""
 
-    Attributes:
-        starts: int64, the smallest id of each block.
-        sizes: int8, j of each block's ``16**j``.
-        counts: int64, nodes in it.
-    """
-
-    starts: NDArray[np.int64]
-    sizes: NDArray[np.int8]
-    counts: NDArray[np.int64]
+    starts: NDArray[np.int64]  # int64, the smallest id of each block
+    sizes: NDArray[np.int8]  # int8, j of each block's ``16**j``
+    counts: NDArray[np.int64]  # int64, nodes in it
 
     @classmethod
     def of(cls, ids: NDArray[np.int64], size: int = WHOLE) -> Directory:

@@ -40,26 +40,19 @@ class Page(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Some nodes, row by row in the order of their ids: a page before it is packed.
+    """Some nodes, row by row in the order of their ids: a page before it is packed."""
 
-    Attributes:
-        ids, y, role: of each node.
-        indptr, neighbours: ids of the neighbours of each.
-        x: float32 ``[len(ids), num_features]``, dense or CSR.
-        values: what each entry of ``neighbours`` carries; see `edge_values`.
-        names: of each node, where they have any.
-        targets: bytes ``[len(ids), row_bytes]``; see `graph.labels`.
-    """
-
+    # ids, y, role: of each node.
     ids: Ids
     y: NDArray[np.int64]
     role: NDArray[np.int8]
+    # indptr, neighbours: ids of the neighbours of each.
     indptr: Ids
     neighbours: Ids
-    x: sp.csr_array | NDArray[np.float32]
-    values: Values = NO_VALUES
-    names: Names = NO_NAMES
-    targets: NDArray[np.uint8] = NO_TARGETS
+    x: sp.csr_array | NDArray[np.float32]  # float32 ``[len(ids), num_features]``, dense or CSR
+    values: Values = NO_VALUES  # what each entry of ``neighbours`` carries; see `edge_values`
+    names: Names = NO_NAMES  # of each node, where they have any
+    targets: NDArray[np.uint8] = NO_TARGETS  # bytes ``[len(ids), row_bytes]``; see `graph.labels`
 
 
 def joined(parts: Sequence[Rows]) -> Rows:

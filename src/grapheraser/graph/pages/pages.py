@@ -51,15 +51,12 @@ _MAX_REMEMBERED = 16
 
 @dataclass(frozen=True, eq=False)
 class Lineage:
-    """The numbers of pages that have changed since earlier versions, of as many pages.
+    """The numbers of pages that have changed since earlier versions, of as many pages."""
 
-    Attributes:
-        token: stands for this version, and holds nothing of it.
-        before: tokens of earlier versions, the latest first, and the numbers of the pages that are
-            others than there.
-    """
-
+    # Stands for this version, and holds nothing of it.
     token: object = field(default_factory=object)
+    # Tokens of earlier versions, the latest first, and the numbers of the pages that are others
+    # than there.
     before: tuple[tuple[object, frozenset[int]], ...] = ()
 
     def changed(self, numbers: Iterable[int]) -> Lineage:
@@ -80,41 +77,27 @@ class Lineage:
 
 
 class Cut(NamedTuple):
-    """Other blocks in the place of a range of pages.
+    """Other blocks in the place of a range of pages."""
 
-    Attributes:
-        low, high: the pages.
-        blocks: of the rows.
-        rows: what the new pages hold.
-    """
-
+    # low, high: the pages.
     low: int
     high: int
-    blocks: Directory
-    rows: Rows
+    blocks: Directory  # of the rows
+    rows: Rows  # what the new pages hold
 
 
 @dataclass(frozen=True, eq=False)
 class Pages:
-    """All pages of a graph.
+    """All pages of a graph."""
 
-    Attributes:
-        directory: the blocks of ids.
-        pages: their pages.
-        num_features: columns.
-        dense: whether features are kept with their zeros.
-        num_entries: twice the number of edges.
-        edge_kind: what each entry carries.
-        lineage: which pages have changed since earlier versions.
-    """
-
-    directory: Directory
-    pages: tuple[Page, ...]
-    num_features: int
-    dense: bool
-    num_entries: int
-    edge_kind: EdgeKind
+    directory: Directory  # the blocks of ids
+    pages: tuple[Page, ...]  # their pages
+    num_features: int  # columns
+    dense: bool  # whether features are kept with their zeros
+    num_entries: int  # twice the number of edges
+    edge_kind: EdgeKind  # what each entry carries
     table: Table = field(repr=False)
+    # Which pages have changed since earlier versions.
     lineage: Lineage = field(default_factory=Lineage, repr=False)
 
     @classmethod

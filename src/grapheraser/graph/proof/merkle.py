@@ -49,23 +49,16 @@ Digests = NDArray[np.uint8]
 
 
 class Leaves(NamedTuple):
-    """The leaves of one page.
+    """The leaves of one page."""
 
-    Attributes:
-        leaves: ``[m, 32]``, the digests of its nodes.
-        levels: int8 ``[m]``, the highest level at which each node is alone.
-        tops: ``[m, 32]``, the digests of their branches there; where no node is alone at any level,
-            the leaves themselves.
-        blocks: the digests of the blocks within the page that hold several nodes, by level and
-            smallest id.
-        root: the digest of the page's block.
-    """
-
-    leaves: Digests
-    levels: NDArray[np.int8]
+    leaves: Digests  # ``[m, 32]``, the digests of its nodes
+    levels: NDArray[np.int8]  # int8 ``[m]``, the highest level at which each node is alone
+    # ``[m, 32]``, the digests of their branches there; where no node is alone at any level, the
+    # leaves themselves.
     tops: Digests
+    # The digests of the blocks within the page that hold several nodes, by level and smallest id.
     blocks: dict[tuple[int, int], bytes]
-    root: bytes
+    root: bytes  # the digest of the page's block
 
 
 class KeptLeaves(NamedTuple):
@@ -77,17 +70,11 @@ class KeptLeaves(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MerkleTree:
-    """The tree of a graph's pages.
+    """The tree of a graph's pages."""
 
-    Attributes:
-        pages: of the graph.
-        leaves: of each page.
-        inner: digests of the blocks of pages and of all blocks around them, by their level and
-            smallest id.
-    """
-
-    pages: Pages
-    leaves: tuple[Leaves | KeptLeaves, ...]
+    pages: Pages  # of the graph
+    leaves: tuple[Leaves | KeptLeaves, ...]  # of each page
+    # Digests of the blocks of pages and of all blocks around them, by their level and smallest id.
     inner: dict[tuple[int, int], bytes]
 
     @classmethod

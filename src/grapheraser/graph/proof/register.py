@@ -130,20 +130,15 @@ class RegisterPage:
 
 @dataclass(frozen=True, eq=False)
 class Register:
-    """The register of the nodes of a run.
+    """The register of the nodes of a run."""
 
-    Attributes:
-        key: of the slots.
-        pages: one for each of the ``16**digits`` beginnings of a slot.
-        levels: the digests of the tree above the pages, each level by number.
-        size: how many nodes there are.
-        lineage: which pages have changed since earlier versions.
-    """
-
-    key: bytes = field(repr=False)
+    key: bytes = field(repr=False)  # of the slots
+    # One for each of the ``16**digits`` beginnings of a slot.
     pages: tuple[RegisterPage, ...] = field(repr=False)
+    # The digests of the tree above the pages, each level by number.
     levels: tuple[Mapping[int, bytes], ...] = field(repr=False)
-    size: int
+    size: int  # how many nodes there are
+    # Which pages have changed since earlier versions.
     lineage: Lineage = field(default_factory=Lineage, repr=False)
 
     @classmethod

@@ -58,16 +58,12 @@ PENDING = (State.RECEIVED, State.FAILED)
 
 @dataclass(frozen=True, init=False)
 class RequestContent:
-    """The content of a request, e.g. ``RequestContent(nodes=[12], edges=[(3, 17)])``.
+    """The content of a request, e.g. ``RequestContent(nodes=[12], edges=[(3, 17)])``."""
 
-    Attributes:
-        subject: a person, by the identity that the subject map was loaded with.
-        named: ids or names of nodes, or pairs of them, by the name of their kind.
-        changes: lines of changes, as `grapheraser update` reads them; they come alone.
-    """
-
-    subject: str | None
+    subject: str | None  # a person, by the identity that the subject map was loaded with
+    # Ids or names of nodes, or pairs of them, by the name of their kind.
     named: Mapping[str, tuple[Any, ...]]
+    # Lines of changes, as `grapheraser update` reads them; they come alone.
     changes: tuple[Mapping[str, Any], ...]
 
     def __init__(
