@@ -22,16 +22,26 @@ _NAME = re.compile(r"[!-*,-~]{1,200}")  # what can be the name of a key; see `re
 
 @dataclass(frozen=True)
 class Ends:
-    """The beginning and the end of a run's receipts; kept apart from them."""
+    """The beginning and the end of a run's receipts; kept apart from them.
 
-    run: str  # the name of the run's log, chosen at random when it is fitted
-    fitted: str  # digest of the document of the state that was fitted
-    configuration: str  # digest of the settings that it was fitted with
-    state: str  # digest of the document of the current state
-    receipts: int = 0  # how many there are
-    head: str | None = None  # digest of the last, None where there is none
-    log: tuple[str, ...] = ()  # roots of the complete subtrees of the log, largest first
-    # Of the log as it is now; None where it is empty or nothing is signed.
+    Attributes:
+        run: the name of the run's log, chosen at random when it is fitted.
+        fitted: digest of the document of the state that was fitted.
+        configuration: digest of the settings that it was fitted with.
+        state: digest of the document of the current state.
+        receipts: how many there are.
+        head: digest of the last, None where there is none.
+        log: roots of the complete subtrees of the log, largest first.
+        checkpoint: of the log as it is now; None where it is empty or nothing is signed.
+    """
+
+    run: str
+    fitted: str
+    configuration: str
+    state: str
+    receipts: int = 0
+    head: str | None = None
+    log: tuple[str, ...] = ()
     checkpoint: str | None = None
 
     @property

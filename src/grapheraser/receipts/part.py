@@ -77,17 +77,26 @@ class Place:
 
 @dataclass(frozen=True)
 class Part:
-    """The receipt of one person, or of two about their edge."""
+    """The receipt of one person, or of two about their edge.
 
-    receipt: Receipt  # of the change that the part belongs to
-    # What was asked, e.g. ``{"forget": "node", "ids": ["12"]}``; ids as text, and ``names`` where
-    # nodes have them.
+    Attributes:
+        receipt: of the change that the part belongs to.
+        about: what was asked, e.g. ``{"forget": "node", "ids": ["12"]}``; ids as text, and
+            ``names`` where nodes have them.
+        nonce: what hides it in the receipt.
+        place: in the tree of the request.
+        log: the place of the receipt in the run's log.
+        checkpoint: of the log with that size; None where nothing is signed.
+        opening: of the node's slot, where a node was forgotten.
+    """
+
+    receipt: Receipt
     about: About
-    nonce: bytes  # what hides it in the receipt
-    place: Place  # in the tree of the request
-    log: Place  # the place of the receipt in the run's log
-    checkpoint: str | None  # of the log with that size; None where nothing is signed
-    opening: Opening | None = None  # of the node's slot, where a node was forgotten
+    nonce: bytes
+    place: Place
+    log: Place
+    checkpoint: str | None
+    opening: Opening | None = None
 
     def check(self, verifier: Verifier | None, checkpoint: str | None = None) -> None:
         """Raise `VerificationError` unless all that it says is so.

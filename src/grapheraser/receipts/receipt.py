@@ -41,28 +41,45 @@ EXACT_GIVEN_PARTITION = "exact given partition"
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """The change of one shard."""
+    """The change of one shard.
 
-    shard: int  # its id
-    seed: int  # what its training was seeded with
-    nodes: int  # how many nodes it has now
-    # before, after: digests of the files of its weights; None where there was or is none.
+    Attributes:
+        shard: its id.
+        seed: what its training was seeded with.
+        nodes: how many nodes it has now.
+        before, after: digests of the files of its weights; None where there was or is none.
+    """
+
+    shard: int
+    seed: int
+    nodes: int
     before: str | None
     after: str | None
 
 
 @dataclass(frozen=True)
 class Details:
-    """The part of a receipt that only whoever made the request is told."""
+    """The part of a receipt that only whoever made the request is told.
 
-    shards: tuple[ShardRecord, ...] = ()  # one record per shard that was retrained or emptied
-    relearned: tuple[str, ...] = ()  # names of the aggregator's tensors that have changed
-    context: int = 0  # how many of the nodes were in a shard without a label to learn from
-    untrained: int = 0  # how much of the request no shard was trained on
-    timings: dict[str, float] = field(default_factory=dict)  # seconds per step, and in total
-    skipped: tuple[Any, ...] = ()  # requests for what was not there
-    notes: tuple[str, ...] = ()  # what else to know of the shards
-    changed: tuple[int, ...] = ()  # ids of the rows that moved, of an embedding run
+    Attributes:
+        shards: one record per shard that was retrained or emptied.
+        relearned: names of the aggregator's tensors that have changed.
+        context: how many of the nodes were in a shard without a label to learn from.
+        untrained: how much of the request no shard was trained on.
+        timings: seconds per step, and in total.
+        skipped: requests for what was not there.
+        notes: what else to know of the shards.
+        changed: ids of the rows that moved, of an embedding run.
+    """
+
+    shards: tuple[ShardRecord, ...] = ()
+    relearned: tuple[str, ...] = ()
+    context: int = 0
+    untrained: int = 0
+    timings: dict[str, float] = field(default_factory=dict)
+    skipped: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
+    changed: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, but what was skipped and what moved.

@@ -15,14 +15,23 @@ from grapheraser.receipts.receipt import Receipt
 
 @dataclass(frozen=True)
 class Signatures:
-    """The result of checking the signatures of a run."""
+    """The result of checking the signatures of a run.
 
-    verified: int = 0  # how many receipts are signed by one of the keys
-    unsigned: int = 0  # how many receipts are not signed
-    others: int = 0  # how many receipts are signed by other keys alone, so that nothing was checked
-    checkpoint: bool = False  # whether the log's checkpoint is signed by one of the keys
-    keys: tuple[str, ...] = ()  # ids of the keys that the verified ones are signed with
-    wrong: tuple[str, ...] = ()  # what is not as it should be, in words
+    Attributes:
+        verified: how many receipts are signed by one of the keys.
+        unsigned: how many receipts are not signed.
+        others: how many receipts are signed by other keys alone, so that nothing was checked.
+        checkpoint: whether the log's checkpoint is signed by one of the keys.
+        keys: ids of the keys that the verified ones are signed with.
+        wrong: what is not as it should be, in words.
+    """
+
+    verified: int = 0
+    unsigned: int = 0
+    others: int = 0
+    checkpoint: bool = False
+    keys: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
