@@ -129,7 +129,7 @@ def checked_edges(edge_index: ArrayLike, ids: NDArray[np.int64], given: EdgeInpu
     directed = flag("directed", "Graph.from_arrays", given.directed)
     weighted, values = checked_values(given.edge_weight, given.edge_attr, pairs.shape[1])
     kind = EdgeKind(directed, weighted, values.shape[1] - weighted)
-    at = _ranks(as_int64(pairs, "edge end points"), ids, shown_by)
+    at = ranks_among(as_int64(pairs, "edge end points"), ids, shown_by)
     if kind.width:
         indptr, indices, carried, counts = with_values(at, values, len(ids), directed)
     else:
@@ -271,7 +271,7 @@ def edge_notes(kind: EdgeKind, counts: Counts, *, each_edge_once: bool) -> tuple
     return tuple(notes)
 
 
-def _ranks(
+def ranks_among(
     ends: NDArray[np.int64], ids: NDArray[np.int64], given: NDArray[Any]
 ) -> NDArray[np.int32]:
     """Return the rank of each id among sorted ones; refuse others, as they were given."""

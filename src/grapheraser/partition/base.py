@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import PartitionError, UnknownNodeError
 from grapheraser.graph import Graph
-from grapheraser.graph.arrays import fresh, owned, read_only
+from grapheraser.graph.arrays import owned, read_only
 from grapheraser.graph.ids import as_ids, is_plain
 from grapheraser.graph.pages.packing import Rows
 from grapheraser.graph.pages.pages import Pages
@@ -117,20 +117,12 @@ class Partition:
         object.__setattr__(self, "nodes", owned(self.nodes))
         object.__setattr__(self, "labels", owned(self.labels))
 
-    @classmethod
-    def of_pages(cls, pages: Pages, **fields: Any) -> Partition:
+    @staticmethod
+    def of_pages(pages: Pages, **fields: Any) -> Partition:
         """A partition that is held in pages, with all fields but ``nodes`` and ``labels``."""
-        made = object.__new__(cls)
+        made = object.__new__(_PagedPartition)
         made.__dict__.update(fields, pages=pages)
         return made
-
-    def __getattr__(self, name: str) -> Any:
-        """Put together the arrays of a partition that is held in pages."""
-        if name in ("nodes", "labels") and "pages" in self.__dict__:
-            nodes, labels, _ = self.pages.nodes()
-            self.__dict__.update(fresh(nodes=nodes, labels=labels.astype(np.int32)))
-            return self.__dict__[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         sizes = self.sizes[self.sizes > 0]
@@ -277,14 +269,29 @@ class Partition:
 
     def _changed(self, pages: Pages, more: NDArray[np.int64], **fields: Any) -> Partition:
         """This partition in other pages, with so many more nodes in each shard."""
-        made = object.__new__(Partition)
-        made.__dict__.update(
-            {name: self.__dict__[name] for name in _CARRIED if name in self.__dict__}
-        )
-        made.__dict__.update(fields, pages=pages, quality=None, sizes=read_only(self.sizes + more))
+        kept = {name: self.__dict__[name] for name in _CARRIED if name in self.__dict__}
+        sizes = read_only(self.sizes + more)
+        made = Partition.of_pages(pages, **kept | fields | {"quality": None, "sizes": sizes})
         if "_members" in self.__dict__:
             made.__dict__["_members"] = list(self._members)
         return made
+
+
+class _PagedPartition(Partition):
+    """A partition that is held in pages, and puts its arrays together when they are asked for."""
+
+    @cached_property
+    def _arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        nodes, labels, _ = self.pages.nodes()
+        return read_only(nodes), read_only(labels.astype(np.int32))
+
+    @cached_property
+    def nodes(self) -> NDArray[np.int64]:  # type: ignore[override]
+        return self._arrays[0]
+
+    @cached_property
+    def labels(self) -> NDArray[np.int32]:  # type: ignore[override]
+        return self._arrays[1]
 
 
 _CARRIED = tuple(f.name for f in dataclasses.fields(Partition) if f.name not in ("nodes", "labels"))

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph.build import check_features, check_labels, classes_of, found_class_ids
-from grapheraser.graph.edge_values import PLAIN, Counts, edge_notes
+from grapheraser.graph.edge_values import PLAIN, Counts, edge_notes, ranks_among
 from grapheraser.graph.formats.streams import NodeBlock, Stream
 from grapheraser.graph.ids import new_keyed_ids
 from grapheraser.graph.pages.directory import Directory
@@ -282,17 +282,7 @@ class _Import:
         return ids if self.secret is None else new_keyed_ids(ids, self.secret)
 
     def _positions(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        ids, n = self._ids, len(self._ids)
-        if ids[0] == 0 and ids[-1] == n - 1:
-            at, unknown = pairs, (pairs < 0) | (pairs >= n)
-        else:
-            at = np.minimum(np.searchsorted(ids, pairs), n - 1)
-            unknown = ids[at] != pairs
-        if unknown.any():
-            raise GraphError(
-                f"edge end points must be among the {n} node ids (found {pairs[unknown][0]})."
-            )
-        return at
+        return ranks_among(pairs, self._ids, pairs).astype(np.int64)
 
     def _add_edges(self, at: NDArray[np.int64]) -> None:
         rows = np.concatenate([at[:, 0], at[:, 1]])

@@ -19,7 +19,7 @@ from grapheraser.errors import GraphEraserError, ParameterError, StoreError
 from grapheraser.receipts import secret
 from grapheraser.receipts.keys import PublicKey, SigningKey, is_available, needs_cryptography
 from grapheraser.receipts.secret import FOLDER_VARIABLE, default_folder
-from grapheraser.store.files import append_line, read_lines
+from grapheraser.store.files import append_line, make_folder, read_lines
 
 PASSPHRASE_VARIABLE = "GRAPHERASER_KEY_PASSPHRASE"
 LOGS_VARIABLE = "GRAPHERASER_TOMBSTONES"
@@ -134,10 +134,7 @@ class KeyFolder:
 
     def note(self, name: str, line: str) -> None:
         """Add a line to what is noted under a secret; it is on the disk when this returns."""
-        try:
-            self.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"can't make the folder {self.logs}: {error.strerror}.") from error
+        make_folder(self.logs)
         append_line(self.logs / f"{name}.log", line)
 
     def notes(self, prefix: str) -> Iterator[tuple[str, str]]:
