@@ -10,6 +10,7 @@ from pathlib import Path
 import grapheraser as ge
 from grapheraser.errors import ConflictError
 from grapheraser.service.database import Database
+from grapheraser.service.queue.intake import Submission
 from grapheraser.service.queue.queue import Queue
 from grapheraser.service.queue.requests import RequestContent, State
 from grapheraser.service.queue.vault import Vault
@@ -74,8 +75,9 @@ def test_a_key_that_many_submit_at_once_makes_one_request(url: str, vault: Vault
         for key in ("b", "a", "c"):
             request, is_new = queue.submit(RequestContent(nodes=(1,)), key=key)
             made.append((request.id, is_new))
-        asked = [RequestContent(nodes=(1,))] * 3
-        made.extend((r.id, n) for r, n in queue.submit_many(asked, keys=["c", "a", "b"]))
+        content = RequestContent(nodes=(1,))
+        waiting = [queue.intake.submit(Submission(content, key)) for key in ("c", "a", "b")]
+        made.extend((r.id, n) for r, n in (written.result() for written in waiting))
 
     at_once(*(partial(submit_all, queue) for queue in queues))
     assert len({name for name, _ in made}) == 3

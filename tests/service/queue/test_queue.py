@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from grapheraser.errors import ConflictError, ParameterError, UnknownRequestError
 from grapheraser.service.database import Database
 from grapheraser.service.database.tables import METADATA
+from grapheraser.service.queue.intake import Submission
 from grapheraser.service.queue.queue import Queue
 from grapheraser.service.queue.requests import RequestContent, State
 from grapheraser.service.queue.vault import Vault
@@ -45,21 +46,10 @@ def test_a_repeated_key_gives_the_same_request(queue: Queue) -> None:
     assert queue.counts()[State.RECEIVED] == 2
 
 
-def test_many_are_accepted_together_or_not_at_all(queue: Queue) -> None:
-    queue.submit(RequestContent(nodes=(1,)), key="a")
-    with pytest.raises(ConflictError):
-        queue.submit_many(
-            [RequestContent(nodes=(5,)), RequestContent(nodes=(6,))], keys=[None, "a"]
-        )
-    assert len(queue.list().requests) == 1
-    both = queue.submit_many(
-        [RequestContent(nodes=(5,)), RequestContent(nodes=(1,))], keys=[None, "a"]
-    )
-    assert [one.is_new for one in both] == [True, False]
-
-
 def test_many_keep_their_order(queue: Queue) -> None:
-    made = queue.submit_many([RequestContent(nodes=(n,)) for n in range(300)])
+    contents = [RequestContent(nodes=(n,)) for n in range(300)]
+    waiting = [queue.intake.submit(Submission(content)) for content in contents]
+    made = [written.result() for written in waiting]
     numbers = [submitted.request.number for submitted in made]
     assert numbers == sorted(numbers)
     assert [event.request for event in queue.events_after(0)] == [one.request.id for one in made]

@@ -80,18 +80,6 @@ class Intake:
         self._writer.submit(self._write_waiting)
         return ticket.written
 
-    def submit_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
-        """Accept all of these requests in one transaction, or none."""
-        tickets = [self._ticket(submission) for submission in submissions]
-        found = []
-        with self._database.writing() as connection:
-            for outcome in self._accept(connection, tickets):
-                if isinstance(outcome, GraphEraserError):
-                    raise outcome
-                found.append(outcome)
-        self._queue.woken.set()
-        return found
-
     def _write_waiting(self) -> None:
         with self._lock:
             taken = self._waiting[:_MAX_REQUESTS]

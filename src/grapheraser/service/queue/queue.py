@@ -82,21 +82,6 @@ class Queue(Lookup):
         """
         return self.intake.submit(Submission(content, key, deadline, owner, known)).result()
 
-    def submit_many(
-        self,
-        contents: Sequence[RequestContent],
-        *,
-        keys: Sequence[str | None] | None = None,
-        deadline: datetime | None = None,
-        owner: str | None = None,
-        known: bool = True,
-    ) -> list[Submitted]:
-        """Accept all of these requests, or none; see `submit`."""
-        pairs = zip(contents, keys or [None] * len(contents), strict=True)
-        return self.intake.submit_all(
-            [Submission(content, key, deadline, owner, known) for content, key in pairs]
-        )
-
     def cancel(self, name: str, owner: str | None = None) -> Request:
         """Cancel a request that waits (and has this owner, if given); destroy what it named."""
         with self.database.writing() as connection:
