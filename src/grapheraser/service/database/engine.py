@@ -9,17 +9,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from grapheraser.errors import DatabaseError, MissingExtraError, ParameterError
 from grapheraser.store.files import PRIVATE_FILE
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection, Engine
 
 # SQLite, for every connection. A commit is on the disk before it returns; deleted rows are
 # overwritten; a connection that finds the database locked waits so many milliseconds.

@@ -6,12 +6,8 @@ database counts up. Whatever names somebody is sealed or marked by `service.queu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sqlalchemy as sa
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection
 
 METADATA = sa.MetaData(
     naming_convention={

@@ -20,22 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from grapheraser import errors
 from grapheraser.errors import NothingToForgetError, StoreError
 from grapheraser.graph.changes.kinds import changes_of, requests_for
 from grapheraser.graph.changes.requests import SKIP
 from grapheraser.kinds import Item, forgotten_item
+from grapheraser.receipts import Part, Receipt
+from grapheraser.service.queue.batches import Batch, Batches
+from grapheraser.service.queue.queue import Queue
 from grapheraser.service.queue.requests import ERASE, UPDATE
-
-if TYPE_CHECKING:
-    from grapheraser.receipts import Part, Receipt
-    from grapheraser.service.queue.batches import Batch, Batches
-    from grapheraser.service.queue.queue import Queue
-    from grapheraser.service.served.serving import Model, Served
-    from grapheraser.service.settings import Settings
-    from grapheraser.store import RunLock
+from grapheraser.service.served.serving import Model, Served
+from grapheraser.service.settings import Settings
+from grapheraser.store import RunLock
 
 STEPS = (
     "claimed",

@@ -26,21 +26,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from grapheraser.errors import ParameterError, ServiceError
 from grapheraser.service.served.serving import Published, Served
+from grapheraser.service.settings import Settings
 from grapheraser.service.worker.carrier import trouble_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from grapheraser.service.settings import Settings
-    from grapheraser.service.worker.worker import Worker
+from grapheraser.service.worker.worker import Worker
 
 # Opens a worker in its process, given the way to the server.
 Opener: TypeAlias = "Callable[[Channel], Worker]"

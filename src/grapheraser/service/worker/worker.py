@@ -8,21 +8,18 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from grapheraser.eraser import load_eraser
 from grapheraser.errors import GraphEraserError, RunBusyError, ServiceError
 from grapheraser.service.queue.batches import Batch, Batches, PublishedLog
+from grapheraser.service.queue.queue import Queue
 from grapheraser.service.queue.requests import State
 from grapheraser.service.queue.tombstones import Tombstones
+from grapheraser.service.served.serving import Model, Served
 from grapheraser.service.settings import Settings, is_time
 from grapheraser.service.worker.carrier import Carrier, trouble_of
 from grapheraser.store import load_receipts, locked
-
-if TYPE_CHECKING:
-    from grapheraser.service.queue.queue import Queue
-    from grapheraser.service.served.serving import Model, Served
-    from grapheraser.store.keys import KeyFolder
+from grapheraser.store.keys import KeyFolder
 
 _LOG = logging.getLogger(__name__)
 _CLEANUP_SECONDS = 60.0
