@@ -286,11 +286,11 @@ class _PagedPartition(Partition):
         return read_only(nodes), read_only(labels.astype(np.int32))
 
     @cached_property
-    def nodes(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def nodes(self) -> NDArray[np.int64]:
         return self._arrays[0]
 
     @cached_property
-    def labels(self) -> NDArray[np.int32]:  # type: ignore[override]
+    def labels(self) -> NDArray[np.int32]:
         return self._arrays[1]
 
 
