@@ -34,7 +34,7 @@ def test_what_was_asked_can_be_written_and_read_back(asked: dict[str, Any]) -> N
         {"nodes": [""]},
         {"nodes": 3},
         {"edges": [1, 2]},
-        {"edges": [[1, 2, 3]]},
+        {"edges": [[1, 2, 3, 4]]},
         {"subject": ""},
         {"subject": 4},
         {"changes": [{}]},

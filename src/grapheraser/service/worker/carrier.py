@@ -25,7 +25,7 @@ from grapheraser import errors
 from grapheraser.errors import NothingToForgetError, StoreError
 from grapheraser.graph.changes.kinds import changes_of, requests_for
 from grapheraser.graph.changes.requests import SKIP
-from grapheraser.kinds import Item, forgotten_item
+from grapheraser.kinds import EDGES, Item, forgotten_item
 from grapheraser.receipts import Part, Receipt
 from grapheraser.service.queue.batches import Batch, Batches
 from grapheraser.service.queue.queue import Queue
@@ -127,6 +127,7 @@ class Carrier:
     def _refused(self, batch: Batch, items: Mapping[str, list[Item]], model: Model) -> list[str]:
         """Fail the requests that can't be about this run; return their ids."""
         named, kinds = model.graph_.named, model.task.kinds
+        plain = model.graph_.types is None
         unfit = {
             NO_NAMES: [
                 name
@@ -136,7 +137,9 @@ class Carrier:
             OTHER_KIND: [
                 name
                 for name, its in items.items()
-                if any(item.kind.name not in kinds for item in its)
+                if any(
+                    item.kind.name not in kinds or (plain and _of_relation(item)) for item in its
+                )
             ],
         }
         refused: list[str] = []
@@ -286,3 +289,8 @@ def trouble_of(error: BaseException) -> str:
 def some_missing(missing: int, named: int) -> str:
     """Describe a request that names some things that are not there."""
     return f"{missing} of {named} things that it names were not in the run"
+
+
+def _of_relation(item: Item) -> bool:
+    """Tell whether an item is one of the relations between two nodes of a typed graph."""
+    return item.kind is EDGES and len(item.ids) > EDGES.ends
