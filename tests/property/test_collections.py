@@ -9,11 +9,52 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import grapheraser as ge
 from grapheraser.store import aggregator_digest
 
 ARGUMENTS: dict[str, Any] = {"sample": 40, "references": 50}
+_FEW: dict[str, Any] = {"epochs": 2, "num_shards": 3, "training": ge.Training(hidden=8)}
+
+
+class OwnNetwork(torch.nn.Module):
+    """A user's own: nodes and what edges carry, added up over each graph."""
+
+    def __init__(self, columns: int, outputs: int) -> None:
+        super().__init__()
+        self.nodes = torch.nn.Linear(columns, 8)
+        self.ends = torch.nn.Linear(8, 8)
+        self.head = torch.nn.Linear(8, outputs)
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        edge_index: torch.Tensor,
+        batch: torch.Tensor,
+        edge_attr: torch.Tensor,
+    ) -> torch.Tensor:
+        heard = self.nodes(x)[edge_index[0]] + self.ends(edge_attr)
+        near = torch.zeros(len(x), 8).index_add(0, edge_index[1], heard)
+        read = torch.zeros(int(batch[-1]) + 1, 8).index_add(0, batch, near + self.nodes(x))
+        said: torch.Tensor = self.head(torch.relu(read))
+        return said
+
+
+# Shards, by name: what the eraser is made with, beside `ARGUMENTS`.
+SHARDED: dict[str, dict[str, Any]] = {
+    "pooled gin": {**_FEW, "model": "gin"},
+    "mean of gcn": {**_FEW, "model": "gcn", "aggregation": "mean", "readout": "mean"},
+    "learned sage": {**_FEW, "model": "sage", "aggregation": "learned", "readout": "max"},
+    "majority of similar": {
+        **_FEW,
+        "model": "gin",
+        "aggregation": "majority",
+        "partition": "similar",
+        "training": ge.Training(hidden=8, early_stopping=1, class_weights="balanced"),
+    },
+    "routed own": {"epochs": 2, "num_shards": 3, "model": OwnNetwork, "members": ()},
+}
 
 
 @dataclass(frozen=True)
@@ -84,13 +125,22 @@ def collection_of(world: World, kind: str, tested: list[int]) -> ge.Collection:
 
 def digests(run: ge.CollectionEraser, asked: list[int]) -> tuple[str, str, bytes]:
     state = run._snapshot.state
-    tensors = aggregator_digest(state.aggregator.tensors)
-    return run.graph_.fingerprint, tensors, run.answers(asked).tobytes()
+    tensors = [aggregator_digest(state.aggregator.tensors)]
+    tensors += [f"{shard} {weights.digest}" for shard, weights in run.shards_.items()]
+    return run.graph_.fingerprint, " ".join(tensors), run.answers(asked).tobytes()
 
 
-def afresh(world: World, kind: str, tested: list[int], asked: list[int]) -> tuple[str, str, bytes]:
-    """Fit the raw input in this process."""
-    run = ge.CollectionEraser(**ARGUMENTS).fit(collection_of(world, kind, tested))
+def afresh(
+    world: World,
+    kind: str,
+    tested: list[int],
+    asked: list[int],
+    shards: dict[str, Any],
+    partition: Any = None,
+) -> tuple[str, str, bytes]:
+    """Fit the raw input in this process; a partition that has read it is given."""
+    run = ge.CollectionEraser(**{**ARGUMENTS, **shards})
+    run._fit(collection_of(world, kind, tested), partition)
     return digests(run, asked)
 
 
@@ -147,8 +197,29 @@ def test_sequences_end_in_the_bits_of_a_fresh_fit(kind: str, seed: int) -> None:
             assert receipt.parts
             if turn % 3 == 0:
                 asked = sorted(world)[:20]
-                wanted = other.submit(afresh, world, kind, tested, asked).result()
+                wanted = other.submit(afresh, world, kind, tested, asked, {}).result()
                 assert digests(run, asked) == wanted
+
+
+@pytest.mark.parametrize(
+    ("shards", "kind"),
+    [*((name, CLASSES) for name in SHARDED), ("pooled gin", SEVERAL), ("pooled gin", NUMBERS)],
+)
+def test_sequences_on_shards_end_in_the_bits_of_a_fresh_fit(shards: str, kind: str) -> None:
+    draw, options = np.random.default_rng([3, len(shards)]), SHARDED[shards]
+    world = {name: drawn(draw, kind) for name in range(40)}
+    tested = list(range(0, 40, 7))
+    run = ge.CollectionEraser(**{**ARGUMENTS, **options}).fit(collection_of(world, kind, tested))
+    for _ in range(6):
+        change, world = step(draw, world, kind)
+        if change is None:
+            continue
+        is_request = isinstance(change, ge.Graphs | ge.GraphNodes | ge.GraphEdges | ge.Labels)
+        _ = run.unlearn(change) if is_request else run.update(change)
+    asked = sorted(world)[:20]
+    given = run.partition_ if "partition" in options else None
+    assert digests(run, asked) == afresh(world, kind, tested, asked, options, given)
+    assert run.verify().identical
 
 
 def test_one_batch_is_what_its_parts_are_one_by_one() -> None:

@@ -47,13 +47,14 @@ def run(
     dataset: DatasetArgument,
     out: Annotated[Path, typer.Option("--out", help="Folder of the run.")],
     model: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Model of the shards: gcn, sage, gat, gin, mlp, NAME:paper, or "
-            "package.module:Class of your own.",
+            "package.module:Class of your own. --task graphs has no shards without it.",
             autocompletion=complete_models,
+            show_default="gcn",
         ),
-    ] = "gcn",
+    ] = None,
     partition: Annotated[
         str, typer.Option(help="Partition method, or auto.", autocompletion=complete_partitions)
     ] = "hash",
@@ -114,6 +115,9 @@ def run(
     features: Annotated[
         bool, typer.Option(help="With --task embeddings: let features have a part in rows.")
     ] = True,
+    readout: Annotated[
+        str, typer.Option(help="With --task graphs: how nodes become a graph: sum, mean or max.")
+    ] = "sum",
     halo: Annotated[
         bool, typer.Option("--halo", help="Shards see features of neighbours in other shards.")
     ] = False,
@@ -262,7 +266,7 @@ def _node_eraser(given: Given) -> GraphEraser:
 
     shards, members = given["shards"], given["members"]
     return GraphEraser(
-        model=own_model(given["model"]),
+        model=own_model(given["model"] or _MODEL),
         num_shards=default_shards(given["dataset"]) if shards is None else shards,
         sample=_sample(given["sample"]),
         members=members.split(",") if members else None,
@@ -283,7 +287,7 @@ def _told_of_nodes(given: Given, graph: Graph, eraser: GraphEraser, took: str) -
         {
             "graph": graph.fingerprint,
             "dataset": graph.name,
-            "model": given["model"],
+            "model": given["model"] or _MODEL,
             "partition": partition.method,
             "aggregation": given["aggregation"],
             "engine": eraser.engine_,
@@ -313,7 +317,7 @@ def _link_eraser(given: Given) -> LinkEraser:
     arguments |= {"sample": _sample(given["sample"]), "sides": _sides(given["sides"])}
     arguments |= {"steps": given["steps"]}
     members = given["members"] or "closed-form"
-    return LinkEraser(model=own_model(given["model"]), members=members, **arguments)
+    return LinkEraser(model=own_model(given["model"] or _MODEL), members=members, **arguments)
 
 
 def _told_of_links(_given: Given, graph: Graph, eraser: LinkEraser, took: str) -> _Told:
@@ -389,8 +393,15 @@ def _collection_eraser(given: Given) -> CollectionEraser:
     from grapheraser.graphs import CollectionEraser
 
     members = given["members"].split(",") if given["members"] else None
-    arguments = {name: given[name] for name in ("seed", "executor")}
-    return CollectionEraser(members=members, sample=_sample(given["sample"]), **arguments)
+    arguments = {name: given[name] for name in _GRAPH_ARGUMENTS.split()}
+    arguments |= {"num_shards": given["shards"]} if given["shards"] is not None else {}
+    return CollectionEraser(
+        members=members,
+        sample=_sample(given["sample"]),
+        model="closed-form" if given["model"] is None else own_model(given["model"]),
+        training=_training(given),
+        **arguments,
+    )
 
 
 def _told_of_graphs(
@@ -399,12 +410,18 @@ def _told_of_graphs(
     counts = {"graphs": len(collection), "training_graphs": collection.graph.num_train}
     return _Told(
         f"{collection}",
-        {"dataset": collection.graph.name, **counts, "weights": eraser.weights_},
+        {
+            "dataset": collection.graph.name,
+            **counts,
+            "shards": len(eraser.shards_),
+            "weights": eraser.weights_,
+        },
         {"fitted": took},
         eraser.weights_,
     )
 
 
+_MODEL = "gcn"
 _EVERY_TASK = ("dataset", "out", "task", "replace", "json")
 _TRAINING = (
     "learning_rate weight_decay optimizer loss class_weights early_stopping layers hidden dropout "
@@ -415,6 +432,8 @@ _NODE_ARGUMENTS = (
     "partition aggregation epochs seed device executor engine gamma delta global_expert halo "
     "shards_asked context"
 )
+# Options that `CollectionEraser` takes as they are.
+_GRAPH_ARGUMENTS = "partition aggregation readout epochs seed device executor"
 _TASKS = {
     "nodes": _Task(
         lambda given: _loaded(given, split_seed=given["split_seed"], split=given["split"]),
@@ -435,7 +454,10 @@ _TASKS = {
         "sample scale now half_life seed executor",
     ),
     "graphs": _Task(
-        _collection, _collection_eraser, _told_of_graphs, "members sample seed executor"
+        _collection,
+        _collection_eraser,
+        _told_of_graphs,
+        f"{_GRAPH_ARGUMENTS} {_TRAINING} model shards sample members",
     ),
     "embeddings": _Task(_loaded, _embedder, _told_of_embeddings, "width features seed"),
 }

@@ -88,7 +88,7 @@ def held_out(task: ShardTask, share: float) -> Bools:
     return out
 
 
-def _targets(task: ShardTask, config: TrainingConfig) -> tuple[AnyArray, AnyArray | None]:
+def targets_of(task: ShardTask, config: TrainingConfig) -> tuple[AnyArray, AnyArray | None]:
     """Return the labels to learn from, and those that are held out, if any."""
     if not task.graph.label_kind.is_classes:
         return _rows_of_targets(task, config)
@@ -132,7 +132,7 @@ class WholeShard:
         tensors = (*shard_tensors(task.graph, columns, device), carried)
         self._batch, *self._held_out = (
             Batch(*tensors, torch.from_numpy(labels).to(device))
-            for labels in _targets(task, config)
+            for labels in targets_of(task, config)
             if labels is not None
         )
 
@@ -168,7 +168,7 @@ class SampledShard:
         graph = task.graph
         self._seed, self._ids, self._device = task.seed, graph.ids, device
         self._x, self._carried = _features(graph, columns), carried
-        self._y, self._kept_back = _targets(task, config)
+        self._y, self._kept_back = targets_of(task, config)
         self._neighbours, self._batch_size = config.neighbours, config.batch_size
         self._directed = graph.directed
         # Edges by target and then source. Where each edge leads both ways, the place of an edge in

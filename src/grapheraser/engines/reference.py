@@ -25,6 +25,7 @@ from grapheraser.engines.task import (
     ClassWeights,
     EarlyStopping,
     LossFunction,
+    Reader,
     ShardTask,
     ShardWeights,
     TrainingConfig,
@@ -58,7 +59,10 @@ def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu")
     with reproducible(task.seed):
         module = initial_module(task, config.model, columns).to(device)
         accept_few_rows(module)
-        batches = batches_of(task, config, columns, accepted(module, carried), device)
+        if isinstance(config.model, Reader):
+            batches = config.model.batches(module, task, config, device)
+        else:
+            batches = batches_of(task, config, columns, accepted(module, carried), device)
         optimizer = optimizer_of(config, module)
         scheduler: Any = None if config.scheduler is None else config.scheduler(optimizer)
         stopping = None
@@ -71,7 +75,7 @@ def train_shard(task: ShardTask, config: TrainingConfig, *, device: str = "cpu")
             for batch in batches.epoch(epoch):
                 optimizer.zero_grad()
                 scores = _scores(module, batch)
-                _check_scores(scores, len(batch.x), num_classes)
+                _check_scores(scores, len(batch.y), num_classes)
                 loss = objective(scores, batch.y)
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
@@ -98,11 +102,12 @@ def _loss(module: nn.Module, objective: Objective, batches: Sequence[Batch]) -> 
     return objective(scores, torch.cat([batch.y for batch in batches]))
 
 
-def _check_scores(scores: Tensor, num_nodes: int, num_classes: int) -> None:
+def _check_scores(scores: Tensor, count: int, num_classes: int) -> None:
     found = tuple(getattr(scores, "shape", ()))
-    if found != (num_nodes, num_classes):
+    if found != (count, num_classes):
         raise ParameterError(
-            f"the model must return [nodes, classes] = {(num_nodes, num_classes)}. Got {found}."
+            f"the model must return [nodes, classes] = {(count, num_classes)}, or a row for each "
+            f"graph of a batch. Got {found}."
         )
 
 
@@ -219,10 +224,10 @@ def class_weights(weights: ClassWeights, labels: Ints, num_classes: int) -> Floa
 
 def initial_module(task: ShardTask, model: Model, columns: Ints32) -> nn.Module:
     """Build the untrained module; its weights follow from the task's seed."""
-    num_features, num_classes = task.graph.num_features, task.graph.num_classes
     if isinstance(model, CustomModel):
         torch.manual_seed(derive(task.seed, "init"))
-        return model.module(num_features, num_classes, task.graph.types)
+        return model.module_for(task.graph)
+    num_features, num_classes = task.graph.num_features, task.graph.num_classes
     module = build_module(model, len(columns), num_classes)
     start = initial_weights(model, num_features, num_classes, columns, task.seed)
     # Training's own randomness starts here, whatever building the module has drawn.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,21 @@ def built_in(config: TrainingConfig, engine: str) -> ModelSpec:
     raise ParameterError(f"engine '{engine}' {can}.", hint="use engine='pyg' or 'auto'.")
 
 
+@runtime_checkable
+class Reader(Protocol):
+    """A model that reads the rows of a graph in its own way, and answers about them itself."""
+
+    def batches(
+        self, module: nn.Module, task: ShardTask, config: TrainingConfig, device: str
+    ) -> Any:
+        """Return the batches of a shard; see `engines.batches`."""
+
+    def posteriors(
+        self, weights: Sequence[ShardWeights], graph: Graph, positions: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Return posteriors ``[len(weights), len(positions), num_classes]``."""
+
+
 @dataclass(frozen=True, eq=False)
 class ShardTask:
     """One shard to train: its own nodes, the edges between them, and its halo if it has one."""
@@ -125,7 +140,9 @@ class ShardTask:
 
     def columns(self, model: Model) -> NDArray[np.int32]:
         """Return the sorted feature columns that the model has weights for."""
-        if isinstance(model, ModelSpec) and not model.all_columns:
+        if isinstance(model, CustomModel):
+            return model.columns(self.graph)
+        if not model.all_columns:
             used = np.zeros(self.graph.num_features, dtype=bool)
             used[self.graph.x.indices] = True
             return np.flatnonzero(used).astype(np.int32)

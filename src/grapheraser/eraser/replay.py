@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from grapheraser.engines.engine import Engine
 from grapheraser.engines.task import (
     OWN_FUNCTIONS,
+    Reader,
     ShardTask,
     ShardWeights,
     TrainingConfig,
@@ -106,6 +107,9 @@ def _answers(task: ShardTask, weights: ShardWeights, config: TrainingConfig) -> 
     """Return what a user's module says of the shard's own nodes; nothing for a built-in model."""
     if not isinstance(config.model, CustomModel):
         return {}
+    everyone = np.arange(task.graph.num_nodes)
+    if isinstance(config.model, Reader):
+        return {"its scores": config.model.posteriors([weights], task.graph, everyone)}
     import torch
 
     from grapheraser.engines import reference
@@ -116,7 +120,7 @@ def _answers(task: ShardTask, weights: ShardWeights, config: TrainingConfig) -> 
     with reference.reproducible(0), torch.no_grad():
         shape = graph.num_features, graph.num_classes, graph.edge_kind, graph.types
         module = ShardModule(config.model, weights.tensors, *shape)
-        scores = module(whole_graph(graph, np.arange(graph.num_nodes)))
+        scores = module(whole_graph(graph, everyone))
         return {"its scores": scores.cpu().numpy()}
 
 
@@ -133,8 +137,7 @@ def _own_parts(config: TrainingConfig, task: ShardTask) -> list[Any]:
         from grapheraser.engines import reference
 
         with reference.reproducible(0):
-            shape = task.graph.num_features, task.graph.num_classes, task.graph.types
-            made: nn.Module = config.model.module(*shape)
+            made: nn.Module = config.model.module_for(task.graph)
         parts += [config.model.factory, *{type(part) for part in made.modules()}]
     return parts
 

@@ -127,6 +127,8 @@ def restore(configuration: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
     usual = {name: None for name in ("training",) if name in own}
     arguments = usual | configuration["arguments"]
     for name, part in own.items():
+        if part is None and name not in arguments:  # a run from before there was the argument
+            continue
         arguments[name] = _restored(name, arguments[name], part)
     return arguments
 

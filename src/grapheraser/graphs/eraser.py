@@ -3,36 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.aggregation import Sample
+from grapheraser.aggregation import Aggregator, Sample
+from grapheraser.engines import Training
 from grapheraser.eraser.base import Eraser
 from grapheraser.execution import Executor
 from grapheraser.graphs.collection import Collection
 from grapheraser.graphs.explain import GraphExplanation, explain
 from grapheraser.graphs.learner import answers_to
+from grapheraser.graphs.settings import CLOSED_FORM
 from grapheraser.graphs.task import CollectionTask
+from grapheraser.models import Model, ModuleFactory
 from grapheraser.nodes.answers import posteriors_at, refuse_numbers, said_of, scores
+from grapheraser.partition import Partitioner
+from grapheraser.partition.partitioning import PartitionFunction
 
 
 class CollectionEraser(Eraser):
     """Predicts the labels of whole graphs, and forgets graphs, nodes and edges exactly.
 
     A graph is told by counts of its colours, and compared with other graphs; among the most similar
-    ones the labels are regressed. Nothing is trained but the weights of a few such members. Labels
-    are classes, several labels or numbers. The constructor only stores its arguments; `fit` checks
-    them.
+    ones the labels are regressed. Nothing is trained but the weights of a few such members, unless
+    there are shards: a network each, trained on its own graphs. Labels are classes, several labels
+    or numbers. The constructor only stores its arguments; `fit` checks them.
 
     Args:
-        members: ``surroundings``, ``paths``, ``shapes`` and ``profiles``, or some of them.
+        members: ``surroundings``, ``paths``, ``shapes`` and ``profiles``, or some of them; with
+            shards also none: ``()``.
         sample: the training graphs that the members' weights are learned from: a share in (0, 1], a
             count, ``"all"``, or ``"auto"``: all, but 1000 at the most.
         references: how many training graphs others are compared with, at the most.
         seed: every random number follows from it.
         executor: local, process, ray, or an `Executor`.
+        model: ``closed-form``, which has no shards, so that all that follows has no part in it;
+            gcn, sage, gat, gin, mlp, a `ModelSpec`; or a function ``(columns, outputs) -> module``
+            with ``forward(x, edge_index, batch)``.
+        partition: how graphs are dealt to shards: ``hash``, ``random``, ``similar`` (beside graphs
+            like them), a `Partitioner` or a function.
+        num_shards: how many shards.
+        aggregation: ``routed``, which the members join, ``mean``, ``majority``, ``learned``, or an
+            `Aggregator`.
+        readout: how the nodes of a built-in network become a graph: sum, mean or max.
+        epochs: of training; None: 100.
+        training: a `Training`, with more settings of it.
+        device: where shards are trained.
 
     Attributes:
         collection_: the graphs as they are now.
@@ -40,9 +59,9 @@ class CollectionEraser(Eraser):
         classes_: the classes, or their names.
         weights_: the learned weight of each member, by name.
         receipts_: one per change since the fit, oldest first.
-        partition_: one part: nothing is trained in shards.
-        shards_: none.
-        engine_: name of the engine; it trains nothing here.
+        partition_: the shard of each training graph; the closed form has one part.
+        shards_: weights by shard id; the closed form has none.
+        engine_: name of the engine that trains shards.
     """
 
     task = CollectionTask()
@@ -54,12 +73,54 @@ class CollectionEraser(Eraser):
         references: int = 8192,
         seed: int = 0,
         executor: str | Executor = "local",
+        model: str | Model | ModuleFactory = CLOSED_FORM,
+        partition: str | Partitioner | PartitionFunction = "hash",
+        num_shards: int = 10,
+        aggregation: str | Aggregator = "routed",
+        readout: str = "sum",
+        epochs: int | None = None,
+        training: Training | None = None,
+        device: str = "cpu",
     ) -> None:
         self.members = members
         self.sample = sample
         self.references = references
         self.seed = seed
         self.executor = executor
+        self.model = model
+        self.partition = partition
+        self.num_shards = num_shards
+        self.aggregation = aggregation
+        self.readout = readout
+        self.epochs = epochs
+        self.training = training
+        self.device = device
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        model: Model | ModuleFactory | None = None,
+        partition: Partitioner | PartitionFunction | None = None,
+        aggregation: Aggregator | None = None,
+        training: Training | None = None,
+        executor: str | Executor = "local",
+        device: str | None = None,
+    ) -> Self:
+        """Read a run back.
+
+        Args:
+            path: its folder.
+            model: the module factory, where the run was fitted with the user's own.
+            partition: the partitioner, where it was the user's own.
+            aggregation: the aggregator, where it was the user's own.
+            training: where its optimiser or loss is a function of the user's own.
+            executor: as in the constructor; it has no part in the results.
+            device: where to train, instead of where the run was fitted.
+        """
+        own = {"model": model, "partition": partition, "aggregation": aggregation}
+        return cls._load(path, executor, device, **own, training=training)
 
     @property
     def collection_(self) -> Collection:
@@ -72,8 +133,7 @@ class CollectionEraser(Eraser):
 
     @property
     def weights_(self) -> dict[str, float]:
-        pool: Any = self._snapshot.state.aggregator
-        return dict(pool.weights)
+        return dict(getattr(self._snapshot.state.aggregator, "weights", {}))
 
     def fit(self, collection: Collection | Iterable[Any]) -> Self:
         """Learn from a collection.
@@ -129,8 +189,8 @@ class CollectionEraser(Eraser):
         return said_of(self._snapshot.state, self._answers_new(graphs))
 
     def _answers_new(self, graphs: Collection | Iterable[Any]) -> NDArray[Any]:
-        state = self._snapshot.state
-        return answers_to(state, Collection(state.graph).rows_of(graphs))
+        now = self._snapshot
+        return answers_to(now, Collection(now.state.graph).rows_of(graphs))
 
     def score(self, graphs: ArrayLike | None = None) -> float:
         """Return micro F1 (the accuracy, where graphs have a class each), or R2 of numbers.

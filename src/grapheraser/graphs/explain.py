@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +94,7 @@ def explain(now: Snapshot, graph: int | str) -> GraphExplanation:
 
 
 def _alike(now: Snapshot, node: int) -> tuple[Alike, ...]:
-    members: Any = now.state.aggregator
-    local = members.members.get("local")
+    local = getattr(now.state.aggregator, "members", {}).get("local")
     if not isinstance(local, FittedLocal):
         return ()
     graph, ensemble = now.state.graph, now.state.ensemble
@@ -116,7 +114,7 @@ def _deciding(now: Snapshot, small: SmallGraph, label: int) -> dict[int, float]:
     parts = [small.without(np.array([node]), small.edges[:0]) for node in small.nodes.tolist()]
     numbers = [part.numbers for part in (small, *parts)]
     rows = rows_of(np.concatenate(numbers), np.array([len(part) for part in numbers]))
-    posteriors = answers_to(now.state, rows)[:, label]
+    posteriors = answers_to(now, rows)[:, label]
     fall = (posteriors[0] - posteriors[1:]).tolist()
     return dict(zip(small.nodes.tolist(), fall, strict=True))
 

@@ -13,23 +13,28 @@ from grapheraser.aggregation.base import Ensemble
 from grapheraser.aggregation.members import Member
 from grapheraser.aggregation.pooled import FittedPool, PooledAggregator
 from grapheraser.aggregation.sample.membership import DEFAULT, limits
-from grapheraser.eraser.state import State
+from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.graph import Graph
 from grapheraser.graphs.colours import coloured_rows
 from grapheraser.graphs.local import MEMBERS, LocalRegression
+from grapheraser.nodes.new_nodes import predict_proba_new
 
 # Every training graph is judged as if it were not there, so none has to be spared.
 _MOST = 1000
 
 
-def answers_to(state: State, rows: sp.csr_array) -> NDArray[Any]:
+def answers_to(now: Snapshot, rows: sp.csr_array) -> NDArray[Any]:
     """Return posteriors, or numbers, of graphs that are not in the collection.
 
+    With shards, each is judged as if it alone were a test graph, under a free id.
+
     Args:
-        state: that is asked.
+        now: the snapshot that is asked.
         rows: the graphs, as `Collection.rows_of` returns them.
     """
-    pool, ensemble = state.aggregator, state.ensemble
+    pool, ensemble = now.state.aggregator, now.state.ensemble
+    if len(now.state.shards):
+        return predict_proba_new(now, rows, [()] * rows.shape[0])
     assert isinstance(pool, FittedPool)
     coloured = coloured_rows(rows, ensemble.seed)
     local: Any = pool.members["local"]
@@ -50,8 +55,9 @@ class GraphPool(PooledAggregator):
     references: int = 8192
 
     def _parts(self, classes: bool, wide: bool) -> dict[str, Member]:
-        parts: dict[str, Member] = super()._parts(classes, wide) if self.shards else {}
-        return {"local": LocalRegression(self.members, self.references)} | parts
+        plain = PooledAggregator((), self.shards, shards_asked=self.shards_asked)
+        others = plain._parts(classes, wide)
+        return {"local": LocalRegression(self.members, self.references)} | others
 
     def _count(self, graph: Graph, parts: Mapping[str, Member]) -> int:
         del graph, parts

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.checks import whole
-from grapheraser.eraser.settings import Settings, closed_form
+from grapheraser.engines.graph_checks import check_classes
+from grapheraser.eraser.settings import Settings
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.task import Question, Task, tallied
 from grapheraser.errors import EmptyEnsembleError, GraphError, ParameterError, UnknownNodeError
@@ -25,7 +26,7 @@ from grapheraser.graph.changes.parts import (
 from grapheraser.graphs.collection import Collection
 from grapheraser.graphs.encoding import rows_of
 from grapheraser.graphs.learner import GraphPool
-from grapheraser.graphs.local import MEMBERS
+from grapheraser.graphs.settings import CLOSED_FORM, OF_SHARDS, OWNER, partitioner_of, resolve
 from grapheraser.kinds import (
     ADD,
     FEATURES,
@@ -39,16 +40,17 @@ from grapheraser.kinds import (
     Item,
 )
 from grapheraser.nodes.answers import outputs_of
+from grapheraser.partition import Partition
+from grapheraser.partition.partitioning import partition_for
 from grapheraser.receipts.part import About
-
-_OWNER = "CollectionEraser"
 
 
 class CollectionTask(Task):
     """Labels of whole graphs: each is a node, whose feature row it is written in."""
 
     name = "graphs"
-    owner = _OWNER
+    owner = OWNER
+    added = MappingProxyType({"model": CLOSED_FORM, **OF_SHARDS})
     predicts = "the labels of graphs"
     kinds = (GRAPHS.name, GRAPH_NODES.name, GRAPH_EDGES.name, LABELS.name)
     predict = Question("graphs", 1, lambda eraser, ids: eraser.answers(ids), outputs_of)
@@ -57,16 +59,11 @@ class CollectionTask(Task):
         self, arguments: Mapping[str, Any], fitted_as: Mapping[str, Any] | None = None
     ) -> Settings:
         """See `Task`."""
-        del fitted_as
-        members = _members(arguments["members"])
-        references = whole("references", _OWNER, arguments["references"], 1, 2**20)
-        pool = GraphPool(members, sample=arguments["sample"], references=references)
-        seed = whole("seed", _OWNER, arguments["seed"])
-        return closed_form(pool, seed=seed, executor=arguments["executor"])
+        return resolve(arguments, fitted_as)
 
     def graph_of(self, arguments: Mapping[str, Any], settings: Settings, world: Any) -> Graph:
         """See `Task`."""
-        del arguments, settings
+        del arguments
         if isinstance(world, Graph):
             raise ParameterError(
                 "'collection' of CollectionEraser.fit must be a Collection, not a Graph.",
@@ -75,7 +72,23 @@ class CollectionTask(Task):
         graph = (world if isinstance(world, Collection) else Collection.from_pyg(world)).graph
         if graph.num_train == 0:
             raise GraphError(f"collection '{graph.name}' has no graphs to learn from.")
+        if graph.label_kind.is_classes:
+            check_classes(settings.training, graph)
+        elif not isinstance(settings.aggregator, GraphPool):
+            raise GraphError(
+                f"this aggregation combines classes (the graphs have {graph.label_kind.words}).",
+                hint="use aggregation='routed', or model='closed-form'.",
+            )
         return graph
+
+    def partition_of(
+        self, arguments: Mapping[str, Any], settings: Settings, graph: Graph
+    ) -> Partition:
+        """See `Task`."""
+        if settings.training.model.closed_form:
+            return super().partition_of(arguments, settings, graph)
+        named = {name: arguments[name] for name in ("num_shards", "seed")}
+        return partition_for(self.owner, graph, partitioner_of(arguments["partition"]), **named)
 
     # -- requests and changes -----------------------------------------------------------------
 
@@ -189,12 +202,3 @@ def _none_left(graph: Graph) -> EmptyEnsembleError:
         "would be nothing to predict by.",
         hint="delete the run instead, or leave some training graphs in it.",
     )
-
-
-def _members(given: Any) -> tuple[str, ...]:
-    if given is None:
-        return tuple(MEMBERS)
-    known = f"names among {', '.join(MEMBERS)}"
-    if isinstance(given, str) or not given or any(name not in MEMBERS for name in given):
-        raise ParameterError.of("members", _OWNER, known, given)
-    return tuple(name for name in MEMBERS if name in given)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.engines.task import ShardWeights
+from grapheraser.engines.task import Reader, ShardWeights
 from grapheraser.execution.base import worker_count
 from grapheraser.graph import Graph
 from grapheraser.inference import forward
@@ -48,6 +48,8 @@ def shard_posteriors(
     Returns: float32 ``[len(weights), len(positions), num_classes]``. For built-in models a node's
     posterior has the same bits whatever other nodes are asked for with it.
     """
+    if isinstance(model, Reader):
+        return model.posteriors(weights, graph, positions)
     if isinstance(model, CustomModel):
         from grapheraser.inference.module import module_posteriors
 

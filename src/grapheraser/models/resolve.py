@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from grapheraser.checks import one_of, real, whole
 from grapheraser.errors import ParameterError
+from grapheraser.graph import Graph
 from grapheraser.models.builtin import PRESETS
 from grapheraser.models.spec import CLOSED_FORM, ModelSpec
 
@@ -48,7 +52,6 @@ class CustomModel:
 
     closed_form: ClassVar[bool] = False
     members: ClassVar[None] = None
-    is_own: ClassVar[bool] = True  # code of the user's
 
     def module(self, num_features: int, num_classes: int, types: Types | None) -> nn.Module:
         """Make a module for graphs of this schema, untrained."""
@@ -61,6 +64,19 @@ class CustomModel:
     def typed(self, types: Types, num_classes: int) -> nn.Module:
         """Make what takes features and edges by type and relation."""
         return self.factory(types, num_classes)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is code of the user's own."""
+        return True
+
+    def columns(self, graph: Graph) -> NDArray[np.int32]:
+        """Return the sorted feature columns that the module has weights for."""
+        return np.arange(graph.num_features, dtype=np.int32)
+
+    def module_for(self, graph: Graph) -> nn.Module:
+        """Make a module for graphs of the schema of this one, untrained."""
+        return self.module(graph.num_features, graph.num_classes, graph.types)
 
     @property
     def name(self) -> str:
@@ -102,7 +118,10 @@ class RelationalModel(CustomModel):
         object.__setattr__(self, "hops", self.layers)
         super().__post_init__()
 
-    is_own: ClassVar[bool] = False
+    @property
+    def is_own(self) -> bool:
+        return False
+
 
     def typed(self, types: Types, num_classes: int) -> nn.Module:
         """See `CustomModel`."""
