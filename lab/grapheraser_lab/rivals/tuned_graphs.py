@@ -114,8 +114,9 @@ class World:
         ends = self.ends[entries] + np.repeat(shift[owner], degree)
 
         def matrix(values: NDArray[np.float32]) -> Tensor:
-            parts = (torch.from_numpy(part) for part in (start, ends, values))
-            return torch.sparse_csr_tensor(*parts, (len(nodes),) * 2, check_invariants=False)
+            first, there, told = (torch.from_numpy(part) for part in (start, ends, values))
+            shape = (len(nodes), len(nodes))
+            return torch.sparse_csr_tensor(first, there, told, shape, check_invariants=False)
 
         plain, scaled = matrix(np.ones(len(ends), dtype=np.float32)), matrix(self.shares[entries])
         x, kinds, own, owners, each = (
@@ -334,7 +335,7 @@ def work(file: Path, fold: int, conv: str, out: Path) -> dict[str, Any]:
 def main(folder: str, out: str, *names: str) -> None:
     """Work through collections, one fold of each after the other."""
     torch.set_num_threads(1)
-    torch.sparse.check_sparse_tensor_invariants.disable()
+    torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
     Path(out).mkdir(parents=True, exist_ok=True)
     for fold in range(FOLDS):
         for name in names or NAMES:

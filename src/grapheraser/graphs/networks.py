@@ -61,12 +61,6 @@ class GraphModel(CustomModel):
     def name(self) -> str:
         return f"{self.kind}-{self.readout}" if self.kind else super().name
 
-    def to_dict(self) -> dict[str, Any]:
-        if not self.kind:
-            return super().to_dict()
-        spec: ModelSpec = self.factory.keywords["spec"]  # type: ignore[union-attr]
-        return {**spec.to_dict(), "readout": self.readout}
-
     def columns(self, graph: Graph) -> NDArray[np.int32]:
         """Return no columns: rows are read as a whole."""
         del graph

@@ -47,3 +47,22 @@ def test_graphs_are_judged_and_erased(api: Api) -> None:
     }
     for part in parts:
         part.check(None)
+    asked = api.call("POST", "/api/v1/graphs/show", Role.OPERATOR, json={"graph": gone})
+    assert asked.status_code == 400
+    assert "not in the graph" in asked.json()["detail"]
+
+
+def test_a_graph_is_shown_with_the_nodes_that_decide(api: Api) -> None:
+    shown = api.call("POST", "/api/v1/graphs/show", Role.OPERATOR, json={"graph": 3})
+    assert shown.status_code == 200, shown.text
+    view, model = shown.json(), api.service.served.now.model
+    assert isinstance(model, ge.CollectionEraser)
+    said, small = model.explain(3), model.collection_[3]
+    assert [one["node"] for one in view["nodes"]] == small.nodes.tolist()
+    assert [one["decides"] for one in view["nodes"]] == [*said.nodes.values()]
+    assert view["drawing"].count("<circle") == len(small.nodes)
+    assert view["alike"][0]["graph"] == str(said.alike[0].graph)
+    assert int(view["posterior"][0]["name"]) == model.predict([3])[0]
+    assert (
+        api.call("POST", "/api/v1/graphs/show", Role.READER, json={"graph": 3}).status_code == 403
+    )

@@ -17,13 +17,25 @@ from grapheraser.service.dashboard.shell import HOME, PAGE, Visit, Visiting, pag
 from grapheraser.service.served.measured import ScoreList
 
 router = page_router()
+_LISTED = 60  # graphs of a collection
 
 
 @router.get(f"{HOME}/graph", summary="The graph", **PAGE)
 def graph(visit: Annotated[Visit, Depends(Visiting("graph"))]) -> HTMLResponse:
     """The page; what it draws and lists is fetched by its script."""
-    visit.parts.drawings.now()  # so that it is laid out while the page is loaded
     model, version, _ = visit.parts.served.now
+    if hasattr(model, "collection_"):
+        ids = model.graph_.ids[:_LISTED]
+        listed = list(zip(model.graph_.names_of(ids), model.predict(ids).tolist(), strict=True))
+        return visit.page(
+            "collection",
+            graphs=model.graph_.num_nodes,
+            listed=listed,
+            classes=model.graph_.label_kind.is_classes,
+            version=version,
+            named=model.graph_.named,
+        )
+    visit.parts.drawings.now()  # so that it is laid out while the page is loaded
     return visit.page(
         "graph",
         nodes=model.graph_.num_nodes,

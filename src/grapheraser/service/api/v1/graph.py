@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Depends, Header, Query, Response
@@ -135,7 +135,7 @@ def _by_id(ids: NDArray[np.int64], text: str, limit: int) -> list[int]:
 
 _MAX_NEIGHBOURS = 200
 _SHARD = "shard "
-_ROLES = {TRAIN: "training", TEST: "test", VALIDATION: "validation"}
+ROLES = {TRAIN: "training", TEST: "test", VALIDATION: "validation"}
 
 
 class FindForm(Form):
@@ -222,17 +222,17 @@ def show(form: ShowForm, parts: Given) -> NodeView:
     posterior = label = None
     if (classifier := model.classifier) is not None and are_predicted(graph, ids).all():
         explained = classifier.explain(form.node)
-        posterior = _shares(graph, now.values(ids)[0])
+        posterior = shares(graph, now.values(ids)[0])
         given = int(graph.labels(ids)[0])
         label = None if given == UNLABELLED else class_names(graph)[given]
     return NodeView(
         version=now.version,
         node=str(graph.names_of(ids)[0]),
-        role=_ROLES.get(int(graph.roles(ids)[0]), "context"),
-        shard=_shard(model.partition_.shard_or_none(ids)[0]),
+        role=ROLES.get(int(graph.roles(ids)[0]), "context"),
+        shard=shard_or_none(model.partition_.shard_or_none(ids)[0]),
         label=label,
         posterior=posterior,
-        members=[] if explained is None else _members(graph, explained),
+        members=[] if explained is None else members_of(graph, explained),
         why="" if explained is None else explained.why,
         degree=len(near),
         neighbours=_lines(now, near[:_MAX_NEIGHBOURS]),
@@ -249,22 +249,25 @@ def _lines(now: Published, ids: NDArray[np.int64]) -> list[NodeLine]:
         for at, label in zip(asked, now.values(ids[asked]).argmax(axis=1), strict=True):
             words[at] = names[label]
     return [
-        NodeLine(node=str(name), shard=_shard(shard), predicted=word)
+        NodeLine(node=str(name), shard=shard_or_none(shard), predicted=word)
         for name, shard, word in zip(graph.names_of(ids), shards, words, strict=True)
     ]
 
 
-def _shard(shard: int) -> int | None:
+def shard_or_none(shard: int) -> int | None:
+    """Return a shard as answers say it."""
     return None if shard < 0 else int(shard)
 
 
-def _shares(graph: Graph, posterior: NDArray[np.float32]) -> list[ClassShare]:
+def shares(graph: Graph, posterior: NDArray[np.float32]) -> list[ClassShare]:
+    """Return classes with their names, most likely first."""
     names = class_names(graph)
     order = np.argsort(-posterior, kind="stable")
     return [ClassShare(name=names[k], probability=float(posterior[k])) for k in order]
 
 
-def _members(graph: Graph, explained: Explanation) -> list[Member]:
+def members_of(graph: Graph, explained: Any) -> list[Member]:
+    """Return the members of an explanation, with the names of their classes."""
     names = class_names(graph)
     return [
         Member(

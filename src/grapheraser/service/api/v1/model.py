@@ -27,7 +27,7 @@ class ModelView(BaseModel):
     name: str = Field(description="What it is called under /v2.")
     version: int = Field(description="Size of the log: how many changes led to it.")
     named: bool = Field(description="Whether nodes have names, not numbers.")
-    task: str = Field(description="classes, links, recommendation or embeddings.")
+    task: str = Field(description="classes, nodes, links, graphs, recommendation or embeddings.")
     nodes: int | None = Field(description="Null for roles that may not read the graph.")
     edges: int | None = Field(description="Null for roles that may not read the graph.")
     classes: list[str] | None = Field(default=None, description="In the order of posteriors.")

@@ -38,6 +38,7 @@ export class Forgetting {
     this.nodes = new Set();
     /** @type {Map<string, [string, string]>} */
     this.edges = new Map();
+    this.nouns = ["node", "edge"]; // of what is in each of them
     this.asking = 0;
     /** @type {number | undefined} */
     this.timer = undefined;
@@ -56,7 +57,7 @@ export class Forgetting {
 
   /** @param {[string, string]} edge */
   addEdge(edge) {
-    const key = JSON.stringify([...edge].sort());
+    const key = JSON.stringify(this.nouns[1] === "edge" ? [...edge].sort() : edge);
     if (this.edges.has(key)) this.edges.delete(key);
     else this.edges.set(key, edge);
     this.update();
@@ -79,8 +80,8 @@ export class Forgetting {
 
   get words() {
     const parts = [];
-    if (this.nodes.size) parts.push(plural(this.nodes.size, "node"));
-    if (this.edges.size) parts.push(plural(this.edges.size, "edge"));
+    if (this.nodes.size) parts.push(plural(this.nodes.size, this.nouns[0]));
+    if (this.edges.size) parts.push(plural(this.edges.size, this.nouns[1]));
     return parts.join(" and ");
   }
 
@@ -99,9 +100,9 @@ export class Forgetting {
     byId("ask").textContent = `Forget ${this.words}`;
     byId("ask").disabled = true;
     const items = [
-      ...[...this.nodes].map((node) => this.item("node", node, () => this.addNodes([node], true), node)),
+      ...[...this.nodes].map((node) => this.item(this.nouns[0], node, () => this.addNodes([node], true), node)),
       ...[...this.edges.values()].map((ends) =>
-        this.item("edge", `${ends[0]} – ${ends[1]}`, () => this.addEdge(ends), ends[0])),
+        this.item(this.nouns[1], `${ends[0]} – ${ends[1]}`, () => this.addEdge(ends), ends[0])),
     ];
     const hidden = items.length - MAX_LISTED;
     byId("chosen").replaceChildren(...items.slice(0, MAX_LISTED),

@@ -42,10 +42,46 @@ export function writeNode(view, acts) {
   );
 }
 
-/** @param {string} node @param {string} words */
-export function writeGone(node, words) {
+/**
+ * A graph of a collection.
+ * @param {any} view what `/api/v1/graphs/show` answers
+ * @param {{look: (graph: string) => void, forget: (graph: string) => void}} acts
+ */
+export function writeGraph(view, acts) {
+  const facts = [
+    ["Role", view.role],
+    ["Shard", view.shard === null ? "none" : String(view.shard)],
+    ...(view.label === null ? [] : [["Label", classWord(view.label)]]),
+    ["Nodes", view.nodes.length.toLocaleString("en")],
+    ["Edges", view.edges.length.toLocaleString("en")],
+  ];
+  const answers = view.members.length ? prediction(view) : [
+    make("h3", {}, "Prediction"),
+    make("ul", { class: "bars", id: "prediction" }, ...view.posterior.map((/** @type {any} */ one) =>
+      make("li", {}, make("span", { class: "name" }, one.name), make("span", {}, one.probability.toPrecision(3))))),
+  ];
   byId("node").replaceChildren(
-    make("h2", { id: "node-title", tabindex: "-1" }, "Node ", make("span", {}, node)),
+    make("div", { class: "node-head" },
+      make("h2", { id: "node-title", tabindex: "-1" }, "Graph ", make("span", {}, view.graph)),
+      make("button", { class: "plain", click: () => acts.forget(view.graph) }, "Select to forget")),
+    make("dl", { class: "node-facts" }, ...facts.map(([name, value]) =>
+      make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
+    ...answers,
+    ...(view.members.length ? [make("h3", {}, "Who decided"),
+      make("ul", { class: "bars", id: "members", "aria-label": "Members of the ensemble" },
+        ...view.members.slice(0, 8).map((/** @type {any} */ m) =>
+          bar(m.member, m.weight, `${percent(m.weight)}, says ${classWord(m.predicted)}`)))] : []),
+    ...(view.alike.length ? [make("h3", {}, "Most like it"),
+      make("ul", { class: "near", id: "near" }, ...view.alike.map((/** @type {any} */ one) => make("li", {},
+        make("button", { class: "link", click: () => acts.look(one.graph) }, one.graph),
+        make("span", { class: "quiet" }, `${classWord(one.label)}, ${percent(one.similarity)} alike`))))] : []),
+  );
+}
+
+/** @param {string} node @param {string} words @param {string} [noun] */
+export function writeGone(node, words, noun = "Node") {
+  byId("node").replaceChildren(
+    make("h2", { id: "node-title", tabindex: "-1" }, `${noun} `, make("span", {}, node)),
     make("p", { class: "alert note", id: "gone" }, words),
   );
 }

@@ -33,7 +33,7 @@ function node(text) {
 function asked() {
   const text = which.value.trim();
   if (what.value === "subject") return { subject: text };
-  if (!["edges", "interactions"].includes(what.value))
+  if (!["edges", "interactions", "graph_nodes", "graph_edges"].includes(what.value))
     return { [what.value]: listed(text).map(node) };
   return { [what.value]: listed(text).map((pair) => pair.split(named ? " - " : "-").map(node)) };
 }
