@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import grapheraser as ge
 from grapheraser.eraser import load_eraser
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graphs import Collection, CollectionEraser
+from grapheraser.graphs.reading import Read
 from tests.graphs.collections import collection_of, random_parts
 
 
@@ -43,6 +45,46 @@ def test_a_run_is_kept_and_verified(tmp_path: Path) -> None:
     assert np.array_equal(loaded.predict_proba(ids), eraser.predict_proba(ids))
     loaded.unlearn(ge.Graphs([11]))
     assert loaded.verify().identical
+
+
+def test_an_export_says_what_the_run_says(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.numpy import load_file
+    from safetensors.torch import load_file as load_tensors
+
+    options = {"model": "gin", "num_shards": 2, "epochs": 2, "members": ()}
+    eraser = CollectionEraser(**options).fit(collection_of(random_parts(24, seed=3)))  # type: ignore[arg-type]
+    eraser.export(tmp_path / "out")
+    said = load_file(tmp_path / "out" / "ensemble.safetensors")
+    graph, model = eraser.graph_, eraser._snapshot.settings.training.model
+    read = Read.of(graph, graph.places(graph.ids))
+    x, edges, owner, _ = (torch.from_numpy(part) for part in read.taken(np.arange(24)))
+    mixture = np.zeros((24, 2))
+    for shard in eraser.shards_:
+        module = model.module_for(graph).eval()  # type: ignore[union-attr]
+        module.load_state_dict(load_tensors(tmp_path / "out" / "shards" / f"{shard}.safetensors"))
+        shares = (said["weights"] * (said["asked"] == shard)).sum(axis=1, keepdims=True)
+        mixture += shares * torch.softmax(module(x, edges, owner), 1).detach().numpy()
+    assert mixture == pytest.approx(eraser.predict_proba(graph.ids), abs=1e-6)
+    assert "Graph classification" in (tmp_path / "out" / "README.md").read_text()
+    with pytest.raises(ParameterError, match="ONNX"):
+        eraser.export(tmp_path / "other", onnx=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"num_shards": 3}, "which has no shards"),
+        ({"members": ()}, "at least one without shards"),
+        ({"model": "gin", "partition": "blpa"}, "partition"),
+        ({"model": "sgc"}, "'closed-form', the name of a GNN"),
+        ({"model": "gin", "training": ge.Training(neighbours=[5, 5])}, "one large graph"),
+        ({"model": "gin", "readout": "median"}, "readout"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        CollectionEraser(**wrong).fit(collection_of(random_parts(20)))
 
 
 def test_an_explanation_names_graphs_alike_and_nodes_that_decide(fitted: CollectionEraser) -> None:

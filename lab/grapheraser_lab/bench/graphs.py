@@ -38,12 +38,12 @@ def run(
     rows, chosen = [], list(datasets)
     for name in chosen:
         progress(name)
-        rows.append({"dataset": name, **_scored(folder / f"{name}.npz")})
+        rows.append({"dataset": name, **over_folds(folder / f"{name}.npz")})
     cost, curve = [], []
     if "nci1" in chosen:
         for references in _REFERENCES:
             progress(f"nci1, {references} references")
-            scored = _scored(folder / "nci1.npz", references=references, folds=3)
+            scored = over_folds(folder / "nci1.npz", references=references, folds=range(3))
             made = ge.CollectionEraser(references=references)
             timed = _timed(made, ge.Collection.from_npz(folder / "nci1.npz"), requests)
             curve.append({"references": references, **scored, **timed})
@@ -91,11 +91,14 @@ def _default(path: Path) -> tuple[ge.CollectionEraser, ge.Collection]:
     return ge.CollectionEraser(), ge.Collection.from_npz(path)
 
 
-def _scored(path: Path, references: int = 8192, folds: int = 10) -> dict[str, Any]:
+def over_folds(
+    path: Path, references: int = 8192, folds: Iterable[int] = range(10)
+) -> dict[str, Any]:
+    """Fit on all but each of some folds, and score that one."""
     with np.load(path) as arrays:
         fold, y = arrays["fold"], arrays["y"]
     found = []
-    for k in range(folds):
+    for k in folds:
         tested = np.flatnonzero(fold == k)
         collection = ge.Collection.from_npz(path, test=tested)
         eraser = ge.CollectionEraser(references=references).fit(collection)

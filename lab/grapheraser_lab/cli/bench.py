@@ -44,6 +44,7 @@ BENCHMARKS = {
     "links-cost": ("bench.links", "cost", "requests, predictions and rankings of links"),
     "facts": ("bench.facts", "run", "ranks of facts by kinds of rules, and forgetting them"),
     "graphs": ("bench.graphs", "run", "labels of whole graphs over ten folds, and their cost"),
+    "graphs-rivals": ("bench.graph_rivals", "run", "whole graphs beside tuned GIN and GCN"),
     "recommend": ("rivals.recommend", "run", "the recommender beside ALS, kNN, EASE and others"),
     "recommend-late": ("rivals.recommend", "late", "popularity of late, with times"),
     "recommend-scale": ("rivals.recommend", "scale", "the recommender on generated interactions"),
@@ -65,7 +66,7 @@ APART = {
     *("links", "links-cost", "facts", "embeddings", "embeddings-cost", "targets", "typed"),
     *("typed-cost", "tuned", "scale", "service", "peers", "member-sizes", "member-sums"),
     *("shard-labels", "graphs", "changes", "ray", "cuda", "scratch", "recommend"),
-    *("recommend-late", "recommend-scale"),
+    *("graphs-rivals", "recommend-late", "recommend-scale"),
 }
 
 

@@ -206,7 +206,9 @@ def export(
     json: JsonOption = False,
 ) -> None:
     """Write a run's weights, arrays and model card, for use without this package."""
-    eraser = load(path, trust, task="nodes")
+    from grapheraser.eraser.load import task_of
+
+    eraser = load(path, trust, task="graphs" if task_of(path) == "graphs" else "nodes")
     eraser.export(out, onnx=onnx)
     if json:
         print_json({"run": str(path), "export": str(out), "shards": list(eraser.shards_)})

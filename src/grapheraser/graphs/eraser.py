@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.aggregation import Aggregator, Sample
 from grapheraser.engines import Training
 from grapheraser.eraser.base import Eraser
+from grapheraser.errors import ParameterError
 from grapheraser.execution import Executor
 from grapheraser.graphs.collection import Collection
 from grapheraser.graphs.explain import GraphExplanation, explain
@@ -20,8 +21,10 @@ from grapheraser.graphs.settings import CLOSED_FORM
 from grapheraser.graphs.task import CollectionTask
 from grapheraser.models import Model, ModuleFactory
 from grapheraser.nodes.answers import posteriors_at, refuse_numbers, said_of, scores
+from grapheraser.nodes.export import exported
 from grapheraser.partition import Partitioner
 from grapheraser.partition.partitioning import PartitionFunction
+from grapheraser.store.files import write_export
 
 
 class CollectionEraser(Eraser):
@@ -95,6 +98,22 @@ class CollectionEraser(Eraser):
         self.epochs = epochs
         self.training = training
         self.device = device
+
+    def export(self, folder: str | Path, *, onnx: bool = False) -> None:
+        """Write the fitted state as files that need nothing of this package.
+
+        As `GraphEraser.export`: nodes are graphs, whose rows are as `graphs.encoding` says.
+
+        Args:
+            folder: is made; refused where it holds anything already.
+            onnx: refused; see docs/collections.md.
+        """
+        if onnx:
+            raise ParameterError(
+                "a collection can't be exported as ONNX, whose operators solve no equations.",
+                hint="leave ONNX out: arrays and state dicts are all there is to the run.",
+            )
+        write_export(Path(folder), dict(exported(self._snapshot)))
 
     @classmethod
     def load(

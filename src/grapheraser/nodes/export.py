@@ -187,9 +187,9 @@ def _module(model: Model, weights: ShardWeights, graph: Graph) -> nn.Module:
     from grapheraser.engines.reference import load_tensors
     from grapheraser.models.modules import build_module
 
-    size = graph.num_features, graph.num_classes
     if isinstance(model, CustomModel):
-        return load_tensors(model.factory(*size), weights.tensors).eval()
+        return load_tensors(model.module_for(graph), weights.tensors).eval()
+    size = graph.num_features, graph.num_classes
     tensors = dict(weights.tensors)
     for name in architecture_of(model, 1, 1).inputs.names:
         full = np.zeros((tensors[name].shape[0], graph.num_features), dtype=np.float32)
@@ -232,6 +232,7 @@ def _facts(now: Snapshot, described: Mapping[str, Any]) -> dict[str, Any]:
         "training_nodes": graph.num_train,
         "test_nodes": len(tested),
         "f1": scores(state, tested)["f1"] if len(tested) else None,
+        "noun": "graph" if now.task.name == "graphs" else "node",
         "model": state.ensemble.model.name,
         "shards": described["shards"],
         "partition": partition.method,

@@ -29,13 +29,15 @@ _LIMITS = (
 def model_card(facts: Mapping[str, Any]) -> str:
     """The card of an exported run.
 
-    ``facts`` has graph, nodes, edges, features, classes, training_nodes, test_nodes, f1, model,
-    shards, partition, claim, receipts, head, log, checkpoint, versions and notes.
+    ``facts`` has graph, noun (node or graph), nodes, edges, features, classes, training_nodes,
+    test_nodes, f1, model, shards, partition, claim, receipts, head, log, checkpoint, versions and
+    notes.
     """
+    task = f"{facts['noun'].title()} classification"
     parts = [
         _head(facts),
         f"# {facts['graph']}, {facts['model']}\n",
-        f"Node classification that can forget, exported by GraphEraser: {_ensemble(facts)}.\n",
+        f"{task} that can forget, exported by GraphEraser: {_ensemble(facts)}.\n",
         "## Data\n",
         _table(_data(facts)),
         "## Metrics\n",
@@ -57,11 +59,11 @@ def _head(facts: Mapping[str, Any]) -> str:
     head: dict[str, Any] = {
         "library_name": "grapheraser",
         "pipeline_tag": "graph-ml",
-        "tags": ["graph-neural-network", "node-classification", "machine-unlearning"],
+        "tags": ["graph-neural-network", f"{facts['noun']}-classification", "machine-unlearning"],
     }
     if facts["f1"] is not None:
         result = {
-            "task": {"type": "node-classification"},
+            "task": {"type": f"{facts['noun']}-classification"},
             "dataset": {"name": facts["graph"], "type": facts["graph"]},
             "metrics": [{"type": "f1", "name": "micro F1", "value": round(facts["f1"], 4)}],
         }
@@ -82,7 +84,7 @@ def _data(facts: Mapping[str, Any]) -> dict[str, str]:
     named = str(classes) if isinstance(classes, int) else ", ".join(classes)
     rows = {
         "graph": str(facts["graph"]),
-        "nodes": f"{facts['nodes']:,}, {facts['training_nodes']:,} of them to train on",
+        f"{facts['noun']}s": f"{facts['nodes']:,}, {facts['training_nodes']:,} of them to train on",
         "edges": f"{facts['edges']:,}",
         "feature columns": f"{facts['features']:,}",
         "classes": named,
@@ -93,7 +95,9 @@ def _data(facts: Mapping[str, Any]) -> dict[str, str]:
 def _metrics(facts: Mapping[str, Any]) -> str:
     if facts["f1"] is None:
         return "The graph has no labelled test nodes to measure on.\n"
-    return f"Micro F1 {facts['f1']:.4f} on {plural(facts['test_nodes'], 'test node')}.\n"
+    return (
+        f"Micro F1 {facts['f1']:.4f} on {plural(facts['test_nodes'], 'test ' + facts['noun'])}.\n"
+    )
 
 
 def _receipts(facts: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,7 +28,7 @@ def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield Office(api, browser)
 
 
-def shown(office: Office, graph: int, **looks: object) -> Person:
+def shown(office: Office, graph: int, **looks: Any) -> Person:
     """Somebody who looks at a graph."""
     person = office.sign_in(**looks)
     page = person.open("/dashboard/graph")

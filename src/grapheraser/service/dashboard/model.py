@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import Depends
 from fastapi.responses import HTMLResponse
 
+from grapheraser.graphs import CollectionEraser
 from grapheraser.reports.pages.audit import LEVELS
 from grapheraser.service.api.parts import Parts
 from grapheraser.service.api.v1.audit import latest_audit
@@ -24,7 +25,7 @@ _LISTED = 60  # graphs of a collection
 def graph(visit: Annotated[Visit, Depends(Visiting("graph"))]) -> HTMLResponse:
     """The page; what it draws and lists is fetched by its script."""
     model, version, _ = visit.parts.served.now
-    if hasattr(model, "collection_"):
+    if isinstance(model, CollectionEraser):
         ids = model.graph_.ids[:_LISTED]
         listed = list(zip(model.graph_.names_of(ids), model.predict(ids).tolist(), strict=True))
         return visit.page(

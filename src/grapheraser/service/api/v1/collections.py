@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from grapheraser.errors import RunKindError
+from grapheraser.graphs import CollectionEraser
 from grapheraser.graphs.explain import draw
 from grapheraser.service.api.access import OPERATORS, route
 from grapheraser.service.api.forms import Form, NodeId
@@ -70,9 +69,9 @@ class GraphView(BaseModel):
 def show(form: GraphForm, parts: Given) -> GraphView:
     """A graph's drawing, its prediction, and which of its nodes decide."""
     now = parts.served.now
-    if not hasattr(now.model, "collection_"):
+    model = now.model
+    if not isinstance(model, CollectionEraser):
         raise RunKindError("this run has one graph, not a collection of them.")
-    model: Any = now.model
     graph, small = model.graph_, model.collection_[form.graph]
     ids = graph.ids_of([form.graph])
     answers = now.values(ids)[0]

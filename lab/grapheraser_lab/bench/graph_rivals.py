@@ -1,0 +1,170 @@
+"""Whole graphs beside tuned GIN and GCN (`rivals.tuned_graphs`), over the same folds.
+
+The rival is a script of its own, which keeps a file for every fold and network; `run` fits the
+closed form on the folds that both networks have been trained on, and reads the rest. `UNSEEN` are
+molecules that RDKit's package brings: nothing of the closed form was ever chosen by them.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import grapheraser as ge
+from grapheraser.datasets.public import data_root
+from grapheraser.environment import versions
+from grapheraser.errors import ParameterError
+from grapheraser.seeding import generator
+from grapheraser_lab.bench.graphs import over_folds
+from grapheraser_lab.figures.tables import markdown_table
+
+OURS, CONVS, SIDES = "closed-form", ("gin", "gcn"), ("stopped", "refitted")
+UNSEEN = ("chembl2321810", "nci-tpsa")
+_SETS = ("mutag", "ptc", "enzymes", "imdbbinary", "proteins", "esol", "nci1", "tox21", *UNSEEN)
+_FOLDS = 10
+
+
+def run(
+    datasets: Iterable[str] = _SETS,
+    *,
+    root: str | Path | None = None,
+    keep: str | Path = "runs/graphs",
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Score the closed form on the folds of the rivals; on all folds of `UNSEEN`.
+
+    Args:
+        datasets: names of collections.
+        root: of the data.
+        keep: a folder: ``out`` has what the rivals say, ``data`` gets the collections of `UNSEEN`.
+        progress: told how far it is.
+    """
+    folder, rows = Path(keep), []
+    for name in datasets:
+        progress(name)
+        if name in UNSEEN:
+            path = export(name, folder / "data")
+        else:
+            path = (Path(root) if root else data_root()) / "tasks" / "graphs" / f"{name}.npz"
+        cells = [_cells(folder / "out", name, fold) for fold in range(_FOLDS)]
+        folds = [fold for fold, found in enumerate(cells) if found]
+        tested = folds or (list(range(_FOLDS)) if name in UNSEEN else [])
+        if tested:
+            rows.append(
+                {
+                    "dataset": name,
+                    "tested": tested,
+                    OURS: over_folds(path, folds=tested)["folds"],
+                    **{conv: [cells[fold][conv] for fold in folds] for conv in CONVS},
+                }
+            )
+    return {"benchmark": "graphs-rivals", "versions": versions(), "rows": rows}
+
+
+def export(name: str, folder: Path) -> Path:
+    """Write molecules of RDKit's package, in ten random folds, as a collection; gives the file."""
+    path = folder / f"{name}.npz"
+    if path.exists():
+        return path
+    try:
+        from rdkit import RDConfig
+    except ImportError:
+        raise ParameterError(f"collection '{name}' comes with the package rdkit.") from None
+    if name == "chembl2321810":
+        place = Path(RDConfig.RDContribDir) / "FreeWilson" / "data"
+        with open(place / "CHEMBL2321810_act.csv") as file:
+            numbers = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
+        lines = (line.split() for line in (place / "CHEMBL2321810.smi").read_text().splitlines())
+        found = [(smiles, numbers[known]) for smiles, known in lines if known in numbers]
+    else:
+        text = (Path(RDConfig.RDDataDir) / "NCI" / "first_5k.tpsa.csv").read_text()
+        pairs = (line.rsplit(",", 1) for line in text.splitlines()[1:])
+        found = [(smiles, float(number)) for smiles, number in pairs if _is_molecule(smiles)]
+    y = np.array([number for _, number in found], dtype=np.float32)
+    collection = ge.Collection.from_smiles([smiles for smiles, _ in found], y, labels="numbers")
+    folder.mkdir(parents=True, exist_ok=True)
+    fold = generator(0, "bench", "graphs", name).permutation(len(y)) % _FOLDS
+    np.savez_compressed(path, **_arrays(collection), y=y, fold=fold)
+    return path
+
+
+def _is_molecule(smiles: str) -> bool:
+    from rdkit import Chem, RDLogger
+
+    RDLogger.DisableLog("rdApp.*")
+    return Chem.MolFromSmiles(smiles) is not None
+
+
+def _arrays(collection: ge.Collection) -> dict[str, NDArray[Any]]:
+    """A collection as arrays over all nodes and edges; ids within a graph are 0, 1, 2 and so on."""
+    graphs = list(collection)
+    offset = np.append(0, np.cumsum([len(graph.nodes) for graph in graphs]))
+    pairs = [graph.edges + first for graph, first in zip(graphs, offset, strict=False)]
+    return {
+        "node_offset": offset,
+        "edges": np.concatenate(pairs),
+        "node_label": np.concatenate([graph.labels for graph in graphs]),
+        "edge_label": np.concatenate([graph.edge_labels for graph in graphs]),
+    }
+
+
+def _cells(folder: Path, name: str, fold: int) -> dict[str, dict[str, Any]] | None:
+    """Return what both networks found on a fold; None where either is not there yet."""
+    found = {}
+    for conv in CONVS:
+        file = folder / f"{name}-{fold}-{conv}.json"
+        row = json.loads(file.read_text()) if file.exists() else {}
+        if "refitted" not in row:
+            return None
+        spent = sum(line["seconds"] for line in row["settings"])
+        setting = {
+            key: row["settings"][row["chosen"]][key] for key in ("layers", "hidden", "readout")
+        }
+        found[conv] = {side: row[side] for side in SIDES} | {"seconds": spent, **setting}
+    return found
+
+
+# -- reading the rows ---------------------------------------------------------------------------
+
+
+def best_of(row: dict[str, Any], conv: str) -> NDArray[np.float64]:
+    """Return a network's scores, stopped or retrained: whichever is better on the test folds."""
+    sides = [np.array([cell[side] for cell in row[conv]]) for side in SIDES]
+    return max(sides, key=lambda side: float(side.mean()))
+
+
+def ratio(row: dict[str, Any]) -> tuple[float, float]:
+    """Return our mean over the better network's, and its standard error over the folds."""
+    ours = np.array(row[OURS])
+    theirs = max((best_of(row, conv) for conv in CONVS), key=lambda side: float(side.mean()))
+    found = float(ours.mean() / theirs.mean())
+    apart = np.std(ours - found * theirs, ddof=1) / np.sqrt(len(ours)) if len(ours) > 1 else 0.0
+    return found, float(apart / theirs.mean())
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """Both sides by collection, and what is kept on average."""
+    rows, ratios = [], []
+    for row in report["rows"]:
+        sides = [np.array(row[OURS])] + [best_of(row, conv) for conv in CONVS if row[conv]]
+        said = [f"{side.mean():.3f} ± {_error(side):.3f}" for side in sides]
+        if len(sides) > 1:
+            ratios.append(ratio(row))
+            said.append("{:.3f} ± {:.3f}".format(*ratios[-1]))
+        rows.append((row["dataset"], str(len(row["tested"])), *said, *["-"] * (4 - len(said))))
+    table = markdown_table(("collection", "folds", "closed form", "GIN", "GCN", "ratio"), rows)
+    if not ratios:
+        return table
+    values, errors = np.array(ratios).T
+    error = float(np.sqrt((errors**2).sum()) / len(errors))
+    return f"{table}\n\nMean ratio {values.mean():.3f} ± {error:.3f}, least {values.min():.3f}."
+
+
+def _error(side: NDArray[np.float64]) -> float:
+    return float(np.std(side, ddof=1) / np.sqrt(len(side))) if len(side) > 1 else 0.0
