@@ -122,7 +122,6 @@ class RelationalModel(CustomModel):
     def is_own(self) -> bool:
         return False
 
-
     def typed(self, types: Types, num_classes: int) -> nn.Module:
         """See `CustomModel`."""
         from grapheraser.models.relational import RelationalGCN
