@@ -52,8 +52,9 @@ def run(
             path = export(name, folder / "data")
         else:
             path = (Path(root) if root else data_root()) / "tasks" / "graphs" / f"{name}.npz"
-        cells = [_cells(folder / "out", name, fold) for fold in range(_FOLDS)]
-        folds = [fold for fold, found in enumerate(cells) if found]
+        told = {fold: _cells(folder / "out", name, fold) for fold in range(_FOLDS)}
+        cells = {fold: found for fold, found in told.items() if found is not None}
+        folds = list(cells)
         tested = folds or (list(range(_FOLDS)) if name in UNSEEN else [])
         if tested:
             rows.append(
@@ -90,18 +91,18 @@ def export(name: str, folder: Path) -> Path:
     collection = ge.Collection.from_smiles([smiles for smiles, _ in found], y, labels="numbers")
     folder.mkdir(parents=True, exist_ok=True)
     fold = generator(0, "bench", "graphs", name).permutation(len(y)) % _FOLDS
-    np.savez_compressed(path, **_arrays(collection), y=y, fold=fold)
+    arrays: dict[str, Any] = {**arrays_of(collection), "y": y, "fold": fold}
+    np.savez_compressed(path, **arrays)
     return path
 
 
 def _is_molecule(smiles: str) -> bool:
-    from rdkit import Chem, RDLogger
+    from rdkit import Chem
 
-    RDLogger.DisableLog("rdApp.*")
     return Chem.MolFromSmiles(smiles) is not None
 
 
-def _arrays(collection: ge.Collection) -> dict[str, NDArray[Any]]:
+def arrays_of(collection: ge.Collection) -> dict[str, NDArray[Any]]:
     """A collection as arrays over all nodes and edges; ids within a graph are 0, 1, 2 and so on."""
     graphs = list(collection)
     offset = np.append(0, np.cumsum([len(graph.nodes) for graph in graphs]))

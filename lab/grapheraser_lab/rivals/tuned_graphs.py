@@ -166,13 +166,14 @@ class Layer(nn.Module):
         super().__init__()
         self.conv = conv
         self.first = nn.Linear(width, out)
-        self.edges = nn.Linear(kinds, width if conv == "gin" else out, bias=False)
+        out_of_edges = width if conv == "gin" else out
+        self.edges = nn.Linear(kinds, out_of_edges, bias=False) if kinds else None
         self.norm = nn.BatchNorm1d(out)
         if conv == "gin":
             self.then = nn.Sequential(nn.ReLU(), nn.Linear(out, out), nn.BatchNorm1d(out))
 
     def forward(self, h: Tensor, batch: Batch) -> Tensor:
-        told = self.edges(batch.kinds) if batch.kinds.shape[1] else 0.0
+        told = 0.0 if self.edges is None else self.edges(batch.kinds)
         if self.conv == "gin":
             h = self.then(self.norm(self.first(h + _sum(batch.plain, h) + told)))
         else:
