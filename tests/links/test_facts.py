@@ -173,6 +173,28 @@ def test_a_run_is_saved_loaded_changed_and_verified(facts: Facts, tmp_path: Path
     assert len(fitted_facts(loaded._snapshot).rules.keys)
 
 
+def test_facts_of_several_types_are_saved_loaded_and_forgotten_by_the_name_of_a_relation(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    writes = sorted({(int(a), int(b)) for a, b in rng.integers((30, 40), size=(90, 2))})
+    at = [(paper, int(rng.integers(5))) for paper in range(40)]
+    edges = {
+        ("person", "writes", "paper"): {
+            "source": [a for a, _ in writes],
+            "target": [b for _, b in writes],
+        },
+        ("paper", "at", "venue"): {"source": [a for a, _ in at], "target": [b for _, b in at]},
+    }
+    nodes = {"person": {"id": range(30)}, "paper": {"id": range(40)}, "venue": {"id": range(5)}}
+    graph = ge.Graph.from_typed_tables(nodes=nodes, edges=edges, target="person")
+    ge.LinkEraser(sample=40).fit(graph).save(tmp_path / "run")
+    loaded = ge.LinkEraser.load(tmp_path / "run")
+    loaded.unlearn([ge.Nodes([2], type="venue"), ge.Edges([writes[0]], type="writes")])
+    assert loaded.verify().identical
+    assert loaded.graph_.num_edges == len(writes) - 1 + sum(venue != 2 for _, venue in at)
+
+
 def test_what_makes_no_sense_is_refused(fitted: ge.LinkEraser, facts: Facts) -> None:
     with pytest.raises(GraphError, match="a relation is one of"):
         fitted.rank(1, relation="hates")

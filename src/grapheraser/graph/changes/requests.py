@@ -187,9 +187,9 @@ class Edges:
         pairs: any iterable of pairs of ids or names, or an array or tensor ``[m, 2]``; pass an
             ``edge_index`` ``[2, m]`` as ``edge_index.T``. In a typed graph also triples: source,
             name of the relation, target.
-        type: the relation, in a typed graph: its source type, name and target type. Pairs are then
-            sources and targets of these types, and other relations between them stay; without it
-            all relations go.
+        type: the relation, in a typed graph: its source type, name and target type, or its name
+            where no other has it. Pairs are then sources and targets of these types, and other
+            relations between them stay; without it all relations go.
         graph: of a collection; the request is then a `GraphEdges`: edges of that graph.
     """
 
@@ -215,7 +215,8 @@ class Edges:
         plain, facts = _told_apart(pairs)
         found = pairs_of("Edges", plain)
         if type is not None:
-            facts, found = [(u, tuple(type), v) for u, v in found], []
+            relation = type if isinstance(type, str) else tuple(type)
+            facts, found = [(u, relation, v) for u, v in found], []
         canonical = {(min(u, v), max(u, v)) for u, v in found}
         object.__setattr__(self, "pairs", tuple(sorted(canonical)))
         object.__setattr__(self, "facts", tuple(facts))

@@ -39,7 +39,7 @@ def check_structure(pages: Pages, kind: LabelKind, types: Types | None = None) -
     _check_targets(pages, kind)
     check_names(pages, types)
     if types is not None:
-        _check_types(pages, types)
+        _check_types(pages, types, kind)
     edges = pages.edge_kind
     key, balance = np.uint64(secrets.randbits(64)), np.uint64(0)
     for number, page in enumerate(pages.pages):
@@ -96,13 +96,19 @@ def check_nodes(pages: Pages, num_labels: int, what: str) -> None:
             raise CorruptRunError(f"the pages of the {what} have other {name} than their ids ask.")
 
 
-def _check_types(pages: Pages, types: Types) -> None:
-    """Raise an error unless nodes, features and edges are such as these types have."""
+def _check_types(pages: Pages, types: Types, kind: LabelKind) -> None:
+    """Raise an error unless nodes, features and edges are such as these types have.
+
+    Labels and roles are the target type's alone, but where the edges are what is learned: all nodes
+    have one label then.
+    """
     ids, y, role = pages.nodes()
     kinds, widths = types.of(ids), (types.starts[-1], types.width)
     sound = (pages.num_features, pages.edge_kind.width) == widths and not pages.edge_kind.weighted
     sound &= bool((kinds < len(types.names)).all()) and not pages.edge_kind.directed
-    if not sound or (y[kinds > 0] != UNLABELLED).any() or (role[kinds > 0] != CONTEXT).any():
+    others = (y[kinds > 0] == UNLABELLED) & (role[kinds > 0] == CONTEXT)
+    uniform = kind.is_classes and kind.count == 1 and bool((role == TRAIN).all())
+    if not sound or not (others.all() or uniform):
         raise CorruptRunError("the nodes of the graph are not such as its types have.")
     allowed = types.masks
     for number, page in enumerate(pages.pages):
