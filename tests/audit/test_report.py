@@ -17,9 +17,9 @@ import pytest
 import grapheraser as ge
 from grapheraser.audit.attacks.answers import FEATURES, INFORMED
 from grapheraser.audit.attacks.partition_leak import partition_leak
+from grapheraser.audit.budget import Budget
 from grapheraser.audit.findings import findings
 from grapheraser.audit.report import _Work, audit_run
-from grapheraser.audit.statistics import Budget
 from grapheraser.cli import main
 from grapheraser.reports.pages.audit import audit_page
 

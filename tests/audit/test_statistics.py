@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, roc_auc_score, roc_curve
 
-from grapheraser.audit.statistics import Budget, adjusted_rand_index, auc, rates
+from grapheraser.audit.budget import Budget
+from grapheraser.audit.statistics import adjusted_rand_index, auc, rates
 
 
 @given(st.integers(0, 10_000), st.integers(2, 400), st.integers(1, 300))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.audit.attacks.shadow import labelled
-from grapheraser.audit.statistics import UNLIMITED, Budget
+from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.graph import TRAIN, Graph, Nodes
 from grapheraser.nodes import GraphEraser
 from grapheraser.seeding import generator

@@ -33,8 +33,9 @@ from grapheraser.audit.attacks.shadow import (
     parameters,
     resplit,
 )
+from grapheraser.audit.budget import Budget
 from grapheraser.audit.findings import FAILED, LEAK, SKIPPED, Finding, findings
-from grapheraser.audit.statistics import Budget, Result
+from grapheraser.audit.statistics import Result
 from grapheraser.eraser import Eraser, load_eraser
 from grapheraser.errors import InputError, MissingExtraError
 from grapheraser.kinds import GRAPH_NAMES

@@ -8,9 +8,8 @@ together, so that an interval does not pretend to more evidence than there is.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -18,46 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.arrays import Bools, Floats, Ints
 from grapheraser.seeding import generator
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Seconds that may be spent; ``None`` is no limit."""
-
-    seconds: float | None = None  # how many
-    clock: Callable[[], float] = time.monotonic  # what tells the time
-    started: float = field(default=float("nan"))  # when it began
-
-    def __post_init__(self) -> None:
-        if self.started != self.started:
-            object.__setattr__(self, "started", self.clock())
-
-    @property
-    def spent(self) -> float:
-        """Seconds since it began."""
-        return self.clock() - self.started
-
-    @property
-    def left(self) -> float:
-        """Seconds that remain."""
-        return float("inf") if self.seconds is None else self.seconds - self.spent
-
-    def share(self, part: float) -> Budget:
-        """Return a budget of that part of what is left."""
-        seconds = None if self.seconds is None else max(self.left, 0.0) * part
-        return Budget(seconds, self.clock)
-
-    def rounds(self, most: int, *, least: int = 1) -> Iterator[int]:
-        """Count up to ``most``, as long as the next round would fit; at least to ``least``."""
-        for number in range(most):
-            mean = self.spent / number if number else 0.0
-            if number >= least and self.left < mean:
-                return
-            yield number
-
-
-UNLIMITED = Budget()
-
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
 _TAILS = ((1 - 0.95) / 2, 1 - (1 - 0.95) / 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import grapheraser as ge
-from grapheraser.audit.statistics import Budget
+from grapheraser.audit.budget import Budget
 from grapheraser_lab.attacks.labels import label_attack
 
 

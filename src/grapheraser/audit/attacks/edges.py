@@ -18,7 +18,8 @@ from grapheraser.arrays import Bools, Floats, Ints
 from grapheraser.audit.attacks.answers import calibrated, logarithms
 from grapheraser.audit.attacks.lira import ShadowRuns, left_out_scores, likelihood_ratio
 from grapheraser.audit.attacks.shadow import fitted, parameters
-from grapheraser.audit.statistics import UNLIMITED, Budget, Rates, Result, first_of_groups, rates
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.statistics import Rates, Result, first_of_groups, rates
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TRAIN, UNLABELLED, Edges, Graph
 from grapheraser.nodes import GraphEraser

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.statistics import UNLIMITED, Budget, Rates, Result, first_of_groups, rates
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.statistics import Rates, Result, first_of_groups, rates
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Edges, Graph
 from grapheraser.links import LinkEraser

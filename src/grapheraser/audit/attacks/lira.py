@@ -26,7 +26,8 @@ from grapheraser.audit.attacks.shadow import (
     resplit,
     unlearned,
 )
-from grapheraser.audit.statistics import UNLIMITED, Budget, Rates, Result, rates
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.statistics import Rates, Result, rates
 from grapheraser.eraser.state import State
 from grapheraser.graph import TEST, TRAIN, Graph
 from grapheraser.nodes import GraphEraser

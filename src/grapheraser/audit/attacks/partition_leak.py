@@ -19,15 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.audit.statistics import (
-    UNLIMITED,
-    Budget,
-    Rates,
-    Result,
-    adjusted_rand_index,
-    first_of_groups,
-    rates,
-)
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.statistics import Rates, Result, adjusted_rand_index, first_of_groups, rates
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TEST, TRAIN, Edges, Graph, Nodes
 from grapheraser.partition import Partition, Partitioner, partition_graph

@@ -33,16 +33,8 @@ from grapheraser.audit.attacks.edges import candidate_edges
 from grapheraser.audit.attacks.membership import trained
 from grapheraser.audit.attacks.planted import hiding, honest, idle
 from grapheraser.audit.attacks.shadow import fitted, labelled, parameters, resplit
-from grapheraser.audit.statistics import (
-    UNLIMITED,
-    Budget,
-    Interval,
-    Rates,
-    Result,
-    auc,
-    mean_interval,
-    rates,
-)
+from grapheraser.audit.budget import UNLIMITED, Budget
+from grapheraser.audit.statistics import Interval, Rates, Result, auc, mean_interval, rates
 from grapheraser.errors import ParameterError
 from grapheraser.graph import TRAIN, Edges, Graph, Nodes
 from grapheraser.nodes import GraphEraser

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.audit.attacks.answers import Answers, ask, state_of, without_edges
-from grapheraser.audit.statistics import UNLIMITED, Budget
+from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.eraser.state import State, train
 from grapheraser.errors import ParameterError
 from grapheraser.execution import LocalExecutor
