@@ -50,7 +50,7 @@ def test_the_architecture_page_and_its_picture_name_every_room() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_and_modules_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text()
-    homes = (ROOT, PACKAGE, PACKAGE / "engines" / "cpu")
+    homes = (ROOT, ROOT / "examples", PACKAGE, PACKAGE / "engines" / "cpu")
     files = [name for name in FILE.findall(text) if not any((h / name).exists() for h in homes)]
     modules = [name for name in MODULE.findall(text) if not _is_there(name)]
     assert (files, modules) == ([], [])

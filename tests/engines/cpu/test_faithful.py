@@ -189,8 +189,11 @@ class Masks:
             rows.append([is_kept(key, head, self.noise.attention) for head in range(num_heads)])
         return torch.tensor(rows).double()
 
-    def __call__(self, value: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    def __call__(
+        self, value: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    ) -> Tensor:
         assert training
+        assert not inplace
         spec, graph = self.spec, self.task.graph
         if p == 0:
             return value

@@ -203,7 +203,7 @@ def from_typed_tables(
     _cls: type[Graph],
     /,
     nodes: Mapping[str, Any],
-    edges: Mapping[Sequence[str], Any],
+    edges: Mapping[tuple[str, str, str], Any],
     *,
     target: str,
     name: str = "graph",
