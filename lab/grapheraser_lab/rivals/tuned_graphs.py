@@ -9,18 +9,22 @@ a vector for.
 
 Needs PyTorch, NumPy and SciPy and nothing of this package:
 
-    python tuned_graphs.py FOLDER OUT [NAME...]
+    python tuned_graphs.py FOLDER OUT [--processes N] [--epochs N] [NAME | NAME:FIRST-LAST]...
 
 reads collections ``NAME.npz`` of a folder, and goes on where it was interrupted: a file for every
-fold of every collection and network, and a line for every setting.
+fold of every collection and network, and a line for every setting. Batches are so small that a
+core is as quick as an accelerator: what is parallel is folds, in so many processes, in the order
+that they are given in.
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
 import json
-import sys
+import multiprocessing
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -253,8 +257,11 @@ def trained(
     learned: NDArray[np.int64],
     judged: NDArray[np.int64],
     epochs: int | None = None,
+    most: int = EPOCHS,
 ) -> tuple[Net, Target, Quality, int]:
     """Train, and stop where the graphs held out say so, or after so many epochs.
+
+    Patience and the steps at which the rate is halved grow with the most epochs.
 
     Returns: the network, what it learns, how good it is on the graphs held out, and the epoch.
     """
@@ -262,10 +269,10 @@ def trained(
     draw, target = np.random.default_rng(seed), Target(world.y, learned)
     net = Net(world, setting, target.outputs)
     adam = torch.optim.Adam(net.parameters(), lr=setting.lr, fused=True)
-    halved = torch.optim.lr_scheduler.StepLR(adam, 30, 0.5)
+    halved = torch.optim.lr_scheduler.StepLR(adam, max(1, 30 * most // EPOCHS), 0.5)
     best, chosen, kept = (-np.inf, -np.inf), 0, net.state_dict()
     scores: list[Quality] = []
-    for epoch in range(1, (epochs or EPOCHS) + 1):
+    for epoch in range(1, (epochs or most) + 1):
         net.train()
         order = draw.permutation(learned)
         for at in range(0, len(order), BATCH):
@@ -284,7 +291,7 @@ def trained(
         smooth = tuple(np.mean(scores[-WINDOW:], axis=0).tolist())
         if smooth > best:
             best, chosen, kept = smooth, epoch, copy.deepcopy(net.state_dict())
-        if epoch - chosen >= PATIENCE:
+        if epoch - chosen >= PATIENCE * most // EPOCHS:
             break
     if epochs is None:
         net.load_state_dict(kept)
@@ -300,7 +307,7 @@ def said(net: Net, world: World, graphs: NDArray[np.int64]) -> NDArray[np.float6
     return out
 
 
-def work(file: Path, fold: int, conv: str, out: Path) -> dict[str, Any]:
+def work(file: Path, fold: int, conv: str, out: Path, most: int = EPOCHS) -> dict[str, Any]:
     """Choose a setting for one test fold, keeping every line, and train it on all nine folds."""
     path = out / f"{file.stem}-{fold}-{conv}.json"
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"settings": []}
@@ -313,7 +320,9 @@ def work(file: Path, fold: int, conv: str, out: Path) -> dict[str, Any]:
     grid = [setting for setting in GRID if setting.conv == conv]
     for number in range(len(found["settings"]), len(grid)):
         begun = time.process_time()
-        net, target, quality, epoch = trained(world, grid[number], number, learned, judged)
+        net, target, quality, epoch = trained(
+            world, grid[number], number, learned, judged, most=most
+        )
         found["settings"].append(
             {
                 **asdict(grid[number]),
@@ -326,27 +335,52 @@ def work(file: Path, fold: int, conv: str, out: Path) -> dict[str, Any]:
         path.write_text(json.dumps(found))
     chosen = max(range(len(grid)), key=lambda i: tuple(found["settings"][i]["validation"]))
     best, every = found["settings"][chosen], np.concatenate([learned, judged])
-    net, target, _, _ = trained(world, grid[chosen], chosen, every, judged, best["epochs"])
+    net, target, _, _ = trained(world, grid[chosen], chosen, every, judged, best["epochs"], most)
     found |= {"chosen": chosen, "stopped": best["test"]}
     found["refitted"] = target.score(said(net, world, test), test)
     path.write_text(json.dumps(found))
     return found
 
 
-def main(folder: str, out: str, *names: str) -> None:
-    """Work through collections, one fold of each after the other."""
+def cells(names: list[str]) -> Iterator[tuple[str, int, str]]:
+    """List the folds of collections, each for both networks: ``nci1``, or ``nci1:7-9``."""
+    for name, _, some in (told.partition(":") for told in names):
+        first, _, last = some.partition("-")
+        for fold in range(int(first), int(last or first) + 1) if some else range(FOLDS):
+            for conv in ("gin", "gcn"):
+                yield name, fold, conv
+
+
+def _begin() -> None:
     torch.set_num_threads(1)
     torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
-    Path(out).mkdir(parents=True, exist_ok=True)
-    for fold in range(FOLDS):
-        for name in names or NAMES:
-            for conv in ("gin", "gcn"):
-                row = work(Path(folder) / f"{name}.npz", fold, conv, Path(out))
-                spent = sum(line["seconds"] for line in row["settings"])
-                print(
-                    name, fold, conv, row["stopped"], row["refitted"], f"{spent:.0f} s", flush=True
-                )
+
+
+def _told(job: tuple[Path, int, str, Path, int]) -> str:
+    row = work(*job)
+    spent = sum(line["seconds"] for line in row["settings"])
+    file, fold, conv = job[:3]
+    return f"{file.stem} {fold} {conv} {row['stopped']:.4f} {row['refitted']:.4f} {spent:.0f} s"
+
+
+def main() -> None:
+    """Work through folds of collections, in the order given."""
+    asked = argparse.ArgumentParser()
+    asked.add_argument("folder", type=Path)
+    asked.add_argument("out", type=Path)
+    asked.add_argument("names", nargs="*", default=NAMES)
+    asked.add_argument("--processes", type=int, default=1)
+    asked.add_argument("--epochs", type=int, default=EPOCHS)
+    given = asked.parse_intermixed_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    jobs = [
+        (given.folder / f"{name}.npz", fold, conv, given.out, given.epochs)
+        for name, fold, conv in cells(given.names)
+    ]
+    with multiprocessing.get_context("spawn").Pool(given.processes, _begin) as pool:
+        for told in pool.imap_unordered(_told, jobs):
+            print(told, flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

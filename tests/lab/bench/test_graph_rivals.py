@@ -17,8 +17,7 @@ from tests.graphs.collections import collection_of, random_parts
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A collection of 60 graphs in ten folds, and rivals that are trained for two epochs."""
-    for name, value in {"EPOCHS": 2, "GRID": tuned_graphs.GRID[2:4]}.items():
-        monkeypatch.setattr(tuned_graphs, name, value)
+    monkeypatch.setattr(tuned_graphs, "GRID", tuned_graphs.GRID[2:4])
     collection = collection_of(random_parts(60, seed=5))
     data = tmp_path / "tasks" / "graphs"
     data.mkdir(parents=True)
@@ -32,9 +31,9 @@ def test_rivals_are_read_fold_by_fold(folder: Path) -> None:
     out.mkdir()
     for fold in (0, 3):
         for conv in ("gin", "gcn"):
-            tuned_graphs.work(folder / "tasks" / "graphs" / "mutag.npz", fold, conv, out)
+            tuned_graphs.work(folder / "tasks" / "graphs" / "mutag.npz", fold, conv, out, most=2)
     before = (out / "mutag-0-gin.json").read_text()
-    tuned_graphs.work(folder / "tasks" / "graphs" / "mutag.npz", 0, "gin", out)
+    tuned_graphs.work(folder / "tasks" / "graphs" / "mutag.npz", 0, "gin", out, most=2)
     assert (out / "mutag-0-gin.json").read_text() == before
     report = graph_rivals.run(["mutag"], root=folder, keep=folder)
     (row,) = report["rows"]
@@ -43,6 +42,13 @@ def test_rivals_are_read_fold_by_fold(folder: Path) -> None:
         json.loads((out / f"mutag-{fold}-gin.json").read_text())["refitted"] for fold in (0, 3)
     ]
     assert "Mean ratio" in graph_rivals.markdown(report)
+
+
+def test_folds_are_told_by_name() -> None:
+    told = list(tuned_graphs.cells(["nci1:8-9", "ptc:3", "mutag"]))
+    assert told[:4] == [("nci1", fold, conv) for fold in (8, 9) for conv in ("gin", "gcn")]
+    assert told[4:6] == [("ptc", 3, "gin"), ("ptc", 3, "gcn")]
+    assert [fold for _, fold, _ in told[6:]] == sorted([*range(10)] * 2)
 
 
 def test_a_ratio_is_that_of_the_better_rival_in_its_favour() -> None:
