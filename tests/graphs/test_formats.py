@@ -67,6 +67,14 @@ def test_a_tu_folder(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / f"TOY_{name}.txt").write_text(text)
     check(ge.Collection.from_tu(tmp_path))
+    (tmp_path / "TOY_node_labels.txt").write_text("6, 1\n6, 0\n8, 1\n1, 0\n2, 0\n3, 0\n")
+    both = ge.Collection.from_tu(tmp_path)
+    first, second = both[0].labels.tolist(), both[1].labels.tolist()
+    assert len({*first}) == 3  # no column is dropped
+    assert second == [1, 2, 3]
+    (tmp_path / "TOY_node_labels.txt").write_text("6, 1\n6, 0\n9999, 1\n1, 0\n2, 0\n3, 0\n")
+    with pytest.raises(GraphError, match="fit into one"):
+        ge.Collection.from_tu(tmp_path)
 
 
 def test_smiles() -> None:

