@@ -69,7 +69,7 @@ def run(
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     """Micro F1 of one side on one published split."""
-    graph, side, seed = _graph(config["dataset"]), config["side"], config["seed"]
+    graph, side, seed = published(config["dataset"]), config["side"], config["seed"]
     if side == PYG:
         return {"f1": pyg_f1(graph, SPEC, EPOCHS, seed)}
     options = {"context": "all", "seed": seed, "executor": LocalExecutor(workers=1)}
@@ -91,7 +91,7 @@ def pyg_f1(graph: Graph, spec: ModelSpec, epochs: int, seed: int) -> float:
 
 
 @lru_cache(maxsize=1)
-def _graph(name: str) -> Graph:
+def published(name: str) -> Graph:
     """A published split with features that sum to 1 per node."""
     graph = load_dataset(name, split="public")
     totals = np.asarray(graph.x.sum(axis=1)).ravel()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,16 @@ from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.nodes import GraphEraser
 from grapheraser.nodes.metrics import of_classes
+from grapheraser_lab.bench.public import published
 from grapheraser_lab.bench.utility import OTHERS
 from grapheraser_lab.figures.tables import markdown_table
 from grapheraser_lab.framework import published as paper
+from grapheraser_lab.rivals.tuned_gnn import GRID
 
 # Of the training nodes, held out to choose the rival's setting and epoch.
 _VALIDATION = 1 / 8
-OURS, STOPPED, REFITTED = "closed-form", "stopped", "refitted"
+OURS = "closed-form"
+STOPPED, REFITTED, COOLED = _SIDES = ("stopped", "refitted", "cooled")
 _MEMBERS = ["words", "labels", "edges", "interactions", "features"]
 _SCORES = ("f1", "macro_f1", "rarest_f1", "log_loss", "calibration_error")
 
@@ -37,40 +41,58 @@ def run(
     *,
     seeds: int = 3,
     keep: str | Path = "runs/tuned",
+    since: str | Path | None = None,
+    split: str = "random",
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Score both sides on every split that the rival was trained on.
 
     Args:
         datasets: which data sets.
-        seeds: of the splits: 0, 1, 2, ...
+        seeds: of the splits: 0, 1, 2, ... Of the public split, of the rival's weights.
         keep: a folder: ``data`` is exported into it, ``out`` is what the rival says.
+        since: an earlier report, to go on from: what it has is not trained again.
+        split: ``"random"``, or ``"public"`` for 20 training nodes a class.
         progress: told how far it is.
     """
     folder, rows = Path(keep), []
+    earlier = json.loads(Path(since).read_text())["rows"] if since else []
+    for row in earlier:
+        _go_on(row, folder / "out" / f"{row['dataset']}-{row['seed']}.json")
     for name in datasets:
-        export(name, seeds, folder / "data")
+        export(name, seeds, folder / "data", split)
         for seed in range(seeds):
-            said = folder / "out" / f"{name}-{seed}.npz"
+            said = folder / "out" / f"{name}-{seed}.json"
             if said.exists():
                 progress(f"{name}, split {seed}")
-                rows.append({"dataset": name, "seed": seed} | _scored(name, seed, said))
+                rows.append({"dataset": name, "seed": seed} | _scored(name, seed, split, said))
     if not rows:
         raise ParameterError(
             f"{folder / 'out'} has nothing of the rival.",
             hint=f"train it first: python lab/grapheraser_lab/rivals/tuned_gnn.py "
             f"{folder / 'data'} {folder / 'out'}",
         )
-    return {"benchmark": "tuned", "versions": versions(), "rows": rows}
+    return {"benchmark": "tuned", "split": split, "versions": versions(), "rows": rows}
 
 
-def export(name: str, seeds: int, folder: Path) -> None:
+def public(
+    datasets: Iterable[str] = ("cora", "citeseer", "pubmed"),
+    *,
+    seeds: int = 3,
+    keep: str | Path = "runs/tuned-public",
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """As `run`, on the public splits: labels of validation nodes choose, and teach nobody."""
+    return run(datasets, seeds=seeds, keep=keep, split="public", progress=progress)
+
+
+def export(name: str, seeds: int, folder: Path, split: str = "random") -> None:
     """Write a graph with its splits as the rival reads it, unless it is there."""
     file = folder / f"{name}.npz"
     if file.exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    graph = load_dataset(name)
+    graph = _graph(name, 0, split)
     x = sp.csr_array(graph.x).astype(np.float32)
     arrays: dict[str, Any] = {
         "data": x.data,
@@ -79,35 +101,70 @@ def export(name: str, seeds: int, folder: Path) -> None:
         "shape": np.array(x.shape),
         "edges": graph.edges.T.astype(np.int32),
         "y": graph.y.astype(np.int32),
+        "refit": split == "random",
     }
     for seed in range(seeds):
-        split = load_dataset(name, split_seed=seed)
-        order = np.random.default_rng(seed).permutation(split.positions(split.train_nodes))
-        held = int(_VALIDATION * len(order))
-        arrays[f"validation-{seed}"] = np.sort(order[:held])
-        arrays[f"train-{seed}"] = np.sort(order[held:])
-        arrays[f"test-{seed}"] = split.positions(split.test_nodes)
+        graph = _graph(name, seed, split)
+        parts = graph.train_nodes, graph.validation_nodes
+        if split == "random":
+            order = np.random.default_rng(seed).permutation(graph.train_nodes)
+            held = int(_VALIDATION * len(order))
+            parts = np.sort(order[held:]), np.sort(order[:held])
+        else:
+            arrays[f"seed-{seed}"] = 100 * seed
+        named = {"train": parts[0], "validation": parts[1], "test": graph.test_nodes}
+        arrays |= {f"{part}-{seed}": graph.positions(ids) for part, ids in named.items()}
     np.savez_compressed(file, **arrays)
 
 
-def _scored(name: str, seed: int, said: Path) -> dict[str, Any]:
-    graph = load_dataset(name, split_seed=seed)
+def _graph(name: str, seed: int, split: str) -> Graph:
+    return published(name) if split == "public" else load_dataset(name, split_seed=seed)
+
+
+def _go_on(row: Mapping[str, Any], file: Path) -> None:
+    """Tell the rival what an earlier report has of a split, unless there is more already.
+
+    Of settings that were not chosen a report has only the number of them; they were tried in order.
+    """
+    if file.exists():
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    tried: dict[str, Any] = {str(number): None for number in range(row["settings"])}
+    chosen = next(
+        n for n, one in enumerate(GRID) if asdict(one).items() <= dict(row["setting"]).items()
+    )
+    scores = {side: row[side] for side in _SIDES if side in row}
+    settings = tried | {str(chosen): row["setting"]}
+    found = {"whole": REFITTED in row, "chosen": chosen, "settings": settings, "scores": scores}
+    file.write_text(json.dumps(found))
+
+
+def _scored(name: str, seed: int, split: str, file: Path) -> dict[str, Any]:
+    graph, found = _graph(name, seed, split), json.loads(file.read_text())
     labels = graph.y[graph.positions(graph.test_nodes)]
-    chosen = json.loads(said.with_suffix(".json").read_text())
-    with np.load(said) as found:
-        rival = {side: _posteriors(found[side]) for side in (STOPPED, REFITTED) if side in found}
-        cooled = _posteriors(found[STOPPED] / float(found["temperature"]))
+    said, scores = file.with_suffix(".npz"), dict(found["scores"])
+    for side, posteriors in (_rival(said) if said.exists() else {}).items():
+        scores[side] = of_classes(labels, posteriors)
     return {
-        "setting": chosen["settings"][chosen["chosen"]],
-        "settings": len(chosen["settings"]),
-        OURS: _ours(graph, seed),
-        **{side: of_classes(labels, posteriors) for side, posteriors in rival.items()},
-        "cooled": of_classes(labels, cooled),
+        "setting": found["settings"][str(found["chosen"])],
+        "settings": len(found["settings"]),
+        OURS: _ours(graph, seed, split),
+        **scores,
     }
 
 
-def _ours(graph: Graph, seed: int) -> dict[str, float]:
-    return GraphEraser(OURS, members=_MEMBERS, seed=seed).fit(graph).evaluate()
+def _rival(file: Path) -> dict[str, NDArray[np.float64]]:
+    """Return what the rival says of the test nodes: the stopped model, the refitted, the cooled."""
+    with np.load(file) as found:
+        logs = {side: found[side] for side in (STOPPED, REFITTED) if side in found}
+        if STOPPED in found:
+            logs[COOLED] = found[STOPPED] / float(found["temperature"])
+        return {side: _posteriors(said) for side, said in logs.items()}
+
+
+def _ours(graph: Graph, seed: int, split: str) -> dict[str, float]:
+    context: dict[str, Any] = {"context": "all"} if split == "public" else {}
+    return GraphEraser(OURS, members=_MEMBERS, seed=seed, **context).fit(graph).evaluate()
 
 
 def _posteriors(logs: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -130,7 +187,7 @@ def means(report: Mapping[str, Any], score: str) -> dict[str, tuple[list[float],
         rows = [row for row in report["rows"] if row["dataset"] == name]
         sides = [
             [row[side][score] for row in rows]
-            for side in (STOPPED, REFITTED, "cooled")
+            for side in _SIDES
             if all(side in row for row in rows)
         ]
         best = (min if score in _SCORES[3:] else max)(sides, key=np.mean)

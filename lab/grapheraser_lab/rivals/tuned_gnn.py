@@ -10,15 +10,19 @@ Needs PyTorch, NumPy and SciPy and nothing of this package, so that it runs wher
 
     python tuned_gnn.py FOLDER OUT [WORKERS]
 
-reads what `bench tuned` exported into a folder, and goes on where it was interrupted.
+reads what `bench tuned` exported into a folder, and goes on where it was interrupted. Each setting
+of each split is kept as soon as it is trained.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import sys
 import time
-from dataclasses import asdict, dataclass
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 EPOCHS, PATIENCE, EVERY, HEADS = 400, 60, 2, 4
@@ -290,70 +295,120 @@ def _temperature(logits: Tensor, labels: Tensor) -> float:
     return float(choices[int(np.argmin(losses))])
 
 
-def work(file: Path, split: str, out: Path, device: str) -> None:
-    """Choose a setting for one split, and keep what it and its refit say of the test nodes."""
-    world, rows = World.read(file, split, device), []
-    best: Found | None = None
-    for number, setting in enumerate(GRID):
-        begun = time.perf_counter()
-        found = trained(world, setting, seed=number)
-        right = found[2].argmax(1) == world.y[world.parts["test"]]
-        rows.append(
-            {
-                **asdict(setting),
-                "validation": found[0],
-                "epochs": found[1],
-                "test": float(right.float().mean()),
-                "seconds": time.perf_counter() - begun,
-            }
-        )
-        if best is None or found[0] > best[0]:
-            best, chosen = found, number
-        _keep(out / f"{file.stem}-{split}", chosen, rows, best)
-    assert best is not None
-    again = trained(world, GRID[chosen], seed=chosen, epochs=best[1])
-    _keep(out / f"{file.stem}-{split}", chosen, rows, best, again)
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One setting on one split, or the chosen setting once more on all training nodes.
+
+    Attributes:
+        size: edges and nodes of the graph: small ones come first.
+        file: the graph, as `bench tuned` exported it.
+        split: which of its splits.
+        number: of the setting in `GRID`.
+        epochs: None, or for how many to train on all training nodes.
+    """
+
+    size: int
+    file: Path
+    split: str
+    number: int
+    epochs: int | None = None
+
+    def kept(self, out: Path) -> Path:
+        """The file, without its end, of what was found of this split."""
+        return out / f"{self.file.stem}-{self.split}"
 
 
-def _keep(
-    path: Path, chosen: int, rows: list[Any], best: Found, again: Found | None = None
-) -> None:
-    said = {"stopped": best[2]} | ({"refitted": again[2]} if again else {})
-    halves: dict[str, Any] = {
-        name: part.clamp(min=-60).half().cpu().numpy() for name, part in said.items()
-    }
-    np.savez_compressed(f"{path}.npz", temperature=best[3], **halves)
-    whole = {"whole": again is not None, "chosen": chosen, "settings": rows}
-    Path(f"{path}.json").write_text(json.dumps(whole))
-    if again:
-        print(path.name, rows[chosen], f"{sum(row['seconds'] for row in rows):.0f} s", flush=True)
+def measure(cell: Cell, device: str) -> tuple[dict[str, Any], NDArray[np.float16], float]:
+    """Train one cell; return its row, log posteriors of the test nodes and a temperature."""
+    world, setting = _world(cell.file, cell.split, device), GRID[cell.number]
+    with np.load(cell.file) as found:
+        seed = int(found[f"seed-{cell.split}"]) if f"seed-{cell.split}" in found else 0
+    begun = time.perf_counter()
+    f1, epoch, said, temperature = trained(world, setting, seed + cell.number, cell.epochs)
+    right = said.argmax(1) == world.y[world.parts["test"]]
+    row = asdict(setting) | {"validation": f1, "epochs": epoch, "test": float(right.float().mean())}
+    row["seconds"] = time.perf_counter() - begun
+    return row, said.clamp(min=-60).half().cpu().numpy(), temperature
 
 
-def _whole(file: Path) -> bool:
-    return file.exists() and bool(json.loads(file.read_text())["whole"])
+@lru_cache(maxsize=1)
+def _world(file: Path, split: str, device: str) -> World:
+    return World.read(file, split, device)
+
+
+def opened(file: Path) -> dict[str, Any]:
+    """Read what was found of a split: its settings by number, and which is chosen."""
+    if not file.exists():
+        return {"whole": False, "chosen": None, "settings": {}, "scores": {}}
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
+
+
+def keep(cell: Cell, out: Path, row: Any, said: NDArray[np.float16], temperature: float) -> None:
+    """Keep a cell's row, and what it says if it is the best of its split or its last."""
+    file = Path(f"{cell.kept(out)}.json")
+    found, arrays = opened(file), file.with_suffix(".npz")
+    if cell.epochs is not None:
+        found["whole"] = True
+        before = dict(np.load(arrays)) if arrays.exists() else {}
+        np.savez_compressed(arrays, **before, refitted=said)
+    else:
+        found["settings"][str(cell.number)] = row
+        rows = {int(number): row for number, row in found["settings"].items() if row}
+        best = max(rows, key=lambda number: (rows[number]["validation"], -number))
+        if best == cell.number:
+            found |= {"chosen": best, "scores": {}}
+            np.savez_compressed(arrays, stopped=said, temperature=temperature)
+    beside = file.with_suffix(".new")
+    beside.write_text(json.dumps(found))
+    beside.replace(file)
+    print(file.stem, cell, row["validation"], f"{row['seconds']:.0f} s", flush=True)
+
+
+def waiting(folder: Path, out: Path) -> list[Cell]:
+    """Return the cells that can be trained now and were not: the small graphs' first."""
+    cells = []
+    for file in folder.glob("*.npz"):
+        with np.load(file) as data:
+            size, names = data["edges"].shape[1] + len(data["y"]), data.files
+            again = "refit" not in names or bool(data["refit"])
+        for split in (name.removeprefix("test-") for name in names if name[:5] == "test-"):
+            first = Cell(size, file, split, 0)
+            found = opened(Path(f"{first.kept(out)}.json"))
+            missing = [n for n in range(len(GRID)) if str(n) not in found["settings"]]
+            cells += [replace(first, number=number) for number in missing]
+            if again and not missing and not found["whole"]:
+                best = found["chosen"]
+                epochs = found["settings"][str(best)]["epochs"]
+                cells.append(replace(first, number=best, epochs=epochs))
+    return sorted(cells, key=lambda cell: (cell.size, cell.split, -cell.number))
 
 
 def main(folder: str, out: str, workers: str = "8") -> None:
-    """Work through all splits of all files, several at a time; of a split, the largest first."""
+    """Work through all cells of all splits, several at a time, keeping each when it is done."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    place, tasks = Path(out), []
+    data, place = Path(folder), Path(out)
     place.mkdir(parents=True, exist_ok=True)
-    for file in Path(folder).glob("*.npz"):
-        with np.load(file) as found:
-            size = found["edges"].shape[1] + len(found["y"])
-            splits = [name.removeprefix("test-") for name in found.files if name[:5] == "test-"]
-        tasks += [
-            (split, -size, file)
-            for split in splits
-            if not _whole(place / f"{file.stem}-{split}.json")
-        ]
-    context = torch.multiprocessing.get_context("spawn")
-    with context.Pool(int(workers)) as pool:
-        waiting = [
-            pool.apply_async(work, (file, split, place, device)) for split, _, file in sorted(tasks)
-        ]
-        for task in waiting:
-            task.get()
+    context = multiprocessing.get_context("spawn")
+    running: dict[Future[Any], Cell] = {}
+    failed: set[Cell] = set()
+    with ProcessPoolExecutor(int(workers), mp_context=context) as pool:
+        while True:
+            taken = {*running.values(), *failed}
+            free = [cell for cell in waiting(data, place) if cell not in taken]
+            for cell in free[: int(workers) - len(running)]:
+                running[pool.submit(measure, cell, device)] = cell
+            if not running:
+                break
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                cell = running.pop(done)
+                try:
+                    keep(cell, place, *done.result())
+                except RuntimeError as error:  # Memory of the device, say: others go on.
+                    failed.add(cell)
+                    print(cell, "failed:", error, flush=True)
+    if failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
