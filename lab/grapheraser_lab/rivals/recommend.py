@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import resource
 import tarfile
 import tempfile
@@ -25,11 +26,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import grapheraser as ge
+from grapheraser.canonical import canonical_json
 from grapheraser.datasets.public import data_root
 from grapheraser.environment import versions
 from grapheraser.errors import DatasetNotFoundError
 from grapheraser.recommendation.metrics import RecommendationScore, recommendation_score
 from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.rivals.factors import Factors, Options, has_gpu
 from grapheraser_lab.rivals.recommenders import RIVALS, Fitted
 from grapheraser_lab.timing import processor_seconds
 
@@ -47,6 +50,8 @@ _K = 20
 # Users who are forgotten with a save after each.
 _SAVED = 20
 _HELD_OUT, _TEST = 0.1, 0.2
+# After so many epochs each, the test is looked at by some users, to see whether training is over.
+_SHOWN = 100
 # Users that options are chosen by.
 _CHOOSING = 3000
 
@@ -146,17 +151,23 @@ def held_out(train: sp.csr_array) -> tuple[sp.csr_array, sp.csr_array]:
 
 def run(
     datasets: Iterable[str] = DATASETS,
-    models: Iterable[str] = tuple(RIVALS),
+    models: Iterable[str] = (OURS, *RIVALS),
     *,
     requests: int = 100,
+    seeds: int = 1,
+    seconds: float = float("inf"),
+    keep: Path | None = None,
     progress: Say = lambda text: None,
 ) -> dict[str, Any]:
     """Score our recommender and others, and time fits and requests.
 
     Args:
         datasets: of `DATASETS`; one that is not there is left out.
-        models: which rivals, of `RIVALS`.
+        models: which of ours and `RIVALS`.
         requests: how many users are forgotten, one by one.
+        seeds: with how many seeds factors are trained in the end; options are chosen with one.
+        seconds: after which no further epoch of a training begins.
+        keep: folder for what is measured; what lies there is not measured again.
         progress: told how far it is.
     """
     found: list[dict[str, Any]] = []
@@ -167,11 +178,19 @@ def run(
         except DatasetNotFoundError as error:
             missing.append(error.message)
             continue
-        progress(f"{name}: {OURS}")
-        found.append({"dataset": name, **ours(train, test, requests)})
         for model in models:
-            progress(f"{name}: {model}")
-            value = rival(model, train, test, progress)
+            file = None if keep is None else keep / f"{name}-{model}.json"
+            if file is not None and file.exists():
+                value = json.loads(file.read_text())
+            else:
+                progress(f"{name}: {model}")
+                if model == OURS:
+                    value = ours(train, test, requests)
+                else:
+                    value = rival(model, train, test, progress, seeds=seeds, seconds=seconds)
+                if file is not None and "missing" not in value:
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(canonical_json(value) + "\n")
             if "missing" in value:
                 missing.append(f"{name}: {model}: {value['missing']}")
             else:
@@ -231,29 +250,92 @@ def _saved_seconds(eraser: ge.Recommender, users: list[int]) -> float:
         return float(np.median([processor_seconds(once, user) for user in users]))
 
 
-def rival(name: str, train: sp.csr_array, test: sp.csr_array, progress: Say) -> dict[str, Any]:
+def rival(
+    name: str,
+    train: sp.csr_array,
+    test: sp.csr_array,
+    progress: Say,
+    *,
+    seeds: int = 1,
+    seconds: float = float("inf"),
+) -> dict[str, Any]:
     """Choose the options of a rival on validation, and measure it on the test."""
     made = RIVALS[name]
     if (lacks := made.lacks(train)) is not None:
         return {"missing": lacks}
-    part, held = held_out(train)
-    tried = {}
-    for number, options in enumerate(made.grid):
-        fitted = made.fit(part, options)
-        tried[number] = _score(fitted, part, held, _CHOOSING).ndcg
-        progress(f"  {name} {options}: {tried[number]:.4f}")
-    best = made.grid[max(tried, key=lambda number: tried[number])]
-    started = time.process_time()
-    fitted = made.fit(train, best)
-    seconds = time.process_time() - started
-    return {
+    best = _chosen(name, *held_out(train), progress, seconds)
+    progress(f"  {name}: {best}")
+    clock = time.monotonic if made.trained else time.process_time
+    course: list[dict[str, float]] = []
+
+    def look(fitted: Factors) -> None:
+        if seed == 0 and fitted.epochs % _SHOWN == 0:
+            some = _scores(_score(fitted, train, test, _CHOOSING))
+            course.append({"epochs": fitted.epochs, **some})
+            progress(f"  {name}: {course[-1]}")
+
+    found, epochs, spent, forgets = [], [], [], []
+    for seed in range(seeds if made.trained else 1):
+        more: tuple[Any, ...] = (look,) if made.stages else ()
+        started = clock()
+        fitted = made.fit(train, {**best, "seed": seed, "seconds": seconds}, *more)
+        spent.append(clock() - started)
+        forgets.append(getattr(fitted, "forget_seconds", None) or spent[-1])
+        epochs.append(getattr(fitted, "epochs", 0))
+        found.append(_scores(_score(fitted, train, test)))
+        progress(f"  {name}, seed {seed}, {epochs[-1]} epochs, {spent[-1]:.1f} s: {found[-1]}")
+    cell = {
         "model": name,
         "options": best,
-        **_scores(_score(fitted, train, test)),
-        "fit": seconds,
-        "forget": getattr(fitted, "forget_seconds", seconds),
+        **{metric: float(np.mean([one[metric] for one in found])) for metric in found[0]},
+        "fit": float(np.median(spent)),
+        "forget": float(np.median(forgets)),
         "exact": made.exact,
     }
+    if made.trained:
+        cell["options"] = {**best, "epochs": min(epochs)}
+        cell |= {"seeds": found, "device": f"{_device_name()}, elapsed seconds"}
+    if made.stages:
+        cell["course"] = course
+    return cell
+
+
+def _chosen(
+    name: str, part: sp.csr_array, held: sp.csr_array, progress: Say, seconds: float
+) -> dict[str, float]:
+    """Return the options with the best NDCG@20 of what is held out."""
+    made = RIVALS[name]
+    tried: list[tuple[float, dict[str, float]]] = []
+    if len(made.grid) == len(made.stages) == 1:
+        return {**made.grid[0], "epochs": made.stages[0]}
+    for options in made.grid:
+
+        def held_score(fitted: Fitted, options: Options = options) -> None:
+            given = {"epochs": fitted.epochs} if isinstance(fitted, Factors) else {}
+            ndcg = _score(fitted, part, held, _CHOOSING).ndcg
+            tried.append((ndcg, {**options, **given}))
+
+        def look(fitted: Factors, held_score: Callable[[Fitted], None] = held_score) -> None:
+            if fitted.epochs in made.stages:
+                held_score(fitted)
+
+        if made.stages:
+            most = {"epochs": max(made.stages), "seconds": seconds}
+            fitted = made.fit(part, {**options, **most}, look)
+            if isinstance(fitted, Factors) and fitted.epochs not in made.stages:  # time was over
+                held_score(fitted)
+        else:
+            held_score(made.fit(part, options))
+        progress(f"  {name} {options}: {max(tried, key=lambda one: one[0])}")
+    return max(tried, key=lambda one: one[0])[1]
+
+
+def _device_name() -> str:
+    if not has_gpu():
+        return "processor"
+    import torch
+
+    return str(torch.cuda.get_device_name())
 
 
 def _score(
@@ -270,6 +352,8 @@ def _score(
 
 
 def _top(fitted: Fitted, train: sp.csr_array, users: NDArray[np.int64]) -> NDArray[np.int64]:
+    if isinstance(fitted, Factors):
+        return fitted.best(train, users, _K)
     scores = np.array(fitted(users), dtype=np.float64)
     scores[train[users].nonzero()] = -np.inf
     best = np.argpartition(-scores, _K, axis=1)[:, :_K]

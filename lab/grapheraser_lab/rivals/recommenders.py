@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-Options = Mapping[str, float]
+from grapheraser_lab.rivals.factors import Options, bpr_mf, has_gpu, lightgcn, receraser
+
 # From users to scores of all items ``[len(users), items]``.
 Fitted: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.floating]]
+# Penalties of trained factors to choose from.
+_DECAYS = (1e-4, 1e-3, 1e-2)
 # Items that a dense matrix of all pairs is made for.
 _MAX_DENSE = 20_000
-# Interactions that LightGCN is trained on without a GPU.
+# Interactions that factors are trained on without a GPU.
 _MAX_TRAINED = 200_000
 
 
@@ -26,38 +28,33 @@ class Rival:
     """A way to recommend.
 
     Attributes:
-        fit: from a matrix and options to what scores.
+        fit: from a matrix and options to what scores; where there are stages, it is also given
+            what is shown the factors after each epoch.
         grid: of options to choose from.
         needs: the package that has to be installed.
         dense: whether it makes a dense matrix of all pairs of items.
         trained: whether it is trained by gradient descent, which takes a GPU on large data.
+        stages: numbers of epochs to choose from; the grid has the other options.
         exact: in what sense it is what a fit on the rest would be, after somebody was forgotten.
     """
 
-    fit: Callable[[sp.csr_array, Options], Fitted]
+    fit: Callable[..., Fitted]
     grid: Sequence[Options]
     needs: str = "numpy"
     dense: bool = False
     trained: bool = False
+    stages: Sequence[int] = ()
     exact: str = "by fitting again"
 
     def lacks(self, train: sp.csr_array) -> str | None:
         """Say why it can't be measured here; None where it can."""
         if find_spec(self.needs) is None:
             return f"{self.needs} is not installed"
-        if self.dense and train.shape[1] > _MAX_DENSE and not _has_gpu():
+        if self.dense and train.shape[1] > _MAX_DENSE and not has_gpu():
             return f"a dense matrix of {train.shape[1]:,} items squared"
-        if self.trained and train.nnz > _MAX_TRAINED and not _has_gpu():
+        if self.trained and train.nnz > _MAX_TRAINED and not has_gpu():
             return "training takes a GPU"
         return None
-
-
-def _has_gpu() -> bool:
-    if find_spec("torch") is None:
-        return False
-    import torch
-
-    return torch.cuda.is_available()
 
 
 def popular(train: sp.csr_array, options: Options) -> Fitted:
@@ -154,170 +151,6 @@ def _ease_on_gpu(train: sp.csr_array, penalty: float) -> Fitted:
     return scores
 
 
-def _ranking_steps(
-    pairs: Any, items: int, epochs: int, draw: Any, parameters: list[Any], margin: Any
-) -> None:
-    """Train by Adam and the BPR loss; ``margin(u, i, j)`` gives margins and a penalty."""
-    import torch
-
-    batch, optimizer = 2048, torch.optim.Adam(parameters, lr=1e-3 if epochs > 60 else 5e-3)
-    for _ in range(epochs):
-        order: Any = torch.randperm(len(pairs), generator=draw).to(pairs.device)
-        for some in order.split(batch):
-            other = torch.randint(items, (len(some),), generator=draw).to(pairs.device)
-            ahead, penalty = margin(pairs[some, 0], pairs[some, 1], other)
-            loss = torch.nn.functional.softplus(-ahead).mean() + penalty / len(some)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-
-def lightgcn(train: sp.csr_array, options: Options) -> Fitted:
-    """Score by LightGCN: three layers, width 64, Adam and the BPR loss, as its paper trains it."""
-    import torch
-
-    device = "cuda" if _has_gpu() else "cpu"
-    draw = torch.Generator().manual_seed(0)
-    users, items = train.shape
-    degrees = np.concatenate([np.diff(train.indptr), np.asarray(train.sum(axis=0)).ravel()])
-    parts: Any = [[None, train], [train.T, None]]
-    both: Any = sp.block_array(parts).tocoo()
-    scale = 1.0 / np.sqrt(np.maximum(degrees, 1.0))
-    values = torch.tensor(scale[both.row] * scale[both.col], dtype=torch.float32)
-    ends = torch.tensor(np.stack([both.row, both.col]), dtype=torch.int64)
-    graph = torch.sparse_coo_tensor(ends, values, (users + items,) * 2).coalesce().to(device)
-    start = torch.empty(users + items, 64).normal_(0.0, 0.1, generator=draw).to(device)
-    start.requires_grad_()
-    pairs = torch.tensor(np.stack(train.nonzero(), axis=1), device=device)
-
-    def layers() -> Any:
-        found, total = start, start
-        for _ in range(3):
-            found = graph @ found
-            total = total + found
-        return total / 4
-
-    def margin(u: Any, i: Any, j: Any) -> Any:
-        final, (i, j) = layers(), (i + users, j + users)
-        norm = start[u].square().sum() + start[i].square().sum() + start[j].square().sum()
-        ahead = (final[u] * (final[i] - final[j])).sum(dim=1)
-        return ahead, options["decay"] * norm / 2
-
-    _ranking_steps(pairs, items, int(options["epochs"]), draw, [start], margin)
-    with torch.no_grad():
-        final = layers().cpu().numpy()
-    return lambda chosen: final[chosen] @ final[users:].T
-
-
-@dataclass(frozen=True, eq=False)
-class Sharded:
-    """A fitted recommender of shards, and what forgetting a user in one shard takes."""
-
-    users: NDArray[np.float32]
-    items: NDArray[np.float32]
-    forget_seconds: float
-
-    def __call__(self, chosen: NDArray[np.int64]) -> NDArray[np.floating]:
-        found: NDArray[np.floating] = self.users[chosen] @ self.items.T
-        return found
-
-
-def receraser(train: sp.csr_array, options: Options) -> Fitted:
-    """Score by RecEraser (Chen et al., WWW 2022): BPR-MF in shards, pooled by attention.
-
-    Users and items are embedded by BPR-MF first; their interactions are divided into balanced
-    shards by how near both ends are to a shard's (InBP). Each shard trains factors of its own. Then
-    these are fixed, brought into one space by a linear map for each shard, and summed by attention
-    weights of each user and each item, all trained with the BPR loss.
-    """
-    import torch
-
-    draw, shards = torch.Generator().manual_seed(0), int(options["shards"])
-    pairs = torch.tensor(np.stack(train.nonzero(), axis=1))
-    epochs = int(options["epochs"])
-    first = _factors(pairs, train.shape, epochs, draw)
-    of = _balanced(pairs, first, shards, draw)
-    found, spent = [], time.process_time()
-    for shard in range(shards):
-        found.append(_factors(pairs[of == shard], train.shape, epochs, draw))
-    spent = (time.process_time() - spent) / shards
-    started = time.process_time()
-    users, items = _attended(pairs, found, train.shape, draw)
-    return Sharded(users, items, spent + time.process_time() - started)
-
-
-def _factors(pairs: Any, shape: Any, epochs: int, draw: Any) -> list[Any]:
-    """Train BPR-MF of width 64."""
-    import torch
-
-    made = [torch.empty(n, 64).normal_(0.0, 0.1, generator=draw).requires_grad_() for n in shape]
-    users, items = made
-
-    def margin(u: Any, i: Any, j: Any) -> Any:
-        norm = users[u].square().sum() + items[i].square().sum() + items[j].square().sum()
-        return (users[u] * (items[i] - items[j])).sum(dim=1), 1e-3 * norm
-
-    _ranking_steps(pairs, shape[1], epochs, draw, made, margin)
-    return [part.detach() for part in made]
-
-
-def _balanced(pairs: Any, ends: list[Any], shards: int, draw: Any) -> Any:
-    """Divide interactions among shards of equal size, the nearest first; ten rounds of means."""
-    import torch
-
-    room = -(-len(pairs) // shards)
-    chosen = torch.randperm(len(pairs), generator=draw)[:shards]
-    anchors = [end[pairs[chosen, side]] for side, end in enumerate(ends)]
-    of = torch.zeros(len(pairs), dtype=torch.int64)
-    for _ in range(10):
-        far = torch.ones(len(pairs), shards)
-        for side, end in enumerate(ends):
-            far *= torch.cdist(end, anchors[side])[pairs[:, side]]
-        of[:] = -1
-        left = [room] * shards
-        for place in torch.argsort(far.reshape(-1)).tolist():
-            pair, shard = divmod(place, shards)
-            if left[shard] and of[pair] < 0:
-                of[pair] = shard
-                left[shard] -= 1
-        anchors = [
-            torch.stack([end[pairs[of == shard, side]].mean(dim=0) for shard in range(shards)])
-            for side, end in enumerate(ends)
-        ]
-    return of
-
-
-def _attended(
-    pairs: Any, found: list[list[Any]], shape: Any, draw: Any, epochs: int = 20
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Train the maps and attention weights over fixed factors of shards."""
-    import torch
-
-    shards = len(found)
-    fixed = [torch.stack([one[side] for one in found], dim=1) for side in (0, 1)]
-    maps = (torch.eye(64).repeat(shards, 1, 1)).requires_grad_()
-    asks = [torch.empty(64).normal_(0.0, 0.1, generator=draw).requires_grad_() for _ in (0, 1)]
-    inner = [torch.empty(64, 64).normal_(0.0, 0.1, generator=draw).requires_grad_() for _ in (0, 1)]
-
-    def pooled(side: int, chosen: Any) -> Any:
-        rows = torch.einsum("nsd,sde->nse", fixed[side][chosen], maps)
-        weights = torch.softmax(torch.relu(rows @ inner[side]) @ asks[side], dim=1)
-        return (weights[:, :, None] * rows).sum(dim=1)
-
-    def margin(u: Any, i: Any, j: Any) -> Any:
-        user = pooled(0, u)
-        return (user * (pooled(1, i) - pooled(1, j))).sum(dim=1), torch.zeros(())
-
-    _ranking_steps(pairs, shape[1], epochs, draw, [maps, *asks, *inner], margin)
-    with torch.no_grad():
-        all_of: list[Any] = [torch.arange(n) for n in shape]
-        users, items = (
-            np.concatenate([pooled(side, part).numpy() for part in own.split(4096)])
-            for side, own in enumerate(all_of)
-        )
-    return users, items
-
-
 RIVALS: dict[str, Rival] = {
     "popular": Rival(popular, ({},)),
     "item-knn": Rival(item_knn, [{"neighbours": k} for k in (20, 50, 100, 200, 400)], "implicit"),
@@ -342,12 +175,17 @@ RIVALS: dict[str, Rival] = {
         lightfm, [{"rate": r, "epochs": e} for r in (0.02, 0.05) for e in (30, 100)], "lightfm"
     ),
     "ease": Rival(ease, [{"penalty": p} for p in (50, 100, 200, 400, 800)], dense=True),
-    "lightgcn": Rival(
-        lightgcn, [{"epochs": e, "decay": 1e-4} for e in (100, 200)], "torch", trained=True
+    "bpr-mf": Rival(
+        bpr_mf, [{"decay": d} for d in _DECAYS], "torch", trained=True, stages=range(20, 401, 20)
     ),
+    "lightgcn": Rival(
+        lightgcn, [{"decay": d} for d in _DECAYS], "torch", trained=True, stages=range(50, 1001, 50)
+    ),
+    # Its paper's recipe, which leaves nothing to choose.
+    "lightgcn-recipe": Rival(lightgcn, [{"decay": 1e-4}], "torch", trained=True, stages=(1000,)),
     "receraser": Rival(
         receraser,
-        [{"shards": 10, "epochs": e} for e in (100, 200)],
+        [{"shards": 10, "epochs": e, "decay": 1e-3} for e in (100, 200)],
         "torch",
         trained=True,
         exact="given its partition",

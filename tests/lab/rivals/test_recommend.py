@@ -18,7 +18,7 @@ def test_every_model_is_scored_on_the_same_split(monkeypatch: pytest.MonkeyPatch
     pairs = np.stack(TRAIN.nonzero(), axis=1)
     parts = [recommend._matrix(pairs[some], TRAIN.shape) for some in (~held, held)]
     monkeypatch.setattr(recommend, "split_of", lambda name: parts)
-    report = recommend.run(["gowalla"], ["popular", "ease"], requests=3)
+    report = recommend.run(["gowalla"], ["recommender", "popular", "ease"], requests=3)
     cells = {cell["model"]: cell for cell in report["cells"]}
     assert cells.keys() == {"recommender", "popular", "ease"}
     assert cells["recommender"]["exact"] == "bit for bit"
