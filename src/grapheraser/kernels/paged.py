@@ -38,7 +38,8 @@ NOWHERE = -1
 # Columns of `Table.pages`.
 START, COUNT, NODES, EDGES, FEATURES, VALUES, TARGETS = range(7)
 # How many nodes ahead of their turn memory is asked for, and how many neighbours of each.
-_AHEAD, _MAX_NEIGHBOURS = 2, 64
+_AHEAD, _FAR, _MAX_NEIGHBOURS = 2, 12, 64
+_FEW = 3  # pages that are looked through one by one
 # Directions of an entry: from the neighbour to the node, or the other way round; 3 is both.
 INCOMING, OUTGOING = 1, 2
 
@@ -119,18 +120,38 @@ _floats, _ints = _pointer_to(types.float32), _pointer_to(types.int64)
 
 
 @compiled(inline=True)
+def _page_of(table: Table, node: int) -> np.int64:
+    """The page that holds a node id, if any does."""
+    block, last = node >> table.shift, np.int64(len(table.pages) - 1)
+    if block >= len(table.first):
+        return last
+    page = np.int64(table.first[block])
+    if block + 1 < len(table.first):
+        last = np.int64(table.first[block + 1])
+    if last - page > _FEW:  # as where a block is a type's: numbers lie at its start
+        # A page is about `ROOM` ids or more, so the one wanted is this one or one before it.
+        at = page + (node - table.pages[page, START]) // ROOM
+        if page <= at <= last:
+            if table.pages[at, START] <= node:
+                return at
+            last = at - 1
+        while last - page > _FEW:
+            middle = (page + last + 1) // 2
+            if table.pages[middle, START] <= node:
+                page = middle
+            else:
+                last = middle - 1
+    while page < last and table.pages[page + 1, START] <= node:
+        page += 1
+    return page
+
+
+@compiled(inline=True)
 def locate(table: Table, node: int) -> np.int64 | int:
     """The place of a node id; `NOWHERE` for one that the graph doesn't have."""
-    pages = len(table.pages)
-    block = node >> table.shift
-    if node < 0 or pages == 0 or block >= len(table.first):
-        if node < 0 or pages == 0:
-            return NOWHERE
-        page = np.int64(pages - 1)
-    else:
-        page = np.int64(table.first[block])
-    while page + 1 < pages and table.pages[page + 1, START] <= node:
-        page += 1
+    if node < 0 or len(table.pages) == 0:
+        return NOWHERE
+    page = _page_of(table, node)
     count = table.pages[page, COUNT]
     ids = table.pages[page, NODES]
     # Where ids are consecutive, the first of them tells the row.
@@ -345,11 +366,16 @@ def prefetch_around(table: Table, places: Ints, r: int) -> None:
     place = places[min(r + _AHEAD, len(places) - 1)]
     first = first_edge(table, place)
     for e in range(min(degree_at(table, place), _MAX_NEIGHBOURS)):
-        node = neighbour(first, e)
-        page = np.int64(table.first[min(node >> table.shift, len(table.first) - 1)])
-        row, count = node - table.pages[page, START], table.pages[page, COUNT]
-        _ask_for(table.pages[page, NODES] + 8 * count + 4 * row)
-        _ask_for(table.pages[page, NODES] + 12 * count + row)
+        _prefetch_node(table, neighbour(first, e), 4, 8)
+        _prefetch_node(table, neighbour(first, e), 1, 12)
+
+
+@compiled(inline=True)
+def _prefetch_node(table: Table, node: int, size: int, skipped: int) -> None:
+    """Ask for what a page says of a node in so many bytes each, after others; see `COUNT`."""
+    page = _page_of(table, max(node, 0))
+    row, count = node - table.pages[page, START], table.pages[page, COUNT]
+    _ask_for(table.pages[page, NODES] + skipped * count + size * row)
 
 
 @compiled(inline=True)
@@ -375,8 +401,9 @@ def copy_columns(table: Table, place: int, columns: Ints32) -> int:
 @compiled
 def located(table: Table, nodes: Ints) -> Ints:
     """The place of each id, or `NOWHERE`."""
-    out = np.empty(len(nodes), dtype=np.int64)
+    out, last = np.empty(len(nodes), dtype=np.int64), len(nodes) - 1
     for i in range(len(nodes)):
+        _prefetch_node(table, nodes[min(i + _FAR, last)], 8, 0)
         out[i] = locate(table, nodes[i])
     return out
 

@@ -22,8 +22,11 @@ from grapheraser.kernels.paged import (
     edge_value,
     first_edge,
     locate,
+    located,
     neighbour,
     node_at,
+    prefetch_around,
+    prefetch_neighbours,
 )
 from grapheraser.kernels.sets import put, room_for_set
 
@@ -35,7 +38,8 @@ class Step(NamedTuple):
 
     Attributes:
         source, target: numbers of the types.
-        up, down: bits that say so of a neighbour with a higher id, and with a lower one.
+        up, down: bits that say so of a neighbour with a higher id, and with a lower one; -1 where
+            there is no other relation between the types, so that nothing has to say so.
         shift: bits of an id below the type.
         kind: which neighbours may be chosen; see `neighbourhoods`.
         most: how many.
@@ -67,6 +71,8 @@ def _first_of(first: int, degree: int, kind: int, shift: int) -> int:
 
 @compiled(inline=True)
 def _joined(table: Table, place: int, e: int, bit: int) -> bool:
+    if bit < 0:
+        return True
     held = np.int64(edge_value(table, place, e, bit // PER_COLUMN))
     return (held >> (bit % PER_COLUMN)) & 1 != 0
 
@@ -113,16 +119,19 @@ def step_from(
     indptr = np.zeros(len(places) + 1, dtype=np.int64)
     out, end = np.empty(max(16, 4 * len(places)), dtype=np.int64), 0
     for r in range(len(places)):
+        if step.kind == ANY:
+            prefetch_neighbours(table, places, r)
+        else:
+            prefetch_around(table, places, r)
         count = chosen_ids(table, places[r], step, hashes, chosen)
         if end + count > len(out):
             longer = np.empty(2 * len(out) + count, dtype=np.int64)
             longer[:end] = out[:end]
             out = longer
-        for i in range(count):
-            out[end + i] = locate(table, chosen[i])
+        out[end : end + count] = chosen[:count]
         end += count
         indptr[r + 1] = end
-    return indptr, out[:end].copy()
+    return indptr, located(table, out[:end])
 
 
 @compiled
@@ -152,13 +161,19 @@ def sources_at(table: Table, places: NDArray[np.int64], step: Step, most: int) -
 
     Up to most, rounded down to a power of two.
     """
-    out = np.zeros(len(places), dtype=np.int64)
+    out, whole = np.zeros(len(places), dtype=np.int64), NOWHERE not in places
     for i in range(len(places)):
         if places[i] == NOWHERE:
             continue
+        if whole:
+            prefetch_neighbours(table, places, i)
         node = node_at(table, places[i])
         first, degree = first_edge(table, places[i]), degree_at(table, places[i])
-        for e in range(_first_of(first, degree, step.source, step.shift), degree):
+        start = _first_of(first, degree, step.source, step.shift)
+        if step.up < 0:
+            end = _first_of(first, degree, step.source + 1, step.shift)
+            out[i], degree = min(end - start, most), start
+        for e in range(start, degree):
             other = neighbour(first, e)
             if out[i] == most or other >> step.shift != step.source:
                 break

@@ -31,6 +31,9 @@ def some_ids(count: int, kind: str, seed: int) -> np.ndarray:
         return np.arange(count, dtype=np.int64)
     if kind == "sparse":
         return np.unique(rng.integers(0, 2**63 - 1, count, dtype=np.int64))
+    if kind == "of types":  # close together in few blocks; one begins late, one has holes
+        close = np.arange(4 * count), 9000 + np.arange(4 * count), 7 * np.arange(8 * count)
+        return np.concatenate([(index << 61) + numbers for index, numbers in enumerate(close)])
     close = rng.integers(0, 700, count // 2)
     far = 2**40 + rng.integers(0, 5000, count - count // 2)
     return np.unique(np.concatenate([close, far, [2**63 - 1]])).astype(np.int64)
@@ -90,7 +93,7 @@ def test_blocks_hold_all_ids_and_are_as_large_as_they_may_be(kind: str, count: i
             assert len(inside) > ROOM, "the block around would do"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "of types"])
 def test_every_node_is_found_and_no_other(kind: str) -> None:
     graph = some_graph(2000, kind)
     places = graph.places(graph.ids)

@@ -266,6 +266,8 @@ def steps_of(
         ends = types.relations[relation]
         source, target = (types.index(ends[0 if forward else 2]), types.index(ends[2 * forward]))
         up, down = types.bits[:, relation] if forward else types.bits[::-1, relation]
+        if sum(int(mask).bit_count() for mask in types.masks[source, target]) == 1:
+            up = down = -1
         last = kind if at + 1 == len(path.steps) else ANY
         key = np.uint64(derive(seed, "paths", *ends, forward, at, last))
         made.append(Step(source, target, int(up), int(down), types.shift, last, reach[at], key))
