@@ -84,12 +84,16 @@ def test_rows_of_ours_are_exact_in_every_task_and_kind_of_request(tmp_path: Path
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("row", "kinds"), [("graphs", "graphs"), ("recommendation", "users,items,interactions")]
+    ("row", "kinds"),
+    [
+        ("graphs", "graphs,nodes,edges"),
+        ("recommendation", "users,items,interactions"),
+        ("embeddings", "nodes,edges,features"),
+    ],
 )
-def test_rows_of_whole_graphs_and_recommendation_are_exact(
-    row: str, kinds: str, tmp_path: Path
-) -> None:
+def test_rows_of_other_tasks_are_exact(row: str, kinds: str, tmp_path: Path) -> None:
     found = _run(tmp_path, row, "--questions", "utility,stream", "--requests", kinds)["results"]
+    assert {one["requests"] for one in found} == set(kinds.split(","))
     ends = [one["points"][-1] if "points" in one else one for one in found]
     assert len(ends) == 2 * len(kinds.split(","))
     assert all(one["same"] and one["apart"] == 0 for one in ends)
@@ -103,6 +107,15 @@ def test_worlds_ask_about_what_is_left_alone() -> None:
         rest = world.without(request)
         assert rest.graph.contains(rest.questions.ravel()).all()
         assert len(rest.questions) == len(rest.truth)
+
+
+def test_inside_a_collection_each_graph_keeps_a_node() -> None:
+    world = world_of("graphs", "demo", seed=0)
+    parts = world.order("nodes", 0)
+    rest = world.without(world.request("nodes", parts))
+    sizes = {len(rest.graph[int(one)].nodes) for one in rest.graph.train_graphs}
+    assert sizes == {1}
+    assert len(rest.graph) == len(world.graph)
 
 
 def test_what_is_no_method_is_refused() -> None:

@@ -1,6 +1,6 @@
 """What the arena asks of a method: cells of five kinds, each with everything that it depends on.
 
-- ``arena-utility``: 5 % are forgotten at once, beside a fresh fit on what is left; then single
+- ``arena-utility``: a share is forgotten at once, beside a fresh fit on what is left; then single
   requests, timed.
 - ``arena-stream``: one request after the other; how far the model has drifted from a fresh fit.
 - ``arena-versions``: whoever sees answers before and after looks for the one who went.
@@ -31,7 +31,7 @@ from grapheraser_lab.arena.methods import claims_exactness, learned, made, metho
 from grapheraser_lab.arena.worlds import Ids, World, world_of
 from grapheraser_lab.framework.cell import KINDS, Kind
 
-_SHARE, _SINGLES = 0.05, 5
+_SINGLES = 5
 _PLANTED = 0.1
 _MOST_PAIRS = 500
 
@@ -44,7 +44,7 @@ def utility(config: Mapping[str, Any]) -> dict[str, Any]:
     method, fitting, _ = _measured(lambda: _fitted(config, world))
     before = _score(method, world)
     order = world.order(kind, seed)
-    many = order[: max(1, round(_SHARE * len(order)))]
+    many = order[: max(1, round(config["share"] * len(order)))]
     request = world.request(kind, many)
     _, seconds, memory = _measured(lambda: method.unlearn(request))
     rest = world.without(request)
@@ -103,7 +103,7 @@ def stream(config: Mapping[str, Any]) -> dict[str, Any]:
         if number % every == 0 or number == count:
             found = judged(method, _fitted(config, world), world)
             points.append({"requests": number, **found})
-    return {"requests": count, "points": points, "seconds": float(np.median(times))}
+    return {"forgotten": count, "points": points, "seconds": float(np.median(times))}
 
 
 def versions(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def versions(config: Mapping[str, Any]) -> dict[str, Any]:
         change = np.abs(method.predict_proba(asked) - before).sum(axis=1)
         moved += [float(change[np.searchsorted(asked, near)].mean()) for near in around]
         gone += [True, False]
-    return {"auc": auc(np.array(moved), np.array(gone)), "requests": len(gone) // 2}
+    return {"auc": auc(np.array(moved), np.array(gone)), "forgotten": len(gone) // 2}
 
 
 def members(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Methods that may enter the arena: whatever has three calls, of ours or of anybody.
 
 A method fits what it is given, answers with probabilities, and forgets. What it answers for follows
-from its ``task``: ``nodes`` or ``graphs`` (ids; ``[m, classes]``), ``links`` (pairs; ``[m]``) or
-``recommendation`` (users; ``[m, items]``, in the order of ids). It is never asked about what it has
-forgotten.
+from its ``task``: ``nodes`` or ``graphs`` (ids; ``[m, classes]``), ``links`` (pairs; ``[m]``),
+``recommendation`` (users; ``[m, items]``, in the order of ids) or ``embeddings`` (ids; rows
+``[m, width]``). It is never asked about what it has forgotten.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grapheraser.embeddings import Embedder
 from grapheraser.eraser import Eraser
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
@@ -88,7 +89,7 @@ class Rival:
 
     def __init__(self, method: str, seed: int = 0) -> None:
         self.method, self.seed = method, seed
-        self.exact = _RIVALS[method].exact
+        self.exact = _RIVALS[method].exact and "given" not in _RIVALS[method].guarantee
         self._peer: Peer | None = None
 
     @property
@@ -151,6 +152,14 @@ class Recommending:
         return dict(self.eraser._snapshot.state.aggregator.tensors)
 
 
+class Embedding(Embedder):
+    """Our embedder behind the three calls: nodes are answered with their rows."""
+
+    def predict_proba(self, nodes: ArrayLike) -> NDArray[Any]:
+        """Return the rows ``[len(nodes), width]``."""
+        return self.transform(nodes)
+
+
 # Rows by name. Those of the comparison with peers have the names that they have there.
 ROWS: dict[str, Callable[..., Any]] = {
     DEFAULT: GraphEraser,
@@ -159,6 +168,7 @@ ROWS: dict[str, Callable[..., Any]] = {
     "links": LinkEraser,
     "graphs": CollectionEraser,
     "recommendation": Recommending,
+    "embeddings": Embedding,
 }
 
 
@@ -193,9 +203,12 @@ def task_of(method: Callable[..., Any]) -> str:
 
 
 def claims_exactness(method: Any) -> bool:
-    """Tell whether a fitted method claims to have the bits of a fresh fit."""
+    """Tell whether a fitted method claims to have the bits of a fresh fit.
+
+    Who is exact given a partition does not: the fresh fit partitions anew.
+    """
     if isinstance(method, Eraser):
-        return str(method.exactness_["statement"]).startswith("exact")
+        return "partition" not in str(method.exactness_["statement"])
     return bool(getattr(method, "exact", False))
 
 

@@ -1,4 +1,8 @@
-"""The result of the arena: one table, one page, one line for each measurement."""
+"""The result of the arena: one table, one page, one line for each measurement.
+
+`table` reads what ``arena run --json`` prints, so that `grapheraser_lab.publish` can write it
+again.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +18,29 @@ from grapheraser.reports.wording import duration
 from grapheraser.store import write_text
 from grapheraser_lab.figures.tables import to_csv, to_markdown
 from grapheraser_lab.framework.cell import Cell, Result
+from grapheraser_lab.framework.published import UTILITY
 
 _NOTES = (
-    "Scores are micro F1 (nodes) or AUC (links) on test nodes or held-out pairs; ± is the standard "
-    "error over seeds. Distance is the mean total variation between the answers of the model that "
-    "forgot 5 % at once and those of one that was fitted on what is left; same bits: of all "
-    "answers, and of all that was learned where the method shows it.",
+    "Scores are micro F1 (nodes; embeddings, of a linear probe), AUC (links), accuracy (graphs) or "
+    "recall@20 (recommendation); ± is the standard error over seeds. Distance is half the mean L1 "
+    "between the answers of the model that forgot a share at once and those of one that was fitted "
+    "on what is left; for probabilities the total variation. Same bits: of all answers, and of all "
+    "that was learned where the method shows it. A request: processor time, median of single ones.",
     "Attacks are AUCs, .5 is a guess: versions, who went, seen from before and after; members, who "
     "was in, from one version and shadow models; edges found again, in brackets where everything "
     "was retrained. Planted: the score with planted edges, after they were forgotten, and without.",
 )
 _Values = Sequence[Mapping[str, Any]]
+# What Chen et al. publish of a GCN with the same split, before a request: by row, their column.
+_PUBLISHED = {
+    "retraining": "scratch",
+    "literal-blpa": "blpa/learned",
+    "literal-bekm": "bekm/learned",
+}
+_SOURCE = (
+    'Published: F1 before a request of GCNs in Chen et al., "Graph Unlearning" (CCS 2022), where '
+    "the set-up is the same."
+)
 
 
 def _mean(values: _Values, key: str, digits: int = 3) -> str:
@@ -49,7 +65,7 @@ def _time(values: _Values) -> str:
 
 def _last(values: _Values) -> str:
     ends = [value["points"][-1] for value in values if value["points"]]
-    return f"{_mean(ends, 'apart')} after {values[0]['requests']}" if ends else ""
+    return f"{_mean(ends, 'apart')} after {values[0]['forgotten']}" if ends else ""
 
 
 def _memory(values: _Values) -> str:
@@ -70,7 +86,7 @@ _COLUMNS: dict[str, tuple[str, Callable[[_Values], str]]] = {
     "parameters": ("utility", lambda v: _mean(v, "parameters", 4)),
     "same bits": ("utility", _same),
     "a request": ("utility", _time),
-    "memory of 5 %": ("utility", _memory),
+    "memory": ("utility", _memory),
     "drift": ("stream", _last),
     "versions": ("versions", lambda v: _mean(v, "auc", 2)),
     "members": ("members", lambda v: _mean(v, "auc", 2)),
@@ -82,19 +98,21 @@ _COLUMNS: dict[str, tuple[str, Callable[[_Values], str]]] = {
 }
 
 
-def table(results: Mapping[Cell, Result]) -> Table:
+def table(results: Sequence[Mapping[str, Any]]) -> Table:
     """Return one row for each method, data set and kind of request."""
-    groups: dict[tuple[str, str, str], dict[str, list[dict[str, Any]]]] = {}
-    for cell, result in results.items():
-        row = cell["dataset"], cell["requests"], cell["method"]
-        name = cell.kind.removeprefix("arena-")
-        groups.setdefault(row, {}).setdefault(name, []).append(result.value)
+    groups: dict[tuple[str, str, str], dict[str, list[Mapping[str, Any]]]] = {}
+    for one in results:
+        row = one["dataset"], one["requests"], one["method"]
+        groups.setdefault(row, {}).setdefault(one["kind"].removeprefix("arena-"), []).append(one)
     rows = [
-        (method, dataset, kind, *(say(found.get(of, [])) for of, say in _COLUMNS.values()))
+        (
+            *(method, dataset, kind, _published(method, dataset)),
+            *(say(found.get(of, [])) for of, say in _COLUMNS.values()),
+        )
         for (dataset, kind, method), found in sorted(groups.items())
     ]
-    used = [at for at in range(len(_COLUMNS) + 3) if any(row[at] for row in rows)]
-    header = ("method", "data set", "requests", *_COLUMNS)
+    header = ("method", "data set", "requests", "published", *_COLUMNS)
+    used = [at for at in range(len(header)) if any(row[at] for row in rows)]
     return Table(
         "Methods",
         tuple(header[at] for at in used),
@@ -102,24 +120,56 @@ def table(results: Mapping[Cell, Result]) -> Table:
     )
 
 
+def markdown(report: Mapping[str, Any]) -> str:
+    """Return the table and its notes, of what ``arena run --json`` printed."""
+    made = table(report["results"])
+    seeds = len({one["seed"] for one in report["results"]})
+    words = ", ".join(f"{name} {said}" for name, said in report["versions"].items())
+    machine = report["hardware"]["processor"]
+    told = f"`{report['command']}`: {seeds} seeds; {words}; {machine}."
+    return "\n\n".join([to_markdown([made]).partition("\n")[2].strip(), *_notes(made), told])
+
+
+def _notes(made: Table) -> tuple[str, ...]:
+    scores, attacks = _NOTES
+    attacked = {"versions", "members", "edges found"} & set(made.header)
+    published = (_SOURCE,) if "published" in made.header else ()
+    return (scores, *((attacks,) if attacked else ()), *published)
+
+
+def _published(method: str, dataset: str) -> str:
+    found = UTILITY.get(dataset, "gcn", _PUBLISHED.get(method, ""))
+    return f"{found.mean:.3f}" if found else ""
+
+
 def write(
     results: Mapping[Cell, Result], failures: Mapping[Cell, str], out: Path, command: str
-) -> Path:
-    """Write ``index.html``, ``table.md`` and ``cells.csv`` into a folder; return the page."""
-    made = table(results)
+) -> dict[str, Any]:
+    """Write ``index.html``, ``table.md`` and ``cells.csv`` into a folder; return what they say."""
+    values = [{"kind": c.kind, **c.config, **r.value} for c, r in results.items()]
+    made = table(values)
+    notes = _notes(made)
     cells = [_line(cell, result, command) for cell, result in results.items()]
     rows = tuple(tuple(str(value) for value in line.values()) for line in cells)
     listed = Table("Every measurement", tuple(cells[0]) if cells else (), rows)
-    failed = [f"{cell}: {message}" for cell, message in failures.items()]
+    failed = {str(cell): message for cell, message in failures.items()}
     template = environment("grapheraser_lab.framework").get_template("arena.html.j2")
+    lines = [f"{cell}: {message}" for cell, message in failed.items()]
     page = out / "index.html"
     write_text(
-        page,
-        template.render(table=made, notes=_NOTES, cells=listed, failed=failed, command=command),
+        page, template.render(table=made, notes=notes, cells=listed, failed=lines, command=command)
     )
-    write_text(out / "table.md", "\n\n".join([to_markdown([made]), *_NOTES]) + "\n")
+    write_text(out / "table.md", "\n\n".join([to_markdown([made]), *notes]) + "\n")
     write_text(out / "cells.csv", to_csv(cells))
-    return page
+    newest = list(results.values())[-1]
+    return {
+        "command": command,
+        "versions": newest.versions,
+        "hardware": newest.hardware,
+        "page": str(page),
+        "results": values,
+        "failed": failed,
+    }
 
 
 def _line(cell: Cell, result: Result, command: str) -> dict[str, Any]:

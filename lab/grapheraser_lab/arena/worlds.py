@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse as sp
 
 from grapheraser.datasets import load_dataset
 from grapheraser.datasets.public import data_root
 from grapheraser.demo.tasks import SCENES
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Edges, Features, Graph, Graphs, Nodes
+from grapheraser.graph import Edges, Features, Graph, Graphs, Nodes, SetFeatures
+from grapheraser.graph.changes.parts import GraphEdges, GraphNodes
 from grapheraser.graph.changes.sides import Interactions, Items, Users
 from grapheraser.graphs import Collection
 from grapheraser.links.metrics import link_score
@@ -23,7 +25,7 @@ from grapheraser_lab.rivals.recommend import split_of
 Ids = NDArray[np.int64]
 NODES, EDGES, FEATURES = "nodes", "edges", "features"
 GRAPHS, USERS, ITEMS, INTERACTIONS = "graphs", "users", "items", "interactions"
-RECOMMENDATION, DEMO = "recommendation", "demo"
+RECOMMENDATION, EMBEDDINGS, DEMO = "recommendation", "embeddings", "demo"
 _REQUESTS: dict[str, Callable[[list[Any]], Any]] = {
     NODES: Nodes,
     EDGES: Edges,
@@ -95,17 +97,42 @@ class Taken(NamedTuple):
 
 
 class GraphsWorld(World):
-    """Whole graphs, of which some are asked about."""
+    """Whole graphs, of which some are asked about; graphs go, or nodes and edges inside them."""
 
     def without(self, request: Any) -> World:
         """See `World`."""
-        return replace(self, graph=Collection(self.graph.graph.without(request.in_graph)))
+        graph = self.graph.graph
+        if isinstance(request, Graphs):
+            return replace(self, graph=Collection(graph.without(request.in_graph)))
+        parts = np.array(request.parts)
+        touched = np.unique(parts[:, 0])
+        rows = []
+        for one in touched.tolist():
+            inside = parts[parts[:, 0] == one, 1:]
+            none = inside[:0]
+            gone = (inside.ravel(), none.reshape(0, 2))
+            gone = gone if isinstance(request, GraphNodes) else (none.ravel(), inside)
+            rows.append(self.graph[one].without(*gone).row)
+        return replace(
+            self, graph=Collection(graph.updated([SetFeatures(touched, sp.vstack(rows))]))
+        )
 
     def all_of(self, kind: str) -> Ids:
+        """See `World`; of each graph one node stays."""
+        graphs: Ids = self.graph.train_graphs
+        if kind == GRAPHS:
+            return graphs
+        parts = []
+        for one in graphs.tolist():
+            small = self.graph[one]
+            inside = small.nodes[1:, None] if kind == NODES else small.edges
+            parts.append(np.insert(inside, 0, one, axis=1))
+        return np.concatenate(parts)
+
+    def request(self, kind: str, items: list[Any]) -> Any:
         """See `World`."""
-        del kind
-        found: Ids = self.graph.train_graphs
-        return found
+        inside: dict[str, Callable[[list[Any]], Any]] = {NODES: GraphNodes, EDGES: GraphEdges}
+        return {GRAPHS: Graphs, **inside}[kind](items)
 
 
 def numbers(nodes: Any) -> Ids:
@@ -177,7 +204,16 @@ def _of_graphs(dataset: str, seed: int) -> World:
         whole = Collection.from_npz(file, test=np.sort(test))
     asked = whole.test_graphs
     truth = whole.graph.labels(asked)
-    return GraphsWorld(whole, asked, truth, _accuracy, "accuracy", (GRAPHS,))
+    return GraphsWorld(whole, asked, truth, _accuracy, "accuracy", (GRAPHS, NODES, EDGES))
+
+
+def _of_rows(dataset: str, seed: int) -> World:
+    """Ask for the rows of all nodes with a label; `truth` says which, and who trains the probe."""
+    graph = load_dataset(dataset, split_seed=seed)
+    asked = np.concatenate([graph.labelled_test_nodes, graph.train_nodes])
+    trains = np.isin(asked, graph.train_nodes)
+    truth = np.stack([graph.labels(asked), trains], axis=1)
+    return World(graph, asked, truth, _probe, "F1 of a linear probe")
 
 
 def _of_taken(dataset: str, seed: int) -> World:
@@ -203,6 +239,16 @@ def _recall(answers: NDArray[Any], truth: NDArray[Any]) -> float:
     return float((top.sum(axis=1)[wanted > 0] / wanted[wanted > 0]).mean())
 
 
+def _probe(rows: NDArray[Any], truth: NDArray[Any]) -> float:
+    """Micro F1 of ridge regression on the rows of training nodes, asked about test nodes."""
+    trains, labels = truth[:, 1] > 0, truth[:, 0]
+    known = rows[trains].astype(np.float64)
+    penalty = np.trace(known.T @ known) / known.shape[1] * 1e-3 * np.eye(known.shape[1])
+    aims = labels[trains, None] == np.arange(labels.max() + 1)
+    weights = np.linalg.solve(known.T @ known + penalty, known.T @ aims)
+    return _accuracy(rows[~trains] @ weights, labels[~trains])
+
+
 def _accuracy(answers: NDArray[Any], truth: NDArray[Any]) -> float:
     return float((answers.argmax(axis=1) == truth).mean())
 
@@ -216,4 +262,5 @@ WORLDS: dict[str, Callable[[str, int], World]] = {
     "links": _of_links,
     GRAPHS: _of_graphs,
     RECOMMENDATION: _of_taken,
+    EMBEDDINGS: _of_rows,
 }

@@ -29,12 +29,16 @@ def run(
     requests: Annotated[
         str,
         typer.Option(
-            help="What is forgotten: nodes,edges,features; graphs; users,items,interactions."
+            help="What is forgotten: nodes,edges,features; graphs,nodes,edges of collections; "
+            "users,items,interactions."
         ),
     ] = "nodes",
     questions: Annotated[
         str, typer.Option(help=f"What is measured, of {','.join(QUESTIONS)}; default all.")
     ] = ",".join(QUESTIONS),
+    share: Annotated[
+        float, typer.Option(help="How much is forgotten at once.", min=0.0001, max=0.9)
+    ] = 0.05,
     seeds: Annotated[int, typer.Option(help="How many splits and seeds.", min=1)] = 3,
     stream: Annotated[int, typer.Option(help="Requests of the stream, one by one.", min=1)] = 1000,
     attacked: Annotated[int, typer.Option(help="Requests that attackers see.", min=1)] = 100,
@@ -70,7 +74,8 @@ def run(
         for question in asked:
             if question in _ATTACKS and (task != "nodes" or kind != _ATTACKS[question]):
                 continue
-            more = {"stream": {"count": stream, "looks": 5}}
+            more: dict[str, dict[str, object]] = {"utility": {"share": share}}
+            more |= {"stream": {"count": stream, "looks": 5}}
             more |= {name: {"count": attacked} for name in ("versions", "members")}
             cells.append(Cell.of(f"arena-{question}", **config, **more.get(question, {})))
     outcome = run_cells(cells, out, workers=workers, say=say)
@@ -79,14 +84,12 @@ def run(
         reason = next(iter(outcome.failures.values()), "nothing was asked")
         raise GraphEraserError(f"nothing could be measured: {reason}")
     command = shlex.join(["grapheraser", *sys.argv[1:]])
-    page = write(found, outcome.failures, out, command)
+    report = write(found, outcome.failures, out, command)
     if json:
-        results = [{"kind": c.kind, **c.config, **r.value} for c, r in found.items()]
-        failed = {str(cell): message for cell, message in outcome.failures.items()}
-        print_json({"page": str(page), "results": results, "failed": failed})
+        print_json(report)
         return
     typer.echo((out / "table.md").read_text())
-    print_line(f"{page}: {len(found)} measurements, {len(outcome.failures)} failed.")
+    print_line(f"{report['page']}: {len(found)} measurements, {len(outcome.failures)} failed.")
 
 
 def _names(text: str) -> list[str]:
