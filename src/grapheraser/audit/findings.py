@@ -264,6 +264,28 @@ def _links(section: Mapping[str, Any]) -> Answer:
     return NOTED, measured, meaning
 
 
+def _graphs(section: Mapping[str, Any]) -> Answer:
+    same = "the same answers, bit for bit" if section["same"] else "other answers"
+    measured = (
+        f"Telling {plural(section['candidates'], 'graph')} from test graphs by how well their "
+        f"labels are told: {auc_text(section['before'])} while they are there, "
+        f"{auc_text(section['after'])} once they are forgotten; {auc_text(section['never'])} by a "
+        f"model fitted without them, which gave {same}. Telling which of six graphs was just "
+        f"forgotten, from answers before and after: {auc_text(section['moved'])}."
+    )
+    if section["data_free"] and not section["same"]:
+        meaning = "A forgotten graph is judged otherwise than if it had never been there."
+        return FAILED, measured, meaning
+    if _clearly_above(section["after"], section["never"]):
+        meaning = "Yes, more than a model that never saw them: the kept partition tells it."
+        return LEAK, measured, meaning
+    meaning = "No: a forgotten graph is judged as one that was never there."
+    if _above_chance(section["moved"]):
+        meaning += " Whoever kept answers about it from before can see that it went."
+        return LEAK, measured, meaning
+    return NOTED, measured, meaning
+
+
 # By the name of a section, in the order of the report.
 _QUESTIONS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Answer]]] = {
     "verification": ("Is the model what training without the forgotten data gives?", _verification),
@@ -292,6 +314,7 @@ _QUESTIONS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Answer]]] = {
     ),
     "partition": ("Does the partition into shards remember what was deleted?", _partition),
     "links": ("Does the model still suggest edges because it once saw them?", _links),
+    "graphs": ("Does the model still know graphs because it once saw them?", _graphs),
 }
 
 

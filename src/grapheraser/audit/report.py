@@ -14,6 +14,7 @@ import numpy as np
 from grapheraser import checks
 from grapheraser.audit.attacks.answers import state_of
 from grapheraser.audit.attacks.edges import edge_attack
+from grapheraser.audit.attacks.graphs import graph_attack
 from grapheraser.audit.attacks.links import link_attack
 from grapheraser.audit.attacks.lira import lira
 from grapheraser.audit.attacks.membership import attack
@@ -127,7 +128,7 @@ def audit_run(
     say("searching the run's files")
     sections["search"] = search_run(path, forgotten).to_dict()
     kind, attacks = eraser.graph_.label_kind, ATTACKS.get(eraser.task.name, ())
-    if not kind.is_classes:
+    if not kind.is_classes and eraser.task.name != "graphs":
         say(f"no attack is made: they are about classes, and this run predicts {kind.words}")
         attacks = ()
     if eraser.graph_.types is not None:
@@ -323,6 +324,7 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         Attack("mitigations", "measuring what saying less gains", 0, _Work.mitigations),
     ),
     "links": (Attack("links", "attacking: forgotten edges", 0, _Work.links),),
+    "graphs": (Attack("graphs", "attacking: forgotten graphs", 1, _on(graph_attack, 1.0)),),
 }
 
 
@@ -332,8 +334,10 @@ def _facts(path: Path, eraser: Eraser) -> dict[str, Any]:
     if eraser.classifier is not None and len(tested):
         f1 = eraser.classifier.score(tested)
     forgot = [found for receipt in receipts if any((found := receipt.forgotten).values())]
+    kinds = dict.fromkeys([*GRAPH_NAMES, *(kind for found in forgot for kind in found)])
     return {
         "folder": str(path),
+        "task": eraser.task.name,
         "graph": graph.name,
         "fingerprint": graph.fingerprint,
         "nodes": graph.num_nodes,
@@ -349,7 +353,7 @@ def _facts(path: Path, eraser: Eraser) -> dict[str, Any]:
         "engine": eraser.engine_,
         "test_f1": f1,
         "requests": len(forgot),
-        "forgotten": {kind: sum(found[kind] for found in forgot) for kind in GRAPH_NAMES},
+        "forgotten": {kind: sum(found.get(kind, 0) for found in forgot) for kind in kinds},
         "statement": receipts[-1].statement if receipts else None,
         "reason": receipts[-1].exactness["reason"] if receipts else None,
         "last_receipt": receipts[-1].digest if receipts else None,

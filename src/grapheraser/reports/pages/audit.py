@@ -47,7 +47,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
         picture=drawn(draw_attacks(marks)) if marks else None,
         findings=report["findings"],
         levels=LEVELS,
-        mitigations=_mitigations(sections.get("mitigations", {"skipped": "no time was left"})),
+        mitigations=_mitigations(sections.get("mitigations", {"skipped": "no such attack was made"})),
         tables=list(_tables(sections)),
         minutes=report["minutes"],
         seconds=report["seconds"],
@@ -57,6 +57,8 @@ def audit_page(report: Mapping[str, Any]) -> str:
 
 def _subtitle(run: Mapping[str, Any]) -> str:
     size = f"{plural(run['nodes'], 'node')}, {plural(run['edges'], 'edge')}"
+    if run.get("task") == "graphs":
+        size = plural(run["nodes"], "graph")
     shards = plural(run["shards"], "shard")
     if run.get("context_nodes"):
         shards += f" with {plural(run['context_nodes'], 'context node')} among theirs"
@@ -127,6 +129,12 @@ def _marks(sections: Sections) -> Iterator[Mark]:
         yield "an edge that was never there", links["never"]["auc"], False
         yield "before and after: the pair", links["pair"]["auc"], True
         yield "before and after: pairs around it", links["around"]["auc"], True
+    graphs = sections.get("graphs", {})
+    if "before" in graphs:
+        yield "a graph, not yet forgotten", graphs["before"]["auc"], False
+        yield "a graph, forgotten", graphs["after"]["auc"], True
+        yield "a graph that was never there", graphs["never"]["auc"], False
+        yield "before and after: the graph", graphs["moved"]["auc"], True
 
 
 def _mitigations(section: Mapping[str, Any]) -> Mapping[str, Any]:
