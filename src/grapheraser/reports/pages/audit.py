@@ -47,7 +47,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
         picture=drawn(draw_attacks(marks)) if marks else None,
         findings=report["findings"],
         levels=LEVELS,
-        mitigations=_mitigations(sections.get("mitigations", {"skipped": "no such attack was made"})),
+        mitigations=_mitigations(sections.get("mitigations", {"skipped": "it was not attacked"})),
         tables=list(_tables(sections)),
         minutes=report["minutes"],
         seconds=report["seconds"],
