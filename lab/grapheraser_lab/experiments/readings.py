@@ -59,6 +59,8 @@ CAPACITY = 0.005
 MISSING_EDGES = 0.9
 MISSING = "closest, 90 % of the training edges missing"
 FIVE = "closest, five data sets"
+# Choices that are tried on all five data sets as well, one run: those without dropout and labels.
+WIDE_RUNS = 1
 
 Reading = tuple[str, ...]
 # F1 by data set, model and the paper's column (``scratch``, ``blpa/mean``).
@@ -118,18 +120,30 @@ def _pairs(options: Options, among: Sequence[str] = SEARCHED) -> Iterator[tuple[
 Groups = dict[tuple[str, str, str], list[Cell]]
 
 
-def _grid(options: Options) -> dict[tuple[str, ...], Groups]:
+def _grid(
+    options: Options,
+    among: Sequence[str] = SEARCHED,
+    choices: Mapping[str, Mapping[str, str]] = CHOICES,
+) -> dict[tuple[str, ...], Groups]:
     """By features, dropout and partition: the cells of every data set and model."""
-    first, second, third, fourth, fifth = (tuple(c.values()) for c in CHOICES.values())
+    first, second, third, fourth, fifth = (tuple(c.values()) for c in choices.values())
     texts = ["learned", *(f"{a}{v}" for a in ("mean", "majority", *fifth) for v in third)]
     return {
         (features, dropout, method): {
             (d, m, method): _cells(options, d, m, method, texts, features=features, dropout=dropout)
-            for d, m in _pairs(options)
+            for d, m in _pairs(options, among)
         }
         for features, dropout in product(first, second)
         for method in (SCRATCH, "random", "blpa", *fourth)
     }
+
+
+def _wide(options: Options) -> dict[tuple[str, ...], Groups]:
+    """The same on all five data sets, one run, without dropout and without labels."""
+    bekm = {k: v for k, v in CHOICES["BEKM's embedding"].items() if "no labels" in k}
+    choices = {**CHOICES, "dropout": {"none": NO_DROPOUT}, "BEKM's embedding": bekm}
+    one = replace(options, runs=min(options.runs, WIDE_RUNS))
+    return _grid(one, paper.DATASETS, choices)
 
 
 def _released(options: Options) -> Groups:
@@ -244,6 +258,7 @@ def _code_itself(bekm: str) -> Figures:
     _grid,
     _closest,
     _released,
+    _wide,
     _missing,
     _literal,
     most_runs=RUNS,
@@ -291,6 +306,8 @@ def summarise(options: Options, results: Results) -> Summary:
         _side_by_side([five, literal["as written"], released]),
         _search(ranked, known, here),
         _single(known, here),
+        *_wide_tables(options, results, here),
+        *_sources(five),
         _thinned(options, results),
     ]
     tidy = [
@@ -415,6 +432,87 @@ def _single(known: Mapping[Reading, Figures], here: Reading) -> Table:
             ):
                 lines.append(line)
     return Table("Single deviations from the closest reading", ("with", *_HEADER), tuple(lines))
+
+
+def _wide_tables(options: Options, results: Results, here: Reading) -> list[Table]:
+    """The nearest readings by the choosing half of all five data sets, and the closest one."""
+    grid = _wide(options)
+    bekm = dict.fromkeys(method for _, _, method in grid if method.startswith("bekm"))
+    parts = [c.values() for c in CHOICES.values()]
+    every = {
+        r: read(results, grid, r) for r in product(parts[0], [NO_DROPOUT], parts[2], bekm, parts[4])
+    }
+    most = max(map(len, every.values()))
+    known = {r: figures for r, figures in every.items() if figures and len(figures) == most}
+    if here not in known or {key[0] for key in known[here]} <= set(SEARCHED):
+        return []
+    ranked = sorted(known, key=lambda r: _far(known[r], 0))
+    some = [*ranked[:5], *([here] if here not in ranked[:5] else [])]
+    lines = [(f"{ranked.index(r) + 1}. {words(r)}", known[r]) for r in some]
+    return [
+        Table(
+            f"The nearest of {len(ranked)} readings by the choosing half of all five data sets",
+            ("reading", *_HEADER),
+            tuple(line for name, figures in lines if (line := _line(name, figures))),
+            "Readings without dropout and without labels in BEKM's embedding, one run each. "
+            f"Protocol paper, chosen on {' and '.join(map(str.capitalize, SEARCHED))}, is "
+            f"number {ranked.index(here) + 1}.",
+        )
+    ]
+
+
+def _sources(figures: Figures) -> list[Table]:
+    """Where the distance of the closest reading comes from; none where nothing is compared."""
+    gaps = {
+        key: mean.mean - told.mean
+        for key, mean in figures.items()
+        if (told := paper.UTILITY.get(*key)) is not None
+    }
+    if not gaps:
+        return []
+    whole = sum(map(abs, gaps.values()))
+
+    def share_of(some: list[float]) -> str:
+        far = sum(map(abs, some))
+        return f"{far / len(some):.3f} ({signed(float(np.mean(some)))}, {far / whole:.0%})"
+
+    def at(d: str, m: str | None, part: str) -> str:
+        some = [
+            gap
+            for key, gap in gaps.items()
+            if key[0] == d and m in (None, key[1]) and key[2].startswith(part)
+        ]
+        return share_of(some) if some else "-"
+
+    parts = (SCRATCH, *PARTITIONS, "")
+    pairs = list(dict.fromkeys(key[:2] for key in gaps))
+    lines = [(shown(d), shown(m), *(at(d, m, part) for part in parts)) for d, m in pairs]
+    lines += [
+        (shown(d), "all", *(at(d, None, part) for part in parts))
+        for d in dict.fromkeys(d for d, _ in pairs)
+    ]
+    farthest = sorted(gaps, key=lambda key: -abs(gaps[key]))[:20]
+    share = sum(abs(gaps[key]) for key in farthest) / whole
+    return [
+        Table(
+            "Where the distance of the closest reading comes from",
+            ("data set", "model", SCRATCH, *PARTITIONS, "all"),
+            tuple(lines),
+            "Mean |F1 - published|; in parentheses the mean with its sign, and the share of the "
+            f"distance over all {len(gaps)} cells.",
+        ),
+        Table(
+            f"The {len(farthest)} cells that are farthest off: {share:.0%} of the distance",
+            ("data set", "model", "cell", "ours", "published", "difference"),
+            tuple(
+                (
+                    *(shown(d), shown(m), c, f"{figures[d, m, c].mean:.3f}"),
+                    *(f"{paper.UTILITY.values[d, m, c].mean:.3f}", signed(gaps[d, m, c])),
+                )
+                for d, m, c in farthest
+            ),
+        ),
+    ]
 
 
 def _thinned(options: Options, results: Results) -> Table:
