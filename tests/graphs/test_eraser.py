@@ -97,6 +97,43 @@ def test_an_explanation_names_graphs_alike_and_nodes_that_decide(fitted: Collect
     assert said.to_svg().count("<circle") == len(small.nodes)
 
 
+@pytest.mark.parametrize("labels", ["several", "numbers"])
+def test_one_of_several_labels_or_numbers_is_explained(labels: str) -> None:
+    parts = random_parts(80, seed=5)
+    first = np.array([len(edges) for _, edges, _ in parts])
+    y: Any = np.stack([first, -first], axis=1) / 4
+    if labels == "several":
+        y = np.stack([first > 5, first < 3], axis=1).astype(int)
+    made = collection_of([(own, edges, 0) for own, edges, _ in parts])
+    arrays: dict[str, Any] = graph_arrays(made)
+    names: dict[str, Any] = {"target_names": ["many", "few"], "test": range(60, 80)}
+    collection = Collection.from_arrays(**arrays, y=y, labels=labels, **names)
+    eraser = CollectionEraser().fit(collection)
+    said, small = eraser.explain(70, "few"), eraser.collection_[70]
+    assert said.target == "few"
+    assert said.label == pytest.approx(float(eraser.predict([70])[0, 1]))
+    assert sum(member.weight for member in said.members) == pytest.approx(1)
+    train = np.array([one.graph for one in said.alike])
+    assert [one.label for one in said.alike] == y[train, 1].tolist()
+    ask = eraser.predict_new if labels == "numbers" else eraser.predict_proba_new
+    for node in small.nodes.tolist():
+        rest = small.without(np.array([node]), small.edges[:0])
+        ranks = np.searchsorted(rest.nodes, rest.edges).tolist()
+        asked = ask([{"node_label": rest.labels.tolist(), "edges": ranks}])[0, 1]
+        fall = eraser.answers([70])[0, 1] - asked
+        assert said.nodes[node] == pytest.approx(float(fall), abs=1e-6)
+    with pytest.raises(ParameterError, match="target"):
+        eraser.explain(70, "none")
+
+
+def graph_arrays(collection: Collection) -> dict[str, Any]:
+    small = list(collection)
+    offset = np.append(0, np.cumsum([len(graph.nodes) for graph in small]))
+    edges = [graph.edges + at for graph, at in zip(small, offset, strict=False)]
+    labels = np.concatenate([graph.labels for graph in small])
+    return {"node_offset": offset, "edges": np.concatenate(edges), "node_label": labels}
+
+
 def test_a_graph_is_read_back_as_it_was_given() -> None:
     parts = random_parts(5, seed=9)
     for small, (labels, edges, _) in zip(collection_of(parts), parts, strict=True):

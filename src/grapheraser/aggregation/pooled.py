@@ -262,7 +262,7 @@ class FittedPool:
     def predict_proba(self, ensemble: Ensemble, positions: Positions) -> NDArray[Any]:
         """See `FittedAggregator`."""
         wanted, back = np.unique(np.asarray(positions, dtype=np.int64), return_inverse=True)
-        return self.answers(ensemble.graph, self._evidence(ensemble, wanted))[back]
+        return self.answers(ensemble.graph, self.evidence(ensemble, wanted))[back]
 
     def answers(self, graph: Graph, evidence: Evidence) -> NDArray[Any]:
         """Return posteriors, or numbers, from what the members say."""
@@ -271,7 +271,8 @@ class FittedPool:
         pooled: NDArray[np.float32] = _pooled(evidence, *self.learned)
         return pooled
 
-    def _evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
+    def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
+        """Return what each member says ``[len(positions), members, num_classes]``."""
         parts = [member.evidence(ensemble, positions) for member in self.members.values()]
         return np.concatenate(parts, axis=1)
 
@@ -279,12 +280,12 @@ class FittedPool:
         """See `FittedAggregator`."""
         if not ensemble.graph.label_kind.is_classes:
             raise ParameterError(
-                f"explain says who decides about a class; these are "
+                "explain says who decides about a class; these are "
                 f"{ensemble.graph.label_kind.words}.",
                 hint="aggregator_.fitted.weights has the weight of each member.",
             )
         positions = np.array([position])
-        evidence = self._evidence(ensemble, positions)
+        evidence = self.evidence(ensemble, positions)
         label = int(_pooled(evidence, *self.learned)[0].argmax())
         total = self.learned.members.sum() or 1.0
         says: list[Say] = []

@@ -228,10 +228,11 @@ class CollectionEraser(Eraser):
         state = self._snapshot.state
         return scores(state, state.graph.labelled_test_nodes if graphs is None else graphs)
 
-    def explain(self, graph: int | str) -> GraphExplanation:
+    def explain(self, graph: int | str, target: int | str = 0) -> GraphExplanation:
         """Say why a graph is taken for what it is: members, graphs like it, nodes that decide.
 
         Args:
             graph: its id.
+            target: which of several labels or numbers, by its number or name.
         """
-        return explain(self._snapshot, graph)
+        return explain(self._snapshot, graph, target)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation import Say
+from grapheraser.aggregation.pooled import FittedPool
+from grapheraser.checks import whole
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.graphs.collection import Collection
 from grapheraser.graphs.encoding import SmallGraph, rows_of
@@ -33,12 +35,12 @@ class Alike:
 
     Attributes:
         graph: its id.
-        label: its class.
+        label: its class; of several labels 0, 1 or -1, of numbers the number.
         similarity: to the graph in question, 1 where all counts agree.
     """
 
     graph: int | str
-    label: int
+    label: float
     similarity: float
 
 
@@ -48,24 +50,27 @@ class GraphExplanation:
 
     Attributes:
         graph: its id.
-        label: the class that the pool decided for.
-        members: of the pool, heaviest first.
+        label: the class that the pool decided for; 1 or 0, whether a label is said; the number.
+        members: of the pool, heaviest first; their confidence in a number is the one they say.
         alike: the graphs most like it that are learned from.
-        nodes: of each node, by id, how much the probability of the class falls without it.
+        nodes: of each node, by id, how much the probability, or the number, falls without it.
         drawn: the graph itself.
+        target: of several labels or numbers the name of the one that is explained.
     """
 
     graph: int | str
-    label: int
+    label: float
     members: tuple[Say, ...]
     alike: tuple[Alike, ...]
     nodes: dict[int, float]
     drawn: SmallGraph
+    target: str | None = None
 
     @property
     def drawing(self) -> Drawing:
-        """The graph: nodes that speak for the class are filled, those against it are open."""
-        return draw(self.drawn, self.nodes, f"graph {self.graph}, class {self.label}")
+        """The graph: nodes that speak for the answer are filled, those against it are open."""
+        what = "class" if self.target is None else f"target {self.target}:"
+        return draw(self.drawn, self.nodes, f"graph {self.graph}, {what} {self.label:.4g}")
 
     def to_svg(self) -> str:
         """Return the drawing as a file of its own."""
@@ -76,24 +81,50 @@ class GraphExplanation:
         return f'{opening} style="{_COLOURS}">{style}{drawing.content}</svg>\n'
 
 
-def explain(now: Snapshot, graph: int | str) -> GraphExplanation:
-    """Explain the decision about one graph of the collection."""
-    state = now.state
+def explain(now: Snapshot, graph: int | str, target: int | str = 0) -> GraphExplanation:
+    """Explain the decision about one graph of the collection; see `CollectionEraser.explain`."""
+    state, kind = now.state, now.state.graph.label_kind
     (node,) = state.graph.ids_of([graph]).tolist()
-    (position,) = state.graph.positions([node])
-    said = state.aggregator.explain(state.ensemble, int(position))
+    (position,) = state.graph.positions([node]).tolist()
     small = Collection(state.graph)[node]
-    return GraphExplanation(
-        said.node,
-        said.label,
-        said.members,
-        _alike(now, node),
-        _deciding(now, small, said.label),
-        small,
+    if kind.is_classes:
+        said = state.aggregator.explain(state.ensemble, position)
+        at, named = said.label, None
+        label, members = float(at), said.members
+    else:
+        names = kind.target_names
+        known = names.index(target) if isinstance(target, str) and target in names else target
+        at = whole("target", "explain", known, 0, kind.count - 1)
+        label, members = _of_target(now, position, at)
+        named = names[at]
+    (name,) = state.graph.names_of(np.array([node]))
+    alike, nodes = _alike(now, node, at), _deciding(now, small, at)
+    return GraphExplanation(name, label, members, alike, nodes, small, named)
+
+
+def _of_target(now: Snapshot, position: int, target: int) -> tuple[float, tuple[Say, ...]]:
+    """Return the answer about one of several labels or numbers, and what each member says."""
+    pool, graph = now.state.aggregator, now.state.graph
+    kind, frame = graph.label_kind, graph.label_frame
+    assert isinstance(pool, FittedPool)
+    evidence = pool.evidence(now.state.ensemble, np.array([position]))
+    answer = float(pool.answers(graph, evidence)[0, target])
+    values = kind.values(frame.centre + frame.spread * evidence[0])[:, target]
+    weights = pool.learned.members[0, :, target]
+    said = np.zeros(len(values), dtype=np.int64)
+    if not kind.is_numbers:
+        answer, values = float(answer >= pool.threshold), np.clip(values, 0, 1)
+        said = (values >= pool.threshold).astype(np.int64)
+    order = np.argsort(-weights, kind="stable")
+    total, names = weights.sum() or 1.0, [*pool.weights]
+    return answer, tuple(
+        Say(names[i], float(weights[i] / total), int(said[i]), float(values[i]))
+        for i in order.tolist()
+        if weights[i] > 0
     )
 
 
-def _alike(now: Snapshot, node: int) -> tuple[Alike, ...]:
+def _alike(now: Snapshot, node: int, target: int) -> tuple[Alike, ...]:
     local = getattr(now.state.aggregator, "members", {}).get("local")
     if not isinstance(local, FittedLocal):
         return ()
@@ -101,21 +132,23 @@ def _alike(now: Snapshot, node: int) -> tuple[Alike, ...]:
     found = local.nearest(ensemble, graph.positions([node]), np.array([node]))
     nodes, similar = (part[0, 0, :_SHOWN] for part in (found.near, found.similar))
     there = nodes >= 0
-    named = graph.names_of(nodes[there])
-    labels = graph.labels(nodes[there]).tolist()
-    columns = zip(named, labels, similar[there].tolist(), strict=True)
+    labels = graph.labels(nodes[there])
+    labels = labels if graph.label_kind.is_classes else labels.reshape(len(labels), -1)[:, target]
+    columns = zip(
+        graph.names_of(nodes[there]), labels.tolist(), similar[there].tolist(), strict=True
+    )
     return tuple(Alike(*column) for column in columns)
 
 
-def _deciding(now: Snapshot, small: SmallGraph, label: int) -> dict[int, float]:
+def _deciding(now: Snapshot, small: SmallGraph, answer: int) -> dict[int, float]:
     """Leave out one node after the other, and ask again."""
     if len(small.nodes) < 2:
         return dict.fromkeys(small.nodes.tolist(), 0.0)
     parts = [small.without(np.array([node]), small.edges[:0]) for node in small.nodes.tolist()]
     numbers = [part.numbers for part in (small, *parts)]
     rows = rows_of(np.concatenate(numbers), np.array([len(part) for part in numbers]))
-    posteriors = answers_to(now, rows)[:, label]
-    fall = (posteriors[0] - posteriors[1:]).tolist()
+    answers = answers_to(now, rows)[:, answer]
+    fall = (answers[0] - answers[1:]).tolist()
     return dict(zip(small.nodes.tolist(), fall, strict=True))
 
 

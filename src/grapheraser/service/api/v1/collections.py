@@ -7,7 +7,6 @@ from pydantic import BaseModel, Field
 
 from grapheraser.errors import RunKindError
 from grapheraser.graphs import CollectionEraser
-from grapheraser.graphs.explain import draw
 from grapheraser.service.api.access import OPERATORS, route
 from grapheraser.service.api.forms import Form, NodeId
 from grapheraser.service.api.parts import Given
@@ -28,6 +27,9 @@ class GraphForm(Form):
     """The graph to show."""
 
     graph: NodeId
+    target: int = Field(
+        default=0, ge=0, description="Which of several labels or numbers to explain."
+    )
 
 
 class Alike(BaseModel):
@@ -43,9 +45,7 @@ class Inside(BaseModel):
 
     node: int
     label: int
-    decides: float | None = Field(
-        description="How much the class loses without it; null: not told."
-    )
+    decides: float = Field(description="How much the class, label or number loses without it.")
 
 
 class GraphView(BaseModel):
@@ -76,11 +76,10 @@ def show(form: GraphForm, parts: Given) -> GraphView:
     ids = graph.ids_of([form.graph])
     answers = now.values(ids)[0]
     names, classes = class_names(graph), graph.label_kind.is_classes
-    said = model.explain(form.graph) if classes else None
+    said = model.explain(form.graph, form.target)
     label = int(graph.labels(ids)[0]) if classes else -1
-    decide = {} if said is None else said.nodes
     targets = graph.label_kind.target_names
-    drawing = draw(small, {}, f"graph {form.graph}") if said is None else said.drawing
+    drawing = said.drawing
     return GraphView(
         version=now.version,
         graph=str(graph.names_of(ids)[0]),
@@ -90,15 +89,17 @@ def show(form: GraphForm, parts: Given) -> GraphView:
         posterior=shares(graph, answers)
         if classes
         else [ClassShare(name=n, probability=v) for n, v in zip(targets, answers, strict=True)],
-        members=[] if said is None else members_of(graph, said),
-        alike=[]
-        if said is None
-        else [
-            Alike(graph=str(one.graph), label=names[one.label], similarity=one.similarity)
+        members=members_of(graph, said),
+        alike=[
+            Alike(
+                graph=str(one.graph),
+                label=names[int(one.label)] if classes else f"{one.label:g}",
+                similarity=one.similarity,
+            )
             for one in said.alike
         ],
         nodes=[
-            Inside(node=node, label=kind, decides=decide.get(node))
+            Inside(node=node, label=kind, decides=said.nodes[node])
             for node, kind in zip(small.nodes.tolist(), small.labels.tolist(), strict=True)
         ],
         edges=small.edges.tolist(),

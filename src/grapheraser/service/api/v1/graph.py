@@ -173,7 +173,9 @@ class Member(BaseModel):
     member: str = Field(description="shard 7, or the name of a closed-form member.")
     shard: int | None = None
     weight: float = Field(description="Its share of the decision; all of them sum to 1.")
-    predicted: str = Field(description="The class that it holds most likely.")
+    predicted: str = Field(
+        description="The class that it holds most likely; the label; the number."
+    )
     confidence: float
 
 
@@ -268,13 +270,15 @@ def shares(graph: Graph, posterior: NDArray[np.float32]) -> list[ClassShare]:
 
 def members_of(graph: Graph, explained: Any) -> list[Member]:
     """Return the members of an explanation, with the names of their classes."""
-    names = class_names(graph)
+    names, kind = class_names(graph), graph.label_kind
     return [
         Member(
             member=said.member,
             shard=int(said.member.removeprefix(_SHARD)) if said.member.startswith(_SHARD) else None,
             weight=said.weight,
-            predicted=names[said.label],
+            predicted=names[said.label]
+            if kind.is_classes
+            else f"{said.confidence if kind.is_numbers else said.label:g}",
             confidence=said.confidence,
         )
         for said in explained.members
