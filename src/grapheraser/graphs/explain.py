@@ -87,10 +87,11 @@ def explain(now: Snapshot, graph: int | str, target: int | str = 0) -> GraphExpl
     (node,) = state.graph.ids_of([graph]).tolist()
     (position,) = state.graph.positions([node]).tolist()
     small = Collection(state.graph)[node]
+    label: float
     if kind.is_classes:
         said = state.aggregator.explain(state.ensemble, position)
-        at, named = said.label, None
-        label, members = float(at), said.members
+        label, members, named = said.label, said.members, None
+        at = said.label
     else:
         names = kind.target_names
         known = names.index(target) if isinstance(target, str) and target in names else target
