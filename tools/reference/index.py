@@ -33,7 +33,7 @@ _PARTS = """\
 ## Names of parts
 
 Arguments of the constructors, and options of `fit`, take these names, or
-[objects of your own](architecture.md#to-add-a-part).
+[objects of your own](parts.md).
 """
 # What a table of names can't say by itself.
 _NOTES = {

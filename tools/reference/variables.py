@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from tools.reference.docstrings import read, table
 
 from grapheraser import environment
@@ -16,15 +18,29 @@ _SERVICE = """\
 ## The service
 
 `grapheraser serve` and everything else that opens a service reads these, after options and before
-its TOML file; see [settings](../service.md#settings).
+its TOML file, where `GRAPHERASER_SERVICE_BATCH` is `batch`; see [settings](../service.md#settings).
 """
+
+
+def _shown(default: object) -> str:
+    """Write a default as a TOML file has it; nothing for an empty text."""
+    if default in ("", None, ()):
+        return ""
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
 
 
 def page() -> str:
     """The whole page."""
     meanings = read(Settings).entries
     own = ((f"`{name}`", text) for name, text in environment.VARIABLES.items())
-    of_service = ((f"`{name}`", meanings[setting]) for name, setting in variables().items())
+    defaults = {field.name: field.default for field in fields(Settings)}
+    of_service = (
+        (f"`{name}`", meanings[setting], _shown(defaults[setting]))
+        for name, setting in variables().items()
+    )
     head = ("variable", "meaning")
-    parts = (_INTRODUCTION, table(head, own), _SERVICE, table(head, of_service))
+    service = table(("variable", "meaning", "default"), of_service)
+    parts = (_INTRODUCTION, table(head, own), _SERVICE, service)
     return "\n".join(parts).rstrip() + "\n"

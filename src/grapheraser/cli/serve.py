@@ -22,7 +22,8 @@ DatabaseOption = Annotated[
     typer.Option("--database", help="URL of the queue's database; default SQLite beside the run."),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="TOML file with settings; see docs/service.md.")
+    Path | None,
+    typer.Option("--config", help="TOML file with settings; see docs/reference/variables.md."),
 ]
 
 

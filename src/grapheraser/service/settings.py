@@ -215,7 +215,11 @@ def _unknown_variable(variable: str, known: Iterable[str]) -> ParameterError:
     """Make the error for a variable that is no setting; it names the nearest that is."""
     short = [name.removeprefix(PREFIX) for name in known]  # what all share makes nothing near
     near = get_close_matches(variable.removeprefix(PREFIX), short, n=1)
-    hint = f"did you mean {PREFIX}{near[0]}?" if near else "docs/service.md lists all settings."
+    hint = (
+        f"did you mean {PREFIX}{near[0]}?"
+        if near
+        else "docs/reference/variables.md lists all of them."
+    )
     if variable.startswith((f"{PREFIX}HOST_", f"{PREFIX}PORT_")):
         hint = (
             "Kubernetes sets it for a Service named 'grapheraser': set enableServiceLinks: false."
