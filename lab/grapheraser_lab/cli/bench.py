@@ -51,7 +51,7 @@ BENCHMARKS = {
     "recommend-scale": ("rivals.recommend", "scale", "the recommender on generated interactions"),
     "embeddings": ("bench.embeddings", "run", "rows beside DeepWalk, node2vec and FastRP"),
     "embeddings-cost": ("bench.embeddings", "cost", "requests of embeddings, and rows that move"),
-    "typed": ("bench.typed", "run", "authors of DBLP beside R-GCN and an MLP on path means"),
+    "typed": ("bench.typed", "run", "DBLP and WordNet beside R-GCN and an MLP on path means"),
     "typed-cost": ("bench.typed", "cost", "forgetting in a graph of four types, and of none"),
     "scale": ("bench.scale", "run", "every operation on graphs on the disk, 1e5 to 1e8 edges"),
     "service": ("bench.service", "run", "the service under load, up to receipts"),

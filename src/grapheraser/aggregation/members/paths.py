@@ -354,8 +354,9 @@ class Block(NamedTuple):
         elif self.what == "nodes":
             last = steps_of(_types(graph), self.path, ANY, walks.seed, walks.reach)[-1]
             known = sources_at(graph.table, ends.places, last, KNOWN)
+            weights, shares = (known - 1.0) / (KNOWN - 1.0), (self.columns - 1) // SHARES
             key = np.uint64(derive(walks.seed, "ends of paths", self.path.end))
-            _nodes(ends.indptr, ends.entries, ids, mine, known, key, part)
+            _nodes(ends.indptr, ends.entries, ids, mine, weights, shares, key, part)
         else:
             rows = feature_rows(graph.table, ends.places)
             key = np.uint64(derive(walks.seed, "features of paths", self.path.end))
@@ -395,14 +396,13 @@ def blocks_in_words(types: Types, classes: int) -> Iterator[str]:
 
 
 @compiled
-def _nodes(indptr, entries, ids, mine, known, key, out):  # type: ignore[no-untyped-def]
+def _nodes(indptr, entries, ids, mine, weights, shares, key, out):  # type: ignore[no-untyped-def]
     """Write how often walks end at nodes, hashed; and how many walks there are.
 
-    Square roots of shares first, then shares in fewer columns; both less where ends are known to
-    few others.
+    Square roots of shares first, then ``shares`` columns of these; both less where ends are known
+    to few others.
     """
     last = out.shape[1] - 1
-    shares = last // SHARES
     roots = last - shares
     counts, totals = np.zeros(last), np.zeros(last)
     for r in range(len(indptr) - 1):
@@ -418,7 +418,7 @@ def _nodes(indptr, entries, ids, mine, known, key, out):  # type: ignore[no-unty
                 roots + np.int64((code >> np.uint64(32)) % np.uint64(shares)),
             ):
                 counts[column] += 1.0
-                totals[column] += (known[entries[e]] - 1.0) / (KNOWN - 1.0)
+                totals[column] += weights[entries[e]]
         for u in range(last):
             if counts[u] > 0.0:
                 share = counts[u] / total
