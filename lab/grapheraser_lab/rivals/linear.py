@@ -7,6 +7,8 @@
 - `Certified` (CGU), after Chien, Pan and Milenkovic (2022, 2023): a logistic regression for each
   class with a random linear term. A request is one step of Newton's method; what the step may leave
   behind is added up, and beyond the budget of the certificate everything is trained again.
+- `ScaleGun`, after Yi and Wei (2025): the same with features that are passed on where they are
+  large enough, so that on large graphs a request changes few of them.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from grapheraser.seeding import generator
 from grapheraser_lab.rivals.gcn import View, looped
 
 Matrix = NDArray[np.float64]
+_PASSED = 1e-7  # of the mean column's length: less is not passed on (ScaleGUN's code)
 _LEAST = 1e-6  # a ridge regression's share of a class, which may be negative, is at least this
 
 
@@ -98,12 +101,17 @@ class Linear(ABC):
         return cls(graph, rows, empty, seed, given).trained()
 
     @classmethod
+    def features(cls, graph: Graph) -> sp.csr_array:
+        """Return what the model sees of every node ``[n, d]``."""
+        return smoothed(graph, walk=cls.walk)
+
+    @classmethod
     def read(cls, graph: Graph) -> Rows:
         """Return the rows of the training nodes that have a class."""
         training = graph.training_graph
         known = np.flatnonzero(training.y != UNLABELLED)
         classes = np.eye(graph.num_classes)[np.asarray(training.y)[known]]
-        return Rows(training.ids[known], smoothed(training, walk=cls.walk)[known], classes)
+        return Rows(training.ids[known], cls.features(training)[known], classes)
 
     @abstractmethod
     def trained(self) -> Self:
@@ -126,7 +134,7 @@ class Linear(ABC):
         return replace(self, rows=self.read(self.graph)).trained()
 
     def answers(self, view: View, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-        x = smoothed(view.graph, walk=self.walk)[view.graph.positions(nodes)]
+        x = self.features(view.graph)[view.graph.positions(nodes)]
         shares = self.shares(np.asarray(x @ self.weights))
         return (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
 
@@ -246,6 +254,30 @@ class Certified(Linear):
 
     def shares(self, scores: Matrix) -> Matrix:
         return np.asarray(expit(scores))
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleGun(Certified):
+    """CGU on standardised features that are passed on symmetrically, where they are large enough.
+
+    The authors keep what they passed on and add what a request changes; here it is passed on anew,
+    which gives the same up to the threshold, and costs more on large graphs alone. They leave
+    means and deviations of the features as they were before the request; here these forget too.
+    """
+
+    @classmethod
+    def features(cls, graph: Graph) -> sp.csr_array:
+        x = graph.x.toarray().astype(np.float64)
+        deviation = x.std(axis=0)
+        x = (x - x.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+        x /= max(float(np.linalg.norm(x, axis=1).max()), _LEAST)
+        least = _PASSED * float(np.abs(x).sum(axis=0).mean())
+        adjacency = looped(graph)
+        scale = sp.diags_array(1 / np.sqrt(np.asarray(adjacency.sum(axis=1)).ravel()))
+        step = scale @ adjacency @ scale
+        for _ in range(2):
+            x = step @ np.where(np.abs(x) > least, x, 0.0)
+        return sp.csr_array(x)
 
 
 def _hessian(x: sp.csr_array, curved: sp.csr_array, decay: float) -> Callable[[Matrix], Matrix]:

@@ -14,10 +14,11 @@ from grapheraser_lab.rivals.linear import (
     Linear,
     LinearSettings,
     Projector,
+    ScaleGun,
     smoothed,
 )
 
-KINDS = (GraphEditor, Projector, Certified)
+KINDS = (GraphEditor, Projector, Certified, ScaleGun)
 
 
 def dense(graph: ge.Graph, *, walk: bool) -> NDArray[np.float64]:
@@ -84,6 +85,20 @@ def test_cgu_steps_by_newton_and_retrains_beyond_its_budget(middling: ge.Graph) 
     assert (after.spent > 0, after.retrainings) == (True, 0)
     tight = Certified.fit(middling, 0, LinearSettings(noise=1e-9)).forget(request)
     assert (tight.spent, tight.retrainings) == (0.0, 1)
+
+
+def test_scalegun_sees_standardised_features_after_two_hops(middling: ge.Graph) -> None:
+    x = middling.x.toarray().astype(np.float64)
+    varied = x.std(axis=0) > 0
+    x[:, varied] = (x[:, varied] - x[:, varied].mean(axis=0)) / x[:, varied].std(axis=0)
+    x[:, ~varied] = 0
+    x /= np.linalg.norm(x, axis=1).max()
+    adjacency = np.eye(len(x))
+    for row, node in enumerate(middling.ids):
+        adjacency[row, middling.positions(middling.neighbours(int(node)))] = 1
+    root = np.sqrt(adjacency.sum(axis=1))
+    step = adjacency / root[:, None] / root[None, :]
+    np.testing.assert_allclose(ScaleGun.features(middling).toarray(), step @ step @ x, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -27,7 +27,7 @@ from grapheraser_lab.rivals.measure import (
 )
 from grapheraser_lab.rivals.methods import METHODS, OWN_EPOCHS, Ids, Peer, Posteriors, Request
 
-LINEAR = ("graph-editor", "projector", "cgu", "cgu-tuned")
+LINEAR = ("graph-editor", "projector", "cgu", "cgu-tuned", "scalegun")
 TUNED: dict[str, dict[str, Any]] = {"gif": {"iterations": 3}, "gnndelete": {"steps": 3}}
 
 
