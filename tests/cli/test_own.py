@@ -190,6 +190,7 @@ def test_what_is_said_about_training_is_used_saved_and_loaded(folder: Path) -> N
         "--layers": 3,
         "--hidden": 6,
         "--dropout": 0.25,
+        "--norm": "batch",
         "--neighbours": "4,3,-1",
         "--batch-size": 500,
     }
@@ -206,6 +207,7 @@ def test_what_is_said_about_training_is_used_saved_and_loaded(folder: Path) -> N
         layers=3,
         hidden=6,
         dropout=0.25,
+        norm="batch",
         neighbours=(4, 3, -1),
         batch_size=500,
     )

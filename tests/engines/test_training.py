@@ -42,6 +42,8 @@ UNUSUAL: dict[str, Any] = {
     "layers": 4,
     "hidden": 5,
     "dropout": 0.25,
+    "residual": True,
+    "norm": "layer",
     "neighbours": (3, 2),
     "batch_size": 9,
     "scheduler": partial(torch.optim.lr_scheduler.StepLR, step_size=1),

@@ -32,5 +32,13 @@ DEEP: dict[str, ModelSpec] = {
     "gin, one layer with a head": replace(PRESETS["gin:paper"], layers=1),
     "gin, three layers, sum, norm and head": replace(PRESETS["gin:paper"], layers=3),
     "mlp, four layers": replace(PRESETS["mlp"], layers=4, second_hidden=20, activation="elu"),
+    **{
+        f"{name}, {norm} norm": replace(PRESETS[name], layers=3, hidden=6, **{f"{norm}_norm": True})
+        for name in ("gcn", "sage", "gat")
+        for norm in ("batch", "layer")
+    },
+    "gcn, two layers, residual": replace(PRESETS["gcn"], skip=True, bias=False),
+    "gcn, residual and norm": replace(PRESETS["gcn"], layers=4, skip=True, layer_norm=True),
+    "gin, layer norm and head": replace(PRESETS["gin"], layer_norm=True, linear_head=True),
     "mlp, one layer": replace(PRESETS["mlp"], layers=1),
 }

@@ -121,6 +121,31 @@ def test_the_reference_loop_is_chosen_with_a_warning_where_it_is_needed(small: g
             fitted(small, training, engine=engine)
 
 
+def test_residuals_and_norms_are_refused_where_no_model_has_them(small: ge.Graph) -> None:
+    tuned = ge.Training(epochs=2, layers=3, residual=True, norm="layer")
+    for engine in ("cpu", "cuda"):
+        told = f"engine '{engine}' can't train with layers=3, residual=True, norm='layer'"
+        with pytest.raises(ParameterError, match=told):
+            fitted(small, tuned, engine=engine)
+    for model, training in (
+        ("sage", ge.Training(residual=True)),
+        ("mlp", ge.Training(norm="batch")),
+        ("rgcn", ge.Training(norm="batch")),
+    ):
+        with pytest.raises(ParameterError, match=rf"of Training is for .*Got model '{model}'"):
+            fitted(small, training, model=model)
+    with pytest.raises(ParameterError, match="'norm' of Training must be 'none'"):
+        ge.Training(norm="instance")
+    with pytest.raises(ParameterError, match="exclude each other"):
+        ge.ModelSpec("gcn", batch_norm=True, layer_norm=True)
+    # The kernels have gin's batch norm, and gat's residual.
+    for model, training in (
+        ("gin", ge.Training(epochs=2, norm="batch")),
+        ("gat", ge.Training(epochs=2, residual=False)),
+    ):
+        assert fitted(small, training, model=model, engine="cpu").engine_ == "cpu"
+
+
 def test_the_guideline_tries_the_model_that_is_going_to_be_trained(demo: ge.Graph) -> None:
     training = ge.Training(epochs=2, layers=3, hidden=4)
     eraser = fitted(demo, training, partition="auto", global_expert=False)

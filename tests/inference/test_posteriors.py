@@ -49,7 +49,7 @@ def random_weights(
         if name.endswith("bias") or name.startswith("norm"):
             shape = tensors[name].shape
             tensors[name] = rng.uniform(0.5, 1.5, size=shape).astype(np.float32)
-        if name.startswith("norm") and name.endswith(".weight"):
+        if spec.batch_norm and name.startswith("norm") and name.endswith(".weight"):
             width, norm = len(tensors[name]), name.split(".")[0]
             tensors[f"{norm}.running_mean"] = rng.normal(size=width).astype(np.float32)
             tensors[f"{norm}.running_var"] = rng.uniform(0.5, 2, size=width).astype(np.float32)

@@ -85,6 +85,7 @@ def test_a_spec_of_ones_own_says_what_differs() -> None:
         ("lr", 0.0),
         ("weight_decay", -1.0),
         ("batch_norm", 1),
+        ("layer_norm", 1),
         ("mean", 1),
         ("skip", "yes"),
     ],

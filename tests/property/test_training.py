@@ -34,6 +34,8 @@ TRAININGS = {
     "own": ge.Training(epochs=3, optimizer=own_optimizer, loss=own_loss),
     "three layers": ge.Training(epochs=3, layers=3, hidden=5),
     "one layer": ge.Training(epochs=3, layers=1),
+    "residual, batch norm": ge.Training(epochs=3, layers=3, hidden=5, residual=True, norm="batch"),
+    "layer norm": ge.Training(epochs=3, layers=4, hidden=5, norm="layer"),
     "sampled": ge.Training(epochs=3, neighbours=[2, 1], batch_size=4),
     "sampled, all of it": ge.Training(
         epochs=4,

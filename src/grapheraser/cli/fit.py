@@ -154,6 +154,12 @@ def run(
     layers: Annotated[int | None, typer.Option(help="Layers of a built-in model.")] = None,
     hidden: Annotated[int | None, typer.Option(help="Width of its hidden layers.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Dropout of its hidden units.")] = None,
+    residual: Annotated[
+        bool | None, typer.Option(help="Whether layers of gcn and gat add a node's own row.")
+    ] = None,
+    norm: Annotated[
+        str | None, typer.Option(help="Norm of hidden layers: none, batch or layer.")
+    ] = None,
     neighbours: Annotated[
         str | None,
         typer.Option(help="Train on samples: neighbours of each node, hop by hop, e.g. 10,10."),
@@ -425,7 +431,7 @@ _MODEL = "gcn"
 _EVERY_TASK = ("dataset", "out", "task", "replace", "json")
 _TRAINING = (
     "learning_rate weight_decay optimizer loss class_weights early_stopping layers hidden dropout "
-    "neighbours batch_size"
+    "residual norm neighbours batch_size"
 )
 # Options that `GraphEraser` takes as they are.
 _NODE_ARGUMENTS = (

@@ -90,9 +90,8 @@ class TrainingConfig:
     @property
     def beyond_kernels(self) -> tuple[str, ...]:
         """Names of the settings that only the reference loop can follow."""
-        model, found = self.model, []
-        if isinstance(model, ModelSpec) and model.layers is not None:
-            found.append(f"layers={model.layers}")
+        model = self.model
+        found = list(model.beyond_kernels) if isinstance(model, ModelSpec) else []
         for name, usual in (("optimizer", OPTIMIZERS[0]), ("loss", LOSSES[0])):
             value = getattr(self, name)
             if value != usual:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from grapheraser.checks import one_of, real, whole
+from grapheraser.checks import flag, one_of, real, whole
 from grapheraser.engines.task import (
     HOOKS,
     LOSSES,
@@ -38,15 +38,21 @@ if TYPE_CHECKING:
 
 GivenWeights: TypeAlias = "str | Mapping[int, float] | ArrayLike"
 EPOCHS, BALANCED, BATCH_SIZE = 100, "balanced", 1024
-# The fields that are options of a model, by the names that models give them.
+NORMS = ("none", "batch", "layer")
+# The options of models that are fields here, by the names that models give them.
 _OF_MODELS = {
-    "learning_rate": "lr",
+    "lr": "learning_rate",
     "weight_decay": "weight_decay",
     "layers": "layers",
     "hidden": "hidden",
     "dropout": "dropout",
+    "skip": "residual",
+    "batch_norm": "norm",
+    "layer_norm": "norm",
 }
-_OF_BUILT_IN = ("layers", "hidden", "dropout")
+_OF_BUILT_IN = ("layers", "hidden", "dropout", "residual", "norm")
+# The kinds of models that two of them have.
+_KINDS_WITH = {"residual": ("gcn", "gat"), "norm": ("gcn", "sage", "gat", "gin")}
 _OF_LOOPS = ("optimizer", "loss", "class_weights", "early_stopping", *SAMPLING, *HOOKS)
 _OF_OPTIMIZERS = ("learning_rate", "weight_decay")
 _OWNER = "Training"
@@ -65,6 +71,8 @@ SUPPORT: dict[str, tuple[str, str, str]] = {
     "layers": (f"1 to {MAX_LAYERS}", "2 (mlp: 3)", ""),
     "hidden": ("any", "any", ""),
     "dropout": ("any", "any", ""),
+    "residual": ("gcn, gat", "gat", ""),
+    "norm": ("none, batch, layer (mlp: no)", "none (gin: batch)", ""),
     "neighbours": ("one number for each layer", "", "any"),
     "batch_size": ("with `neighbours`", "", "with `neighbours`"),
     "scheduler": ("a function", "", "a function"),
@@ -94,6 +102,8 @@ class Training:
         layers: how many layers a built-in model has.
         hidden: width of its hidden layers.
         dropout: on its hidden units.
+        residual: whether layers of gcn and gat add a linear map of a node's own row.
+        norm: of hidden layers, none, batch or layer.
         neighbours: train in batches, on samples: so many neighbours of each node in a batch, so
             many of each of these, and so on; -1: all of them. Of a built-in model one number for
             each layer that looks at neighbours. None: full batch.
@@ -114,6 +124,8 @@ class Training:
     layers: int | None = None
     hidden: int | None = None
     dropout: float | None = None
+    residual: bool | None = None
+    norm: str | None = None
     neighbours: Sequence[int] | None = None
     batch_size: int | None = None
     scheduler: MakeScheduler | None = None
@@ -131,6 +143,8 @@ class Training:
             "layers": lambda value: whole("layers", _OWNER, value, 1, MAX_LAYERS),
             "hidden": lambda value: whole("hidden", _OWNER, value, 1),
             "dropout": lambda value: real("dropout", _OWNER, value, 0, below=1),
+            "residual": lambda value: flag("residual", _OWNER, value),
+            "norm": lambda value: one_of("norm", _OWNER, value, NORMS),
             "neighbours": _neighbours,
             "batch_size": lambda value: whole("batch_size", _OWNER, value, 1),
             **{name: partial(_function, name) for name in HOOKS},
@@ -208,22 +222,19 @@ def check_recordable(training: Training | None) -> None:
 
 def _changed(model: Model, training: Training, named: bool) -> Model:
     """Return the model with the options that the training has for it."""
-    given = {name: training.given[name] for name in _OF_MODELS if name in training.given}
-    if isinstance(model, CustomModel):
-        for name in _OF_BUILT_IN:
-            if name in given and model.is_own:
-                raise ParameterError(
-                    f"'{name}' of {_OWNER} has no part in a module of your own ({model.name}).",
-                    hint="build it into the module.",
-                )
+    asked = training.given
+    _check_options(model, asked)
+    given = {option: asked[name] for option, name in _OF_MODELS.items() if name in asked}
+    for norm in ("batch", "layer") if "norm" in asked else ():
+        given[f"{norm}_norm"] = asked["norm"] == norm
     usual = {field.name: field.default for field in fields(model)}
-    for name, option in _OF_MODELS.items():
+    for option, name in _OF_MODELS.items():
         own = getattr(model, option, None)
         if named or own == usual.get(option):
             continue
-        if name in given and given[name] != own:
+        if option in given and given[option] != own:
             raise ParameterError(
-                f"'{name}' of {_OWNER} is {given[name]}, and '{option}' of {type(model).__name__} "
+                f"'{name}' of {_OWNER} is {asked[name]}, and '{option}' of {type(model).__name__} "
                 f"{own}.",
                 hint="give it in one of them.",
             )
@@ -232,7 +243,24 @@ def _changed(model: Model, training: Training, named: bool) -> Model:
                 f"'{option}' of {type(model).__name__} has no part in an optimizer of your own.",
                 hint="let the function set it.",
             )
-    return replace(model, **{_OF_MODELS[name]: value for name, value in given.items()})
+    return replace(model, **given)
+
+
+def _check_options(model: Model, asked: Mapping[str, Any]) -> None:
+    """Refuse options that the model does not have."""
+    for name in _OF_BUILT_IN:
+        if name not in asked:
+            continue
+        if isinstance(model, CustomModel) and model.is_own:
+            raise ParameterError(
+                f"'{name}' of {_OWNER} has no part in a module of your own ({model.name}).",
+                hint="build it into the module.",
+            )
+        kinds = _KINDS_WITH.get(name)
+        if kinds is not None and getattr(model, "kind", None) not in kinds:
+            raise ParameterError(
+                f"'{name}' of {_OWNER} is for {', '.join(kinds)}. Got model '{model.name}'."
+            )
 
 
 def _check_loss(model: Model, training: Training) -> None:

@@ -21,6 +21,7 @@ from grapheraser.inference.rows import (
     add,
     matmul,
     normalise,
+    normalise_rows,
     project,
     softmax,
 )
@@ -163,10 +164,10 @@ def scores(spec: ModelSpec, w: WeightsByRole, field: Field) -> Matrix:
         hop = field.outer._replace(indptr=field.outer.indptr[: ends[left] + 1])
         h = layer(spec, w, hop, number, x)
         if number < spec.depth:
-            x = _Input(w, field, len(h), activate(h, w.activation))
+            x = _Input(w, field, len(h), activate(_normalised(spec, w, number, h), w.activation))
     if spec.kind == "gin" and spec.linear_head:
         head, bias = w.of("head", "head_bias")
-        h = add(matmul(activate(_normalised(w, spec.depth, h), w.activation), head), bias)
+        h = add(matmul(activate(_normalised(spec, w, spec.depth, h), w.activation), head), bias)
     return h
 
 
@@ -185,7 +186,10 @@ class _Input:
 
 
 def _gcn_layer(spec: ModelSpec, w: WeightsByRole, hop: Hop, number: int, x: _Input) -> Matrix:
-    return add(convolve(hop, spec.self_loops, x.times(number)), *w.of(f"bias{number}"))
+    h = add(convolve(hop, spec.self_loops, x.times(number)), *w.of(f"bias{number}"))
+    if spec.skip:
+        h += x.times(number, 1, len(h))
+    return h
 
 
 def _sage_layer(spec: ModelSpec, w: WeightsByRole, hop: Hop, number: int, x: _Input) -> Matrix:
@@ -207,15 +211,16 @@ def _gin_layer(spec: ModelSpec, w: WeightsByRole, hop: Hop, number: int, x: _Inp
     first, second = 2 * number - 1, 2 * number
     bias, inner, inner_bias = w.of(f"bias{first}", f"weight{second}", f"bias{second}")
     h = activate(add(with_own(hop, spec.mean, x.times(first)), bias), RELU)
-    h = add(matmul(h, inner), inner_bias)
-    return _normalised(w, number, h) if number < spec.depth else h
+    return add(matmul(h, inner), inner_bias)
 
 
 def _mlp_layer(spec: ModelSpec, w: WeightsByRole, hop: Hop, number: int, x: _Input) -> Matrix:
     return add(x.times(number), *w.of(f"bias{number}"))
 
 
-def _normalised(w: WeightsByRole, number: int, h: Matrix) -> Matrix:
+def _normalised(spec: ModelSpec, w: WeightsByRole, number: int, h: Matrix) -> Matrix:
+    if spec.layer_norm:
+        return normalise_rows(h, *w.of(f"scale{number}", f"shift{number}"))
     return normalise(h, w.of(*(f"{part}{number}" for part in ("scale", "shift", "mean", "var"))))
 
 

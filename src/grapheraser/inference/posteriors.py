@@ -144,7 +144,7 @@ def _answer(
     """Answer these questions one after the other."""
     place = np.zeros(gathered.num_features, dtype=np.int32)
     room = np.full(len(gathered.nodes), -1, dtype=np.int32)
-    passed, whole = getattr(forward, spec.kind) if spec.layers is None else forward.deep, None
+    passed, whole = forward.deep if spec.beyond_kernels else getattr(forward, spec.kind), None
     passed = forward.scores if raw else passed
     out = []
     for weights, rows in questions:

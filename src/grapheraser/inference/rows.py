@@ -74,6 +74,22 @@ def normalise(z: Matrix, norm: tuple[Matrix, ...]) -> Matrix:
 
 
 @compiled
+def normalise_rows(z: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
+    """Apply layer norm, in place; sums run over the units in order."""
+    width = np.float32(z.shape[1])
+    for r in range(len(z)):
+        mean, var = np.float32(0.0), np.float32(0.0)
+        for u in range(z.shape[1]):
+            mean += z[r, u] / width
+        for u in range(z.shape[1]):
+            var += (z[r, u] - mean) ** 2 / width
+        scale = np.float32(1.0) / np.sqrt(var + np.float32(NORM_EPS))
+        for u in range(z.shape[1]):
+            z[r, u] = (z[r, u] - mean) * scale * weight[u] + bias[u]
+    return z
+
+
+@compiled
 def add(z: Matrix, bias: Matrix) -> Matrix:
     """Add a row to all rows, in place; an empty one adds nothing."""
     for r in range(len(z)):

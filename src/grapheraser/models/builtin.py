@@ -35,27 +35,44 @@ from grapheraser.seeding import derive
 
 
 def _gcn(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
-    """A weight per layer, with a bias where the spec says so."""
+    """A weight per layer (with ``skip``, a node's own beside it), with a bias where wanted."""
     others: list[Parameter] = []
     for layer, inner, out in layers_of(spec, num_features, num_classes):
         name = f"conv{layer}"
+        weights = (f"{name}.lin.weight", *([f"own{layer}.weight"] if spec.skip else []))
         others += [
-            matrix(f"weight{layer}", f"{name}.lin.weight", out, inner, glorot),
+            matrix(f"weight{layer}", weights, out, inner, glorot),
             vector(f"bias{layer}", f"{name}.bias", out, ZEROS, trained=spec.bias),
         ]
-    return Architecture(others[0], tuple(others[1:]))
+    return _normed(spec, others)
+
+
+def _normed(spec: ModelSpec, parameters: list[Parameter], norms: int | None = None) -> Architecture:
+    """Add the norms, after every layer but the last unless a number is given."""
+    norms, units = spec.depth - 1 if norms is None else norms, parameters[0].out
+    if not (spec.batch_norm or spec.layer_norm):
+        norms = 0
+    for number in range(1, norms + 1):
+        parameters.append(vector(f"scale{number}", f"norm{number}.weight", units, ONES))
+        parameters.append(vector(f"shift{number}", f"norm{number}.bias", units, ZEROS))
+    running = [f"norm{number}" for number in range(1, norms + 1)] if spec.batch_norm else []
+    return Architecture(parameters[0], tuple(parameters[1:]), tuple(running))
 
 
 def _gcn_module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     """``GCNConv`` layers."""
+    from torch import nn
     from torch_geometric.nn import GCNConv
 
     from grapheraser.models.modules import Convolutions
 
     options = {"add_self_loops": spec.self_loops, "bias": spec.bias}
     layers = layers_of(spec, num_features, num_classes)
+    own = layers if spec.skip else []
     return Convolutions(
-        spec, [GCNConv(inner.count, out.count, **options) for _, inner, out in layers]
+        spec,
+        [GCNConv(inner.count, out.count, **options) for _, inner, out in layers],
+        own=[nn.Linear(inner.count, out.count, bias=False) for _, inner, out in own],
     )
 
 
@@ -83,7 +100,7 @@ def _sage(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
             matrix(f"weight{layer}", weights, out, inner),
             vector(f"bias{layer}", f"{name}.lin_l.bias", out, fan_in(inner.count)),
         ]
-    return Architecture(others[0], tuple(others[1:]))
+    return _normed(spec, others)
 
 
 def _sage_module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
@@ -119,7 +136,7 @@ def _gat(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
             _attention(f"att_dst{layer}", f"{name}.att_dst", out),
             vector(f"bias{layer}", f"{name}.bias", out, ZEROS),
         ]
-    return Architecture(others[0], tuple(others[1:]))
+    return _normed(spec, others)
 
 
 def _gat_weights(spec: ModelSpec, layer: int) -> tuple[str, ...]:
@@ -186,25 +203,10 @@ def _gin(spec: ModelSpec, num_features: int, num_classes: int) -> Architecture:
             matrix(f"weight{role + 1}", f"{name}.2.weight", out, h),
             vector(f"bias{role + 1}", f"{name}.2.bias", out, bound),
         ]
-    for layer in range(1, depth):
-        others += _norm(spec, layer)
-    norms = depth - 1
-    if spec.linear_head:
-        others += [matrix("head", "head.weight", c, h), vector("head_bias", "head.bias", c, bound)]
-        others += _norm(spec, depth)
-        norms = depth
-    names = [f"norm{layer}" for layer in range(1, norms + 1)] if spec.batch_norm else []
-    return Architecture(others[0], tuple(others[1:]), tuple(names))
-
-
-def _norm(spec: ModelSpec, number: int) -> list[Parameter]:
-    units = Units(spec.hidden)
-    if not spec.batch_norm:
-        return []
-    return [
-        vector(f"scale{number}", f"norm{number}.weight", units, ONES),
-        vector(f"shift{number}", f"norm{number}.bias", units, ZEROS),
-    ]
+    if not spec.linear_head:
+        return _normed(spec, others)
+    others += [matrix("head", "head.weight", c, h), vector("head_bias", "head.bias", c, bound)]
+    return _normed(spec, others, depth)
 
 
 def _gin_module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
@@ -224,13 +226,8 @@ def _gin_module(spec: ModelSpec, num_features: int, num_classes: int) -> Module:
     last = spec.hidden if spec.linear_head else num_classes
     widths = [num_features, *[spec.hidden] * (spec.depth - 1), last]
     layers = [convolution(inner, out) for inner, out in pairwise(widths)]
-    norms = len(layers) if spec.linear_head else len(layers) - 1
-    return Convolutions(
-        spec,
-        layers,
-        norms=[nn.BatchNorm1d(spec.hidden) for _ in range(norms)] if spec.batch_norm else (),
-        head=nn.Linear(spec.hidden, num_classes) if spec.linear_head else None,
-    )
+    head = nn.Linear(spec.hidden, num_classes) if spec.linear_head else None
+    return Convolutions(spec, layers, head=head)
 
 
 _GIN = Declaration(

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from grapheraser.models.builtin import declaration_of
+from grapheraser.models.builtin import architecture_of, declaration_of
 from grapheraser.models.spec import ModelSpec
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -55,7 +55,8 @@ class BuiltIn(nn.Module):
 class Convolutions(BuiltIn):
     """Message-passing layers ``conv1``, ``conv2``..., each but the last followed by its norm.
 
-    Where there is a linear ``head``, the last one's norm and the head follow as well.
+    Where there is a linear ``head``, the last one's norm and the head follow as well. ``own`` maps
+    a node's row beside each layer.
     """
 
     def __init__(
@@ -63,21 +64,31 @@ class Convolutions(BuiltIn):
         spec: ModelSpec,
         layers: Sequence[nn.Module],
         *,
-        norms: Sequence[nn.Module] = (),
+        own: Sequence[nn.Module] = (),
         head: nn.Module | None = None,
     ) -> None:
         super().__init__(spec)
+        width = architecture_of(spec, 1, 1).hidden.count
         for number, layer in enumerate(layers, start=1):
             self.add_module(f"conv{number}", layer)
-            norm = norms[number - 1] if number <= len(norms) else nn.Identity()
+            norm: nn.Module = nn.Identity()
+            if number < len(layers) or head is not None:
+                if spec.batch_norm:
+                    norm = nn.BatchNorm1d(width)
+                elif spec.layer_norm:
+                    norm = nn.LayerNorm(width)
             self.add_module(f"norm{number}", norm)
-        self.head = head
+        for number, linear in enumerate(own, start=1):
+            self.add_module(f"own{number}", linear)
+        self.has_own, self.head = bool(own), head
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         edges = (edge_index,) if edge_weight is None else (edge_index, edge_weight)
         h, depth = self._input(x), self.spec.depth
         for number in range(1, depth + 1):
+            own = self.get_submodule(f"own{number}")(h) if self.has_own else None
             h = self.get_submodule(f"conv{number}")(h, *edges)
+            h = h if own is None else h + own
             if number < depth or self.head is not None:
                 h = self._activate(self.get_submodule(f"norm{number}")(h))
         return h if self.head is None else self.head(h)

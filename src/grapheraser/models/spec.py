@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from grapheraser.checks import flag, one_of, real, whole
+from grapheraser.errors import ParameterError
 from grapheraser.models.constants import ACTIVATION_CODES
 
 # `models.builtin` declares each of them.
@@ -15,7 +16,10 @@ CLOSED_FORM: dict[str, tuple[str, ...] | None] = {"sgc": ("features",), "closed-
 # What the kernels of the engines are written for; other numbers of layers go through PyG modules.
 MAX_LAYERS = 32
 USUAL_LAYERS = {kind: 3 if kind == "mlp" else 2 for kind in KINDS}
-_FLAGS = ("self_loops", "bias", "mean", "skip", "batch_norm", "linear_head", "all_columns")
+_FLAGS = (
+    *("self_loops", "bias", "mean", "skip", "batch_norm", "layer_norm"),
+    *("linear_head", "all_columns"),
+)
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,11 @@ class ModelSpec:
         bias: whether gcn's layers have one.
         mean: whether gin adds the mean of a node's neighbours to the node, instead of their sum,
             which grows with the degree.
-        skip: whether gat's layers add a linear map of a node's own row (PyG's ``residual``).
-        batch_norm: after gin's message-passing layers, before the activation.
+        skip: whether the layers of gat and gcn add a linear map of a node's own row (PyG's
+            ``residual``); sage's always do. Of gcn, on engine ``pyg`` alone.
+        batch_norm: after message-passing layers, before the activation. But for gin, on engine
+            ``pyg`` alone.
+        layer_norm: likewise, over the units of each node; on engine ``pyg`` alone.
         linear_head: whether gin's last layer ends in ``hidden`` units and a linear classifier
             (with batch norm, activation and dropout between) instead of in the classes.
         all_columns: keep the weights of feature columns that no node of the shard has. By default
@@ -62,6 +69,7 @@ class ModelSpec:
     mean: bool = False
     skip: bool = False
     batch_norm: bool = False
+    layer_norm: bool = False
     linear_head: bool = False
     all_columns: bool = False
     lr: float = 0.01
@@ -80,6 +88,8 @@ class ModelSpec:
             real(name, owner, given[name], 0, below=1)
         for name in _FLAGS:
             object.__setattr__(self, name, flag(name, owner, given[name]))
+        if self.layer_norm and self.batch_norm:
+            raise ParameterError("'layer_norm' and 'batch_norm' of ModelSpec exclude each other.")
         if self.layers == USUAL_LAYERS.get(self.kind):
             object.__setattr__(self, "layers", None)  # the same model is the same value
         real("lr", owner, self.lr, above=0)
@@ -89,6 +99,17 @@ class ModelSpec:
     def closed_form(self) -> bool:
         """Tell whether the model is solved for, not trained: closed-form members, no shards."""
         return self.kind in CLOSED_FORM
+
+    @property
+    def beyond_kernels(self) -> tuple[str, ...]:
+        """Names of the options that only the reference loop and `inference` layer by layer have."""
+        has = {
+            f"layers={self.layers}": self.layers is not None,
+            "residual=True": self.skip and self.kind == "gcn",
+            "norm='batch'": self.batch_norm and self.kind in ("gcn", "sage", "gat"),
+            "norm='layer'": self.layer_norm and self.kind != "mlp",
+        }
+        return tuple(name for name, there in has.items() if there)
 
     @property
     def depth(self) -> int:
