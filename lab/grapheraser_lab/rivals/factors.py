@@ -69,7 +69,9 @@ class Factors:
         import torch
 
         scores = self._scores(chosen)
-        seen = torch.tensor(np.stack(train[chosen].nonzero()), device=scores.device)
+        seen = torch.tensor(
+            np.stack(train[chosen].nonzero()), dtype=torch.int64, device=scores.device
+        )
         scores[seen[0], seen[1]] = -torch.inf
         found: NDArray[np.int64] = scores.topk(k, dim=1).indices.cpu().numpy()
         return found
