@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grapheraser.kernels.compiled import compiled
+from grapheraser.arrays import Ints, Ints32
 
 
 def slices_of(indptr: NDArray[np.integer], rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -17,7 +20,7 @@ def slices_of(indptr: NDArray[np.integer], rows: NDArray[np.int64]) -> NDArray[n
 
 def csr_from_pairs(
     rows: NDArray[np.integer], columns: NDArray[np.integer], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+) -> tuple[Ints, Ints32]:
     """Make a CSR of directed pairs: columns sorted, duplicates merged."""
     keys = np.unique(rows.astype(np.int64) * max(n, 1) + columns)
     return row_pointers(keys // max(n, 1), n), (keys % max(n, 1)).astype(np.int32)
@@ -29,102 +32,32 @@ def row_pointers(sorted_rows: NDArray[np.integer], n: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-@compiled
-def symmetric_csr(
-    rows: NDArray[np.int32], columns: NDArray[np.int32], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], int, int, int]:
+def symmetric_csr(rows: Ints32, columns: Ints32, n: int) -> tuple[Ints, Ints32, int, int, int]:
     """Make the undirected graph of directed pairs, in linear time.
 
     Returns: pointers and sorted columns of a symmetric CSR; how many pairs were loops, how many
     were there before, and how many of the others came without their reverse.
     """
-    loops = 0
-    for e in range(len(rows)):
-        loops += rows[e] == columns[e]
-    # Sorted by column and then, in that order, by row: each row's columns ascend.
-    start, by_column = _transposed(rows, columns, n)
-    indptr, indices = _transposed_csr(start, by_column, n)
-    repeated = 0
-    end = 0
-    for row in range(n):
-        first = end
-        begin = indptr[row]
-        indptr[row] = first
-        for e in range(begin, indptr[row + 1]):
-            if end > first and indices[end - 1] == indices[e]:
-                repeated += 1
-            else:
-                indices[end] = indices[e]
-                end += 1
-    indptr[n] = end
-    back, reverse = _transposed_csr(indptr, indices, n)
-    out_pointers = np.zeros(n + 1, dtype=np.int64)
-    out = np.empty(2 * end, dtype=np.int32)
-    at, one_way = 0, 0
-    for row in range(n):
-        a, b = indptr[row], back[row]
-        while a < indptr[row + 1] or b < back[row + 1]:
-            if b == back[row + 1] or (a < indptr[row + 1] and indices[a] < reverse[b]):
-                out[at] = indices[a]
-                a += 1
-                one_way += 1
-            elif a == indptr[row + 1] or reverse[b] < indices[a]:
-                out[at] = reverse[b]
-                b += 1
-            else:
-                out[at] = indices[a]
-                a += 1
-                b += 1
-            at += 1
-        out_pointers[row + 1] = at
-    return out_pointers, out[:at].copy(), loops, repeated, one_way
+    real = rows != columns
+    pairs = (np.ones(int(real.sum()), dtype=bool), (rows[real], columns[real]))
+    once = sp.csr_array(pairs, shape=(n, n))
+    once.sum_duplicates()
+    both = sp.csr_array(once + once.T)
+    both.sort_indices()
+    counts = len(rows) - int(real.sum()), int(real.sum()) - once.nnz, both.nnz - once.nnz
+    return both.indptr.astype(np.int64), both.indices.astype(np.int32), *counts
 
 
-@compiled
-def _transposed(
-    rows: NDArray[np.int32], columns: NDArray[np.int32], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """List the rows of each column, in the order of the pairs, without loops."""
-    pointers = np.zeros(n + 1, dtype=np.int64)
-    for e in range(len(rows)):
-        if rows[e] != columns[e]:
-            pointers[columns[e] + 1] += 1
-    for i in range(n):
-        pointers[i + 1] += pointers[i]
-    ends, out = pointers[:-1].copy(), np.empty(pointers[n], dtype=np.int32)
-    for e in range(len(rows)):
-        if rows[e] != columns[e]:
-            out[ends[columns[e]]] = rows[e]
-            ends[columns[e]] += 1
-    return pointers, out
+def transposed(
+    indptr: NDArray[np.integer], indices: NDArray[np.integer], data: NDArray[Any], columns: int
+) -> sp.csr_array:
+    """Transpose a CSR, in linear time; entries of a row of the result ascend by their column."""
+    shape = (len(indptr) - 1, columns)
+    return sp.csr_array(sp.csr_array((data, indices, indptr), shape=shape).T)
 
 
-@compiled
-def _transposed_csr(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Transpose a CSR; its rows come out sorted."""
-    pointers = np.zeros(n + 1, dtype=np.int64)
-    for e in range(indptr[n]):
-        pointers[indices[e] + 1] += 1
-    for i in range(n):
-        pointers[i + 1] += pointers[i]
-    ends, out = pointers[:-1].copy(), np.empty(indptr[n], dtype=np.int32)
-    for row in range(n):
-        for e in range(indptr[row], indptr[row + 1]):
-            out[ends[indices[e]]] = row
-            ends[indices[e]] += 1
-    return pointers, out
-
-
-@compiled
-def reverse_of(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
+def reverse_of(indptr: Ints, indices: Ints32) -> Ints32:
     """Find (j, i) for every entry (i, j) of a symmetric CSR with sorted rows."""
-    free = indptr.copy()
-    reverse = np.empty(len(indices), dtype=np.int32)
-    for r in range(len(indptr) - 1):
-        for e in range(indptr[r], indptr[r + 1]):
-            # Rows come in ascending order, so the entries (j, .) are met in ascending order too.
-            reverse[e] = free[indices[e]]
-            free[indices[e]] += 1
-    return reverse
+    places = np.arange(len(indices), dtype=np.int32)
+    found: Ints32 = transposed(indptr, indices, places, len(indptr) - 1).data
+    return found

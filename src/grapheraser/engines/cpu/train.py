@@ -10,7 +10,7 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from grapheraser.arrays import AnyArray, Floats32, Ints, Ints32
+from grapheraser.arrays import AnyArray, Ints32
 from grapheraser.engines.cpu.dense import Parameters
 from grapheraser.engines.cpu.epoch import Shard
 from grapheraser.engines.cpu.noise import noise_of
@@ -19,7 +19,7 @@ from grapheraser.engines.shared.adjacency import adjacency_of
 from grapheraser.engines.shared.layout import Axis, Tensors, layout_of, schedule_of
 from grapheraser.engines.task import ShardTask, ShardWeights, TrainingConfig, built_in
 from grapheraser.graph import Graph
-from grapheraser.kernels.compiled import compiled
+from grapheraser.graph.csr import transposed
 from grapheraser.kernels.vectors import LANES, padded
 from grapheraser.models import ModelSpec, initial_weights, parameter_shapes
 from grapheraser.models.declaration import running_names
@@ -145,40 +145,17 @@ def _features_of(task: ShardTask, columns: Ints32, width: int, dtype: DTypeLike)
     x_values = x.data.astype(np.float32)
     rank = np.zeros(task.graph.num_features, dtype=np.int32)
     rank[columns] = np.arange(len(columns), dtype=np.int32)
-    indptr, rows, values = _transposed(x_indptr, x_indices, x_values, rank, len(columns))
+    # Rows ascend within a column: its gradient is summed in this order (`sparse.input_step`).
+    by_column = transposed(x_indptr, rank[x_indices], x_values, len(columns))
+    rows = by_column.indices.astype(np.int32)
     return SparseFeatures(
         row_indptr=x_indptr.astype(np.uint64),
         row_places=places_of(rank[x_indices], len(columns), width),
         row_values=x_values.astype(dtype, copy=False),
         row_columns=x_indices,
-        column_indptr=indptr,
+        column_indptr=by_column.indptr.astype(np.uint64),
         column_places=places_of(rows, task.graph.num_nodes, width),
-        column_values=values.astype(dtype, copy=False),
+        column_values=by_column.data.astype(dtype, copy=False),
         column_rows=rows,
         columns=columns,
     )
-
-
-@compiled
-def _transposed(
-    indptr: Ints, indices: Ints32, data: Floats32, place: Ints32, num_columns: int
-) -> tuple[NDArray[np.uint64], Ints32, Floats32]:
-    """Return the CSC of a CSR, its columns renumbered by ``place``.
-
-    Rows ascend within a column: a column's gradient is summed in this order (`sparse.input_step`).
-    """
-    starts = np.zeros(num_columns + 1, dtype=np.uint64)
-    free = np.zeros(num_columns + 1, dtype=np.int64)
-    for k in range(len(indices)):
-        free[place[indices[k]] + 1] += 1
-    for c in range(num_columns):
-        free[c + 1] += free[c]
-        starts[c + 1] = free[c + 1]
-    rows = np.empty(len(indices), dtype=np.int32)
-    values = np.empty(len(indices), dtype=np.float32)
-    for r in range(len(indptr) - 1):
-        for k in range(indptr[r], indptr[r + 1]):
-            at = free[place[indices[k]]]
-            free[place[indices[k]]] += 1
-            rows[at], values[at] = r, data[k]
-    return starts, rows, values

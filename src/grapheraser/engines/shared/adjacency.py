@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from grapheraser.arrays import Ints, Ints32
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.csr import reverse_of
-from grapheraser.kernels.compiled import compiled
 from grapheraser.models import ModelSpec, declaration_of
 
 LARGEST_INDEX = 2**31 - 1
@@ -70,29 +70,14 @@ def check_entries(count: int) -> None:
         )
 
 
-@compiled
 def _with_loops(indptr: Ints, indices: Ints32, loops: bool) -> tuple[Ints, Ints32, Ints32]:
     """Return the CSR, each node among its neighbours if ``loops``, and the row of every entry.
 
     A self-loop takes its place in the ascending order of the row, which is the order of every sum.
     """
     n = len(indptr) - 1
-    size = len(indices) + (n if loops else 0)
-    new_indptr = np.zeros(n + 1, dtype=np.int64)
-    new_indices = np.empty(size, dtype=np.int32)
-    rows = np.empty(size, dtype=np.int32)
-    at = 0
-    for r in range(n):
-        placed = not loops
-        for e in range(indptr[r], indptr[r + 1]):
-            if not placed and indices[e] > r:
-                new_indices[at], rows[at] = r, r
-                at += 1
-                placed = True
-            new_indices[at], rows[at] = indices[e], r
-            at += 1
-        if not placed:
-            new_indices[at], rows[at] = r, r
-            at += 1
-        new_indptr[r + 1] = at
-    return new_indptr, new_indices, rows
+    if loops:
+        there = np.ones(len(indices), dtype=bool)
+        both = sp.csr_array((there, indices, indptr), shape=(n, n)) + sp.eye_array(n, dtype=bool)
+        indptr, indices = both.indptr.astype(np.int64), both.indices.astype(np.int32)
+    return indptr, indices, np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))

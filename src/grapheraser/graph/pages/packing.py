@@ -252,41 +252,12 @@ def edited_edges(
         ids: of the pairs.
     """
     words: Ids = page.edges.view(np.int64)
-    edges: Ids = _edited_words(words, keep, rows, ids)
-    edges.flags.writeable = False
+    stays: NDArray[np.bool_] = _stays(words, keep, rows, ids)
+    counts = np.diff(np.append(0, np.cumsum(stays))[words[: len(keep) + 1]])[keep]
+    edges = _bytes(np.append(0, np.cumsum(counts)), words[len(keep) + 1 :][stays])
     if not width:
-        return edges.view(np.uint8), page.values
-    stays = _stays(words, keep, rows, ids)
-    return edges.view(np.uint8), packed_values(unpacked_values(page.values, width)[stays])
-
-
-@compiled
-def _edited_words(words: Ids, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> Ids:
-    count = len(keep)
-    kept, dropped = 0, 0
-    for row in range(count):
-        if keep[row]:
-            kept += 1
-        else:
-            dropped += words[row + 1] - words[row]
-    out = np.empty(kept + 1 + words[count] - dropped - len(rows), dtype=np.int64)
-    out[0] = 0
-    place, at, pair = 0, np.int64(0), 0
-    for row in range(count):
-        while pair < len(rows) and rows[pair] < row:
-            pair += 1
-        if not keep[row]:
-            continue
-        for e in range(words[row], words[row + 1]):
-            other = words[count + 1 + e]
-            if pair < len(rows) and rows[pair] == row and ids[pair] == other:
-                pair += 1
-            else:
-                out[kept + 1 + at] = other
-                at += 1
-        place += 1
-        out[place] = at
-    return out
+        return edges, page.values
+    return edges, packed_values(unpacked_values(page.values, width)[stays])
 
 
 @compiled
