@@ -16,22 +16,15 @@ from grapheraser.graph.ids import NO_NAMES, Names
 from grapheraser.graph.pages.packing import Rows
 from grapheraser.graph.pages.pages import Pages
 from grapheraser.graph.proof.merkle import MerkleTree
-from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import (
-    NOWHERE,
     ROOM,
-    Table,
-    degree_at,
     edge_value_rows,
     entry_values,
     feature_rows,
-    first_edge,
-    locate,
     located,
-    neighbour,
     neighbour_rows,
 )
-from grapheraser.kernels.sets import find, put, room_for_set
+from grapheraser.kernels.sets import ranks
 
 Ids = NDArray[np.int64]
 
@@ -191,8 +184,8 @@ class Contents:
 
     def adjacency_between(self, ids: Ids, places: Ids) -> tuple[Ids, NDArray[np.int32]]:
         """Return pointers and ranks of the edges between sorted ids, which lie at these places."""
-        indptr, indices = induced_edges(self.pages.table, places, ids)
-        return read_only(indptr), read_only(indices)
+        indptr, around = neighbour_rows(self.pages.table, places)
+        return _known_only(indptr, ranks(around, ids))
 
     def values_between(self, rows: Ids, others: Ids) -> Values:
         """Return the values of the entries of ``others``, by id, in the rows at these places."""
@@ -247,54 +240,17 @@ class PartContents(Contents):
             yield from super().adjacency_blocks(size)
             return
         places, pages = self._places, self._whole.pages
-        ranks = np.full(len(pages.pages) * ROOM, -1, dtype=np.int32)
-        ranks[places] = np.arange(len(places), dtype=np.int32)
+        # One more, for neighbours that are not there: `NOWHERE` is the last.
+        by_place = np.full(len(pages.pages) * ROOM + 1, -1, dtype=np.int32)
+        by_place[places] = np.arange(len(places), dtype=np.int32)
         for low in range(0, len(places), size):
-            yield AdjacencyBlock(low, *_ranked_rows(pages.table, places[low : low + size], ranks))
+            indptr, around = neighbour_rows(pages.table, places[low : low + size])
+            there = located(pages.table, around)
+            yield AdjacencyBlock(low, *_known_only(indptr, by_place[there]))
 
 
-@compiled
-def _ranked_rows(
-    table: Table, places: Ids, ranks: NDArray[np.int32]
-) -> tuple[Ids, NDArray[np.int32]]:
-    """Return pointers and ranks of those neighbours that have a rank; ``ranks`` are by place."""
-    most = 0
-    for place in places:
-        most += degree_at(table, place)
-    indptr, indices = np.zeros(len(places) + 1, dtype=np.int64), np.empty(most, dtype=np.int32)
-    end = 0
-    for row in range(len(places)):
-        first = first_edge(table, places[row])
-        for e in range(degree_at(table, places[row])):
-            place = locate(table, neighbour(first, e))
-            if place != NOWHERE and ranks[place] >= 0:
-                indices[end] = ranks[place]
-                end += 1
-        indptr[row + 1] = end
-    return indptr, indices[:end].copy()
-
-
-@compiled
-def induced_edges(table: Table, places: Ids, ids: Ids) -> tuple[Ids, NDArray[np.int32]]:
-    """Return a CSR over the ranks of sorted ids, which lie at these places.
-
-    Most neighbours of a shard's nodes are in other shards; a roomy set tells them at once.
-    """
-    slots, keys = room_for_set(2 * len(ids))
-    for rank in range(len(ids)):
-        put(slots, keys, rank, ids[rank])
-    most = 0
-    for place in places:
-        most += degree_at(table, place)
-    indptr, indices = np.zeros(len(ids) + 1, dtype=np.int64), np.empty(most, dtype=np.int32)
-    end = 0
-    for rank in range(len(ids)):
-        first = first_edge(table, places[rank])
-        for e in range(degree_at(table, places[rank])):
-            other = neighbour(first, e)
-            found = find(slots, keys, other)
-            if found >= 0:
-                indices[end] = found
-                end += 1
-        indptr[rank + 1] = end
-    return indptr, indices[:end].copy()
+def _known_only(indptr: Ids, found: NDArray[np.integer]) -> tuple[Ids, NDArray[np.int32]]:
+    """Return a CSR without the entries that are -1: neighbours that are not asked about."""
+    kept = found >= 0
+    ends = np.append(0, np.cumsum(kept))[indptr]
+    return read_only(ends), read_only(found[kept].astype(np.int32))

@@ -444,7 +444,7 @@ class Graph:
         """Values of the edges of `edge_index`: a row holds what comes in, not what leads out."""
         if not self.directed:
             return self.edge_values
-        back = reverse_of(self.indptr.copy(), self.indices.copy())
+        back = reverse_of(self.indptr, self.indices)
         return self.edge_values[back[self._leading_out]]
 
     @property
@@ -835,7 +835,7 @@ class Graph:
             return self
         if self.types is not None:
             raise GraphError("the relations of a typed graph are what its edges carry.")
-        back = reverse_of(self.indptr.copy(), self.indices.copy())
+        back = reverse_of(self.indptr, self.indices)
         values = converted(self.edge_values, back, self.edge_kind, kind)
         if not self.pages.dense:
             return self.with_fields(edge_kind=kind, edge_values=read_only(values))

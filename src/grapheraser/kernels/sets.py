@@ -63,10 +63,9 @@ def rank_of(key: int, among: NDArray[np.int64]) -> int:
     return low if low < len(among) and among[low] == key else -1
 
 
-@compiled
 def ranks(keys: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rank of each key in a sorted array; -1 where it is not there."""
-    out = np.empty(len(keys), dtype=np.int64)
-    for i in range(len(keys)):
-        out[i] = rank_of(keys[i], among)
-    return out
+    at = np.searchsorted(among, keys)
+    there = at < len(among)
+    there[there] = among[at[there]] == keys[there]
+    return np.where(there, at, -1)

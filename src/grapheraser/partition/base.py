@@ -17,8 +17,7 @@ from grapheraser.graph.arrays import owned, read_only
 from grapheraser.graph.ids import as_ids, is_plain
 from grapheraser.graph.pages.packing import Rows
 from grapheraser.graph.pages.pages import Pages
-from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.paged import NOWHERE, Table, label_at, labels_at, locate, located
+from grapheraser.kernels.paged import NOWHERE, labels_at, located
 from grapheraser.kinds import GRAPH_NAMES
 from grapheraser.partition.quality import PartitionQuality
 
@@ -201,7 +200,9 @@ class Partition:
 
     def shard_or_none(self, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
         """The shard of each of these nodes, -1 for those that are in none."""
-        shards: NDArray[np.int32] = _shards(self.pages.table, nodes)
+        places, shards = located(self.pages.table, nodes), np.full(len(nodes), -1, dtype=np.int32)
+        there = places != NOWHERE
+        shards[there] = labels_at(self.pages.table, places[there])
         return shards
 
     def contains(self, nodes: ArrayLike) -> NDArray[np.bool_]:
@@ -302,12 +303,3 @@ def _rows(nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> Rows:
     n = len(nodes)
     pointers, x = np.zeros(n + 1, dtype=np.int64), np.zeros((n, 0), dtype=np.float32)
     return Rows(nodes, labels, np.zeros(n, dtype=np.int8), pointers, as_ids(()), x)
-
-
-@compiled
-def _shards(table: Table, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
-    out = np.empty(len(nodes), dtype=np.int32)
-    for i in range(len(nodes)):
-        place = locate(table, nodes[i])
-        out[i] = -1 if place == NOWHERE else label_at(table, place)
-    return out
