@@ -278,18 +278,9 @@ def squared_distances(points, centroids):  # type: ignore[no-untyped-def]
     return out
 
 
-@compiled
-def means(points, labels, num_shards):  # type: ignore[no-untyped-def]
+def means(points: Floats32, labels: Ints32, num_shards: int) -> Floats32:
     """The mean point of each (non-empty) shard ``[k, d]``, summed in the order of the nodes."""
-    d = points.shape[1]
-    sums = np.zeros((num_shards, d))
-    sizes = np.zeros(num_shards)
-    for i in range(len(points)):
-        sizes[labels[i]] += 1
-        for f in range(d):
-            sums[labels[i], f] += points[i, f]
-    out = np.empty((num_shards, d), points.dtype)
-    for j in range(num_shards):
-        for f in range(d):
-            out[j, f] = sums[j, f] / sizes[j]
-    return out
+    sums = np.zeros((num_shards, points.shape[1]))
+    np.add.at(sums, labels, points)
+    sizes = np.bincount(labels, minlength=num_shards)
+    return (sums / sizes[:, None]).astype(points.dtype)

@@ -110,41 +110,27 @@ def _propagated(
     """Return the labels, and how many nodes moved in each round."""
     labels = balanced_labels(graph.num_nodes, num_shards, seed)
     sizes = np.bincount(labels, minlength=num_shards)
-    move = _move_or_exchange if exchange else _move
     moved: list[int] = []
     for step in range(max_iterations):
         order = generator(seed, "partition", "blpa", step).permutation(len(labels))
         nodes, destinations = profiles(graph.indptr, graph.indices, labels, order, num_shards)
-        moved.append(int(move(nodes, destinations, labels, sizes, capacity)))
+        moved.append(int(_move(nodes, destinations, labels, sizes, capacity, exchange)))
         if moved[-1] == 0:
             break
     return labels, tuple(moved)
 
 
 @compiled
-def _move(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-untyped-def]
-    """Move nodes by their profiles, in order; update ``labels`` and ``sizes``, count the moves."""
-    done = np.zeros(len(labels), np.bool_)
-    moves = 0
-    for i in range(len(nodes)):
-        u, to = nodes[i], destinations[i]
-        if not done[u] and sizes[to] < capacity and sizes[labels[u]] > 1:
-            sizes[to] += 1
-            sizes[labels[u]] -= 1
-            labels[u] = to
-            done[u] = True
-            moves += 1
-    return moves
+def _move(nodes, destinations, labels, sizes, capacity, exchange):  # type: ignore[no-untyped-def]
+    """Move nodes by their profiles, in order; update ``labels`` and ``sizes``, count the moves.
 
-
-@compiled
-def _move_or_exchange(nodes, destinations, labels, sizes, capacity):  # type: ignore[no-untyped-def]
-    """Like `_move`, but a profile without room waits for one in the opposite direction."""
+    With ``exchange`` a profile without room waits for one in the opposite direction.
+    """
     k = len(sizes)
     done = np.zeros(len(labels), np.bool_)
     # One queue of waiting profiles per (source, destination), in a hash table.
     num_slots = 16
-    while num_slots < 2 * len(nodes):
+    while exchange and num_slots < 2 * len(nodes):
         num_slots *= 2
     pair_of = np.full(num_slots, -1, np.int64)
     first = np.full(num_slots, -1, np.int32)
@@ -162,6 +148,8 @@ def _move_or_exchange(nodes, destinations, labels, sizes, capacity):  # type: ig
             labels[u] = to
             done[u] = True
             moves += 1
+            continue
+        if not exchange:
             continue
         slot = _slot(pair_of, np.int64(to) * k + source)
         j = first[slot]
@@ -262,31 +250,19 @@ def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-unt
     return sorted_nodes, sorted_destinations
 
 
-@compiled
-def best_destinations(indptr, indices, labels, order, num_shards):  # type: ignore[no-untyped-def]
+def best_destinations(
+    indptr: Ints, indices: Ints32, labels: Ints32, order: Ints, num_shards: int
+) -> tuple[Ints32, Ints]:
     """The shard with most neighbours of each node, ties as in `profiles`; and how many more."""
-    in_shard = np.zeros(num_shards, np.int32)
+    movers, wishes = profiles(indptr, indices, labels, order, num_shards)
+    nodes, first = np.unique(movers, return_index=True)
     destinations = labels.copy()
-    gains = np.zeros(len(labels), np.int32)
-    for rank in range(len(order)):
-        u = order[rank]
-        for e in range(indptr[u], indptr[u + 1]):
-            in_shard[labels[indices[e]]] += 1
-        own = in_shard[labels[u]]
-        best = labels[u]
-        for e in range(indptr[u], indptr[u + 1]):
-            shard = labels[indices[e]]
-            if in_shard[shard] > in_shard[best] or (
-                in_shard[shard] == in_shard[best]
-                and best != labels[u]
-                and (shard - rank) % num_shards < (best - rank) % num_shards
-            ):
-                best = shard
-        destinations[u] = best
-        gains[u] = in_shard[best] - own
-        for e in range(indptr[u], indptr[u + 1]):
-            in_shard[labels[indices[e]]] = 0
-    return destinations, gains
+    destinations[nodes] = wishes[first]
+    rows = np.repeat(np.arange(len(labels)), np.diff(indptr))
+    around, size = labels[indices], len(labels)
+    there = np.bincount(rows, around == destinations[rows], minlength=size)
+    here = np.bincount(rows, around == labels[rows], minlength=size)
+    return destinations, (there - here).astype(np.int64)
 
 
 @compiled

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from grapheraser.arrays import Ints, Ints32
 from grapheraser.errors import MissingExtraError
 from grapheraser.graph import Graph
+from grapheraser.graph.csr import slices_of
 from grapheraser.kernels.compiled import compiled
 from grapheraser.partition.base import EDGES, NODES, Assignment, overfull
 from grapheraser.seeding import derive, generator
@@ -166,31 +167,26 @@ def repaired(
     rank = generator(seed, "partition", "repair").permutation(graph.num_nodes)
     new = np.asarray(labels).astype(np.int32)
     sizes = np.bincount(new, minlength=num_shards)
+    adjacency, counts = (graph.indptr, graph.indices), np.zeros(num_shards, dtype=np.int64)
     for shard in np.flatnonzero(sizes > capacity):
         members = np.flatnonzero(new == shard)
-        losses = _losses(graph.indptr, graph.indices, new, sizes, capacity, members)
-        leaving = members[np.lexsort((rank[members], losses))][: sizes[shard] - capacity]
-        _move_out(graph.indptr, graph.indices, new, sizes, capacity, leaving)
+        losses = [_best_room(*adjacency, new, sizes, capacity, u, counts)[1] for u in members]
+        for u in members[np.lexsort((rank[members], losses))][: sizes[shard] - capacity]:
+            best, _ = _best_room(*adjacency, new, sizes, capacity, u, counts)
+            sizes[shard] -= 1
+            sizes[best] += 1
+            new[u] = best
     for shard in np.flatnonzero(sizes == 0):
         donor = int(sizes.argmax())
         members = np.flatnonzero(new == donor)
-        own = _neighbours_inside(graph.indptr, graph.indices, new, members)
+        near = slices_of(graph.indptr, members)
+        rows = np.repeat(np.arange(len(members)), graph.degree[members])
+        own = np.bincount(rows, new[graph.indices[near]] == donor, minlength=len(members))
         node = members[np.lexsort((rank[members], own))[0]]
         new[node] = shard
         sizes[donor] -= 1
         sizes[shard] += 1
     return new, int((new != labels).sum())
-
-
-@compiled
-def _neighbours_inside(indptr, indices, labels, members):  # type: ignore[no-untyped-def]
-    """Count the neighbours of each member in its own shard."""
-    inside = np.zeros(len(members), np.int64)
-    for m in range(len(members)):
-        u = members[m]
-        for e in range(indptr[u], indptr[u + 1]):
-            inside[m] += labels[indices[e]] == labels[u]
-    return inside
 
 
 @compiled
@@ -210,24 +206,3 @@ def _best_room(indptr, indices, labels, sizes, capacity, u, counts):  # type: ig
     for e in range(indptr[u], indptr[u + 1]):
         counts[labels[indices[e]]] = 0
     return best, loss
-
-
-@compiled
-def _losses(indptr, indices, labels, sizes, capacity, members):  # type: ignore[no-untyped-def]
-    """Count the neighbours that each member would lose by moving to the best shard with room."""
-    counts = np.zeros(len(sizes), np.int64)
-    losses = np.empty(len(members), np.int64)
-    for m in range(len(members)):
-        _, losses[m] = _best_room(indptr, indices, labels, sizes, capacity, members[m], counts)
-    return losses
-
-
-@compiled
-def _move_out(indptr, indices, labels, sizes, capacity, leaving):  # type: ignore[no-untyped-def]
-    """Move these nodes one by one, each to the best shard at that moment."""
-    counts = np.zeros(len(sizes), np.int64)
-    for u in leaving:
-        best, _ = _best_room(indptr, indices, labels, sizes, capacity, u, counts)
-        sizes[labels[u]] -= 1
-        sizes[best] += 1
-        labels[u] = best

@@ -47,7 +47,7 @@ def adjacency_of(spec: ModelSpec, graph: Graph, dtype: DTypeLike) -> Adjacency:
             weights = np.ones(len(indices))
             if given is not None:
                 weights[sources != indices] = given  # a self-loop weighs 1
-                degree = np.bincount(sources, weights, minlength=graph.num_nodes)
+                degree = np.bincount(sources, weights, graph.num_nodes).astype(np.float64)
             factor = np.where(degree > 0, 1 / np.sqrt(degree), 0.0)
             forward = factor[sources] * factor[indices] * weights
             backward = forward[reverse]
