@@ -11,6 +11,7 @@ import hashlib
 import json
 import secrets
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,18 @@ def keyed_hash(ids: NDArray[np.integer], key: int) -> NDArray[np.uint64]:
         z = np.asarray(ids).astype(np.uint64) * GOLDEN + np.uint64(key)
         # Two rounds, or consecutive ids under related keys would show a pattern.
         for _ in range(2):
-            z = (z ^ (z >> np.uint64(30))) * MIX_A
-            z = (z ^ (z >> np.uint64(27))) * MIX_B
-            z = (z ^ (z >> np.uint64(31))) + GOLDEN
+            z = mixed(z) + GOLDEN
     return z
+
+
+def paired_hash(a: Any, b: NDArray[np.integer]) -> NDArray[np.uint64]:
+    """A hash of every number of b under the key, or keys, a: `kernels.hashing.paired` of arrays."""
+    with np.errstate(over="ignore"):
+        return mixed(a + np.asarray(b).astype(np.uint64) * GOLDEN)
+
+
+def mixed(z: Any) -> Any:
+    """One round of splitmix64's finaliser."""
+    z = (z ^ (z >> np.uint64(30))) * MIX_A
+    z = (z ^ (z >> np.uint64(27))) * MIX_B
+    return z ^ (z >> np.uint64(31))

@@ -21,10 +21,10 @@ from grapheraser.arrays import AnyArray, Bools, Floats32, Ints, Ints32
 from grapheraser.engines.graph_checks import CARRIED
 from grapheraser.engines.task import ShardTask, TrainingConfig
 from grapheraser.graph import UNLABELLED, Graph
-from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.hashing import keyed_uniform, paired
-from grapheraser.kernels.neighbourhoods import admit, places_for, put_in_order
-from grapheraser.seeding import derive, keyed_hash
+from grapheraser.graph.csr import slices_of
+from grapheraser.kernels.hashing import keyed_uniform
+from grapheraser.kernels.neighbourhoods import smallest_of_each
+from grapheraser.seeding import derive, keyed_hash, paired_hash
 
 ALL = -1  # neighbours
 
@@ -244,7 +244,6 @@ def batches_of(
     return kind(task, config, columns, carried, device)
 
 
-@compiled
 def chosen_edges(
     ends: Ints, sources: Ints, ids: Ints, nodes: Ints, limit: int, key: np.uint64
 ) -> Ints:
@@ -253,26 +252,7 @@ def chosen_edges(
     The edges to ``nodes[i]`` lie within ``ends``, ``[n + 1]``; ``sources`` are those of all edges,
     by target; ``key`` hashes the ids of both ends.
     """
-    room, largest = 0, 0
-    for v in nodes:
-        degree = ends[v + 1] - ends[v]
-        room += min(degree, limit)
-        largest = max(largest, degree)
-    out = np.empty(room, dtype=np.int64)
-    hashes, chosen = places_for(min(limit, largest))
-    end = 0
-    for v in nodes:
-        count, own = 0, paired(key, np.uint64(ids[v]))
-        if ends[v + 1] - ends[v] <= limit:
-            for e in range(ends[v], ends[v + 1]):
-                out[end] = e
-                end += 1
-            continue
-        for e in range(ends[v], ends[v + 1]):
-            value = paired(own, np.uint64(ids[sources[e]]))
-            count = admit(value, e, hashes, chosen, count)
-        put_in_order(chosen, count)
-        for i in range(count):
-            out[end] = chosen[i]
-            end += 1
-    return out
+    places = slices_of(ends, nodes)
+    owner = np.repeat(np.arange(len(nodes)), ends[nodes + 1] - ends[nodes])
+    hashes = paired_hash(paired_hash(key, ids[nodes])[owner], ids[sources[places]])
+    return places[smallest_of_each(owner, hashes, limit)]

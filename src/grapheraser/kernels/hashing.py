@@ -7,7 +7,10 @@ from numpy.typing import NDArray
 
 from grapheraser.arrays import Floats32, Ints
 from grapheraser.kernels.compiled import compiled
-from grapheraser.seeding import GOLDEN, MIX_A, MIX_B, derive
+from grapheraser.seeding import GOLDEN, derive
+from grapheraser.seeding import mixed as _mixed
+
+mixed = compiled(_mixed)
 
 
 def keyed_uniform(rows: NDArray[np.integer], num_columns: int, key: int) -> Floats32:
@@ -15,14 +18,6 @@ def keyed_uniform(rows: NDArray[np.integer], num_columns: int, key: int) -> Floa
     keys = np.uint64(key), np.uint64(derive(key, "columns"))
     uniform: Floats32 = _uniform(rows.astype(np.int64), num_columns, *keys)
     return uniform
-
-
-@compiled
-def mixed(z: np.uint64) -> np.uint64:
-    """One round of splitmix64's finaliser."""
-    z = (z ^ (z >> np.uint64(30))) * MIX_A
-    z = (z ^ (z >> np.uint64(27))) * MIX_B
-    return z ^ (z >> np.uint64(31))
 
 
 @compiled

@@ -70,6 +70,12 @@ def put_in_order(chosen: AnyArray, count: int) -> None:
         chosen[at] = item
 
 
+def smallest_of_each(owner: Ints, hashes: NDArray[np.uint64], most: int) -> Ints:
+    """The places of the smallest hashes of each owner, at most so many; owners ascend."""
+    order, first = np.lexsort((hashes, owner)), np.searchsorted(owner, owner)
+    return np.sort(order[np.arange(len(owner)) - first < most])
+
+
 @compiled(inline=True)
 def is_kind(table: Table, place: int, kind: int) -> bool:
     """Return whether the node at a place is of a kind."""

@@ -17,27 +17,15 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from grapheraser.arrays import Ints, Ints32
+from grapheraser.arrays import Ints
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import fresh
 from grapheraser.graph.csr import csr_from_pairs
 from grapheraser.graph.roles import CONTEXT
-from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.hashing import paired
-from grapheraser.kernels.neighbourhoods import admit, places_for, put_in_order
-from grapheraser.kernels.paged import (
-    NOWHERE,
-    Table,
-    degree_at,
-    feature_rows,
-    first_edge,
-    label_at,
-    locate,
-    neighbour,
-    node_at,
-)
+from grapheraser.kernels.neighbourhoods import smallest_of_each
+from grapheraser.kernels.paged import feature_rows, neighbour_rows
 from grapheraser.partition.base import Partition
-from grapheraser.seeding import derive
+from grapheraser.seeding import derive, paired_hash
 
 # Neighbours in other shards that count, of each member; see "Shards that stand alone" in
 # docs/aggregation.md for how it was chosen.
@@ -82,8 +70,14 @@ def halo_edges(graph: Graph, partition: Partition, nodes: Ints, key: int) -> Int
 
     All by id. An edge is listed from each end that has chosen the other.
     """
-    own = partition.shard_of(nodes)
-    return _chosen(graph.table, partition.pages.table, graph.places(nodes), own, np.uint64(key))
+    indptr, around = neighbour_rows(graph.table, graph.places(nodes))
+    owner = np.repeat(np.arange(len(nodes)), np.diff(indptr))
+    shards, own = partition.shard_or_none(around), partition.shard_of(nodes)[owner]
+    across = (shards >= 0) & (shards != own)
+    owner, around = owner[across], around[across]
+    hashes = paired_hash(paired_hash(np.uint64(key), nodes)[owner], around)
+    chosen = smallest_of_each(owner, hashes, MAX_CHOSEN)
+    return np.stack([nodes[owner[chosen]], around[chosen]], axis=1)
 
 
 def halo_edges_to(graph: Graph, partition: Partition, nodes: Ints, key: int) -> Ints:
@@ -91,24 +85,3 @@ def halo_edges_to(graph: Graph, partition: Partition, nodes: Ints, key: int) -> 
     around = graph.around(nodes)
     found = halo_edges(graph, partition, around[partition.contains(around)], key)
     return found[np.isin(found[:, 1], nodes)]
-
-
-@compiled
-def _chosen(graph: Table, shards: Table, places: Ints, own: Ints32, key: np.uint64) -> Ints:
-    hashes, chosen = places_for(MAX_CHOSEN)
-    pairs = np.empty((len(places) * MAX_CHOSEN, 2), dtype=np.int64)
-    end = 0
-    for r in range(len(places)):
-        node = node_at(graph, places[r])
-        mine = paired(key, np.uint64(node))
-        first, count = first_edge(graph, places[r]), 0
-        for e in range(degree_at(graph, places[r])):
-            other = neighbour(first, e)
-            place = locate(shards, other)
-            if place != NOWHERE and label_at(shards, place) != own[r]:
-                count = admit(paired(mine, np.uint64(other)), other, hashes, chosen, count)
-        put_in_order(chosen, count)
-        for i in range(count):
-            pairs[end, 0], pairs[end, 1] = node, chosen[i]
-            end += 1
-    return pairs[:end].copy()

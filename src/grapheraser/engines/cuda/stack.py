@@ -15,7 +15,7 @@ from grapheraser.engines.shared.adjacency import adjacency_of, check_entries
 from grapheraser.engines.shared.layout import TensorLayout
 from grapheraser.engines.task import ShardTask
 from grapheraser.graph import UNLABELLED
-from grapheraser.kernels.compiled import compiled
+from grapheraser.graph.csr import transposed
 from grapheraser.seeding import keyed_hash
 
 # Columns with at most this many entries are trained in blocks, the others one by one.
@@ -170,31 +170,31 @@ def _stacked_features(
 ) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.int64]], NDArray[np.int64]]:
     """Return features by row and column, where each shard's columns lie, and its long columns."""
     entries = _ends([task.graph.x.nnz for task in tasks])
-    total = int(entries[-1])
-    by_row = (
-        np.zeros(rows[-1] + 1, dtype=np.int32),
-        np.empty(total, dtype=np.int32),
-        np.empty(total, dtype=dtype),
-    )
-    by_column = (
-        np.zeros(firsts[-1] + 1, dtype=np.int32),
-        np.empty(total, dtype=np.int32),
-        np.empty(total, dtype=dtype),
-    )
-    features = np.empty(firsts[-1], dtype=np.int32)
-    places, long = [], []
+    parts, places, long = list[dict[str, NDArray[Any]]](), [], []
     for task, own, row, column, entry in zip(
         tasks, columns, rows[:-1], firsts[:-1], entries[:-1], strict=True
     ):
-        x, at = task.graph.x, np.empty(len(own), dtype=np.int64)
-        # The kernels compile for one type of index each.
-        pointers, indices = x.indptr.astype(np.int32), x.indices.astype(np.int32, copy=False)
-        arrays = (pointers, indices, x.data, own, task.graph.num_features, row, column, entry)
-        long.append(_lay_out(*arrays, by_row, by_column, features, at))
-        places.append(at)
-    names = ("x_indptr", "x_columns", "x_values", "c_indptr", "c_rows", "c_values")
-    found: dict[str, NDArray[Any]] = dict(zip(names, (*by_row, *by_column), strict=True))
-    return found | {"features": features}, places, np.array(long, dtype=np.int64)
+        x, place = task.graph.x, np.zeros(task.graph.num_features, dtype=np.int64)
+        is_long = np.bincount(x.indices, minlength=len(place))[own] > SHORT
+        order = np.argsort(~is_long, kind="stable")  # long columns first
+        place[own[order]] = np.arange(len(own))
+        by_column = transposed(x.indptr, place[x.indices], x.data, len(own))
+        parts.append(
+            {
+                "x_indptr": entry + x.indptr[1:],
+                "x_columns": column + place[x.indices],
+                "x_values": x.data.astype(dtype),
+                "c_indptr": entry + by_column.indptr[1:],
+                "c_rows": row + by_column.indices,
+                "c_values": by_column.data.astype(dtype),
+                "features": own[order],
+            }
+        )
+        places.append(place[own])
+        long.append(int(is_long.sum()))
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    found |= {name: np.append(0, found[name]) for name in ("x_indptr", "c_indptr")}
+    return found, places, np.array(long, dtype=np.int64)
 
 
 def _stacked_edges(
@@ -231,59 +231,3 @@ def _tiles(starts: NDArray[Any], ends: NDArray[Any], size: int) -> NDArray[np.in
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     first = np.repeat(starts, counts) + within * size
     return np.stack([first, np.minimum(first + size, np.repeat(ends, counts))], axis=1)
-
-
-@compiled
-def _lay_out(
-    indptr: NDArray[np.int32],
-    indices: NDArray[np.int32],
-    data: NDArray[np.float32],
-    columns: NDArray[np.int32],
-    num_features: int,
-    first_row: int,
-    first_column: int,
-    first_entry: int,
-    by_row: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.floating]],
-    by_column: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.floating]],
-    features: NDArray[np.int32],
-    places: NDArray[np.int64],
-) -> int:
-    """Write one shard's features into the stack's arrays; returns how many columns are long.
-
-    Long columns come first; ``places`` says where each column lies among those of the shard.
-    """
-    count = np.zeros(num_features, dtype=np.int32)
-    for k in range(len(indices)):
-        count[indices[k]] += 1
-    num_long = 0
-    for c in columns:
-        if count[c] > SHORT:
-            num_long += 1
-    long, short = 0, num_long
-    place = np.empty(num_features, dtype=np.int32)
-    for i in range(len(columns)):
-        c = columns[i]
-        if count[c] > SHORT:
-            places[i] = long
-            long += 1
-        else:
-            places[i] = short
-            short += 1
-        place[c] = places[i]
-        features[first_column + places[i]] = c
-    free = np.empty(len(columns), dtype=np.int32)
-    end = first_entry
-    for i in range(len(columns)):
-        free[i] = end
-        end += count[features[first_column + i]]
-        by_column[0][first_column + i + 1] = end
-    for r in range(len(indptr) - 1):
-        for k in range(indptr[r], indptr[r + 1]):
-            c = place[indices[k]]
-            by_row[1][first_entry + k] = first_column + c
-            by_row[2][first_entry + k] = data[k]
-            by_column[1][free[c]] = first_row + r
-            by_column[2][free[c]] = data[k]
-            free[c] += 1
-        by_row[0][first_row + r + 1] = first_entry + indptr[r + 1]
-    return num_long

@@ -61,34 +61,25 @@ def joined(parts: Sequence[Rows]) -> Rows:
         return parts[0]
     ends = np.cumsum([0, *(len(part.neighbours) for part in parts)])
     indptr = [part.indptr[:-1] + end for part, end in zip(parts, ends, strict=False)]
-    x: Any = [part.x for part in parts]
-    x = sp.csr_array(sp.vstack(x, format="csr")) if sp.issparse(x[0]) else np.concatenate(x)
-    return Rows(
-        np.concatenate([part.ids for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.role for part in parts]),
-        np.concatenate([*indptr, ends[-1:]]),
-        np.concatenate([part.neighbours for part in parts]),
-        x,
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.names for part in parts]),
-        np.concatenate([part.targets for part in parts if part.targets.shape[1]] or [NO_TARGETS]),
-    )
+    columns = dict(zip(Rows._fields, zip(*parts, strict=True), strict=True))
+    columns["indptr"] = (*indptr, ends[-1:])
+    columns["targets"] = [part for part in columns["targets"] if part.shape[1]] or [NO_TARGETS]
+    x = columns["x"]
+    if sp.issparse(x[0]):
+        columns["x"] = [sp.csr_array(sp.vstack(x, format="csr"))]
+    return Rows(*(c[0] if len(c) == 1 else np.concatenate(c) for c in columns.values()))
 
 
 def sliced(rows: Rows, low: int, high: int) -> Rows:
     """Return a range of rows."""
-    first, last = rows.indptr[low], rows.indptr[high]
+    nodes, entries = slice(low, high), slice(rows.indptr[low], rows.indptr[high])
     return Rows(
-        rows.ids[low:high],
-        rows.y[low:high],
-        rows.role[low:high],
-        rows.indptr[low : high + 1] - first,
-        rows.neighbours[first:last],
-        rows.x[low:high],
-        rows.values[first:last],
-        rows.names[low:high],
-        rows.targets[low:high],
+        *(part[nodes] for part in rows[:3]),
+        rows.indptr[low : high + 1] - rows.indptr[low],
+        rows.neighbours[entries],
+        rows.x[nodes],
+        rows.values[entries],
+        *(part[nodes] for part in rows[7:]),
     )
 
 
@@ -97,10 +88,8 @@ def reordered(rows: Rows, order: Ids) -> Rows:
     entries = slices_of(rows.indptr, order)
     lengths = np.diff(rows.indptr)[order]
     return Rows(
-        rows.ids[order],
-        rows.y[order],
-        rows.role[order],
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        *(part[order] for part in rows[:3]),
+        np.append(0, np.cumsum(lengths)),
         rows.neighbours[entries],
         rows.x[order],
         rows.values[entries] if rows.values.shape[1] else rows.values,

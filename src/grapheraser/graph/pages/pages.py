@@ -7,7 +7,7 @@ and the same ones for all others; an old page leaves memory with the last graph 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -139,24 +139,22 @@ class Pages:
     def num_nodes(self) -> int:
         return int(self.directory.counts.sum())
 
+    def _counted(self, low: int = 0, high: int | None = None) -> Iterator[tuple[Page, int]]:
+        """Yield a range of pages, each with the number of its nodes."""
+        counts = self.directory.counts[low:high].tolist()
+        return zip(self.pages[low:high], counts, strict=True)
+
     def nodes(self) -> tuple[Ids, NDArray[np.int64], NDArray[np.int8]]:
         """Return the ids, labels and roles of all nodes."""
-        counts = self.directory.counts.tolist()
-        parts = [
-            unpacked_nodes(page.nodes, count)
-            for page, count in zip(self.pages, counts, strict=True)
-        ]
+        parts = [unpacked_nodes(page.nodes, count) for page, count in self._counted()]
         parts = parts or [unpacked_nodes(np.zeros(0, dtype=np.uint8), 0)]
         ids, y, role = (np.concatenate(part) for part in zip(*parts, strict=True))
         return ids, y.astype(np.int64), role
 
     def targets(self) -> NDArray[np.uint8]:
         """Return the targets of all nodes, as bytes ``[n, row_bytes]``; 0 of them for classes."""
-        counts = self.directory.counts.tolist()
         parts = [
-            unpacked_targets(page.targets, count)
-            for page, count in zip(self.pages, counts, strict=True)
-            if page.targets.nbytes
+            unpacked_targets(page.targets, n) for page, n in self._counted if page.targets.nbytes
         ]
         return np.concatenate(parts) if parts else np.zeros((self.num_nodes, 0), dtype=np.uint8)
 
@@ -173,11 +171,7 @@ class Pages:
 
     def names(self) -> Names:
         """Return the names of all nodes; nothing where they have none."""
-        counts = self.directory.counts.tolist()
-        parts = [
-            unpacked_names(page.names, count)
-            for page, count in zip(self.pages, counts, strict=True)
-        ]
+        parts = [unpacked_names(page.names, count) for page, count in self._counted()]
         return np.concatenate([NO_NAMES, *parts])
 
     def names_at(self, places: Ids) -> Names:
@@ -191,15 +185,9 @@ class Pages:
 
     def rows(self, low: int = 0, high: int | None = None) -> Rows:
         """Unpack a range of pages; default all."""
-        high = len(self.pages) if high is None else high
-        counts = self.directory.counts[low:high].tolist()
-        parts = [
-            unpacked(page, count, self.num_features, self.dense, self.edge_kind.width)
-            for page, count in zip(self.pages[low:high], counts, strict=True)
-        ]
-        if not parts:
-            parts = [no_rows(self.num_features, self.dense, self.edge_kind.width)]
-        return joined(parts)
+        shape = self.num_features, self.dense, self.edge_kind.width
+        parts = [unpacked(page, count, *shape) for page, count in self._counted(low, high)]
+        return joined(parts or [no_rows(*shape)])
 
     def without(self, nodes: Ids, pairs: NDArray[np.int64], cleared: Ids) -> Pages:
         """Drop some nodes, some entries, and the features of some nodes, all by place.
