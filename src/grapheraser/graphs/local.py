@@ -235,7 +235,7 @@ class Judged:
         at = ranks(sample, self.sample)
         at[ranks(sample, changed) >= 0] = -1
         kept = at >= 0
-        near, similar = (part[np.maximum(at, 0)] for part in (self.near, self.similar))
+        near, similar = self.near[np.maximum(at, 0)], self.similar[np.maximum(at, 0)]
         evidence = self.evidence[np.maximum(at, 0)]
         gone = np.union1d(old.nodes[ranks(old.nodes, references.nodes) < 0], changed)
         come = np.union1d(references.nodes[ranks(references.nodes, old.nodes) < 0], changed)

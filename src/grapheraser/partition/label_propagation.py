@@ -252,7 +252,7 @@ def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-unt
 
 def best_destinations(
     indptr: Ints, indices: Ints32, labels: Ints32, order: Ints, num_shards: int
-) -> tuple[Ints32, Ints]:
+) -> tuple[Ints32, Ints32]:
     """The shard with most neighbours of each node, ties as in `profiles`; and how many more."""
     movers, wishes = profiles(indptr, indices, labels, order, num_shards)
     nodes, first = np.unique(movers, return_index=True)
@@ -262,7 +262,7 @@ def best_destinations(
     around, size = labels[indices], len(labels)
     there = np.bincount(rows, around == destinations[rows], minlength=size)
     here = np.bincount(rows, around == labels[rows], minlength=size)
-    return destinations, (there - here).astype(np.int64)
+    return destinations, (there - here).astype(np.int32)
 
 
 @compiled

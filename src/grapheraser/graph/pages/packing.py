@@ -55,48 +55,44 @@ class Rows(NamedTuple):
     targets: NDArray[np.uint8] = NO_TARGETS  # bytes ``[len(ids), row_bytes]``; see `graph.labels`
 
 
+_OF_ENTRIES = ("neighbours", "values")  # the others have a part for each node
+
+
 def joined(parts: Sequence[Rows]) -> Rows:
     """Put rows one after the other."""
     if len(parts) == 1:
         return parts[0]
     ends = np.cumsum([0, *(len(part.neighbours) for part in parts)])
     indptr = [part.indptr[:-1] + end for part, end in zip(parts, ends, strict=False)]
-    columns = dict(zip(Rows._fields, zip(*parts, strict=True), strict=True))
-    columns["indptr"] = (*indptr, ends[-1:])
-    columns["targets"] = [part for part in columns["targets"] if part.shape[1]] or [NO_TARGETS]
-    x = columns["x"]
-    if sp.issparse(x[0]):
-        columns["x"] = [sp.csr_array(sp.vstack(x, format="csr"))]
-    return Rows(*(c[0] if len(c) == 1 else np.concatenate(c) for c in columns.values()))
+    found: dict[str, Any] = dict(zip(Rows._fields, zip(*parts, strict=True), strict=True))
+    found["indptr"] = (*indptr, ends[-1:])
+    found["targets"] = [part for part in found["targets"] if part.shape[1]] or [NO_TARGETS]
+    x = found.pop("x")
+    x = sp.csr_array(sp.vstack(x, format="csr")) if sp.issparse(x[0]) else np.concatenate(x)
+    return Rows(x=x, **{name: np.concatenate(column) for name, column in found.items()})
 
 
 def sliced(rows: Rows, low: int, high: int) -> Rows:
     """Return a range of rows."""
     nodes, entries = slice(low, high), slice(rows.indptr[low], rows.indptr[high])
-    return Rows(
-        *(part[nodes] for part in rows[:3]),
-        rows.indptr[low : high + 1] - rows.indptr[low],
-        rows.neighbours[entries],
-        rows.x[nodes],
-        rows.values[entries],
-        *(part[nodes] for part in rows[7:]),
-    )
+    found: dict[str, Any] = {
+        name: part[entries if name in _OF_ENTRIES else nodes]
+        for name, part in rows._asdict().items()
+    }
+    return Rows(**found | {"indptr": rows.indptr[low : high + 1] - rows.indptr[low]})
 
 
 def reordered(rows: Rows, order: Ids) -> Rows:
-    """Return the rows in another order."""
-    entries = slices_of(rows.indptr, order)
+    """Return the rows in another order.
+
+    Nodes that are only asked about have no names among those of others: then none is kept.
+    """
+    entries, found = slices_of(rows.indptr, order), dict[str, Any]()
+    for name, part in rows._asdict().items():
+        take = entries if name in _OF_ENTRIES else order
+        found[name] = part[take] if part.shape[0] == len(take) else part[:0]
     lengths = np.diff(rows.indptr)[order]
-    return Rows(
-        *(part[order] for part in rows[:3]),
-        np.append(0, np.cumsum(lengths)),
-        rows.neighbours[entries],
-        rows.x[order],
-        rows.values[entries] if rows.values.shape[1] else rows.values,
-        # Nodes that are only asked about have no names among those of others.
-        rows.names[order] if len(rows.names) == len(order) else NO_NAMES,
-        rows.targets[order] if rows.targets.shape[1] else rows.targets,
-    )
+    return Rows(**found | {"indptr": np.append(0, np.cumsum(lengths))})
 
 
 def no_rows(num_features: int, dense: bool, edge_width: int) -> Rows:

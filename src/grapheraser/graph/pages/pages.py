@@ -153,9 +153,8 @@ class Pages:
 
     def targets(self) -> NDArray[np.uint8]:
         """Return the targets of all nodes, as bytes ``[n, row_bytes]``; 0 of them for classes."""
-        parts = [
-            unpacked_targets(page.targets, n) for page, n in self._counted if page.targets.nbytes
-        ]
+        counted = self._counted()
+        parts = [unpacked_targets(page.targets, n) for page, n in counted if page.targets.nbytes]
         return np.concatenate(parts) if parts else np.zeros((self.num_nodes, 0), dtype=np.uint8)
 
     @property
