@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grapheraser.models import PRESETS, initial_weights, input_parameters, parameter_shapes
+from grapheraser.models import PRESETS, architecture_of, initial_weights
 from grapheraser.models.modules import build_module
 
 FEATURES, CLASSES = 30, 5
@@ -25,7 +25,7 @@ def pyg_parameters(name: str, seed: int) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("name", PRESETS)
 def test_names_and_shapes_are_those_of_the_pyg_module(name: str) -> None:
     expected = {key: tuple(value.shape) for key, value in pyg_parameters(name, 0).items()}
-    assert parameter_shapes(PRESETS[name], FEATURES, CLASSES) == expected
+    assert architecture_of(PRESETS[name], FEATURES, CLASSES).parameter_shapes == expected
     found = initial_weights(PRESETS[name], FEATURES, CLASSES, EVERY, 0)
     assert {key: value.shape for key, value in found.items()} == expected
     assert all(value.dtype == np.float32 for value in found.values())
@@ -56,8 +56,9 @@ def test_leaving_out_columns_changes_no_other_entry(name: str, columns: list[int
     spec = PRESETS[name]
     whole = initial_weights(spec, FEATURES, CLASSES, EVERY, 7)
     part = initial_weights(spec, FEATURES, CLASSES, np.array(columns, dtype=np.int64), 7)
+    inputs = architecture_of(spec, 1, 1).inputs.names
     for parameter, array in whole.items():
-        expected = array[:, columns] if parameter in input_parameters(spec) else array
+        expected = array[:, columns] if parameter in inputs else array
         assert part[parameter].shape == expected.shape
         assert part[parameter].tobytes() == np.ascontiguousarray(expected).tobytes()
 

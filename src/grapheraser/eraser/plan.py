@@ -152,20 +152,10 @@ def plan_removal(
 ) -> Plan:
     """Work out what a removal touches; ``halo`` is the key of the halos, if there are any."""
     gone = _gone(graph, partition, removal, halo)
-    sizes = partition.sizes
-    left = sizes - np.bincount(partition.shard_of(gone.named.moving), minlength=len(sizes))
-    hit = np.flatnonzero(gone.seen.any)
-    named = gone.named
-    learns = _learning(graph, partition, hit, np.union1d(named.nodes, named.labels))
-    return Plan(
-        removal=removal,
-        shards=_shard_plans(hit, gone.seen, None, sizes, left, learns),
-        cut_edges=gone.seen.cut_edges,
-        untrained_nodes=gone.outside,
-        trained=named.moving,
-        touched=gone.touched,
-        context=gone.context,
-    )
+    moving = np.bincount(partition.shard_of(gone.named.moving), minlength=partition.num_shards)
+    sizes = partition.sizes, partition.sizes - moving
+    taken = np.union1d(gone.named.nodes, gone.named.labels)
+    return _planned(removal, gone, None, sizes, (graph, partition, taken))
 
 
 def plan_edit(
@@ -180,22 +170,10 @@ def plan_edit(
     ``before`` and ``after`` are graph and partition. ``entering`` are sorted ids of the nodes that
     are in a shard now, and were in none.
     """
-    graph, partition = after
     gone = _gone(*before, edit.removal, halo)
-    come = _come(graph, partition, edit, entering, halo)
-    hit = np.flatnonzero(gone.seen.any | come.seen.any)
-    sizes = before[1].sizes, partition.sizes
-    learns = _learning(graph, partition, hit, entering[:0])
-    return Plan(
-        removal=edit.removal,
-        shards=_shard_plans(hit, gone.seen, come.seen, *sizes, learns),
-        cut_edges=gone.seen.cut_edges + come.seen.cut_edges,
-        untrained_nodes=gone.outside + come.outside,
-        trained=gone.named.moving,
-        touched=np.union1d(gone.touched, come.touched),
-        context=gone.context + come.context,
-        edit=edit,
-    )
+    come = _come(*after, edit, entering, halo)
+    sizes = before[1].sizes, after[1].sizes
+    return _planned(edit.removal, gone, come, sizes, (*after, entering[:0]), edit)
 
 
 def with_all_shards(plan: Plan, trained: Iterable[int], sizes: Ids) -> Plan:
@@ -279,29 +257,49 @@ def _context_among(graph: Graph, nodes: Ids) -> int:
     return len(nodes) - int((graph.roles(nodes) == TRAIN).sum())
 
 
-def _shard_plans(
-    shards: Ids, gone: Seen, come: Seen | None, before: Ids, after: Ids, learns: list[bool]
-) -> tuple[ShardPlan, ...]:
+def _planned(
+    removal: Removal,
+    gone: _Part,
+    come: _Part | None,
+    sizes: tuple[Ids, Ids],
+    left: tuple[Graph, Partition, Ids],
+    edit: Edit | None = None,
+) -> Plan:
+    """Put a plan together from both sides of a change.
+
+    ``sizes`` are members of the shards before and after; ``left`` is a graph and a partition, and
+    the nodes of these that nothing is learned from any more.
+    """
+    parts = [gone] if come is None else [gone, come]
+    shards = np.flatnonzero(np.any([part.seen.any for part in parts], axis=0))
+
     def counts(seen: Seen, shard: int) -> dict[str, int]:
         return {name: int(getattr(seen, name)[shard]) for name in _WORDS}
 
-    return tuple(
-        ShardPlan(
-            shard,
-            **counts(gone, shard),
-            size_before=int(before[shard]),
-            size_after=int(after[shard]),
-            learns=still,
-            elsewhere=False,
-            gains={} if come is None else counts(come, shard),
-        )
-        for shard, still in zip(shards.tolist(), learns, strict=True)
+    return Plan(
+        removal=removal,
+        shards=tuple(
+            ShardPlan(
+                shard,
+                **counts(gone.seen, shard),
+                size_before=int(sizes[0][shard]),
+                size_after=int(sizes[1][shard]),
+                learns=still,
+                elsewhere=False,
+                gains={} if come is None else counts(come.seen, shard),
+            )
+            for shard, still in zip(shards.tolist(), _learning(*left, shards), strict=True)
+        ),
+        cut_edges=sum(part.seen.cut_edges for part in parts),
+        untrained_nodes=sum(part.outside for part in parts),
+        trained=gone.named.moving,
+        touched=np.unique(np.concatenate([part.touched for part in parts])),
+        context=sum(part.context for part in parts),
+        edit=edit,
     )
 
 
-def _learning(
-    graph: Graph, partition: Partition, shards: NDArray[np.int64], taken: NDArray[np.int64]
-) -> list[bool]:
+def _learning(graph: Graph, partition: Partition, taken: Ids, shards: Ids) -> list[bool]:
     """Tell of each shard whether it keeps a training node but for those taken."""
     if graph.num_train == partition.num_nodes:  # then every member is one
         lost = np.bincount(partition.shard_of(taken), minlength=partition.num_shards)
@@ -309,7 +307,7 @@ def _learning(
     return [_learns(graph, partition.members(int(shard)), taken) for shard in shards]
 
 
-def _learns(graph: Graph, members: NDArray[np.int64], taken: NDArray[np.int64]) -> bool:
+def _learns(graph: Graph, members: Ids, taken: Ids) -> bool:
     """Tell whether a member is a training node that is not taken; mostly one of the first is."""
     for start in range(0, len(members), _BLOCK):
         block = members[start : start + _BLOCK]

@@ -11,3 +11,6 @@ SHARDED_ROLES = {
     "all": (TRAIN, CONTEXT, VALIDATION, TEST),
 }
 DEFAULT_CONTEXT = "unlabelled"
+# The parts of a split that have names, and all words for roles in files.
+PARTS = {"train": TRAIN, "validation": VALIDATION, "test": TEST}
+ROLE_OF = {**PARTS, "valid": VALIDATION, "val": VALIDATION, "context": CONTEXT, "": CONTEXT}

@@ -24,7 +24,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from grapheraser.arrays import Floats32, Ints, Ints32
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.vectors import BYTES, ask_for
 
 ROOM = 256
 NOWHERE = -1
@@ -85,12 +85,7 @@ def _prefetch(typing_context: Any, address: Any) -> Any:
     del typing_context, address
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        name = "llvm.prefetch.p0i8"
-        known = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        where = builder.inttoptr(arguments[0], byte)
-        builder.call(known, [where, number(0), number(3), number(1)])  # read, keep close, data
+        ask_for(builder, builder.inttoptr(arguments[0], BYTES))
         return context.get_dummy_value()
 
     return types.void(types.int64), build

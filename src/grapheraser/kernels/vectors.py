@@ -33,7 +33,7 @@ ONE: Tile = (0,)
 HALF: Tile = ()
 HALF_LANES = LANES // 2
 
-_INT32 = ir.IntType(32)
+_INT32, BYTES = ir.IntType(32), ir.IntType(8).as_pointer()
 
 
 def _intrinsic(build: Callable[..., Any]) -> Any:
@@ -204,18 +204,22 @@ def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
     return types.void(array, at, value), codegen
 
 
+def ask_for(builder: Any, pointer: Any) -> None:
+    """Prefetch the cache line of a pointer to bytes: to read, to be kept close, of data."""
+    kind = ir.FunctionType(ir.VoidType(), [BYTES, _INT32, _INT32, _INT32])
+    name = "llvm.prefetch.p0i8"
+    known = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    builder.call(known, [pointer, _INT32(0), _INT32(3), _INT32(1)])
+
+
 @_intrinsic
 def prefetch(typingctx: Any, array: Any, at: Any) -> Any:
     """Ask for the cache line of an entry of an array, which may lie outside; changes nothing."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         at_64 = context.cast(builder, args[1], sig.args[1], types.intp)
-        byte = ir.IntType(8).as_pointer()
         pointer = _pointer(context, builder, sig.args[0], args[0], at_64, ir.IntType(8))
-        kind = ir.FunctionType(ir.VoidType(), [byte, _INT32, _INT32, _INT32])
-        name = "llvm.prefetch.p0i8"
-        known = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        builder.call(known, [pointer, _INT32(0), _INT32(3), _INT32(1)])  # read, keep close, data
+        ask_for(builder, pointer)
         return context.get_dummy_value()
 
     return types.void(array, at), codegen

@@ -10,8 +10,6 @@ from grapheraser.models.builtin import (
     architecture_of,
     declaration_of,
     initial_weights,
-    input_parameters,
-    parameter_shapes,
 )
 from grapheraser.models.declaration import Architecture, Declaration, Parameter
 from grapheraser.models.resolve import (
@@ -40,7 +38,5 @@ __all__ = [
     "architecture_of",
     "declaration_of",
     "initial_weights",
-    "input_parameters",
-    "parameter_shapes",
     "resolve_model",
 ]

@@ -20,7 +20,6 @@ from grapheraser.models.declaration import (
     Declaration,
     Module,
     Parameter,
-    Shape,
     Units,
     fan_in,
     glorot,
@@ -297,16 +296,6 @@ def architecture_of(spec: ModelSpec, num_features: int, num_classes: int) -> Arc
 
 # Distributions are those of the PyG layers. Every entry depends on the key, the parameter's name,
 # and its own row and column: leaving out feature columns or deleting nodes changes no other entry.
-def parameter_shapes(spec: ModelSpec, num_features: int, num_classes: int) -> dict[str, Shape]:
-    """Shape of every trained parameter, by its name in the PyG module's state dict."""
-    return architecture_of(spec, num_features, num_classes).parameter_shapes
-
-
-def input_parameters(spec: ModelSpec) -> tuple[str, ...]:
-    """The parameters that multiply the input features: the only ones with a column per feature."""
-    return architecture_of(spec, 1, 1).inputs.names
-
-
 def initial_weights(
     spec: ModelSpec, num_features: int, num_classes: int, columns: NDArray[np.integer], key: int
 ) -> dict[str, NDArray[np.float32]]:

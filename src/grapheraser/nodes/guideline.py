@@ -7,7 +7,6 @@ method that keeps most neighbours together is advised.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,7 @@ from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
 from grapheraser.inference import shard_posteriors
 from grapheraser.models import Model, ModuleFactory, resolve_model
-from grapheraser.nodes.recommend import advised_shards, held_out_nodes
+from grapheraser.nodes.recommend import advised_shards, held_out_nodes, margin_of
 from grapheraser.partition import partition_graph
 from grapheraser.seeding import derive
 
@@ -63,18 +62,14 @@ def recommend_partition(
     One MLP and one model learn from four fifths of the training nodes and are compared on the
     rest; test nodes are never looked at. Arguments as for `recommend`.
     """
-    training = graph.training_graph
-    if training.num_train < 5:
-        raise PartitionError(
-            f"a recommendation needs 5 training nodes (found {training.num_train})."
-        )
     resolved = resolve_model(model)
     if resolved.closed_form:
         raise PartitionError(f"model '{resolved.name}' has no shards to partition into.")
+    training = graph.training_graph
     held_out = held_out_nodes(training, seed)
     mlp_f1 = _f1(training, held_out, resolve_model("mlp"), epochs, seed, engine, device)
     model_f1 = _f1(training, held_out, resolved, epochs, seed, engine, device)
-    margin = 2 * math.sqrt(2 * max(model_f1 * (1 - model_f1), 0.01) / len(held_out))
+    margin = margin_of(model_f1, len(held_out))
     shards, shards_reason = advised_shards(training, num_shards)
     gap_text = f"F1 on held-out nodes is {model_f1:.3f} with the graph and {mlp_f1:.3f} without"
     kept: dict[str, float] = {}

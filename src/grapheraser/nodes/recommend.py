@@ -85,10 +85,6 @@ def recommend(
     if graph.types is not None:
         raise GraphError("recommend is for graphs without types.", hint="use model='closed-form'.")
     training = graph.training_graph
-    if training.num_train < 5:
-        raise PartitionError(
-            f"a recommendation needs 5 training nodes (found {training.num_train})."
-        )
     held_out = held_out_nodes(training, seed)
     candidates = _candidates(model)
     shards, why = advised_shards(training, num_shards)
@@ -96,8 +92,7 @@ def recommend(
     split = _split(training, held_out)
     for name, candidate in candidates.items():
         f1 |= _measured(split, held_out, name, candidate, shards, epochs, seed, engine, device)
-    closed = f1[CLOSED_FORM]
-    margin = 2 * math.sqrt(2 * max(closed * (1 - closed), 0.01) / len(held_out))
+    margin = margin_of(f1[CLOSED_FORM], len(held_out))
     return _advice(f1, margin, list(candidates), shards, why, fixed=model is not None)
 
 
@@ -151,8 +146,17 @@ def advised_shards(training: Graph, asked: int | None) -> tuple[int, str]:
     )
 
 
+def margin_of(f1: float, count: int) -> float:
+    """The gap between two F1 on so many nodes that chance alone could make."""
+    return 2 * math.sqrt(2 * max(f1 * (1 - f1), 0.01) / count)
+
+
 def held_out_nodes(training: Graph, seed: int) -> NDArray[np.int64]:
     """Positions of a fifth of the training nodes, to judge on; context nodes have no label."""
+    if training.num_train < 5:
+        raise PartitionError(
+            f"a recommendation needs 5 training nodes (found {training.num_train})."
+        )
     labelled = np.flatnonzero(training.y != UNLABELLED)
     order = generator(seed, "guideline").permutation(len(labelled))
     return np.sort(labelled[order[: max(1, int(_HELD_OUT * len(labelled)))]])

@@ -14,7 +14,7 @@ from grapheraser.engines.cuda.layout import layout_of
 from grapheraser.engines.cuda.stack import SHORT, column_tile, stack_of
 from grapheraser.errors import ParameterError
 from grapheraser.graph import UNLABELLED, Graph
-from grapheraser.models import PRESETS, CustomModel, initial_weights, parameter_shapes
+from grapheraser.models import PRESETS, CustomModel, architecture_of, initial_weights
 from tests.engines.variants import VARIANTS
 
 
@@ -31,7 +31,7 @@ def shard_task(n: int, seed: int, num_features: int = 30) -> ShardTask:
 def test_every_parameter_has_a_place_of_its_own(name: str) -> None:
     spec = VARIANTS[name]
     layout = layout_of(spec, 5)
-    shapes = parameter_shapes(spec, 7, 5)
+    shapes = architecture_of(spec, 7, 5).parameter_shapes
     names = [*layout.inputs.names, *(n for s in layout.segments.values() for n in s.names)]
     assert sorted(names) == sorted(shapes) or (not spec.bias and set(shapes) < set(names))
     start = initial_weights(spec, 7, 5, np.arange(7), key=3)

@@ -21,7 +21,7 @@ from grapheraser.engines.task import ShardTask, ShardWeights, TrainingConfig, bu
 from grapheraser.graph import Graph
 from grapheraser.graph.csr import transposed
 from grapheraser.kernels.vectors import LANES, padded
-from grapheraser.models import ModelSpec, initial_weights, parameter_shapes
+from grapheraser.models import ModelSpec, architecture_of, initial_weights
 from grapheraser.models.declaration import running_names
 
 
@@ -70,7 +70,7 @@ class PreparedShard:
         self.spec = spec
         self.columns = columns = task.columns(spec)
         self.layout = layout = layout_of(spec, graph.num_classes, padded)
-        self.shapes = parameter_shapes(spec, len(columns), graph.num_classes)
+        self.shapes = architecture_of(spec, len(columns), graph.num_classes).parameter_shapes
         if start is None:
             start = initial_weights(spec, graph.num_features, graph.num_classes, columns, task.seed)
         running = aligned(4 * layout.hidden.width, dtype).reshape(4, -1)

@@ -19,7 +19,7 @@ from grapheraser.engines.cuda.stack import HostStack, Stack, stack_of, upload
 from grapheraser.engines.shared.layout import TensorLayout, Tensors, schedule_of
 from grapheraser.engines.task import ShardTask, ShardWeights, TrainingConfig, built_in
 from grapheraser.graph import Graph
-from grapheraser.models import ModelSpec, parameter_shapes
+from grapheraser.models import ModelSpec, architecture_of
 from grapheraser.models.declaration import running_names
 
 # Models whose kernels are compiled and loaded: neither may happen while a graph is captured.
@@ -233,7 +233,7 @@ def packed_of(
 ) -> tuple[NDArray[np.int64], dict[str, tuple[slice, tuple[int, ...]]]]:
     """Return theta's places in PyG's order, and where each tensor lies among them."""
     layout = layout_of(spec, num_classes)
-    shapes = parameter_shapes(spec, 1, num_classes)
+    shapes = architecture_of(spec, 1, num_classes).parameter_shapes
     places, parts, end = [], {}, 0
     for role, segment in layout.segments.items():
         if not segment.trained:

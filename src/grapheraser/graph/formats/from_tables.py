@@ -15,15 +15,13 @@ from grapheraser.graph.encoding import Encoding, encoding_of, filled, means_of
 from grapheraser.graph.formats.tables import Table, headless, is_missing, table_of
 from grapheraser.graph.ids import as_ids, names_of
 from grapheraser.graph.labels import CLASSES, NUMBERS, SEVERAL
-from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
+from grapheraser.graph.roles import CONTEXT, PARTS, ROLE_OF, UNLABELLED
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
 
-SPLIT_NAMES = {TRAIN: "train", VALIDATION: "validation", TEST: "test", CONTEXT: ""}
+SPLIT_NAMES = {CONTEXT: "", **{role: name for name, role in PARTS.items()}}
 _OF_PYG = ("y", "train_mask", "val_mask", "test_mask")
-_PARTS = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation"}
-_PARTS |= {"test": "test", "context": ""}
 
 
 @dataclass(frozen=True)
@@ -316,18 +314,15 @@ def _is_fraction(value: Any) -> bool:
 
 
 def _split(table: Table, column: str) -> dict[str, Any]:
-    chosen: dict[str, list[bool]] = {part: [] for part in ("train", "validation", "test")}
+    roles = []
     for row, value in enumerate(table.columns[column]):
-        word = "" if is_missing(value) else str(value).strip().lower()
-        part = "" if word == "" else _PARTS.get(word)
-        if part is None:
+        roles.append(ROLE_OF.get("" if is_missing(value) else str(value).strip().lower(), -1))
+        if roles[-1] < 0:
             raise GraphError(
                 f"{table.place(row)}: column '{column}' must be train, validation, test or empty "
                 f"(found {value!r})."
             )
-        for name, mask in chosen.items():
-            mask.append(name == part)
-    return {name: np.array(mask, dtype=bool) for name, mask in chosen.items()}
+    return {name: np.array(roles, dtype=np.int8) == code for name, code in PARTS.items()}
 
 
 # -- edges ----------------------------------------------------------------------------------------

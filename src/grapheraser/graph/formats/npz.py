@@ -44,7 +44,7 @@ from grapheraser.graph.build import are_ids
 from grapheraser.graph.encoding import Encoding
 from grapheraser.graph.ids import Names, packed_names, unpacked_names
 from grapheraser.graph.pages.structure import check_structure
-from grapheraser.graph.roles import SHARDED_ROLES, TEST, TRAIN, UNLABELLED, VALIDATION
+from grapheraser.graph.roles import PARTS, SHARDED_ROLES, UNLABELLED
 from grapheraser.graph.types import Types
 from grapheraser.untrusted import parse_json
 
@@ -60,7 +60,6 @@ _TEXTS = ("names", "class_names", "target_names")
 _FOR_OTHERS = ("train_idx", "val_idx", "test_idx", "source")
 _KIND = ("num_classes", "inferred", "labels", "label_range")
 _OPTIONAL = (*_CARRIED, "directed", "ids", "role", *_KIND, "encoding", "types")
-_ROLES = {"train": TRAIN, "test": TEST, "validation": VALIDATION}
 
 
 def from_npz(
@@ -192,7 +191,7 @@ def _of_nodes(arrays: Arrays) -> dict[str, Any]:
         role = arrays["role"]
         if role.shape != arrays["y"].shape[:1] or not np.isin(role, SHARDED_ROLES["all"]).all():
             raise ValueError("'role' must be 0, 1, 2 or 3 for each node")
-        found |= {part: role == code for part, code in _ROLES.items()}
+        found |= {part: role == code for part, code in PARTS.items()}
     return found
 
 

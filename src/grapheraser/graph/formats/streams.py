@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 
 from grapheraser.graph.formats import ogb
 from grapheraser.graph.formats.tables import DELIMITERS, PARQUET, opened
-from grapheraser.graph.roles import CONTEXT, TEST, TRAIN, UNLABELLED, VALIDATION
+from grapheraser.graph.roles import ROLE_OF, UNLABELLED
 
 ROWS = 1 << 16  # nodes or edges that are read at once
-_ROLE_OF = {"train": TRAIN, "validation": VALIDATION, "valid": VALIDATION, "val": VALIDATION}
-_ROLE_OF |= {"test": TEST, "context": CONTEXT, "": CONTEXT}
 
 
 class UnstreamableError(Exception):
@@ -202,7 +200,7 @@ def _classes(values: Any) -> NDArray[np.int64]:
 def _roles(values: Any) -> NDArray[np.int8]:
     words = ["" if value is None else str(value).strip().lower() for value in values]
     try:
-        return np.array([_ROLE_OF[word] for word in words], dtype=np.int8)
+        return np.array([ROLE_OF[word] for word in words], dtype=np.int8)
     except KeyError as error:
         raise UnstreamableError(f"a split {error}") from error
 
@@ -243,7 +241,7 @@ class OgbStream:
             role = np.zeros(len(ids), dtype=np.int8) if parts else None
             for part, nodes in parts.items():
                 assert role is not None
-                role[np.isin(ids, nodes)] = _ROLE_OF[part]
+                role[np.isin(ids, nodes)] = ROLE_OF[part]
             yield NodeBlock(ids, y, role, x)
 
     def edge_blocks(self) -> Iterator[NDArray[np.int64]]:

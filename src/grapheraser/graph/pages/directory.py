@@ -52,11 +52,7 @@ class Directory:
             none = np.zeros(0, dtype=np.int64)
             return cls(none, none.astype(np.int8), none)
         order = np.argsort(np.concatenate(starts))
-        return cls(
-            np.concatenate(starts)[order],
-            np.concatenate(sizes)[order],
-            np.concatenate(counts)[order],
-        )
+        return cls(*(np.concatenate(part)[order] for part in (starts, sizes, counts)))
 
     def __len__(self) -> int:
         return len(self.starts)

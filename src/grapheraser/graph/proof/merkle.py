@@ -152,12 +152,7 @@ class MerkleTree:
         """Return the digests of the branches of a block, by number."""
         inside = self._page_around(level, start)
         if inside is None:
-            found = {}
-            for branch in range(16):
-                digest = self.inner.get((level - 1, start + branch * 16 ** (level - 1)))
-                if digest is not None:
-                    found[branch] = digest
-            return found
+            return _under(self.inner, level, start)
         leaves = _whole(self, inside)
         ids = _ids(self.pages, inside)
         low, high = np.searchsorted(ids, [start, min(start + 16**level, 2**63 - 1)])
@@ -200,6 +195,18 @@ def leaf_digests(pages: Pages, places: Ids) -> Digests:
         content += labels[size * i : size * i + size]
         parts.append(sha(tag + content).digest())
     return np.frombuffer(b"".join(parts), dtype=np.uint8).reshape(-1, 32)
+
+
+def _under(inner: dict[tuple[int, int], bytes], level: int, start: int) -> dict[int, bytes]:
+    """Return the digests of the branches of a block around pages, by number, ascending."""
+    below, step = level - 1, 16 ** (level - 1)
+    keys = ((below, start + branch * step) for branch in range(16))
+    return {branch: inner[key] for branch, key in enumerate(keys) if key in inner}
+
+
+def _node(branches: dict[int, bytes]) -> bytes:
+    """Digest a node of the tree from its branches, which ascend."""
+    return joined(sum(1 << branch for branch in branches), list(branches.values()))
 
 
 def _chain(digest: bytes, node: int, low: int, high: int) -> bytes:
@@ -287,10 +294,7 @@ def _block(ids: list[int], page: Leaves, low: int, high: int, level: int) -> byt
     key = level, first >> 4 * level << 4 * level
     known = page.blocks.get(key)
     if known is None:
-        found, mask = _split(ids, page, low, high, level), 0
-        for branch in found:
-            mask |= 1 << branch
-        known = page.blocks[key] = joined(mask, list(found.values()))
+        known = page.blocks[key] = _node(_split(ids, page, low, high, level))
     return known
 
 
@@ -387,12 +391,6 @@ def _climb(pages: Pages, inner: dict[tuple[int, int], bytes], dirty: Iterable[in
             waiting[level + 1].add(start >> 4 * (level + 1) << 4 * (level + 1))
     for level in range(1, LEVELS + 1):
         for start in waiting[level]:
-            mask, digests, step = 0, [], 16 ** (level - 1)
-            for branch in range(16):
-                digest = inner.get((level - 1, start + branch * step))
-                if digest is not None:
-                    mask |= 1 << branch
-                    digests.append(digest)
-            inner[level, start] = joined(mask, digests)
+            inner[level, start] = _node(_under(inner, level, start))
             if level < LEVELS:
                 waiting[level + 1].add(start >> 4 * (level + 1) << 4 * (level + 1))
