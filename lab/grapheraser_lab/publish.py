@@ -69,6 +69,7 @@ TABLES: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = (
     ("aggregation.md", "relearning", "relearning", relearning.markdown),
     ("aggregation.md", "utility", "utility", utility.verdict),
     ("aggregation.md", "tuned", "tuned", tuned.markdown),
+    ("aggregation.md", "tuned-public", "tuned-public", tuned.markdown),
     ("aggregation.md", "utility-partitions", "utility-partitions", utility.summary),
     ("results/aggregations.md", "utility", "utility-partitions", utility.table),
     ("results/aggregations.md", "utility-graphs", "utility", utility.graphs),
