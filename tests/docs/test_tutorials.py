@@ -17,6 +17,8 @@ _MAX_BYTES = 40_000
 def test_there_is_one_for_each_question_of_a_newcomer() -> None:
     names = {path.stem for path in TUTORIALS}
     assert {"first-deletion", "own-model", "paper", "erasure-request"} <= names
+    tasks = {"forget-an-edge", "forget-a-molecule", "forget-a-user", "forget-in-an-index", "fraud"}
+    assert tasks <= names
 
 
 @pytest.mark.long

@@ -27,7 +27,14 @@ from numpy.typing import NDArray
 from grapheraser.audit.statistics import auc
 from grapheraser.graph import AddEdges, Edges, Graph, Nodes
 from grapheraser.seeding import generator
-from grapheraser_lab.arena.methods import claims_exactness, learned, made, method_of, task_of
+from grapheraser_lab.arena.methods import (
+    Rival,
+    claims_exactness,
+    learned,
+    made,
+    method_of,
+    task_of,
+)
 from grapheraser_lab.arena.worlds import Ids, World, world_of
 from grapheraser_lab.framework.cell import KINDS, Kind
 
@@ -48,7 +55,7 @@ def utility(config: Mapping[str, Any]) -> dict[str, Any]:
     request = world.request(kind, many)
     _, seconds, memory = _measured(lambda: method.unlearn(request))
     rest = world.without(request)
-    found = judged(method, _fitted(config, rest), rest)
+    found = judged(method, _afresh(method, config, rest), rest)
     times = []
     for item in order[len(many) : len(many) + _SINGLES]:
         one = rest.request(kind, [item])
@@ -101,7 +108,7 @@ def stream(config: Mapping[str, Any]) -> dict[str, Any]:
         times.append(_measured(lambda request=request: method.unlearn(request))[1])  # type: ignore[misc]
         world = world.without(request)
         if number % every == 0 or number == count:
-            found = judged(method, _fitted(config, world), world)
+            found = judged(method, _afresh(method, config, world), world)
             points.append({"requests": number, **found})
     return {"forgotten": count, "points": points, "seconds": float(np.median(times))}
 
@@ -221,6 +228,11 @@ def _fitted(config: Mapping[str, Any], world: World) -> Any:
     method = made(method_of(config["method"]), int(config["seed"]))
     method.fit(world.graph)
     return method
+
+
+def _afresh(method: Any, config: Mapping[str, Any], rest: World) -> Any:
+    """Return a fit on what is left; of the laboratory's own rivals with the same random draws."""
+    return method.retrained() if isinstance(method, Rival) else _fitted(config, rest)
 
 
 def _score(method: Any, world: World) -> float:

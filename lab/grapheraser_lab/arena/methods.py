@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.embeddings import Embedder
 from grapheraser.eraser import Eraser
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Graph
+from grapheraser.graph import Features, Graph
 from grapheraser.graph.changes.sides import Items
 from grapheraser.graphs import CollectionEraser
 from grapheraser.links import LinkEraser
@@ -34,7 +34,10 @@ from grapheraser_lab.rivals.gcn import View, train
 from grapheraser_lab.rivals.methods import (
     CLOSED,
     DEFAULT,
+    GNNDELETE,
+    MEGU,
     METHODS,
+    OWN_EPOCHS,
     Method,
     Peer,
     Request,
@@ -83,13 +86,15 @@ _RIVALS = {name: method for name, method in METHODS.items() if name not in (DEFA
     )
 }
 
+_WITHOUT_FEATURES = (GNNDELETE, OWN_EPOCHS, MEGU)
+
 
 class Rival:
     """A method of the comparison with peers, behind the three calls."""
 
     def __init__(self, method: str, seed: int = 0) -> None:
         self.method, self.seed = method, seed
-        self.exact = _RIVALS[method].exact and "given" not in _RIVALS[method].guarantee
+        self.exact = _RIVALS[method].exact
         self._peer: Peer | None = None
 
     @property
@@ -109,7 +114,15 @@ class Rival:
 
     def unlearn(self, request: Any) -> None:
         """Forget as the method does."""
+        if isinstance(request, Features) and self.method in _WITHOUT_FEATURES:
+            raise ParameterError(f"{self.method}, as it is here, forgets nodes and edges.")
         self._peer = self._fitted.forget(request)
+
+    def retrained(self) -> Rival:
+        """Train on what is left, with the same random draws and in the same partition."""
+        fresh = Rival(self.method, self.seed)
+        fresh._peer = self._fitted.retrained()
+        return fresh
 
     def tensors(self) -> Mapping[str, NDArray[Any]]:
         """Return all that was learned."""
@@ -205,7 +218,7 @@ def task_of(method: Callable[..., Any]) -> str:
 def claims_exactness(method: Any) -> bool:
     """Tell whether a fitted method claims to have the bits of a fresh fit.
 
-    Who is exact given a partition does not: the fresh fit partitions anew.
+    Erasers that are exact given a partition don't: the fresh fit partitions anew.
     """
     if isinstance(method, Eraser):
         return "partition" not in str(method.exactness_["statement"])

@@ -78,6 +78,10 @@ class World:
 
     def all_of(self, kind: str) -> Ids:
         """Return everything of a kind that may be asked to be forgotten."""
+        if kind == FEATURES:
+            ids = self.learned_from()
+            filled = np.asarray((self.graph.x != 0).sum(axis=1)).ravel() > 0
+            return ids[filled[self.graph.positions(ids)]]
         if kind != EDGES:
             return self.learned_from()
         held: Graph = self.graph.training_graph if self.metric == "F1" else self.graph
