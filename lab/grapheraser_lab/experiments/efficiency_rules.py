@@ -12,7 +12,7 @@ from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.means import Mean
 from grapheraser_lab.framework.noise import Answer, paired
 from grapheraser_lab.framework.resolve import named, shown
-from grapheraser_lab.framework.rules import EVERY, Case, Claim, Finding, rule
+from grapheraser_lab.framework.rules import EVERY, Case, Claim, Finding, compared, rule
 from grapheraser_lab.framework.shared_cells import SCRATCH
 
 # Significantly: so many times. Similar: within such a factor; a similar level: within such a one.
@@ -159,12 +159,4 @@ RULES = (faster, claimed_range, larger_gain_more, similar_for_models, as_random)
 )
 def same_for_edges(nodes: Sequence[Claim], edges: Sequence[Claim]) -> Finding:
     """Compares verdicts."""
-    theirs = {claim.rule: claim.verdict for claim in nodes}
-    both = [claim for claim in edges if claim.rule in theirs]
-    cases = [Case(claim.rule, claim.verdict == theirs[claim.rule]) for claim in both]
-    moved = [
-        f"{claim.rule}: nodes {theirs[claim.rule]}, edges {claim.verdict} ({claim.evidence})"
-        for claim in both
-        if claim.verdict != theirs[claim.rule]
-    ]
-    return Finding(cases, f"Differently judged: {'; '.join(moved) or 'none'}.")
+    return compared(nodes, edges, ("nodes", "edges"))

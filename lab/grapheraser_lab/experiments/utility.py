@@ -19,7 +19,16 @@ from grapheraser_lab.framework.means import Mean, entry, run_rows, tidy, tidy_ro
 from grapheraser_lab.framework.noise import paired
 from grapheraser_lab.framework.options import LABEL_FREE, Options
 from grapheraser_lab.framework.resolve import named, shown
-from grapheraser_lab.framework.rules import EVERY, Case, Claim, Finding, Rule, by_reading, rule
+from grapheraser_lab.framework.rules import (
+    EVERY,
+    Case,
+    Claim,
+    Finding,
+    Rule,
+    by_reading,
+    compared,
+    rule,
+)
 from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells
 
 Key = tuple[str, str, str, str]
@@ -225,15 +234,7 @@ Triple = tuple[str, str, str]
 )
 def same_conclusions(before: Sequence[Claim], after: Sequence[Claim]) -> Finding:
     """Compares verdicts, not figures."""
-    theirs = {claim.rule: claim.verdict for claim in before}
-    both = [claim for claim in after if claim.rule in theirs]
-    cases = [Case(claim.rule, claim.verdict == theirs[claim.rule]) for claim in both]
-    moved = [
-        f"{claim.rule}: {theirs[claim.rule]}, after edges {claim.verdict}"
-        for claim in both
-        if claim.verdict != theirs[claim.rule]
-    ]
-    return Finding(cases, f"Differently judged: {'; '.join(moved) or 'none'}.")
+    return compared(before, after, ("before", "after edges"))
 
 
 @rule(

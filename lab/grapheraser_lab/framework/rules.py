@@ -163,6 +163,25 @@ def verdict_of(answers: Sequence[Answer], limits: tuple[float, float] = USUAL) -
     return NOISY if total - no >= holds or yes < fails else MIXED
 
 
+def compared(before: Sequence[Claim], after: Sequence[Claim], names: tuple[str, str]) -> Finding:
+    """Tell of each sentence whether two sets of figures end in one verdict.
+
+    Too few runs on either side are no verdict: such a sentence is within noise.
+    """
+    theirs = {claim.rule: claim.verdict for claim in before}
+    both = [(claim, theirs[claim.rule]) for claim in after if claim.rule in theirs]
+    cases = [
+        Case(one.rule, None if NOISY in (one.verdict, was) else one.verdict == was)
+        for one, was in both
+    ]
+    moved = [
+        f"{claim.rule}: {names[0]} {was}, {names[1]} {claim.verdict} ({claim.evidence})"
+        for (claim, was), case in zip(both, cases, strict=True)
+        if case.true is False
+    ]
+    return Finding(cases, f"Differently judged: {'; '.join(moved) or 'none'}.")
+
+
 def by_reading(claims: dict[str, list[Claim]], *, leads: bool = False) -> list[Claim]:
     """One claim of the claims under several readings: their verdict where they agree.
 

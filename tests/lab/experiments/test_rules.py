@@ -425,3 +425,10 @@ def test_a_no_op_improves_nothing() -> None:
     for key in ("lbaggr/improves", "lbaggr/93-percent", "lbaggr/partitions"):
         (found,) = RULES.get(key)(noop, "learned", "mean")
         assert found.verdict == FAILS, key
+
+
+def test_too_few_runs_are_not_another_conclusion() -> None:
+    before, after = [claim("a", FAILS), claim("b", HOLDS)], [claim("a", NOISY), claim("b", HOLDS)]
+    found = RULES.get("edges/same-conclusions").find(before, after)
+    assert [case.true for case in found.cases] == [None, True]
+    assert found.figures == "Differently judged: none."
