@@ -107,3 +107,18 @@ def test_an_interrupt_says_how_to_go_on(
     done = run("predict", fitted, "--all", "--out", tmp_path / "s.csv")
     assert done.returncode == 130
     assert "run the same command to go on" in done.stderr
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_predict_says_why_of_each_target(tmp_path: Path, numbers: bool) -> None:
+    rng = np.random.default_rng(0)
+    x, ends = rng.random((40, 3)), rng.integers(0, 40, (2, 60))
+    y = np.stack([x[:, 0], x[:, 1]], axis=1)
+    graph = ge.Graph.from_arrays(
+        x, ends, y if numbers else (y > 0.5).astype(int), target_names=["one", "two"]
+    )
+    ge.GraphEraser("closed-form").fit(graph).save(tmp_path / "run")
+    (entry,) = data("predict", tmp_path / "run", "--nodes", 5, "--explain")["predictions"]
+    assert [said["target"] for said in entry["explanations"]] == ["one", "two"]
+    told = run("predict", tmp_path / "run", "--nodes", 5, "--explain").stdout
+    assert f"node 5, two: a {'' if numbers else 'log-'}linear pool" in " ".join(told.split())

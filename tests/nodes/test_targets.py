@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score, mean_absolute_error, r2_score, roc_auc_sco
 from sklearn.model_selection import cross_val_score
 
 import grapheraser as ge
+from grapheraser.aggregation.pooled import FittedPool
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.nodes.metrics import measured
 from grapheraser.receipts import Part
@@ -147,8 +148,51 @@ def test_what_takes_classes_alone_says_so(tmp_path: Path) -> None:
     eraser = fitted(world)
     with pytest.raises(GraphError, match="export takes"):
         eraser.export(tmp_path / "out")
-    with pytest.raises(ParameterError, match="explain"):
-        eraser.explain(3)
+
+
+@pytest.mark.parametrize("kind", ["several", "numbers"])
+def test_each_target_is_explained_by_its_members(kind: str) -> None:
+    eraser = fitted(World.of(kind, 5))
+    graph, pool = eraser.graph_, eraser.aggregator_.fitted
+    assert isinstance(pool, FittedPool)
+    for node in graph.ids[:12].tolist():
+        for number, name in enumerate(graph.label_kind.target_names):
+            said = eraser.explain(node, name)
+            assert said == eraser.explain(node, number)
+            assert said.target == name
+            assert said.label == pytest.approx(float(eraser.predict([node]).reshape(-1)[number]))
+            weights = [member.weight for member in said.members]
+            assert weights == sorted(weights, reverse=True)
+            assert sum(weights) == pytest.approx(1 if weights else 0)
+            if kind == "numbers":
+                assert said.label == pytest.approx(by_hand(eraser, node, number), abs=1e-6)
+    assert eraser.explain(3) == eraser.explain(3, 0)
+    with pytest.raises(GraphError, match="the targets of this graph are"):
+        eraser.explain(3, "none")
+
+
+def by_hand(eraser: ge.GraphEraser, node: int, number: int) -> float:
+    """A number from what the explanation says of its members: their weighted sum, and the offset.
+
+    Weights of an explanation are shares, and the sum is one about the target's centre.
+    """
+    graph, pool = eraser.graph_, eraser.aggregator_.fitted
+    assert isinstance(pool, FittedPool)
+    said = eraser.explain(node, number)
+    kind, frame = graph.label_kind, graph.label_frame
+    offsets = pool.learned.offsets.reshape(2, -1)
+    quiet = {member.member for member in said.members} < {*pool.weights}
+    for which in (0, 1) if quiet else (0,):
+        weights = pool.learned.members[which, :, number]
+        centre, spread = (
+            float(kind.values(part)[number]) for part in (frame.centre, frame.centre + frame.spread)
+        )
+        spread -= centre
+        parts = [m.weight * weights.sum() * (m.confidence - centre) for m in said.members]
+        total = centre + sum(parts) + spread * float(offsets[which, number])
+        if total == pytest.approx(said.label, abs=1e-6):
+            return total
+    return float("nan")
 
 
 def test_numbers_declared_are_exact_and_found_ones_given_schema() -> None:

@@ -149,8 +149,8 @@ class Say:
     Attributes:
         member: ``shard 7`` or ``global expert``.
         weight: its share of the decision; the weights of all members sum to 1.
-        label: the class that it holds most likely.
-        confidence: how likely.
+        label: the class that it holds most likely; of one of several labels, 0 or 1.
+        confidence: how likely; of a number, the number that it says.
     """
 
     member: str
@@ -165,15 +165,17 @@ class Explanation:
 
     Attributes:
         node: its id, or its name where nodes have names.
-        label: the class that the ensemble decided for.
+        label: the class that the ensemble decided for; or what it says of the target.
         members: heaviest first; members without any weight are left out.
         why: how the weights came about, in words.
+        target: of several labels or numbers the name of the one that is explained.
     """
 
     node: int | str
-    label: int
+    label: float
     members: tuple[Say, ...]
     why: str
+    target: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -205,13 +207,19 @@ def say(member: str, weight: float, posterior: NDArray[np.floating]) -> Say:
 
 
 def explanation(
-    ensemble: Ensemble, position: int, says: Sequence[Say], *, label: int, why: str
+    ensemble: Ensemble,
+    position: int,
+    says: Sequence[Say],
+    *,
+    label: float,
+    why: str,
+    target: str | None = None,
 ) -> Explanation:
     """Put the heaviest first; equals stay in the order given."""
     ordered = sorted(says, key=lambda item: -item.weight)
     graph = ensemble.graph
     (node,) = graph.names_of(graph.ids_at(np.array([position])))
-    return Explanation(node, label, tuple(ordered), why)
+    return Explanation(node, label, tuple(ordered), why, target)
 
 
 class FittedAggregator(Protocol):
@@ -237,6 +245,14 @@ class FittedAggregator(Protocol):
         """Remarks for a receipt about what was learned, e.g. that the sample is empty."""
 
 
+@runtime_checkable
+class ExplainsTargets(Protocol):
+    """A fitted aggregator that several labels and numbers are learned with."""
+
+    def explain_target(self, ensemble: Ensemble, position: int, target: int) -> Explanation:
+        """Which members decide about one target of one node, with what weight."""
+
+
 @dataclass(frozen=True, eq=False)
 class BoundAggregator:
     """A fitted aggregator with the ensemble that it speaks for: asked by node, not by position."""
@@ -254,11 +270,15 @@ class BoundAggregator:
         """Remarks for a receipt about what was learned."""
         return self.fitted.notes
 
-    def explain(self, node: int | str) -> Explanation:
-        """Which members decide about one node, with what weight."""
-        node = one_id(node, "node", "explain")
-        (position,) = self.ensemble.graph.positions([node])
-        return self.fitted.explain(self.ensemble, int(position))
+    def explain(self, node: int | str, target: int | str | None = None) -> Explanation:
+        """Which members decide about one node, or one of its targets, with what weight."""
+        node, graph = one_id(node, "node", "explain"), self.ensemble.graph
+        position, kind = int(graph.positions([node])[0]), graph.label_kind
+        if target is None and kind.is_classes:
+            return self.fitted.explain(self.ensemble, position)
+        number = kind.number_of(0 if target is None else target)
+        assert isinstance(self.fitted, ExplainsTargets)  # others learn no targets
+        return self.fitted.explain_target(self.ensemble, position, number)
 
 
 @runtime_checkable

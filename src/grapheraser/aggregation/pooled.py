@@ -49,9 +49,8 @@ from grapheraser.aggregation.sample.membership import (
     limits,
     sampled_nodes,
 )
-from grapheraser.aggregation.target_pool import QUIET, remarks, target_answers, target_weights
+from grapheraser.aggregation.target_pool import QUIET, remarks, target_answers, target_weights, told
 from grapheraser.checks import whole
-from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.labels import SEVERAL
 from grapheraser.kernels.compiled import compiled
@@ -278,12 +277,6 @@ class FittedPool:
 
     def explain(self, ensemble: Ensemble, position: int) -> Explanation:
         """See `FittedAggregator`."""
-        if not ensemble.graph.label_kind.is_classes:
-            raise ParameterError(
-                "explain says who decides about a class; these are "
-                f"{ensemble.graph.label_kind.words}.",
-                hint="aggregator_.fitted.weights has the weight of each member.",
-            )
         positions = np.array([position])
         evidence = self.evidence(ensemble, positions)
         label = int(_pooled(evidence, *self.learned)[0].argmax())
@@ -297,9 +290,29 @@ class FittedPool:
             elif weight > 0:
                 posterior = np.exp(row - np.logaddexp.reduce(row))
                 says.append(say(name, weight / total, posterior))
-        why = f"a log-linear pool, its weights learned from {len(self.sample)} training nodes"
         says = [item for item in says if item.weight > 0]
-        return explanation(ensemble, position, says, label=label, why=why)
+        return explanation(ensemble, position, says, label=label, why=self._why("log-linear"))
+
+    def explain_target(self, ensemble: Ensemble, position: int, target: int) -> Explanation:
+        """See `ExplainsTargets`."""
+        kind, said = ensemble.graph.label_kind, self.evidence(ensemble, np.array([position]))
+        label = float(self.answers(ensemble.graph, said)[0, target])
+        values, weights = told(ensemble.graph, said, self.learned, target)
+        labels = np.zeros(len(values), dtype=np.int64)
+        if not kind.is_numbers:
+            label, labels = float(label >= self.threshold), (values >= self.threshold).astype(int)
+        total, rows = weights.sum() or 1.0, zip(self.weights, labels.tolist(), strict=True)
+        says = [
+            Say(name, float(weight / total), own, float(value))
+            for (name, own), weight, value in zip(rows, weights, values, strict=True)
+            if weight > 0
+        ]
+        why = self._why("linear" if kind.is_numbers else "log-linear")
+        name = kind.target_names[target]
+        return explanation(ensemble, position, says, label=label, why=why, target=name)
+
+    def _why(self, kind: str) -> str:
+        return f"a {kind} pool, its weights learned from {len(self.sample)} training nodes"
 
 
 @compiled

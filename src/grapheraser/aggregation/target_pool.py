@@ -96,6 +96,22 @@ def target_answers(graph: Graph, said: Evidence, learned: PoolWeights) -> NDArra
     return kind.values(frame.centre + frame.spread * pooled)
 
 
+def told(
+    graph: Graph, said: Evidence, learned: PoolWeights, target: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what members say of a target of one node ``[1, members, count]``, and their weights.
+
+    Of labels they are probabilities. A member that says nothing has no weight.
+    """
+    kind, frame = graph.label_kind, graph.label_frame
+    quiet = np.isnan(said[0]).any(axis=1)
+    values = kind.values(frame.centre + frame.spread * said[0])[:, target]
+    weights = learned.members[int(quiet.any()), :, target]
+    if not kind.is_numbers:
+        values = np.clip(values, 0.0, 1.0)
+    return values, np.where(quiet, 0.0, weights)
+
+
 def remarks(before: Graph, graph: Graph) -> tuple[str, ...]:
     """Say where a request cost more, because what follows from all targets has moved."""
     notes = []

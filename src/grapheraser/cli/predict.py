@@ -25,6 +25,7 @@ from grapheraser.errors import GraphError, ParameterError, RunKindError
 from grapheraser.reports.wording import duration, plural
 
 if TYPE_CHECKING:
+    from grapheraser.aggregation import Explanation
     from grapheraser.graphs import CollectionEraser
     from grapheraser.links import LinkEraser
     from grapheraser.nodes import GraphEraser
@@ -183,8 +184,8 @@ def _predict(
     as_json: bool,
 ) -> None:
     if not eraser.graph_.label_kind.is_classes:
-        plain = not explain and mitigation == type(mitigation)()
-        _predict_targets(eraser, path, ids, plain=plain, as_json=as_json)
+        plain = mitigation == type(mitigation)()
+        _predict_targets(eraser, path, ids, plain=plain, explain=explain, as_json=as_json)
         return
     posteriors = mitigation(eraser.predict_proba(ids))
     explanations = [eraser.explain(node) for node in ids] if explain else []
@@ -204,45 +205,61 @@ def _predict(
         for node, label, row in zip(ids, classes, posteriors, strict=True)
     ]
     print_table("", ("node", "class", "posterior"), rows)
+    _print_members(explanations, words)
+
+
+def _print_members(explanations: Sequence[Explanation], words: Sequence[Any]) -> None:
     for explanation in explanations:
         members = [
             (
                 say.member,
                 f"{say.weight:.3f}",
-                words[say.label] if words else say.label,
+                *(
+                    (words[say.label] if words else say.label,)
+                    if explanation.target is None
+                    else ()
+                ),
                 f"{say.confidence:.3f}",
             )
             for say in explanation.members
         ]
-        print_table(
-            f"\nnode {explanation.node}: {explanation.why}",
-            ("member", "weight", "class", "confidence"),
-            members,
-        )
+        plain = explanation.target is None
+        of = "" if plain else f", {explanation.target}"
+        titles = ("member", "weight", *(("class", "confidence") if plain else ("says",)))
+        print_table(f"\nnode {explanation.node}{of}: {explanation.why}", titles, members)
 
 
 def _predict_targets(
-    eraser: GraphEraser, path: Path, ids: Sequence[Any], *, plain: bool, as_json: bool
+    eraser: GraphEraser,
+    path: Path,
+    ids: Sequence[Any],
+    *,
+    plain: bool,
+    explain: bool,
+    as_json: bool,
 ) -> None:
     """Print several labels with their probabilities, or numbers."""
     kind = eraser.graph_.label_kind
     if not plain:
-        raise ParameterError(
-            f"--explain and what says less of posteriors are for classes, not {kind.words}."
-        )
+        raise ParameterError(f"what says less of posteriors is for classes, not {kind.words}.")
     answers, names = eraser.answers(ids).tolist(), kind.target_names
+    explained = [[eraser.explain(node, name) for name in names] for node in ids if explain]
     if as_json:
         what = "values" if kind.is_numbers else "probabilities"
         found = [
             {"node": node, what: dict(zip(names, row, strict=True))}
             for node, row in zip(ids, answers, strict=True)
         ]
+        for entry, each in zip(found, explained, strict=False):
+            entry["explanations"] = [one.to_dict() for one in each]
         print_json({"run": str(path), "predictions": found})
         return
     table = [
         (node, *(f"{value:.4g}" for value in row)) for node, row in zip(ids, answers, strict=True)
     ]
     print_table("", ("node", *names), table)
+    for each in explained:
+        _print_members(each, ())
 
 
 def _predict_to(

@@ -8,9 +8,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.aggregation import Say
-from grapheraser.aggregation.pooled import FittedPool
-from grapheraser.checks import whole
+from grapheraser.aggregation import BoundAggregator, Say
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.graphs.collection import Collection
 from grapheraser.graphs.encoding import SmallGraph, rows_of
@@ -85,44 +83,13 @@ def explain(now: Snapshot, graph: int | str, target: int | str = 0) -> GraphExpl
     """Explain the decision about one graph of the collection; see `CollectionEraser.explain`."""
     state, kind = now.state, now.state.graph.label_kind
     (node,) = state.graph.ids_of([graph]).tolist()
-    (position,) = state.graph.positions([node]).tolist()
     small = Collection(state.graph)[node]
-    label: float
-    if kind.is_classes:
-        said = state.aggregator.explain(state.ensemble, position)
-        label, members, named = said.label, said.members, None
-        at = said.label
-    else:
-        names = kind.target_names
-        known = names.index(target) if isinstance(target, str) and target in names else target
-        at = whole("target", "explain", known, 0, kind.count - 1)
-        label, members = _of_target(now, position, at)
-        named = names[at]
+    pool = BoundAggregator(state.aggregator, state.ensemble)
+    said = pool.explain(node, None if kind.is_classes else target)
+    at = int(said.label) if said.target is None else kind.number_of(said.target)
     (name,) = state.graph.names_of(np.array([node]))
     alike, nodes = _alike(now, node, at), _deciding(now, small, at)
-    return GraphExplanation(name, label, members, alike, nodes, small, named)
-
-
-def _of_target(now: Snapshot, position: int, target: int) -> tuple[float, tuple[Say, ...]]:
-    """Return the answer about one of several labels or numbers, and what each member says."""
-    pool, graph = now.state.aggregator, now.state.graph
-    kind, frame = graph.label_kind, graph.label_frame
-    assert isinstance(pool, FittedPool)
-    evidence = pool.evidence(now.state.ensemble, np.array([position]))
-    answer = float(pool.answers(graph, evidence)[0, target])
-    values = kind.values(frame.centre + frame.spread * evidence[0])[:, target]
-    weights = pool.learned.members[0, :, target]
-    said = np.zeros(len(values), dtype=np.int64)
-    if not kind.is_numbers:
-        answer, values = float(answer >= pool.threshold), np.clip(values, 0, 1)
-        said = (values >= pool.threshold).astype(np.int64)
-    order = np.argsort(-weights, kind="stable")
-    total, names = weights.sum() or 1.0, [*pool.weights]
-    return answer, tuple(
-        Say(names[i], float(weights[i] / total), int(said[i]), float(values[i]))
-        for i in order.tolist()
-        if weights[i] > 0
-    )
+    return GraphExplanation(name, said.label, said.members, alike, nodes, small, said.target)
 
 
 def _alike(now: Snapshot, node: int, target: int) -> tuple[Alike, ...]:

@@ -301,9 +301,14 @@ class GraphEraser(Eraser):
         """Bind these arguments to a graph, as a scikit-learn estimator whose ``X`` is node ids."""
         return OnGraph(self, graph if isinstance(graph, Graph) else Graph.from_pyg(graph))
 
-    def explain(self, node: int | str) -> Explanation:
-        """Name the members of the ensemble that decide about one node, with their weights."""
-        return self.aggregator_.explain(node)
+    def explain(self, node: int | str, target: int | str | None = None) -> Explanation:
+        """Name the members of the ensemble that decide about one node, with their weights.
+
+        Args:
+            node: its id or name.
+            target: which of several labels or numbers, by its number or name; None: the first.
+        """
+        return self.aggregator_.explain(node, target)
 
     # -- adding ----------------------------------------------------------------
 
