@@ -27,7 +27,6 @@ from grapheraser.links.facts.evidence import (
     count_constant,
     is_asked,
     likeness,
-    paths_from,
     scores_of,
     shared_facts,
     strength,
@@ -36,6 +35,7 @@ from grapheraser.links.facts.evidence import (
 from grapheraser.links.facts.model import FittedFacts
 from grapheraser.links.facts.rows import Ids, Rows, entry, span
 from grapheraser.links.facts.rules import num_codes
+from grapheraser.links.facts.walks import all_but, paths_between, paths_from
 from grapheraser.links.rank import Ranked
 from grapheraser.links.regression import Vector, logistic
 
@@ -190,6 +190,7 @@ class _Asked:
         self.rows, self.fitted = fitted.rows_of(now.state.graph), fitted
         self.key, self.slots = key_of(now.settings.seed), np.arange(len(self.rows.ids))
         self.codes = num_codes(self.rows.num_steps, fitted.model.steps)
+        self.alive = np.ones(len(self.rows.steps), dtype=np.bool_)
         self.step, self.strengths = -1, np.zeros(0, dtype=np.int64)
 
     def scores(self, head: int, step: int) -> Vector:
@@ -199,7 +200,7 @@ class _Asked:
             table = (rules.keys, rules.support, rules.body)
             self.strengths, self.step = strengths_of(*table, step, m, self.codes), step
         numbers = np.zeros((len(rows.ids), WIDTH), dtype=np.int64)
-        paths = paths_from(rows, head, step, -1, self.slots, rules.length)
+        paths = paths_from(rows, self.alive, head, rules.length)
         add_paths(paths, self.strengths, m + 1, numbers)
         for also in (add_constants, add_likeness):
             also(rows, head, step, -1, self.slots, self.key, numbers, _NONE, -1)
@@ -345,7 +346,8 @@ Said = Iterator[tuple[int, FactRule]]
 
 def _paths_said(now: Snapshot, rows: Rows, head: int, step: int, tail: int) -> Said:
     rules, m = fitted_facts(now).rules, rows.num_steps
-    paths = paths_from(rows, head, step, tail, _slots(rows, tail), rules.length)
+    others = all_but(rows, head, step, tail)
+    paths = paths_between(rows, others, head, np.array([tail]), rules.length)
     known = entry(rows, head, step, tail) >= 0
     for code, times in zip(*np.unique(paths[:, 1], return_counts=True), strict=True):
         k = int(np.searchsorted(rules.keys, code * m + step))

@@ -10,7 +10,7 @@ these paths count follows from the rules of the moment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,11 @@ from grapheraser.links.facts.evidence import (
     is_chosen,
     level_of,
     note,
-    paths_from,
     strength,
 )
 from grapheraser.links.facts.rows import Ids, Rows, entry, span
 from grapheraser.links.facts.rules import Rules, num_codes
+from grapheraser.links.facts.walks import all_but, paths_between, room
 from grapheraser.seeding import derive
 
 # Tails that a case chooses from, its own among them; the last ones may be any entities.
@@ -76,13 +76,6 @@ class Case:
         if _is_read(self.reads, notes, marked, num_steps):
             return True
         return bool(_is_between(self.choices, self.near, changed))
-
-    def moved(self, places: Ids, num_steps: int) -> Case:
-        """Return the case with other places of the same entities."""
-        choices = np.where(self.choices < 0, -1, places[self.choices])
-        at, what = np.divmod(self.reads, 2 * num_steps + 1)
-        reads = places[at] * (2 * num_steps + 1) + what
-        return replace(self, choices=choices, near=places[self.near], reads=reads)
 
 
 def key_of(seed: int) -> np.uint64:
@@ -143,10 +136,23 @@ class Cases:
         return Cases({f: c for f, c in self.by_fact.items() if not c.has_read(*parts)})
 
     def moved(self, places: Ids, num_steps: int) -> Cases:
-        """Return the cases with the new place of every entity."""
+        """Return the cases with the new place of every entity; -1 for one that is gone."""
         if (places == np.arange(len(places))).all():
             return self
-        return Cases({fact: case.moved(places, num_steps) for fact, case in self.by_fact.items()})
+        places, known = np.append(places, -1), list(self.by_fact.values())
+        near, reads = [case.near for case in known], [case.reads for case in known]
+        at, what = np.divmod(np.concatenate([*reads, places[:0]]), 2 * num_steps + 1)
+        moved = zip(
+            known,
+            np.split(places[np.concatenate([*near, places[:0]])], _ends(near)),
+            np.split(places[at] * (2 * num_steps + 1) + what, _ends(reads)),
+            strict=False,
+        )
+        made = [
+            Case(c.step, places[c.choices], c.label, c.paths, c.numbers, *both)
+            for c, *both in moved
+        ]
+        return Cases(dict(zip(self.by_fact, made, strict=True)))
 
     def of_rows(self, rows: Rows, most: int, length: int, seed: int) -> Cases:
         """Return the cases of a graph; those that are known are not judged again."""
@@ -159,6 +165,10 @@ class Cases:
                 case = Case.of(rows, fact, some, label, length, seed)
             found[named] = case
         return Cases(found)
+
+
+def _ends(parts: list[Ids]) -> Ids:
+    return np.cumsum([len(part) for part in parts], dtype=np.int64)
 
 
 @compiled
@@ -181,13 +191,13 @@ def _add_rules(paths, ends, steps, labels, keys, support, body, m, num_codes, ou
 
 
 @compiled
-def _marked_facts(rows, key):  # type: ignore[no-untyped-def]
-    """Return all facts (head, step, tail) and their hashes, and pools of tails and their sizes.
+def _marked_facts(rows, key, bound):  # type: ignore[no-untyped-def]
+    """Return facts (head, step, tail) with hashes up to a bound and these, and pools of tails.
 
-    The pool of a step holds those of its tails with the smallest hashes, the last one any entities.
+    And the sizes of the pools. That of a step holds those of its tails with the smallest hashes,
+    the last one any entities.
     """
-    facts = np.empty((len(rows.steps) // 2, 3), dtype=np.int64)
-    hashes, count = np.empty(len(facts), dtype=np.uint64), 0
+    facts, count = np.empty((1024, 4), dtype=np.int64), 0
     pools = np.empty((rows.num_steps + 1, _POOL), dtype=np.int64)
     marks = np.empty((rows.num_steps + 1, _POOL), dtype=np.uint64)
     sizes = np.zeros(rows.num_steps + 1, dtype=np.int64)
@@ -195,15 +205,20 @@ def _marked_facts(rows, key):  # type: ignore[no-untyped-def]
         own = paired(key, np.uint64(rows.ids[x]))
         pooled = paired(own, key)
         _admit(pools, marks, sizes, rows.num_steps, x, pooled)
+        stepped = own
         for i in range(rows.ends[x], rows.ends[x + 1]):
             step, y = rows.steps[i], rows.others[i]
             if i == rows.ends[x] or step != rows.steps[i - 1]:
                 _admit(pools, marks, sizes, step ^ 1, x, paired(pooled, np.uint64(step)))
+                stepped = paired(own, np.uint64(step))
             if step & 1 == 0:
-                facts[count, 0], facts[count, 1], facts[count, 2] = x, step, y
-                hashes[count] = paired(paired(own, np.uint64(step)), np.uint64(rows.ids[y]))
-                count += 1
-    return facts, hashes, pools, sizes
+                mark = paired(stepped, np.uint64(rows.ids[y]))
+                if mark <= bound:
+                    facts = room(facts, count)
+                    facts[count, 0], facts[count, 1], facts[count, 2] = x, step, y
+                    facts[count, 3] = np.int64(mark)
+                    count += 1
+    return facts[:count, :3].copy(), facts[:count, 3].copy().view(np.uint64), pools, sizes
 
 
 @compiled
@@ -224,7 +239,12 @@ def _admit(pools, marks, sizes, pool, item, mark):  # type: ignore[no-untyped-de
 
 def _chosen_cases(rows: Rows, most: int, key: np.uint64) -> tuple[Ids, Ids, Ids]:
     """Return facts (places, one way), labels and choices of the cases."""
-    facts, marks, pools, sizes = _marked_facts(rows, key)
+    # About four times as many as are wanted are within the bound; hardly ever there are too few.
+    every = 2**64 - 1
+    bound = min(every, 2**67 * most // max(1, len(rows.steps)))
+    facts, marks, pools, sizes = _marked_facts(rows, key, np.uint64(bound))
+    if len(marks) < most and bound < every:
+        facts, marks, pools, sizes = _marked_facts(rows, key, np.uint64(every))
     some = np.argpartition(marks, most)[:most] if len(marks) > most else np.arange(len(marks))
     some = some[np.argsort(marks[some], kind="stable")]
     marks, chosen = marks[some], facts[some]
@@ -283,7 +303,8 @@ def _judge(rows, head, step, tail, choices, slots, length, key):  # type: ignore
         for place in near:
             reads = note(reads, read, place, ROW, rows.num_steps)
             read += 1
-    paths = _gathered(paths_from(rows, head, step, tail, slots, length), len(choices))
+    others = all_but(rows, head, step, tail)
+    paths = _gathered(paths_between(rows, others, head, choices, length), len(choices))
     reads, read = add_constants(rows, head, step, tail, slots, key, numbers, reads, read)
     reads, read = add_likeness(rows, head, step, tail, slots, key, numbers, reads, read)
     return paths, numbers, near, np.unique(reads[:read])

@@ -52,58 +52,6 @@ def add(numbers, slot, column, value, times):  # type: ignore[no-untyped-def]
     numbers[slot, column + 1] += times * value
 
 
-@compiled
-def paths_from(rows, head, step, but, slots, length):  # type: ignore[no-untyped-def]
-    """Return slots and codes of all paths from a head to entities that have a slot ``[p, 2]``.
-
-    Args:
-        rows: the facts.
-        head: its place.
-        step: that is asked for.
-        but: no path begins with this step to the entity at this place; -1 for none.
-        slots: of all entities; -1 for none.
-        length: of paths, at the most.
-    """
-    base, ends, steps, others = rows.num_steps + 1, rows.ends, rows.steps, rows.others
-    out, count = np.empty((256, 2), dtype=np.int64), 0
-    for i in range(ends[head], ends[head + 1]):
-        y, one = others[i], steps[i] + 1
-        if y == head or (y == but and steps[i] == step):
-            continue
-        if slots[y] >= 0:
-            out = _room(out, count)
-            out[count, 0], out[count, 1] = slots[y], one
-            count += 1
-        if length < 2:
-            continue
-        for j in range(ends[y], ends[y + 1]):
-            z, two = others[j], one * base + steps[j] + 1
-            if z == head or z == y:
-                continue
-            if slots[z] >= 0:
-                out = _room(out, count)
-                out[count, 0], out[count, 1] = slots[z], two
-                count += 1
-            if length < 3:
-                continue
-            for k in range(ends[z], ends[z + 1]):
-                v = others[k]
-                if v != head and v != y and v != z and slots[v] >= 0:
-                    out = _room(out, count)
-                    out[count, 0], out[count, 1] = slots[v], two * base + steps[k] + 1
-                    count += 1
-    return out[:count]
-
-
-@compiled
-def _room(out, last):  # type: ignore[no-untyped-def]
-    if last < len(out):
-        return out
-    more = np.empty((2 * len(out), 2), dtype=np.int64)
-    more[: len(out)] = out
-    return more
-
-
 @compiled(inline=True)
 def column_of(code: int, base: int) -> int:
     """Return the first column of paths as long as one with this code."""
@@ -157,7 +105,10 @@ def count_constant(rows, head, step, i, slots, key, counts, met, reads, read):  
     """Count the tails of those who share an entry of the head's row.
 
     Args:
-        rows, head, step, slots: as for `paths_from`.
+        rows: the facts.
+        head: its place.
+        step: that is asked for.
+        slots: of all entities; -1 for none.
         i: the entry.
         key: chooses among many.
         counts: by slot, zeros; gets the counts.
@@ -206,7 +157,8 @@ def is_asked(rows, head, step, but, i, key):  # type: ignore[no-untyped-def]
 def add_constants(rows, head, step, but, slots, key, numbers, reads, read):  # type: ignore[no-untyped-def]
     """Add what rules with constants say of the tails that have a slot, to ``numbers`` by slot.
 
-    Other arguments as for `paths_from` and `count_constant`. Returns what was read, and how much.
+    Arguments as for `count_constant`; no entry counts that leads with the step to the place
+    ``but`` (-1: none). Returns what was read, and how much.
     """
     counts, met = np.zeros(len(numbers), dtype=np.int64), np.empty(len(numbers), dtype=np.int64)
     first, last = rows.ends[head], rows.ends[head + 1]

@@ -23,6 +23,15 @@ from numpy.typing import NDArray
 from grapheraser.errors import ParameterError
 from grapheraser.kernels.compiled import compiled
 from grapheraser.links.facts.rows import Ids, Rows, entry, span
+from grapheraser.links.facts.walks import (
+    CODE,
+    END,
+    goes_on,
+    paths_between,
+    paths_through,
+    room,
+    stems_from,
+)
 
 # Codes that a dense array is made for.
 _MAX_CODES = 2**22
@@ -109,98 +118,46 @@ class Rules:
 
 
 @compiled
-def _room(found: Ids, last: int) -> Ids:
-    """Return an array with room for one at ``last``."""
-    if last < len(found):
-        return found
-    more = np.empty(2 * len(found), dtype=np.int64)
-    more[: len(found)] = found
-    return more
-
-
-@compiled
 def _concluded(rows, first, last, length):  # type: ignore[no-untyped-def]
     """Return the key of every path from some entities that ends at a fact of its first entity."""
-    base, m = rows.num_steps + 1, rows.num_steps
+    base, m, alive = rows.num_steps + 1, rows.num_steps, np.ones(len(rows.steps), dtype=np.bool_)
     head, following = np.full(len(rows.ids), -1), np.empty(len(rows.steps), dtype=np.int64)
-    out, count = np.empty(1024, dtype=np.int64), 0
+    out, count = np.empty((1024, 1), dtype=np.int64), 0
     for x in range(first, last):
         for i in range(rows.ends[x], rows.ends[x + 1]):
             following[i] = head[rows.others[i]]
             head[rows.others[i]] = i
-        for i in range(rows.ends[x], rows.ends[x + 1]):
-            y, one = rows.others[i], rows.steps[i] + 1
-            if y == x:
-                continue
-            e = head[y]
-            while e >= 0:
-                if e != i:
-                    out = _room(out, count)
-                    out[count] = one * m + rows.steps[e]
-                    count += 1
-                e = following[e]
-            if length < 2:
-                continue
-            for j in range(rows.ends[y], rows.ends[y + 1]):
-                z, two = rows.others[j], one * base + rows.steps[j] + 1
-                if z == x or z == y:
+        stems, _ = stems_from(rows, alive, x, length - 1, -1)
+        for s in range(len(stems)):
+            for i in range(rows.ends[stems[s, END]], rows.ends[stems[s, END] + 1]):
+                e = head[rows.others[i]]
+                if e < 0 or not goes_on(rows, alive, stems, s, i, x):
                     continue
-                e = head[z]
+                code = stems[s, CODE] * base + rows.steps[i] + 1
                 while e >= 0:
-                    out = _room(out, count)
-                    out[count] = two * m + rows.steps[e]
-                    count += 1
-                    e = following[e]
-                if length < 3:
-                    continue
-                for k in range(rows.ends[z], rows.ends[z + 1]):
-                    v = rows.others[k]
-                    if v == x or v == y or v == z:
-                        continue
-                    e = head[v]
-                    while e >= 0:
-                        out = _room(out, count)
-                        out[count] = (two * base + rows.steps[k] + 1) * m + rows.steps[e]
+                    if e != i:  # a path of one step concludes every other fact, but not itself
+                        out = room(out, count)
+                        out[count, 0] = code * m + rows.steps[e]
                         count += 1
-                        e = following[e]
+                    e = following[e]
         for i in range(rows.ends[x], rows.ends[x + 1]):
             head[rows.others[i]] = -1
-    return out[:count].copy()
+    return out[:count, 0].copy()
 
 
 @compiled
 def _tally(rows, alive, x, length, counts, codes):  # type: ignore[no-untyped-def]
     """Count the paths from an entity by their codes; return how many codes there are."""
     base, n = rows.num_steps + 1, 0
-    for i in range(rows.ends[x], rows.ends[x + 1]):
-        y, one = rows.others[i], rows.steps[i] + 1
-        if y == x or not alive[i]:
-            continue
-        if counts[one] == 0:
-            codes[n] = one
-            n += 1
-        counts[one] += 1
-        if length < 2:
-            continue
-        for j in range(rows.ends[y], rows.ends[y + 1]):
-            z, two = rows.others[j], one * base + rows.steps[j] + 1
-            if z == x or z == y or not alive[j]:
-                continue
-            if counts[two] == 0:
-                codes[n] = two
-                n += 1
-            counts[two] += 1
-            if length < 3:
-                continue
-            for k in range(rows.ends[z], rows.ends[z + 1]):
-                v = rows.others[k]
-                if v == x or v == y or v == z or not alive[k]:
-                    continue
-                three = two * base + rows.steps[k] + 1
-                if counts[three] == 0:
-                    codes[n] = three
+    stems, _ = stems_from(rows, alive, x, length - 1, -1)
+    for s in range(len(stems)):
+        for i in range(rows.ends[stems[s, END]], rows.ends[stems[s, END] + 1]):
+            if goes_on(rows, alive, stems, s, i, x):
+                code = stems[s, CODE] * base + rows.steps[i] + 1
+                if counts[code] == 0:
+                    codes[n] = code
                     n += 1
-                counts[three] += 1
+                counts[code] += 1
     return n
 
 
@@ -287,199 +244,95 @@ def _conclude(rows, alive, there, back, keys, support, body, length, sign, count
 @compiled
 def _concluding(rows, alive, there, back, length):  # type: ignore[no-untyped-def]
     """Return the keys of the rules that conclude a fact, both ways, once for every path."""
-    m, base = rows.num_steps, rows.num_steps + 1
-    a, b, step = rows.others[back], rows.others[there], rows.steps[there]
-    out, count = np.empty(64, dtype=np.int64), 0
-    if a == b:
-        return out[:0]
-    # Ends of paths are found by the entries of b.
-    head = np.full(len(rows.ids), -1)
-    following = np.empty(rows.ends[b + 1] - rows.ends[b], dtype=np.int64)
-    for e in range(rows.ends[b], rows.ends[b + 1]):
-        if alive[e] and rows.others[e] != b and e != back:
-            following[e - rows.ends[b]] = head[rows.others[e]]
-            head[rows.others[e]] = e
-    e = head[a]
-    while e >= 0:
-        out = _room(out, count + 1)
-        out[count] = ((rows.steps[e] ^ 1) + 1) * m + step
-        out[count + 1] = (rows.steps[e] + 1) * m + (step ^ 1)
-        count += 2
-        e = following[e - rows.ends[b]]
-    for i in range(rows.ends[a], rows.ends[a + 1]):
-        z, one = rows.others[i], rows.steps[i]
-        if z == a or z == b or not alive[i] or length < 2:
-            continue
-        e = head[z]
-        while e >= 0:
-            out = _room(out, count + 1)
-            last = rows.steps[e]
-            out[count] = ((one + 1) * base + (last ^ 1) + 1) * m + step
-            out[count + 1] = ((last + 1) * base + (one ^ 1) + 1) * m + (step ^ 1)
+    m, step = rows.num_steps, rows.steps[there]
+    tails = np.array([rows.others[there]])
+    paths = paths_between(rows, alive, rows.others[back], tails, length)
+    out, count = np.empty(2 * len(paths), dtype=np.int64), 0
+    for p in range(len(paths)):
+        if paths[p, 1] != step + 1:  # a path of one step concludes every other fact, but not itself
+            out[count] = paths[p, 1] * m + step
+            out[count + 1] = paths[p, 2] * m + (step ^ 1)
             count += 2
-            e = following[e - rows.ends[b]]
-        if length < 3:
-            continue
-        for j in range(rows.ends[z], rows.ends[z + 1]):
-            w, two = rows.others[j], rows.steps[j]
-            if w == a or w == b or w == z or not alive[j]:
-                continue
-            e = head[w]
-            while e >= 0:
-                out = _room(out, count + 1)
-                last = rows.steps[e]
-                code = ((one + 1) * base + two + 1) * base + (last ^ 1) + 1
-                out[count] = code * m + step
-                code = ((last + 1) * base + (two ^ 1) + 1) * base + (one ^ 1) + 1
-                out[count + 1] = code * m + (step ^ 1)
-                count += 2
-                e = following[e - rows.ends[b]]
     return out[:count]
 
 
 @compiled
 def _pass(rows, alive, there, back, keys, support, body, length, sign):  # type: ignore[no-untyped-def]
     """Count the paths that lead through a fact."""
-    m = rows.num_steps
-    for i, j in ((there, back), (back, there)):
-        paths, code, first, last = _through(rows, alive, i, j, length), -1, 0, 0
-        for n in range(len(paths)):
-            x, y = paths[n, 1], paths[n, 2]
-            if paths[n, 0] != code:
-                code = paths[n, 0]
-                first = np.searchsorted(keys, code * m)
-                last = first
-                while last < len(keys) and keys[last] < (code + 1) * m:
-                    last += 1
-            for k in range(first, last):
-                step = keys[k] - code * m
-                if _has(rows, alive, x, step):
-                    body[k] += sign
-                    if _holds(rows, alive, x, step, y):
-                        support[k] += sign
-
-
-@compiled
-def _put(out, count, code, x, y):  # type: ignore[no-untyped-def]
-    """Write a path, in an array with room for it."""
-    if count == len(out):
-        more = np.empty((2 * count, 3), dtype=np.int64)
-        more[:count] = out
-        out = more
-    out[count, 0], out[count, 1], out[count, 2] = code, x, y
-    return out
-
-
-@compiled
-def _through(rows, alive, there, back, length):  # type: ignore[no-untyped-def]
-    """Return the paths that lead one way through a fact ``[p, 3]``: code, first and last entity."""
-    base, ends, others, steps = rows.num_steps + 1, rows.ends, rows.others, rows.steps
-    a, b, own = others[back], others[there], steps[there] + 1
-    out, count = np.empty((64, 3), dtype=np.int64), 0
-    if a == b:
-        return out[:0]
-    out = _put(out, count, own, a, b)
-    count += 1
-    if length < 2:
-        return out[:count]
-    for i in range(ends[a], ends[a + 1]):
-        x, before = others[i], (steps[i] ^ 1) + 1
-        if x == a or x == b or not alive[i]:
-            continue
-        code = before * base + own
-        out = _put(out, count, code, x, b)
-        count += 1
-        if length < 3:
-            continue
-        for j in range(ends[x], ends[x + 1]):
-            v = others[j]
-            if v != x and v != a and v != b and alive[j]:
-                out = _put(out, count, ((steps[j] ^ 1) + 1) * base * base + code, v, b)
-                count += 1
-        for j in range(ends[b], ends[b + 1]):
-            v = others[j]
-            if v != x and v != a and v != b and alive[j]:
-                out = _put(out, count, code * base + steps[j] + 1, x, v)
-                count += 1
-    for i in range(ends[b], ends[b + 1]):
-        y, code = others[i], own * base + steps[i] + 1
-        if y == a or y == b or not alive[i]:
-            continue
-        out = _put(out, count, code, a, y)
-        count += 1
-        if length < 3:
-            continue
-        for j in range(ends[y], ends[y + 1]):
-            v = others[j]
-            if v != y and v != a and v != b and alive[j]:
-                out = _put(out, count, code * base + steps[j] + 1, a, v)
-                count += 1
-    return out[:count]
+    m, code, first, last = rows.num_steps, -1, 0, 0
+    paths = paths_through(rows, alive, there, back, length)
+    for n in range(len(paths)):
+        x, y = paths[n, 1], paths[n, 2]
+        if paths[n, 0] != code:
+            code = paths[n, 0]
+            first = np.searchsorted(keys, code * m)
+            last = first
+            while last < len(keys) and keys[last] < (code + 1) * m:
+                last += 1
+        for k in range(first, last):
+            step = keys[k] - code * m
+            if _has(rows, alive, x, step):
+                body[k] += sign
+                if _holds(rows, alive, x, step, y):
+                    support[k] += sign
 
 
 @compiled
 def _concluded_through(rows, pairs, length):  # type: ignore[no-untyped-def]
     """Return the keys of rules with a path through one of these facts, or that conclude one."""
     m, alive = rows.num_steps, np.ones(len(rows.steps), dtype=np.bool_)
-    out, count = np.empty(1024, dtype=np.int64), 0
+    out, count = np.empty((1024, 1), dtype=np.int64), 0
     for n in range(len(pairs)):
         there, back = pairs[n]
         for key in _concluding(rows, alive, there, back, length):
-            out = _room(out, count)
-            out[count] = key
+            out = room(out, count)
+            out[count, 0] = key
             count += 1
-        for i, j in ((there, back), (back, there)):
-            paths = _through(rows, alive, i, j, length)
-            for p in range(len(paths)):
-                code, x, y = paths[p]
-                short, long, turn = x, y, 0
-                if rows.ends[x + 1] - rows.ends[x] > rows.ends[y + 1] - rows.ends[y]:
-                    short, long, turn = y, x, 1
-                for e in range(rows.ends[short], rows.ends[short + 1]):
-                    step = rows.steps[e] ^ turn
-                    # A path of one step concludes every other fact, but not itself.
-                    if rows.others[e] == long and code != step + 1:
-                        out = _room(out, count)
-                        out[count] = code * m + step
-                        count += 1
-    return out[:count].copy()
+        paths = paths_through(rows, alive, there, back, length)
+        for p in range(len(paths)):
+            code, x, y = paths[p]
+            short, long, turn = x, y, 0
+            if rows.ends[x + 1] - rows.ends[x] > rows.ends[y + 1] - rows.ends[y]:
+                short, long, turn = y, x, 1
+            for e in range(rows.ends[short], rows.ends[short + 1]):
+                step = rows.steps[e] ^ turn
+                # A path of one step concludes every other fact, but not itself.
+                if rows.others[e] == long and code != step + 1:
+                    out = room(out, count)
+                    out[count, 0] = code * m + step
+                    count += 1
+    return out[:count, 0].copy()
 
 
 @compiled
 def _counted(rows, keys, length):  # type: ignore[no-untyped-def]
     """Count support and body of some rules ``[k, 2]`` from the start, each by its own walk."""
     m, base = rows.num_steps, rows.num_steps + 1
-    out = np.zeros((len(keys), 2), dtype=np.int64)
-    digits = np.empty(length, dtype=np.int64)
+    counts = np.zeros((len(keys), 2), dtype=np.int64)
     alive = np.ones(len(rows.steps), dtype=np.bool_)
     for k in range(len(keys)):
-        step, code, n = keys[k] % m, keys[k] // m, 0
-        while code:
-            digits[n] = code % base - 1
-            code //= base
-            n += 1
+        step, code, power = keys[k] % m, keys[k] // m, base ** (length - 1)
+        while power > code:
+            power //= base
+        # First, last but one and last entity of the paths with the first digits of the code.
+        paths, count = np.empty((len(rows.ids), 3), dtype=np.int64), 0
         for x in range(len(rows.ids)):
-            if not _has(rows, alive, x, step):
-                continue
-            for i in range(*span(rows, x, digits[n - 1])):
-                y = rows.others[i]
-                if y == x:
-                    continue
-                if n == 1:
-                    out[k, 0] += _holds(rows, alive, x, step, y)
-                    out[k, 1] += 1
-                    continue
-                for j in range(*span(rows, y, digits[n - 2])):
-                    z = rows.others[j]
-                    if z == x or z == y:
-                        continue
-                    if n == 2:
-                        out[k, 0] += _holds(rows, alive, x, step, z)
-                        out[k, 1] += 1
-                        continue
-                    for h in range(*span(rows, z, digits[0])):
-                        v = rows.others[h]
-                        if v != x and v != y and v != z:
-                            out[k, 0] += _holds(rows, alive, x, step, v)
-                            out[k, 1] += 1
-    return out
+            if _has(rows, alive, x, step):
+                paths[count, :] = x
+                count += 1
+        while power:
+            digit, power = code // power % base - 1, power // base
+            longer, more = np.empty((256, 3), dtype=np.int64), 0
+            for p in range(count):
+                x, y, z = paths[p]
+                for i in range(*span(rows, z, digit)):
+                    v = rows.others[i]
+                    if v not in (x, y, z):
+                        longer = room(longer, more)
+                        longer[more, 0], longer[more, 1], longer[more, 2] = x, z, v
+                        more += 1
+            paths, count = longer, more
+        for p in range(count):
+            counts[k, 0] += _holds(rows, alive, paths[p, 0], step, paths[p, 2])
+        counts[k, 1] = count
+    return counts
