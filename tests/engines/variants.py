@@ -33,9 +33,12 @@ DEEP: dict[str, ModelSpec] = {
     "gin, three layers, sum, norm and head": replace(PRESETS["gin:paper"], layers=3),
     "mlp, four layers": replace(PRESETS["mlp"], layers=4, second_hidden=20, activation="elu"),
     **{
-        f"{name}, {norm} norm": replace(PRESETS[name], layers=3, hidden=6, **{f"{norm}_norm": True})
+        f"{name}, batch norm": replace(PRESETS[name], layers=3, hidden=6, batch_norm=True)
         for name in ("gcn", "sage", "gat")
-        for norm in ("batch", "layer")
+    },
+    **{
+        f"{name}, layer norm": replace(PRESETS[name], layers=3, hidden=6, layer_norm=True)
+        for name in ("gcn", "sage", "gat")
     },
     "gcn, two layers, residual": replace(PRESETS["gcn"], skip=True, bias=False),
     "gcn, residual and norm": replace(PRESETS["gcn"], layers=4, skip=True, layer_norm=True),

@@ -32,8 +32,8 @@ def some_ids(count: int, kind: str, seed: int) -> np.ndarray:
     if kind == "sparse":
         return np.unique(rng.integers(0, 2**63 - 1, count, dtype=np.int64))
     if kind == "of types":  # close together in few blocks; one begins late, one has holes
-        close = np.arange(4 * count), 9000 + np.arange(4 * count), 7 * np.arange(8 * count)
-        return np.concatenate([(index << 61) + numbers for index, numbers in enumerate(close)])
+        types = np.arange(4 * count), 9000 + np.arange(4 * count), 7 * np.arange(8 * count)
+        return np.concatenate([(index << 61) + numbers for index, numbers in enumerate(types)])
     close = rng.integers(0, 700, count // 2)
     far = 2**40 + rng.integers(0, 5000, count - count // 2)
     return np.unique(np.concatenate([close, far, [2**63 - 1]])).astype(np.int64)
