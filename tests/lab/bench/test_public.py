@@ -48,7 +48,7 @@ def test_one_shard_that_holds_the_whole_graph_is_as_good_as_the_plain_loop(few: 
 def test_a_report_has_both_sides(
     few: ge.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(public, "_graph", lambda name: few)
+    monkeypatch.setattr(public, "published", lambda name: few)
     monkeypatch.setattr(public, "EPOCHS", 1)
     one = {**public.ARGUMENTS[public.ONE], "epochs": 1}
     shards = {"num_shards": 2, "epochs": 1}
