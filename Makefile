@@ -19,7 +19,7 @@ QUICK := $(wildcard tests/test_*.py) \
   $(addprefix tests/,docs graph kernels models datasets receipts reports aggregation eraser nodes)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all quick lint kernels short rest core crash postgresql chromium bench docs notebooks site pictures package clean
+.PHONY: help setup demo test test-all quick lint kernels short rest core crash postgresql chromium integrations bench docs notebooks site pictures package clean
 
 help:
 	@echo "make setup   install the package and its tools into $(VENV)"
@@ -85,7 +85,7 @@ kernels: $(READY)
 short: $(READY)
 	$(PYTEST) --part short
 
-rest: $(READY) postgresql chromium
+rest: $(READY) postgresql chromium integrations
 	$(PYTEST) --part rest
 
 core: $(BARE)/.ready
@@ -118,6 +118,13 @@ chromium:
 	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	    { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1; } || \
 	  echo "Chromium is not installed: the tests of the dashboard in a browser are skipped."
+
+# What integrations are tested with: molecules, ONNX, vector indexes and a PostgreSQL with one. Tests
+# of what can't be installed are skipped.
+integrations: $(READY)
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[molecules,onnx]' \
+	  onnxruntime faiss-cpu lancedb pgserver || \
+	  echo "rdkit, ONNX or vector indexes are not installed: their tests are skipped."
 
 bench: $(READY)
 	$(BIN)/grapheraser bench all --out lab/results

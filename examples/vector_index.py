@@ -110,8 +110,8 @@ class LanceDB:
         return found
 
     def nearest(self, row: Any, count: int) -> list[int]:
-        asked = self._table.search(row, vector_column_name="row").distance_type("dot")
-        return [found["id"] for found in asked.limit(count).to_list()]
+        search: Any = self._table.search(row, vector_column_name="row")
+        return [found["id"] for found in search.distance_type("dot").limit(count).to_list()]
 
 
 class PgVector:
@@ -147,6 +147,9 @@ class PgVector:
     def nearest(self, row: Any, count: int) -> list[int]:
         asked = "SELECT id FROM rows ORDER BY row <#> %s LIMIT %s"
         return [node for (node,) in self._execute(asked, str(row.tolist()), count).fetchall()]
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 def main(run: str, kind: str, *where: str) -> None:

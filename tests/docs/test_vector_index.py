@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,16 @@ def make(request: pytest.FixtureRequest, recipes: Any, tmp_path: Path) -> Iterat
     made: Callable[[str], Any]
     if request.param == "pgvector":
         psycopg = pytest.importorskip("psycopg")
-        with running() as server:
+        with running(vectors=True) as server:
             try:
                 with psycopg.connect(server.new_database(), autocommit=True) as connection:
-                    connection.execute("CREATE EXTENSION vector")
+                    connection.execute("CREATE EXTENSION vector SCHEMA public")
             except psycopg.errors.Error as error:
                 pytest.skip(f"PostgreSQL has no extension 'vector' ({type(error).__name__})")
-            yield lambda name: recipes.PgVector(server.new_database() + ",public", WIDTH)
+            with ExitStack() as opened:
+                yield lambda name: opened.enter_context(
+                    closing(recipes.PgVector(server.new_database() + ",public", WIDTH))
+                )
         return
     pytest.importorskip(request.param)
     if request.param == "faiss":

@@ -29,6 +29,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         r"\(found 3\)",
     ),
     "edges as triples": ({"edge_index": [[0, 1, 2]]}, r"shape \[2, m\] \(found \[1, 3\]"),
+    "edges as pairs": ({"edge_index": [[0, 1], [1, 2], [0, 2]]}, r"hint: .*edges\.T"),
     "edges as floats": ({"edge_index": [[0.0], [1.0]]}, r"integer array.*float64"),
     "edges without nodes": (
         {"x": np.zeros((0, 2)), "y": [], "edge_index": [[0], [1]]},
@@ -83,6 +84,12 @@ def test_each_kind_of_bad_input_has_its_own_error(case: str) -> None:
     changes, message = BAD[case]
     with pytest.raises(GraphError, match=message):
         build(**changes)
+
+
+def test_booleans_are_two_classes() -> None:
+    graph = build(y=[True, False, True])
+    assert graph.y.tolist() == [1, 0, 1]
+    assert graph.num_classes == 2
 
 
 def test_ids_that_are_not_integers_are_refused() -> None:

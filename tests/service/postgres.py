@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import importlib.util
 import os
 import pwd
 import shutil
@@ -19,7 +20,7 @@ _FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/
 
 
 def binaries() -> Path | None:
-    """The folder of the server's programs; the newest one."""
+    """The folder of the server's programs; the newest one installed."""
     found = shutil.which("initdb")
     folders = [folder for pattern in _FOLDERS for folder in glob.glob(pattern)]
     folders += [str(Path(found).parent)] if found else []
@@ -77,15 +78,23 @@ class Server:
 
 
 @contextmanager
-def running() -> Iterator[Server]:
-    """A server for as long as the block lasts."""
-    programs = binaries()
+def running(vectors: bool = False) -> Iterator[Server]:
+    """A server for as long as the block lasts; of ``vectors`` the one of PyPI's pgserver.
+
+    It brings pgvector along; where it is not there, the server that is installed may have it.
+    """
+    spec = importlib.util.find_spec("pgserver") if vectors else None
+    programs = Path(spec.origin).parent / "pginstall/bin" if spec and spec.origin else binaries()
     if programs is None:
         pytest.skip("PostgreSQL is not installed (initdb and postgres were not found)")
     if os.getuid() == 0 and shutil.which("runuser") is None:
         pytest.skip("PostgreSQL refuses to run as root, and there is no runuser")
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     try:
+        if spec is not None:  # to where the other user may read it
+            for part in programs.parents[2].glob("pgserver*"):
+                shutil.copytree(part, folder / part.name)
+            programs = folder / "pgserver/pginstall/bin"
         if os.getuid() == 0:
             shutil.chown(folder, _other())
         server = Server(folder, programs)

@@ -343,7 +343,7 @@ def check_labels(y: ArrayLike, n: int, num_classes: int | None) -> tuple[NDArray
             "numbers are not classes.",
             hint="y.astype(int) where they are classes; labels='numbers' takes numbers.",
         )
-    if labels.ndim != 1 or (labels.size and labels.dtype.kind not in "iu"):
+    if labels.ndim != 1 or (labels.size and labels.dtype.kind not in "iub"):
         raise GraphError(
             f"labels must be a flat integer array (found {labels.ndim}-d, dtype {labels.dtype})."
         )

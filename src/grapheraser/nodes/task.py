@@ -152,6 +152,9 @@ def _check_trainable(graph: Graph) -> None:
     if graph.num_nodes == 0:
         raise GraphError(f"graph '{graph.name}' has no nodes.")
     if graph.num_train == 0:
-        raise GraphError(f"graph '{graph.name}' has no training nodes.")
+        raise GraphError(
+            f"graph '{graph.name}' has no training nodes.",
+            hint="training nodes are those with a known label that are not in test or validation.",
+        )
     if graph.num_features == 0 and graph.types is None:
         raise GraphError(f"graph '{graph.name}' has no feature columns.")
