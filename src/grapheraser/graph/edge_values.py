@@ -125,7 +125,7 @@ def checked_edges(edge_index: ArrayLike, ids: NDArray[np.int64], given: EdgeInpu
         raise GraphError(
             f"edge_index must be an integer array of shape [2, m] "
             f"(found {list(pairs.shape)}, dtype {pairs.dtype}).",
-            hint="of a list of pairs, pass the transpose: edges.T." if pairs.shape[1:] == (2,) else None,
+            hint="pass pairs as edges.T." if pairs.shape[1:] == (2,) else None,
         )
     directed = flag("directed", "Graph.from_arrays", given.directed)
     weighted, values = checked_values(given.edge_weight, given.edge_attr, pairs.shape[1])
