@@ -3,7 +3,7 @@
 A task says how its world becomes a graph, which changes of that graph its requests are, and how the
 graph's answers become its own. Exactness, receipts, runs, updates and proofs belong to the spine,
 which is written once: whoever adds a task writes a `Task`, an `Aggregator` that learns, and a
-subclass of `Eraser` with a constructor and questions. docs/tasks.md shows one in a page.
+subclass of `Eraser` with a constructor and questions. docs/parts.md shows one in a page.
 """
 
 from __future__ import annotations
