@@ -7,7 +7,7 @@
     erase = BashOperator(task_id="erase", bash_command="python batch.py ...")     # Airflow
 
 Others put files of node ids, one on a line, into the folder `erasures`. All of them are forgotten
-in one request; then the run is saved, each gets its part of the receipt, and the files are removed.
+in one request; each gets their part of the receipt, the run is saved, and the files are removed.
 Ids that are gone already are skipped, so it may be run again after it was stopped half way. One
 process at a time; for more, or for answers meanwhile, there is `grapheraser serve`.
 """
@@ -29,11 +29,11 @@ def erase(run: Path, inbox: Path, receipts: Path) -> int:
     there = given[eraser.graph_.contains(given)]
     if len(there):
         receipt = eraser.unlearn(ge.Nodes(there))
-        eraser.save(run)
         receipts.mkdir(parents=True, exist_ok=True)
-        for number, part in enumerate(receipt.parts):
+        for number, part in enumerate(receipt.parts):  # before the save: parts can't be made later
             name = f"{receipt.sequence}-{number}.json"
             (receipts / name).write_text(part.to_json())
+        eraser.save(run)
     for file in files:
         file.unlink()
     return len(there)

@@ -31,10 +31,30 @@ def recipes() -> Iterator[Any]:
     del sys.modules["vector_index"]
 
 
-@pytest.fixture(params=["faiss", "lancedb", "pgvector"])
+class Rows(dict[int, Any]):
+    """An index of one's own, where none is installed."""
+
+    def upsert(self, ids: Any, rows: Any) -> None:
+        self.update(zip(ids.tolist(), rows, strict=True))
+
+    def drop(self, ids: Any) -> None:
+        for node in ids.tolist():
+            del self[node]
+
+    def ids(self) -> list[int]:
+        return list(self)
+
+    def nearest(self, row: Any, count: int) -> list[int]:
+        return sorted(self, key=lambda node: -float(self[node] @ row))[:count]
+
+
+@pytest.fixture(params=["own", "faiss", "lancedb", "pgvector"])
 def make(request: pytest.FixtureRequest, recipes: Any, tmp_path: Path) -> Iterator[Any]:
     """A function that makes an empty index."""
     made: Callable[[str], Any]
+    if request.param == "own":
+        yield lambda name: Rows()
+        return
     if request.param == "pgvector":
         psycopg = pytest.importorskip("psycopg")
         with running(vectors=True) as server:
