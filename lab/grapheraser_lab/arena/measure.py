@@ -3,13 +3,13 @@
 - ``arena-utility``: a share is forgotten at once, beside a fresh fit on what is left; then single
   requests, timed.
 - ``arena-stream``: one request after the other; how far the model has drifted from a fresh fit.
-- ``arena-versions``: whoever sees answers before and after looks for the one who went.
+- ``arena-versions``: whoever sees answers before and after looks for what went.
 - ``arena-members``: whoever sees one version, and trains shadow models, looks for who was in it.
 - ``arena-edges``: edges that were planted between classes are forgotten (the test that GIF's
   authors use), and forgotten edges are looked for by how alike the answers at both ends are (the
   idea of TrendAttack), beside how well that finds them where everything was retrained.
 
-Attackers ask about nodes that are left, as everybody can; never about those that went.
+Attackers ask about what is left, as everybody can; never about what went.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from grapheraser_lab.framework.cell import KINDS, Kind
 _SINGLES = 5
 _PLANTED = 0.1
 _MOST_PAIRS = 500
+_SHADOWS = 2
 
 Answers = NDArray[Any]
 
@@ -114,41 +115,46 @@ def stream(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def versions(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Tell who went from who stayed by how answers around both have moved: an AUC; .5 is a guess.
+    """Tell what went from what stayed by how answers around both have moved: an AUC; .5 is a guess.
 
-    For each request, the attacker sees what neighbours of two candidates are answered before and
-    after, and takes the one around whom more has moved.
+    For each request, the attacker sees what is answered around two candidates (neighbours of nodes,
+    ends of edges) before and after, and takes the one around which more has moved.
     """
-    world, seed = _world(config), int(config["seed"])
-    method, rng = _fitted(config, world), generator(seed, "arena", "versions")
+    world, kind = _world(config), config["requests"]
+    order = world.order(kind, int(config["seed"]))
+    count = min(int(config["count"]), len(order) // 2)
+    method = _fitted(config, world)
     moved: list[float] = []
-    gone: list[bool] = []
-    for node in world.order("nodes", seed)[: int(config["count"])]:
-        decoy = int(rng.choice(world.graph.train_nodes))
-        around = [_around(world.graph, one, {node}) for one in (node, decoy)]
-        if decoy == node or min(map(len, around)) == 0:
-            continue
-        asked = np.unique(np.concatenate(around))
-        before = method.predict_proba(asked)
-        method.unlearn(Nodes([node]))
-        world = world.without(Nodes([node]))
-        change = np.abs(method.predict_proba(asked) - before).sum(axis=1)
-        moved += [float(change[np.searchsorted(asked, near)].mean()) for near in around]
-        gone += [True, False]
-    return {"auc": auc(np.array(moved), np.array(gone)), "forgotten": len(gone) // 2}
+    for item, decoy in zip(order[:count], order[::-1], strict=False):
+        request = world.request(kind, [item])
+        rest = world.without(request)
+        around = [world.around(kind, one) for one in (item, decoy)]
+        around = [asked[rest.left(asked)] for asked in around]
+        asked, world = np.concatenate(around), rest
+        before = np.asarray(method.predict_proba(asked)) if min(map(len, around)) else None
+        method.unlearn(request)
+        if before is not None:
+            change = (
+                np.abs(method.predict_proba(asked) - before).reshape(len(asked), -1).sum(axis=1)
+            )
+            moved += [float(part.mean()) for part in np.split(change, [len(around[0])])]
+    gone = np.arange(len(moved)) % 2 == 0
+    return {"auc": auc(np.array(moved), gone) if moved else None, "forgotten": len(moved) // 2}
 
 
 def members(config: Mapping[str, Any]) -> dict[str, Any]:
     """Tell forgotten nodes from those that were never there, by one version: an AUC.
 
     Of both, the attacker knows neighbours and label, and asks about the neighbours. What tells a
-    member is learned on a shadow model, fitted on another split, that has forgotten nobody.
+    member is learned on shadow models, fitted on other splits, that have forgotten nobody.
     """
     from sklearn.linear_model import LogisticRegression
 
-    shadow = _looks({**config, "seed": int(config["seed"]) + 1}, forget=False)
+    splits = range(int(config["seed"]) + 1, int(config["seed"]) + 1 + _SHADOWS)
+    shadows = [_looks({**config, "seed": seed}, forget=False) for seed in splits]
     target = _looks(config, forget=True)
-    model = LogisticRegression(max_iter=1000).fit(*shadow)
+    shown, inside = (np.concatenate(parts) for parts in zip(*shadows, strict=True))
+    model = LogisticRegression(max_iter=1000).fit(shown, inside)
     return {"auc": auc(model.decision_function(target[0]), target[1]), "candidates": len(target[1])}
 
 
@@ -210,10 +216,7 @@ def _recovered(method: Any, rest: World, taken: list[Any], seed: int) -> float:
     """AUC of telling forgotten edges from other pairs by how alike both ends are answered."""
     drawn = generator(seed, "arena", "recovery").choice(rest.graph.train_nodes, (len(taken), 2))
     pairs = np.concatenate([np.array(taken), drawn])
-    ids, at = np.unique(pairs, return_inverse=True)
-    one, other = method.predict_proba(ids)[at.reshape(-1, 2).T]
-    alike = -np.abs(one - other).sum(axis=1)
-    return auc(alike, np.arange(len(pairs)) < len(taken))
+    return auc(rest.alike(method, pairs), np.arange(len(pairs)) < len(taken))
 
 
 # -- what they share -----------------------------------------------------------------------------
@@ -237,11 +240,6 @@ def _afresh(method: Any, config: Mapping[str, Any], rest: World) -> Any:
 
 def _score(method: Any, world: World) -> float:
     return world.measure(np.asarray(method.predict_proba(world.questions)), world.truth)
-
-
-def _around(graph: Graph, node: int, but: set[int]) -> Ids:
-    near = graph.neighbours(node)
-    return np.sort(near[~np.isin(near, list(but))])
 
 
 def _measured(work: Callable[[], Any]) -> tuple[Any, float, int | None]:

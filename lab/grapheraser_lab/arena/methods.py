@@ -3,7 +3,9 @@
 A method fits what it is given, answers with probabilities, and forgets. What it answers for follows
 from its ``task``: ``nodes`` or ``graphs`` (ids; ``[m, classes]``), ``links`` (pairs; ``[m]``),
 ``recommendation`` (users; ``[m, items]``, in the order of ids) or ``embeddings`` (ids; rows
-``[m, width]``). It is never asked about what it has forgotten.
+``[m, width]``). It is never asked about what it has forgotten. It may also have ``exact = True``,
+where it claims the bits of a fresh fit; ``tensors()``, what it learned, by name; and a parameter
+``seed`` of its constructor.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,26 +49,6 @@ from grapheraser_lab.rivals.methods import (
 CALLS = ("fit", "predict_proba", "unlearn")
 _FINE_TUNING = "fine-tuning"
 _EPOCHS = 20
-
-
-class Contestant(Protocol):
-    """What a method has to have.
-
-    It may have more: ``task``; ``exact = True`` where it claims the bits of a fresh fit;
-    ``tensors()``, what it learned, by name; and a parameter ``seed`` of its constructor.
-    """
-
-    def fit(self, graph: Any) -> Any:
-        """Learn from a graph."""
-        ...
-
-    def predict_proba(self, nodes: ArrayLike) -> NDArray[Any]:
-        """Return probabilities for nodes, by id."""
-        ...
-
-    def unlearn(self, request: Any) -> Any:
-        """Forget what a request names."""
-        ...
 
 
 class FineTuned(Trained):

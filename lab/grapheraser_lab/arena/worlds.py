@@ -61,9 +61,27 @@ class World:
 
     def without(self, request: Any) -> World:
         """Return what is left of the world, built from what is left alone."""
-        graph = self.graph.without(request)
-        there = graph.contains(self.questions.ravel()).reshape(len(self.questions), -1).all(axis=1)
-        return replace(self, graph=graph, questions=self.questions[there], truth=self.truth[there])
+        rest = replace(self, graph=self.graph.without(request))
+        there = rest.left(self.questions)
+        return replace(rest, questions=self.questions[there], truth=self.truth[there])
+
+    def left(self, questions: Ids) -> NDArray[np.bool_]:
+        """Tell which questions name nothing that is gone."""
+        graph = self.graph if isinstance(self.graph, Graph) else self.graph.graph
+        there = graph.contains(questions.ravel()).reshape(questions.shape)
+        return np.asarray(np.atleast_2d(there.T).all(axis=0))
+
+    def around(self, kind: str, item: Any) -> Ids:
+        """Return what shows that something goes: neighbours of a node, ends of an edge."""
+        if kind == NODES:
+            return np.asarray(self.graph.neighbours(item))
+        return np.atleast_1d(np.array(item, dtype=np.int64))
+
+    def alike(self, method: Any, pairs: Ids) -> NDArray[Any]:
+        """Return how much a method's answers speak for an edge between the nodes of each pair."""
+        ids, at = np.unique(pairs, return_inverse=True)
+        one, other = method.predict_proba(ids)[at.reshape(-1, 2).T]
+        return np.asarray(-np.abs(one - other).sum(axis=1))
 
     def learned_from(self) -> Ids:
         """Return the nodes whose going has to be forgotten, in order."""
@@ -90,6 +108,22 @@ class World:
     def request(self, kind: str, items: list[Any]) -> Any:
         """Return the request to forget these."""
         return _REQUESTS[kind](items)
+
+
+class LinksWorld(World):
+    """A graph whose pairs of nodes are asked about."""
+
+    def around(self, kind: str, item: Any) -> Ids:
+        """See `World`; pairs."""
+        if kind == EDGES:
+            return np.array([item], dtype=np.int64)
+        near = self.graph.neighbours(item)
+        ends = np.full(len(near), item) if kind == FEATURES else np.roll(near, 1)
+        return np.stack([near, ends], axis=1)[near != ends]
+
+    def alike(self, method: Any, pairs: Ids) -> NDArray[Any]:
+        """See `World`."""
+        return np.asarray(method.predict_proba(pairs))
 
 
 class Taken(NamedTuple):
@@ -120,6 +154,10 @@ class GraphsWorld(World):
         return replace(
             self, graph=Collection(graph.updated([SetFeatures(touched, sp.vstack(rows))]))
         )
+
+    def around(self, kind: str, item: Any) -> Ids:
+        """See `World`; nothing is left of a whole graph that went."""
+        return np.array([] if kind == GRAPHS else item[:1], dtype=np.int64)
 
     def all_of(self, kind: str) -> Ids:
         """See `World`; of each graph one node stays."""
@@ -160,9 +198,20 @@ class TakenWorld(World):
             for at, ids in enumerate((users, items))
         ]
         rest = replace(self, graph=Taken(kept[0], kept[1], pairs[~np.isin(pairs[:, column], gone)]))
-        there = np.isin(self.questions, kept[0])
+        there = rest.left(self.questions)
         columns = np.isin(items, kept[1])
         return replace(rest, questions=self.questions[there], truth=self.truth[there][:, columns])
+
+    def left(self, questions: Ids) -> NDArray[np.bool_]:
+        """See `World`."""
+        return np.isin(questions, self.graph.users)
+
+    def around(self, kind: str, item: Any) -> Ids:
+        """See `World`; users who took the same. None for an item: answers have it no more."""
+        users, items = self.graph.pairs.T
+        if kind == USERS:
+            return np.setdiff1d(users[np.isin(items, items[users == item])], item)
+        return np.array([] if kind == ITEMS else item[:1], dtype=np.int64)
 
     def all_of(self, kind: str) -> Ids:
         """See `World`."""
@@ -194,7 +243,7 @@ def _of_links(dataset: str, seed: int) -> World:
     others = drawn[apart][: len(held)]
     truth = np.arange(len(held) + len(others)) < len(held)
     pairs = np.concatenate([held, others])
-    return World(graph.without(Edges(held)), pairs, truth, _auc, "AUC")
+    return LinksWorld(graph.without(Edges(held)), pairs, truth, _auc, "AUC")
 
 
 def _of_graphs(dataset: str, seed: int) -> World:

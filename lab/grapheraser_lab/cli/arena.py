@@ -15,8 +15,8 @@ from grapheraser.errors import GraphEraserError, ParameterError
 
 RUN, LIST = "run", "list"
 QUESTIONS = ("utility", "stream", "versions", "members", "edges")
-# Asked of nodes alone, whatever kind of requests is measured.
-_ATTACKS = {"versions": "nodes", "members": "nodes", "edges": "edges"}
+# Who is not asked everything: by question, the kind of requests and the tasks.
+_ATTACKS = {"members": ("nodes", ("nodes",)), "edges": ("edges", ("nodes", "links", "embeddings"))}
 
 
 def run(
@@ -72,7 +72,8 @@ def run(
         config = {"method": method, "dataset": dataset, "requests": kind, "seed": seed}
         task = task_of(method_of(method))
         for question in asked:
-            if question in _ATTACKS and (task != "nodes" or kind != _ATTACKS[question]):
+            only, tasks = _ATTACKS.get(question, (kind, (task,)))
+            if kind != only or task not in tasks:
                 continue
             more: dict[str, dict[str, object]] = {"utility": {"share": share}}
             more |= {"stream": {"count": stream, "looks": 5}}

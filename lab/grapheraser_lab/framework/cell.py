@@ -74,7 +74,7 @@ class Cell:
         return self.config[key]
 
     def __str__(self) -> str:
-        named = ("dataset", "model", "partition", "method", "num_shards", "seed")
+        named = ("dataset", "model", "partition", "method", "requests", "num_shards", "seed")
         words = [str(self.config[key]) for key in named if self.config.get(key) is not None]
         return " ".join([self.kind, *words])
 
