@@ -87,6 +87,12 @@ def test_arguments_that_make_no_sense_are_refused(wrong: dict[str, Any], said: s
         CollectionEraser(**wrong).fit(collection_of(random_parts(20)))
 
 
+def test_a_score_without_test_graphs_says_what_to_do() -> None:
+    run = CollectionEraser(sample=10).fit(collection_of(random_parts(20)))
+    with pytest.raises(GraphError, match="no test graphs to score"):
+        run.score(run.graph_.test_nodes[:0])
+
+
 def test_an_explanation_names_graphs_alike_and_nodes_that_decide(fitted: CollectionEraser) -> None:
     said = fitted.explain(95)
     assert said.label == fitted.predict([95])[0]

@@ -34,6 +34,9 @@ def test_pyg_data() -> None:
         for at, (labels, pairs) in enumerate(zip(LABELS, PAIRS, strict=True))
     ]
     check(ge.Collection.from_pyg(made))
+    made[0].pos, made[0].name = torch.zeros(3, 2), "a path"
+    with pytest.warns(UserWarning, match=r"'pos' of the graphs is not used"):
+        ge.Collection.from_pyg(made)
 
 
 def test_networkx_graphs() -> None:
@@ -55,6 +58,12 @@ def test_tables() -> None:
         dict(zip(("graph", "source", "target"), map(list, zip(*rows, strict=True)), strict=True)),
     )
     check(ge.Collection.from_tables(*tables))
+    tables[1]["charge"], tables[2]["length"] = [0.5, 1, 1.5, 2, 2.5, 3], [0.25] * len(rows)
+    told = ge.Collection.from_tables(*tables)
+    assert told[1].cells.ravel().tolist() == [32, 40, 48]  # sixteenths
+    assert told[0].edge_cells.ravel().tolist() == [4, 4]
+    with pytest.raises(GraphError, match="column 'split' of the graphs is not used"):
+        ge.Collection.from_tables(tables[0] | {"split": [0, 1]}, *tables[1:])
 
 
 def test_a_tu_folder(tmp_path: Path) -> None:

@@ -187,8 +187,9 @@ class Collection:
         Args:
             graphs: with columns ``graph`` (ids) and the label.
             nodes: with columns ``graph``, ``node`` (ids within the graph) and ``label`` if there
-                are any.
-            edges: with columns ``graph``, ``source``, ``target`` and ``label`` if there are any.
+                are any; further columns are features.
+            edges: with columns ``graph``, ``source``, ``target`` and ``label`` if there are any;
+                further columns likewise.
             label: the column with the labels of the graphs.
             options: further arguments of `from_arrays`.
         """
@@ -308,7 +309,10 @@ def _labels(given: ArrayLike | None, count: int, name: str) -> Ids:
     labels = as_array(given, name)
     labels = labels if labels.size else labels.astype(np.int64)
     if labels.ndim != 1 or labels.dtype.kind not in "iub":
-        raise GraphError(f"'{name}' must be a flat array of whole numbers (found {labels.dtype}).")
+        raise GraphError(
+            f"'{name}' must be a flat array of whole numbers (found {labels.dtype}).",
+            hint="number words yourself, the same way for all graphs: {'C': 6, 'O': 8}[word].",
+        )
     if len(labels) and labels.min() < 0:
         raise GraphError(f"'{name}' must be at least 0 (found {labels.min()}).")
     if len(labels) != count:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.aggregation import Aggregator, Sample
 from grapheraser.engines import Training
 from grapheraser.eraser.base import Eraser
-from grapheraser.errors import ParameterError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.execution import Executor
 from grapheraser.graphs.collection import Collection
 from grapheraser.graphs.explain import GraphExplanation, explain
@@ -226,7 +226,13 @@ class CollectionEraser(Eraser):
             graphs: their ids; None: those of the test graphs.
         """
         state = self._snapshot.state
-        return scores(state, state.graph.labelled_test_nodes if graphs is None else graphs)
+        asked = state.graph.labelled_test_nodes if graphs is None else graphs
+        if len(np.atleast_1d(asked)) == 0:
+            raise GraphError(
+                f"collection '{state.graph.name}' has no test graphs to score.",
+                hint="name some in the constructor of the collection, test=[...], or here.",
+            )
+        return scores(state, asked)
 
     def explain(self, graph: int | str, target: int | str = 0) -> GraphExplanation:
         """Say why a graph is taken for what it is: members, graphs like it, nodes that decide.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from grapheraser.errors import GraphError, MissingExtraError
 from grapheraser.graph.formats.tables import Table, table_of
 
 Arrays = dict[str, Any]
+# What is read of a PyG Data.
+_PYG = ("num_nodes", "node_label", "z", "x", "edge_index", "edge_label", "edge_attr", "y")
 _KEYS = ("num_nodes", "node_id", "node_label", "x", "edges", "edge_label", "edge_attr")
 
 
@@ -79,7 +82,7 @@ def of_tables(graphs: Any, nodes: Any, edges: Any, label: str) -> Arrays:
             raise GraphError(f"column '{name}' must be whole numbers of at least 0.")
         return found.astype(np.int64)
 
-    ids, order = np.unique(numbers(whole, "graph"), return_index=True)
+    ids, at = np.unique(numbers(whole, "graph"), return_index=True)
     if len(ids) < len(whole):
         raise GraphError("column 'graph' of the graphs must name each once.")
     owner = _found(ids, numbers(inside, "graph"), "a graph")
@@ -93,13 +96,21 @@ def of_tables(graphs: Any, nodes: Any, edges: Any, label: str) -> Arrays:
         "ids": ids,
         "node_offset": np.append(0, np.cumsum(np.bincount(owner, minlength=len(ids)))),
         "edges": np.stack(ends, axis=1),
-        "y": np.array(whole.column(label, "label"))[order],
+        "y": _as_labels(np.array(whole.column(label, "label"))[at]),
+        "node_id": numbers(inside, "node")[rows],
     }
-    made["y"], made["node_id"] = _as_labels(made["y"]), numbers(inside, "node")[rows]
     if "label" in inside.columns:
         made["node_label"] = numbers(inside, "label")[rows]
     if "label" in joined.columns:
         made["edge_label"] = numbers(joined, "label")
+    for key, table, order, known in (
+        ("x", inside, rows, ("graph", "node", "label")),
+        ("edge_attr", joined, slice(None), ("graph", "source", "target", "label")),
+    ):
+        if more := [name for name in table.columns if name not in known]:
+            made[key] = np.hstack([table.numbers(name) for name in more])[order]
+    if over := sorted({*whole.columns} - {"graph", label}):
+        raise GraphError(f"column '{over[0]}' of the graphs is not used.", hint="drop it.")
     return made
 
 
@@ -121,7 +132,7 @@ def _found(known: NDArray[np.int64], asked: NDArray[np.int64], what: str) -> NDA
 
 
 def of_pyg(graphs: Sequence[Any], y: ArrayLike | None) -> Arrays:
-    """Put the arrays of PyG ``Data`` objects one after the other."""
+    """Put the arrays of PyG ``Data`` objects one after the other; warn of what is left out."""
     sizes, edges, labels, features, kinds, attrs, targets = [], [], [], [], [], [], []
     start = 0
     for at, data in enumerate(graphs):
@@ -142,6 +153,10 @@ def of_pyg(graphs: Sequence[Any], y: ArrayLike | None) -> Arrays:
                 raise GraphError(f"graph {at} has no label 'y'.", hint="hand them in: y=[...].")
             targets.append(_array(data.y))
         start += count
+    for key in [*graphs[0].keys()] if graphs else ():
+        if key not in _PYG and (graphs[0].is_node_attr(key) or graphs[0].is_edge_attr(key)):
+            hint = "make it part of 'x' or 'edge_attr' if it should be"
+            warnings.warn(f"'{key}' of the graphs is not used: {hint}.", stacklevel=4)
     found = {
         "node_offset": np.append(0, np.cumsum(sizes)).astype(np.int64),
         "edges": np.concatenate([np.zeros((0, 2), np.int64), *edges]),
