@@ -21,6 +21,7 @@ from typing import Any
 from grapheraser.reports.figures.canvas import as_png
 from grapheraser_lab.bench import (
     adaptive,
+    asked,
     attack_tables,
     cost,
     cuda,
@@ -81,6 +82,8 @@ TABLES: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = (
     ("results/attacks.md", "leaks", "leaks", attack_tables.markdown),
     ("results/attacks.md", "refresh", "refresh", attack_tables.markdown),
     ("adaptive.md", "adaptive", "adaptive", adaptive.markdown),
+    ("aggregation.md", "asked", "asked", asked.asked),
+    ("aggregation.md", "halo", "asked", asked.halo),
     ("links.md", "links", "links", links.markdown),
     ("context.md", "public", "public", public.markdown),
     ("peers.md", "peers", "peers", peers.leaderboard),

@@ -17,7 +17,7 @@ def report(folder: Path, *names: str) -> Path:
 
 
 def test_both_reports_data_and_figures_are_published(tmp_path: Path) -> None:
-    made = ("report.html", "report.md", "mlp/data.csv", "mlp/figure.png", "mlp/means.csv")
+    made = ("report.html", "report.md", "mlp/data.csv", "mlp/figure.png", "mlp/old.txt")
     source = report(tmp_path / "runs", *made, "datasets/data.csv", "cells/1.json")
     target = report(tmp_path / "docs", "old.csv")
     publish(source, target)

@@ -56,6 +56,7 @@ BENCHMARKS = {
     "scale": ("bench.scale", "run", "every operation on graphs on the disk, 1e5 to 1e8 edges"),
     "service": ("bench.service", "run", "the service under load, up to receipts"),
     "peers": ("rivals.run", "run", "GraphEraser beside other methods of unlearning"),
+    "asked": ("bench.asked", "run", "F1 by shards asked about a node, and with a halo"),
     "member-sizes": ("bench.shard_labels", "member_sizes", "F1 by the size of `features`"),
     "member-sums": ("bench.member_sums", "run", "closed-form sums of 10^6 nodes, summed once more"),
     "shard-labels": ("bench.shard_labels", "run", "F1 of shards that see all but the labels"),

@@ -17,6 +17,7 @@ import numpy as np
 
 from grapheraser.audit.attacks.shadow import KEPT, RECUT, RECUT_RESEEDED
 from grapheraser.reports.tables import ABOVE, Entry, Table
+from grapheraser.reports.wording import plural
 from grapheraser_lab.figures.bars import Bars, draw_bars
 from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
@@ -53,12 +54,12 @@ def over_guessing(mean: Mean) -> Difference:
 
 
 def _averages(found: Found, *columns: str) -> str:
-    words = []
-    for column in columns:
-        some = [mean.mean for key, mean in found.items() if key[2] == column]
-        if some:
-            words.append(f"{column} {np.mean(some):.3f}")
-    return f"AUC on average: {', '.join(words)}."
+    """Average every column over the cells that have them all: else sizes of graphs are compared."""
+    pairs = [
+        p for p in dict.fromkeys(key[:2] for key in found) if all((*p, c) in found for c in columns)
+    ]
+    words = [f"{c} {np.mean([found[*p, c].mean for p in pairs]):.3f}" for c in columns if pairs]
+    return f"AUC on average over {plural(len(pairs), 'cell')}: {', '.join(words) or '-'}."
 
 
 @rule(
@@ -181,9 +182,9 @@ def summarise(options: Options, results: Results) -> Summary:
         ),
         notes=[
             "The two versions of a run that keeps its seeds differ by the deleted data alone. That "
-            "makes unlearning provable, and this attacker uses it; retraining from a new seed "
-            "drowns it in noise. The comparison leaks, not the model after the request: that one "
-            "is, bit for bit, the model that never saw the data."
+            "makes unlearning provable, and this attacker uses it; what retraining from a new seed "
+            "hides of it, the columns of new seeds say. The comparison leaks, not the model after "
+            "the request: that one is, bit for bit, the model that never saw the data."
         ],
     )
 
@@ -235,9 +236,9 @@ def _table(options: Options, found: Found) -> Table:
         "from their seeds, the partition is kept. A_II: everything is partitioned and retrained, "
         "from the same seed or a new one. Mean over the runs, in brackets its 95 % interval. A "
         "request takes 10 nodes unless the column says otherwise; a run has 12 requests, 100 of "
-        "one node (50 on Pubmed, CS and Physics). Where the partition depends on no data, A_I and "
-        "A_II end in the same bits, so their AUC is the same; a run in which it is not fails. "
-        "-: not measured with these requests.",
+        "one node (50 in restored cells of Pubmed, CS and Physics). Where the partition depends on "
+        "no data, A_I and A_II end in the same bits, so their AUC is the same; a run in which it "
+        "is not fails. -: not measured with these requests.",
     )
 
 
@@ -259,7 +260,7 @@ def _entry(found: Found, dataset: str, model: str, column: str) -> Entry | str:
         return Entry("-", told)
     low, high = mean.mean - _half(mean), mean.mean + _half(mean)
     text = f"{mean.mean:.3f} ({low:.2f} to {high:.2f})" if mean.runs > 1 else f"{mean.mean:.3f}"
-    above = published is not None and low > published
+    above = published is not None and mean.runs > 1 and low > published
     return Entry(text, told, ABOVE if above else "")
 
 

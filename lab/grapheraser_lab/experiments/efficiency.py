@@ -82,12 +82,11 @@ def summarise(options: Options, results: Results, what: str) -> Summary:
     if what == "edges":
         claims = rules.same_for_edges(_judged(nodes), claims)
     return Summary(
-        _mean_rows(asked, found, pyg, what),
+        _rows(asked),
         tables,
         claims,
         lambda: _figure(options, found, pyg, what),
         notes=_notes(options, asked),
-        runs=_rows(asked),
     )
 
 
@@ -112,27 +111,6 @@ def _rows(asked: Values) -> list[dict[str, Any]]:
         }
         for (dataset, model, method), value in asked.items()
         for number, seconds in enumerate(value["seconds"])
-    ]
-
-
-def _mean_rows(
-    asked: Values, found: Times, pyg: dict[tuple[str, str], float], what: str
-) -> list[dict[str, Any]]:
-    ratios = rules.ratios(found)
-    return [
-        {
-            "dataset": shown(key[0]),
-            "model": shown(key[1]),
-            "partition": key[2],
-            "seconds": mean.mean,
-            "std": mean.std,
-            "requests": mean.runs,
-            "shards_retrained": float(np.mean(asked[key]["retrained"])),
-            "ratio_same_engine": ratios.get(key),
-            "ratio_pyg": pyg[key[:2]] / mean.mean if key[:2] in pyg else None,
-            **({"paper_ratio": paper.SPEEDUP.get(key[0])} if what == "nodes" else {}),
-        }
-        for key, mean in found.items()
     ]
 
 

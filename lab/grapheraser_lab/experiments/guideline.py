@@ -12,7 +12,7 @@ from grapheraser_lab.figures.bars import Bars, draw_bars
 from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import Summary, experiment
-from grapheraser_lab.framework.means import Mean, entry, heights, run_rows, spreads, tidy_rows
+from grapheraser_lab.framework.means import Mean, entry, heights, run_rows, spreads
 from grapheraser_lab.framework.noise import Difference, paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
@@ -195,7 +195,6 @@ def _groups(options: Options) -> dict[tuple[str, str], list[Cell]]:
 def summarise_mlp(options: Options, results: Results) -> Summary:
     """F1 of each model on each data set, and the gap between the best GNN and the MLP."""
     found = f1_means(results, _groups(options))
-    rows = tidy_rows(found, ("dataset", "model"), lambda *key: paper.MLP.get(key))
     table_rows: list[tuple[Entry | str, ...]] = [
         (
             shown(model),
@@ -208,7 +207,7 @@ def summarise_mlp(options: Options, results: Results) -> Summary:
     got = {m: [found.get((d, m)) for d in options.datasets] for m in _models(options)}
     told = {m: [paper.MLP.get((d, m)) for d in options.datasets] for m in _models(options)}
     return Summary(
-        rows,
+        run_rows(found, ("dataset", "model")),
         [table],
         [*mlp_below(found), *mlp_adequate(found)],
         lambda: draw_bars(
@@ -224,5 +223,4 @@ def summarise_mlp(options: Options, results: Results) -> Summary:
             "micro F1",
             limits=(0, 1),
         ),
-        runs=run_rows(found, ("dataset", "model")),
     )

@@ -16,7 +16,6 @@ from grapheraser_lab.framework.experiment import SWEEP_RUNS, Summary, experiment
 from grapheraser_lab.framework.f1_curves import (
     curve_figure,
     curve_rows,
-    curve_runs,
     curve_table,
     drops,
 )
@@ -151,16 +150,12 @@ def summarise(options: Options, results: Results) -> Summary:
     ]
     claims = [*little_lost(auc), *as_good(auc)]
     titles = {key[:2]: f"{shown(key[0])}, {key[1]} forgotten" for key in auc}
-    rows = curve_rows(auc, "share", FORGOTTEN)
-    for key, row in zip(auc, rows, strict=True):
-        row["hits_mean"] = hits[key].mean
     return Summary(
-        rows,
+        curve_rows(auc, "share", "auc", FORGOTTEN),
         tables,
         claims,
         lambda: curve_figure(auc, "share forgotten", "AUC", titles=titles),
         notes=(note,),
-        runs=curve_runs(auc, "share", "auc", FORGOTTEN),
     )
 
 

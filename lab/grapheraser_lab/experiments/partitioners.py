@@ -11,7 +11,7 @@ from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import Summary, experiment
 from grapheraser_lab.framework.f1_curves import draw_f1
-from grapheraser_lab.framework.means import Mean, entry, run_rows, tidy_rows
+from grapheraser_lab.framework.means import Mean, entry, run_rows
 from grapheraser_lab.framework.noise import all_of, paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
@@ -129,13 +129,11 @@ def summarise(options: Options, results: Results) -> Summary:
     columns = ("dataset", "model", "partition")
     label = options.how.chosen
     found = f1_means(results, _groups(options), options.chosen)
-    rows = tidy_rows(found, columns, paper.PARTITIONERS.get, aggregation=label)
-    runs = run_rows(found, columns, aggregation=label)
+    rows = run_rows(found, columns, aggregation=label)
     tables = [_table(options, found, f"Micro F1 ({label})", True)]
     if "routed" in options.how.ours:
         routed = f1_means(results, _groups(options), options.how.ours["routed"])
-        rows += tidy_rows(routed, columns, aggregation="routed")
-        runs += run_rows(routed, columns, aggregation="routed")
+        rows += run_rows(routed, columns, aggregation="routed")
         tables.append(_table(options, routed, "Micro F1 with routing (ours)", False))
     series = {shown(method): (method,) for method in methods(options)}
     return Summary(
@@ -143,7 +141,6 @@ def summarise(options: Options, results: Results) -> Summary:
         tables,
         _claims(options, found),
         lambda: draw_f1(options, series, found, paper.PARTITIONERS.get),
-        runs=runs,
     )
 
 

@@ -59,8 +59,6 @@ CAPACITY = 0.005
 MISSING_EDGES = 0.9
 MISSING = "closest, 90 % of the training edges missing"
 FIVE = "closest, five data sets"
-# Choices that are tried on all five data sets as well, one run: those without dropout and labels.
-WIDE_RUNS = 1
 
 Reading = tuple[str, ...]
 # F1 by data set, model and the paper's column (``scratch``, ``blpa/mean``).
@@ -120,30 +118,18 @@ def _pairs(options: Options, among: Sequence[str] = SEARCHED) -> Iterator[tuple[
 Groups = dict[tuple[str, str, str], list[Cell]]
 
 
-def _grid(
-    options: Options,
-    among: Sequence[str] = SEARCHED,
-    choices: Mapping[str, Mapping[str, str]] = CHOICES,
-) -> dict[tuple[str, ...], Groups]:
+def _grid(options: Options) -> dict[tuple[str, ...], Groups]:
     """By features, dropout and partition: the cells of every data set and model."""
-    first, second, third, fourth, fifth = (tuple(c.values()) for c in choices.values())
+    first, second, third, fourth, fifth = (tuple(c.values()) for c in CHOICES.values())
     texts = ["learned", *(f"{a}{v}" for a in ("mean", "majority", *fifth) for v in third)]
     return {
         (features, dropout, method): {
             (d, m, method): _cells(options, d, m, method, texts, features=features, dropout=dropout)
-            for d, m in _pairs(options, among)
+            for d, m in _pairs(options)
         }
         for features, dropout in product(first, second)
         for method in (SCRATCH, "random", "blpa", *fourth)
     }
-
-
-def _wide(options: Options) -> dict[tuple[str, ...], Groups]:
-    """The same on all five data sets, one run, without dropout and without labels."""
-    bekm = {k: v for k, v in CHOICES["BEKM's embedding"].items() if "no labels" in k}
-    choices = {**CHOICES, "dropout": {"none": NO_DROPOUT}, "BEKM's embedding": bekm}
-    one = replace(options, runs=min(options.runs, WIDE_RUNS))
-    return _grid(one, paper.DATASETS, choices)
 
 
 def _released(options: Options) -> Groups:
@@ -258,7 +244,6 @@ def _code_itself(bekm: str) -> Figures:
     _grid,
     _closest,
     _released,
-    _wide,
     _missing,
     _literal,
     most_runs=RUNS,
@@ -306,7 +291,6 @@ def summarise(options: Options, results: Results) -> Summary:
         _side_by_side([five, literal["as written"], released]),
         _search(ranked, known, here),
         _single(known, here),
-        *_wide_tables(options, results, here),
         *_sources(five),
         _thinned(options, results),
     ]
@@ -432,33 +416,6 @@ def _single(known: Mapping[Reading, Figures], here: Reading) -> Table:
             ):
                 lines.append(line)
     return Table("Single deviations from the closest reading", ("with", *_HEADER), tuple(lines))
-
-
-def _wide_tables(options: Options, results: Results, here: Reading) -> list[Table]:
-    """The nearest readings by the choosing half of all five data sets, and the closest one."""
-    grid = _wide(options)
-    bekm = dict.fromkeys(method for _, _, method in grid if method.startswith("bekm"))
-    parts = [c.values() for c in CHOICES.values()]
-    every = {
-        r: read(results, grid, r) for r in product(parts[0], [NO_DROPOUT], parts[2], bekm, parts[4])
-    }
-    most = max(map(len, every.values()))
-    known = {r: figures for r, figures in every.items() if figures and len(figures) == most}
-    if here not in known or {key[0] for key in known[here]} <= set(SEARCHED):
-        return []
-    ranked = sorted(known, key=lambda r: _far(known[r], 0))
-    some = [*ranked[:5], *([here] if here not in ranked[:5] else [])]
-    lines = [(f"{ranked.index(r) + 1}. {words(r)}", known[r]) for r in some]
-    return [
-        Table(
-            f"The nearest of {len(ranked)} readings by the choosing half of all five data sets",
-            ("reading", *_HEADER),
-            tuple(line for name, figures in lines if (line := _line(name, figures))),
-            "Readings without dropout and without labels in BEKM's embedding, one run each. "
-            f"Protocol paper, chosen on {' and '.join(map(str.capitalize, SEARCHED))}, is "
-            f"number {ranked.index(here) + 1}.",
-        )
-    ]
 
 
 def _sources(figures: Figures) -> list[Table]:

@@ -9,7 +9,7 @@ from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import Summary, experiment
 from grapheraser_lab.framework.f1_curves import draw_f1
-from grapheraser_lab.framework.means import Mean, entry, run_rows, tidy_rows
+from grapheraser_lab.framework.means import Mean, entry, run_rows
 from grapheraser_lab.framework.noise import paired
 from grapheraser_lab.framework.options import AS_WRITTEN, Options
 from grapheraser_lab.framework.resolve import named, shown
@@ -89,10 +89,9 @@ def summarise(options: Options, results: Results) -> Summary:
         scores = f1_means(results, groups, text)
         found.setdefault(reading, {}).update({(*k, label): mean for k, mean in scores.items()})
     columns = ("dataset", "model", "partition", "sample")
-    rows, runs, claims, same = [], [], {}, {}
+    rows, claims, same = [], {}, {}
     for reading, some in found.items():
-        rows += tidy_rows(some, columns, _published, solver=reading)
-        runs += run_rows(some, columns, solver=reading)
+        rows += run_rows(some, columns, solver=reading)
         every = {**some, **plain}
         claims[reading] = comparable({k: v for k, v in every.items() if k[2] != BLPA})
         same[reading] = same_for_blpa({k: v for k, v in every.items() if k[2] == BLPA})
@@ -113,7 +112,6 @@ def summarise(options: Options, results: Results) -> Summary:
             if AS_WRITTEN in found
             else []
         ),
-        runs=runs,
     )
 
 

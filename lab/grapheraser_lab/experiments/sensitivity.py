@@ -15,7 +15,7 @@ from grapheraser_lab.experiments.utility import MARKS
 from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import SWEEP_RUNS, Summary, experiment
-from grapheraser_lab.framework.means import Mean, entry, run_rows, tidy_rows
+from grapheraser_lab.framework.means import Mean, entry, run_rows
 from grapheraser_lab.framework.options import FREE, Options
 from grapheraser_lab.framework.resolve import shown
 from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells
@@ -106,9 +106,8 @@ def summarise(options: Options, results: Results) -> Summary:
     found = {key: found[key] for key in groups if key in found}
     columns = ("dataset", "model", "variation", "partition")
     return Summary(
-        tidy_rows(found, columns),
+        run_rows(found, columns),
         [settings_table(), _table(options, found), _steps(options, results)],
-        runs=run_rows(found, columns),
     )
 
 

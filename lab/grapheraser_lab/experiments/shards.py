@@ -17,7 +17,6 @@ from grapheraser_lab.framework.f1_curves import (
     Line,
     along,
     curve_rows,
-    curve_runs,
     curve_table,
     lines_of,
 )
@@ -152,9 +151,9 @@ def summarise(options: Options, results: Results) -> Summary:
     asked = measured(results, _time_cells(options))
     times = _swept({key: times_of(value["nodes"]["seconds"]) for key, value in asked.items()})
     rows: list[dict[str, Any]] = [
-        {"what": what, **row}
-        for what, found in (("f1", scores), ("seconds", times))
-        for row in curve_rows(found, "shards")
+        {**row, "reading": name}
+        for name, some in known.items()
+        for row in curve_rows(some, "shards")
     ]
     time_table = Table(
         "Time to forget a node, by the number of shards",
@@ -189,11 +188,6 @@ def summarise(options: Options, results: Results) -> Summary:
         ],
         lambda: _figure(options, scores, times),
         notes=[_RESTORED] if kept else [],
-        runs=[
-            {**row, "reading": name}
-            for name, some in known.items()
-            for row in curve_runs(some, "shards")
-        ],
     )
 
 

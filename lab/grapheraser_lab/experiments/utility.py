@@ -15,7 +15,7 @@ from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import Summary, experiment
 from grapheraser_lab.framework.f1_curves import draw_f1
-from grapheraser_lab.framework.means import Mean, entry, run_rows, tidy, tidy_rows
+from grapheraser_lab.framework.means import Mean, entry, run_rows
 from grapheraser_lab.framework.noise import paired
 from grapheraser_lab.framework.options import LABEL_FREE, Options
 from grapheraser_lab.framework.resolve import named, shown
@@ -74,27 +74,16 @@ def summarise(options: Options, results: Results) -> Summary:
     """Two tables (the paper's aggregations, ours), bars, and the paper's conclusions."""
     found = means(options, results)
     columns = ("dataset", "model", "partition", "aggregation")
-    rows: list[dict[str, Any]] = [
-        {
-            "dataset": shown(dataset),
-            "model": shown(model),
-            "partition": partition,
-            "aggregation": "" if partition == SCRATCH else label,
-            **tidy(value, paper.utility(dataset, model, partition, label)),
-        }
-        for (dataset, model, partition, label), value in found.items()
-    ]
     tables = [_table(options, found, tuple(options.how.aggregations), "Micro F1")]
     ours = (*options.how.ours, *options.aggregations)
     if ours:
         tables.append(_table(options, found, ours, "Micro F1 with aggregations beside the paper's"))
     return Summary(
-        rows,
+        run_rows(found, columns),
         tables,
         claims(options, found),
         lambda: _figure(options, found),
         notes=_notes(options),
-        runs=run_rows(found, columns),
     )
 
 
@@ -292,9 +281,6 @@ def summarise_edges(options: Options, results: Results) -> Summary:
     """F1 after 100 edges, beside the paper's; and how far it is from before."""
     before, found = (_means(options, results, after=after) for after in (False, True))
     columns = ("dataset", "model", "partition")
-    rows = tidy_rows(found, columns, paper.EDGE_UTILITY.get)
-    for key, row in zip(found, rows, strict=True):
-        row["before_mean"] = before[key].mean if key in before else None
     table_rows: list[tuple[Entry | str, ...]] = [
         (
             shown(dataset),
@@ -314,12 +300,11 @@ def summarise_edges(options: Options, results: Results) -> Summary:
     )
     series = {shown(method): (method,) for method in _methods(options)}
     return Summary(
-        rows,
+        run_rows(found, columns),
         [table],
         [
             *same_conclusions(_judged(options, before), _judged(options, found)),
             *f1_as_before(before, found),
         ],
         lambda: draw_f1(options, series, found, paper.EDGE_UTILITY.get),
-        runs=run_rows(found, columns),
     )

@@ -1,4 +1,4 @@
-"""Tables in their forms for people: CSV, Markdown and LaTeX."""
+"""Tables as CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -57,46 +57,3 @@ def _markdown_cell(entry: Entry) -> str:
     if not entry.paper:
         return text
     return f"{text}<br><sub>{entry.paper}{MARKS[entry.mark] and ' ' + MARKS[entry.mark]}</sub>"
-
-
-_LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "±": r"$\pm$"}
-
-
-def latex_text(text: str) -> str:
-    """Text with LaTeX's own characters written out."""
-    return "".join(_LATEX.get(letter, letter) for letter in text)
-
-
-def to_latex(tables: Iterable[Table], label: str) -> str:
-    """``booktabs`` tables; the paper's figure is set below ours."""
-    parts = ["% Needs \\usepackage{booktabs}."]
-    for number, table in enumerate(tables):
-        columns = "l" * len(table.header)
-        suffix = f"-{number + 1}" if number else ""
-        parts += [
-            r"\begin{table}",
-            r"  \centering\footnotesize",
-            f"  \\caption{{{latex_text(table.title)}.}}",
-            f"  \\label{{table:{label}{suffix}}}",
-            f"  \\begin{{tabular}}{{{columns}}}",
-            r"    \toprule",
-            f"    {' & '.join(latex_text(name) for name in table.header)} \\\\",
-            r"    \midrule",
-            *(
-                f"    {' & '.join(_latex_cell(as_entry(i)) for i in row)} \\\\"
-                for row in table.rows
-            ),
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            r"\end{table}",
-        ]
-    return "\n".join(parts) + "\n"
-
-
-def _latex_cell(entry: Entry) -> str:
-    text = latex_text(entry.text)
-    text = f"\\textbf{{{text}}}" if entry.best else text
-    if not entry.paper:
-        return text
-    star = r"$^{\ast}$" if entry.mark else ""
-    return f"\\shortstack[l]{{{text}\\\\ \\tiny {latex_text(entry.paper)}{star}}}"

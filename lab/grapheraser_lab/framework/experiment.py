@@ -21,12 +21,11 @@ class Summary:
     """The outcome of an experiment.
 
     Attributes:
-        rows: tidy rows, one for each mean.
+        rows: tidy rows, one for each run.
         tables: for people.
         claims: each with its verdict.
         draw: makes the figure, when it is wanted; None where there is nothing to draw.
         notes: what a reader should know.
-        runs: tidy rows, one for each run; empty where `rows` are such rows already.
         opening: paragraphs that the report begins with.
     """
 
@@ -35,7 +34,6 @@ class Summary:
     claims: Sequence[Claim] = ()
     draw: Callable[[], Any] | None = None
     notes: Sequence[str] = ()
-    runs: Sequence[dict[str, Any]] = ()
     opening: Sequence[str] = ()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from grapheraser.reports.tables import Entry, Table
 from grapheraser_lab.figures.bars import Bars, draw_bars
 from grapheraser_lab.figures.curves import Curves, draw_curves, shared_limits
-from grapheraser_lab.framework.means import Mean, entry, heights, run_rows, spreads, tidy_rows
+from grapheraser_lab.framework.means import Mean, entry, heights, run_rows, spreads
 from grapheraser_lab.framework.noise import Difference, paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.published import Published
@@ -40,15 +40,10 @@ def little_lost(
     return Finding(cases, f"The largest drop: {worst}.")
 
 
-def curve_rows(found: Line, axis: str, second: str = "model") -> list[dict[str, Any]]:
-    """Tidy rows; ``second`` is what the second part of a key is called."""
-    return tidy_rows(found, ("dataset", second, "series", axis))
-
-
-def curve_runs(
+def curve_rows(
     found: Line, axis: str, value: str = "f1", second: str = "model"
 ) -> list[dict[str, Any]]:
-    """Tidy rows, one for each run."""
+    """Tidy rows, one for each run; ``second`` is what the second part of a key is called."""
     return run_rows(found, ("dataset", second, "series", axis), value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,25 +109,6 @@ def pearson(x: Sequence[float], y: Sequence[float]) -> float | None:
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def tidy(ours: Mean | None, published: Published | None = None) -> dict[str, Any]:
-    """The columns of a tidy row."""
-    row: dict[str, Any] = {
-        "mean": None if ours is None else ours.mean,
-        "std": None if ours is None else ours.std,
-        "runs": 0 if ours is None else ours.runs,
-    }
-    if ours is not None and ours.collapsed:
-        row["collapsed"] = True
-    if published is not None:
-        row |= {"paper_mean": published.mean, "paper_std": published.std}
-        if ours is not None:
-            row |= {
-                "difference": ours.mean - published.mean,
-                "beyond_noise": beyond(ours, published),
-            }
-    return row
-
-
 def heights(values: Iterable[Mean | Published | None]) -> list[float | None]:
     """Their means, for a chart."""
     return [None if value is None else value.mean for value in values]
@@ -156,23 +137,6 @@ def run_rows(
         }
         for key, mean in found.items()
         for run, figure in mean.by_run
-    ]
-
-
-def tidy_rows(
-    found: Mapping[tuple[Any, ...], Mean | None],
-    columns: Sequence[str],
-    published: Callable[..., Published | None] = lambda *key: None,
-    **more: Any,
-) -> list[dict[str, Any]]:
-    """A tidy row for each mean: its key by column, then `tidy`'s columns."""
-    return [
-        {
-            **{name: printed(name, part) for name, part in zip(columns, key, strict=True)},
-            **more,
-            **tidy(value, published(*key)),
-        }
-        for key, value in found.items()
     ]
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from grapheraser.errors import ParameterError
-from grapheraser.reports.figures.canvas import as_file, as_png
+from grapheraser.reports.figures.canvas import as_png
 from grapheraser.reports.pages.render import Picture
 from grapheraser.reports.tables import Table
 from grapheraser.store import write_file, write_text
-from grapheraser_lab.figures.tables import to_csv, to_latex, to_markdown
+from grapheraser_lab.figures.tables import to_csv
 from grapheraser_lab.framework.cell import Cell, Result, Results
 from grapheraser_lab.framework.experiment import EXPERIMENTS, Experiment, Summary, in_order
 from grapheraser_lab.framework.options import Options
@@ -141,7 +140,7 @@ def run_study(
     sections = []
     for experiment, opts in plans:
         summary, group = summaries[experiment.name], cells[experiment.name]
-        png = _write(experiment, opts, summary, group, outcome.results, out)
+        png = _write(summary, out / experiment.name)
         runs = _runs(opts, group, outcome.results)
         sections.append(_section(experiment, opts, summary, png, runs))
     opening = [words for summary in summaries.values() for words in summary.opening]
@@ -169,64 +168,14 @@ def _at_hand(options: Options, cells: Sequence[Cell], results: Results) -> Optio
     return replace(options, datasets=kept or options.datasets)
 
 
-def _write(
-    experiment: Experiment,
-    options: Options,
-    summary: Summary,
-    cells: Sequence[Cell],
-    results: Results,
-    out: Path,
-) -> bytes | None:
+def _write(summary: Summary, folder: Path) -> bytes | None:
     """The files of one experiment; returns the picture for the page."""
-    folder = out / experiment.name
-    write_text(folder / "data.csv", to_csv(summary.runs or summary.rows))
-    write_text(folder / "means.csv", to_csv(summary.rows))
-    write_text(folder / "data.json", _json(experiment, options, summary, cells, results))
-    write_text(folder / "table.md", to_markdown(summary.tables))
-    write_text(folder / "table.tex", to_latex(summary.tables, experiment.name))
+    write_text(folder / "data.csv", to_csv(summary.rows))
     if summary.draw is None:
         return None
-    figure = summary.draw()
-    png = fewer_colours(as_png(figure, dpi=_DPI))
+    png = fewer_colours(as_png(summary.draw(), dpi=_DPI))
     write_file(folder / "figure.png", png)
-    write_file(folder / "figure.svg", as_file(figure, "svg", dpi=130))
     return png
-
-
-def _json(
-    experiment: Experiment,
-    options: Options,
-    summary: Summary,
-    cells: Sequence[Cell],
-    results: Results,
-) -> str:
-    found = [result for cell in dict.fromkeys(cells) if (result := results.get(cell)) is not None]
-    data = {
-        "experiment": experiment.name,
-        "paper": experiment.label,
-        "options": asdict(options),
-        "claims": [asdict(claim) for claim in summary.claims],
-        "rows": list(summary.rows),
-        "environments": _environments(found),
-        "cells": {
-            result.cell.digest: {
-                "kind": result.cell.kind,
-                "config": result.cell.config,
-                "seconds": result.seconds,
-                "cpu_seconds": result.cpu_seconds,
-            }
-            for result in found
-        },
-    }
-    return json.dumps(data, indent=1, sort_keys=True) + "\n"
-
-
-def _environments(results: Sequence[Result]) -> list[Any]:
-    texts = {
-        json.dumps({"versions": r.versions, "hardware": r.hardware}, sort_keys=True)
-        for r in results
-    }
-    return [json.loads(text) for text in sorted(texts)]
 
 
 def _runs(options: Options, cells: Sequence[Cell], results: Results) -> str:

@@ -13,7 +13,6 @@ from grapheraser_lab.framework.f1_curves import (
     Line,
     curve_figure,
     curve_rows,
-    curve_runs,
     curve_table,
 )
 from grapheraser_lab.framework.options import Options
@@ -106,17 +105,16 @@ class Sweep:
         judged = [{name: judge(curves) for name, curves in known.items()} for judge in self.judges]
         leads = options.how.leads
         return Summary(
-            curve_rows(found, self.axis),
+            [
+                {**row, "reading": name}
+                for name, curves in known.items()
+                for row in curve_rows(curves, self.axis, self.value)
+            ],
             [*more.before, *tables, *more.after],
             [*(claim for some in judged for claim in by_reading(some, leads=leads)), *more.claims],
             lambda: curve_figure(
                 found, self.xlabel, self.ylabel, titles=more.titles, scale=self.scale
             ),
-            runs=[
-                {**row, "reading": name}
-                for name, curves in known.items()
-                for row in curve_runs(curves, self.axis, self.value)
-            ],
         )
 
     def register(self) -> None:

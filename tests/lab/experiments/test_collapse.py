@@ -67,14 +67,14 @@ def test_collapsed_cells_are_marked_and_count_as_failures(
     choice = by_rule["utility/choice"]
     assert choice.readings[0].name == "as written"
     assert "false in 1 (cora gat)" in choice.readings[0].figures
-    assert {row["run"] for row in summary.runs} == {0, 1, 2}
+    assert {row["run"] for row in summary.rows} == {0, 1, 2}
 
 
 def test_the_report_opens_with_what_dominates(options: Options, results: Results) -> None:
     summary = collapse.summarise(options, results)
     opening = " ".join(summary.opening)
-    assert "2 of 2 cells" in opening
-    assert "0 of 2 cells" in opening
+    assert "2 / 2 / 2 of 2 cells" in opening
+    assert "0 / 0 / 0 of 2 cells" in opening
     assert "count as failures" in opening
     (claim,) = summary.claims
     assert claim.verdict == "holds"

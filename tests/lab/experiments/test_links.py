@@ -38,10 +38,10 @@ def test_the_rate_of_an_encoder_is_chosen_by_validation_edges(one: Options) -> N
         results.add(_result(cell, 0.95 if closed else 0.6 + 0.3 * best, 0.5 + best))
     summary = links.summarise(two, results)
     scratch = [row for row in summary.rows if row["series"] == "scratch"]
-    assert {round(row["mean"], 6) for row in scratch} == {0.9}
+    assert {round(row["auc"], 6) for row in scratch} == {0.9}
     assert [claim.verdict for claim in summary.claims] == ["holds", "holds"]
     assert all(claim.ours for claim in summary.claims)
-    assert {row["run"] for row in summary.runs} == {0, 1}
+    assert {row["run"] for row in summary.rows} == {0, 1}
 
 
 def test_both_kinds_and_all_shares_are_measured_once(one: Options) -> None:

@@ -85,15 +85,3 @@ def test_the_sources_of_the_distance_are_told_by_cell() -> None:
     assert [row[-1] for row in by_pair.rows[20:]] == ["0.100 (+0.100, 20%)"] * 5
     assert len(farthest.rows) == 20
     assert "10% of the distance" in farthest.title
-
-
-def test_other_readings_are_tried_on_all_data_sets() -> None:
-    options = Options(models=paper.MODELS, runs=1)
-    results = Results()
-    for cell in readings._wide(options).values():
-        for (d, m, method), cells in cell.items():
-            results.add(Result(cells[0], value(cells[0], d, m, method), 1.0, 1.0, {}, {}))
-    (table,) = readings._wide_tables(options, results, readings.closest(options))
-    assert "of 36 readings" in table.title
-    assert {row[-1] for row in table.rows} == {"200"}
-    assert readings._wide_tables(options, Results(), readings.closest(options)) == []

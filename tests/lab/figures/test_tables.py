@@ -7,7 +7,7 @@ import io
 
 from grapheraser.reports.pages.render import render
 from grapheraser.reports.tables import Entry, Table
-from grapheraser_lab.figures.tables import markdown_table, to_csv, to_latex, to_markdown
+from grapheraser_lab.figures.tables import markdown_table, to_csv, to_markdown
 
 TABLE = Table(
     "Share & loss <1>",
@@ -26,9 +26,6 @@ def test_csv_keeps_columns_in_order_and_leaves_gaps_empty() -> None:
 
 def test_every_form_escapes_what_it_must() -> None:
     assert "Share &amp; loss &lt;1&gt;" in render("table", table=TABLE)
-    assert r"Share \& loss" in to_latex([TABLE], "x")
-    assert r"x\%" in to_latex([TABLE], "x")
-    assert r"F1\_a" in to_latex([TABLE], "x")
     assert "| x% | **0.5 ± 0.1**<br><sub>paper 0.4 (+0.100) ▲</sub> |" in to_markdown([TABLE])
 
 
