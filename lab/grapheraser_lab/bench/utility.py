@@ -139,14 +139,30 @@ def partitions(
 # -- reading the cells ------------------------------------------------------------------------
 
 
-def means(report: Report) -> dict[tuple[str, str, str, str], float]:
+Key = tuple[str, str, str, str]
+
+
+def means(report: Report) -> dict[Key, float]:
     """F1 averaged over seeds by data set, model, partition and aggregation."""
-    grouped: dict[tuple[str, str, str, str], list[float]] = {}
+    return {key: float(np.mean(values)) for key, values in _grouped(report).items()}
+
+
+def errors(report: Report) -> dict[Key, float]:
+    """The standard errors of `means` over the seeds, where there are several."""
+    return {
+        key: float(np.std(values, ddof=1)) / len(values) ** 0.5
+        for key, values in _grouped(report).items()
+        if len(values) > 1
+    }
+
+
+def _grouped(report: Report) -> dict[Key, list[float]]:
+    grouped: dict[Key, list[float]] = {}
     for cell in report["cells"]:
         for label, value in cell["f1"].items():
             key = cell["dataset"], cell["model"], cell["partition"], label
             grouped.setdefault(key, []).append(value)
-    return {key: float(np.mean(values)) for key, values in grouped.items()}
+    return grouped
 
 
 def ratios(report: Report, partition: str, label: str) -> dict[tuple[str, str], float]:
@@ -209,7 +225,9 @@ def table(report: Report) -> str:
         for label in _labels(report)
     ]
     header = ("data", "model", "aggregation", SCRATCH, *parts, "paper's best")
-    note = "In brackets: the paper's own figure. Micro F1 on the test nodes, mean over the seeds."
+    far = list(errors(report).values())
+    note = "In brackets: the paper's own figure. Micro F1 on the test nodes, mean over the seeds"
+    note += f" (standard error {np.median(far):.3f}, at most {max(far):.3f})." if far else "."
     return f"{markdown_table(header, rows)}\n\n{note}"
 
 
@@ -227,12 +245,15 @@ def summary(report: Report) -> str:
 
 def graphs(report: Report) -> str:
     """F1 from scratch, of the defaults, of their shards and of their closed-form members."""
-    found = means(report)
+    found, far = means(report), errors(report)
+
+    def told(key: Key) -> str:
+        return _decimals(found.get(key)) + (f" ± {far[key]:.3f}" if key in far else "")
+
     rows = []
     for name, model in dict.fromkeys(key[:2] for key in found):
-        scratch = _decimals(found.get((name, model, SCRATCH, SCRATCH)))
-        parts = [_decimals(found.get((name, model, DEFAULT, label))) for label in MEMBERS]
-        rows.append((name, model, scratch, *parts))
+        parts = [told((name, model, DEFAULT, label)) for label in MEMBERS]
+        rows.append((name, model, told((name, model, SCRATCH, SCRATCH)), *parts))
     return markdown_table(("data", "model", SCRATCH, *MEMBERS), rows)
 
 
