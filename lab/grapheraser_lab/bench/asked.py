@@ -26,7 +26,7 @@ ASKED, SHARDS = (1, 4, 8, 16, 20), 20
 
 
 def run(
-    datasets: Iterable[str] = ("cora", "citeseer", "flickr"),
+    datasets: Iterable[str] = ("cora", "citeseer"),
     models: Iterable[str] = ("gcn", "sage"),
     *,
     requests: int = 20,
@@ -80,20 +80,21 @@ def markdown(report: dict[str, Any]) -> str:
 
 def asked(report: dict[str, Any]) -> str:
     """F1 by the number of shards asked."""
-    header = ("data", "model", *(f"{n}, pool" for n in report["asked"]))
-    header += tuple(f"{n}, alone" for n in report["asked"])
+    names = [f"{n}, {which}" for which in ("pool", "alone") for n in report["asked"]]
     rows = [
         (r["dataset"], r["model"], *_three(r["pool"]), *_three(r["alone"])) for r in report["rows"]
     ]
     means = [_three(np.mean([r[k] for r in report["rows"]], axis=0)) for k in ("pool", "alone")]
     rows.append(("mean", "", *means[0], *means[1]))
-    return markdown_table(header, rows)
+    return markdown_table(("data", "model", *names), rows)
 
 
 def halo(report: dict[str, Any]) -> str:
     """F1, fit and request without and with a halo."""
-    header = ("data", "model", "F1 alone", "with a halo", "fit", "with a halo")
-    header += ("a node request", "with a halo", "shards retrained (most)")
+    header = (
+        *("data", "model", "F1 alone", "with a halo", "fit", "with a halo"),
+        *("a node request", "with a halo", "shards retrained (most)"),
+    )
     rows = []
     for row in report["rows"]:
         two = row["without"], row["halo"]
