@@ -17,9 +17,9 @@ from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Graph, Nodes
 from grapheraser.nodes import GraphEraser
 from grapheraser.reports.wording import duration
+from grapheraser_lab.bench.comparison import validation_graph
 from grapheraser_lab.figures.tables import markdown_table
 from grapheraser_lab.framework.cell import hardware
-from grapheraser_lab.rivals.run import validation_graph
 from grapheraser_lab.timing import median_of, processor_seconds
 
 ASKED, SHARDS = (1, 4, 8, 16, 20), 20

@@ -10,14 +10,15 @@ import torch.nn.functional as F
 
 from grapheraser.engines.reference import reproducible
 from grapheraser.engines.task import ShardTask
-from grapheraser.graph import UNLABELLED, Graph
+from grapheraser.graph import TEST, UNLABELLED, Graph
+from grapheraser.graph.arrays import fresh
 from grapheraser.models import ModelSpec
 from grapheraser.models.modules import build_module
 from grapheraser.partition import partition_graph
-from grapheraser.seeding import derive
+from grapheraser.seeding import derive, generator
 from grapheraser_lab.timing import processor_seconds
 
-EPOCHS = 100
+EPOCHS, HELD_OUT = 100, 0.1
 
 
 def pyg_loop(graph: Graph, spec: ModelSpec, device: str = "cpu") -> Callable[[int], None]:
@@ -71,3 +72,12 @@ def shard_tasks(graph: Graph, partition: str, num_shards: int, seed: int) -> lis
 def geometric_mean(ratios: Iterable[float]) -> float:
     """The mean of speed-ups."""
     return float(np.exp(np.mean(np.log(list(ratios)))))
+
+
+def validation_graph(graph: Graph, seed: int) -> Graph:
+    """The training graph with some of its nodes held out as test nodes."""
+    training = graph.training_graph
+    role = training.role.copy()
+    drawn = generator(seed, "peers", "validation").random(len(role)) < HELD_OUT
+    role[drawn] = TEST
+    return training.with_fields(**fresh(role=role))

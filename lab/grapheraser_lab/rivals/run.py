@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from grapheraser.environment import versions
-from grapheraser.graph import TEST, Graph, Nodes
-from grapheraser.graph.arrays import fresh
+from grapheraser.graph import Nodes
 from grapheraser.seeding import generator
+from grapheraser_lab.bench.comparison import validation_graph
 from grapheraser_lab.framework.cell import KINDS, Cell, Kind, hardware
 from grapheraser_lab.framework.runner import measured_cells
 from grapheraser_lab.rivals.gif import GifSettings
@@ -139,7 +139,7 @@ def _tuned(
 # -- settings of the approximate methods, chosen on validation nodes for each data set ----------
 
 
-HELD_OUT, FORGOTTEN = 0.1, 0.05
+FORGOTTEN = 0.05
 GRIDS: dict[str, list[dict[str, Any]]] = {
     GIF: [
         asdict(GifSettings(scale=scale, damp=damp))
@@ -171,15 +171,6 @@ def tuned(config: Mapping[str, Any]) -> dict[str, Any]:
         tried.append({"settings": settings, **judged(after, after.retrained())})
     best = min(tried, key=lambda one: _worth(method, one))
     return {"best": best["settings"], "tried": tried}
-
-
-def validation_graph(graph: Graph, seed: int) -> Graph:
-    """The training graph with some of its nodes held out as test nodes."""
-    training = graph.training_graph
-    role = training.role.copy()
-    drawn = generator(seed, "peers", "validation").random(len(role)) < HELD_OUT
-    role[drawn] = TEST
-    return training.with_fields(**fresh(role=role))
 
 
 def _worth(method: str, one: Mapping[str, Any]) -> float:

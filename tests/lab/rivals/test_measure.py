@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.graph import TEST, TRAIN
+from grapheraser_lab.bench.comparison import validation_graph
 from grapheraser_lab.rivals import run as tuning
 from grapheraser_lab.rivals.gcn import View
 from grapheraser_lab.rivals.measure import (
@@ -172,7 +173,7 @@ def test_both_attacks_are_made(offline: ge.Graph) -> None:
 
 
 def test_settings_are_chosen_without_the_test_nodes(offline: ge.Graph) -> None:
-    held_out = tuning.validation_graph(offline, 0)
+    held_out = validation_graph(offline, 0)
     assert not np.isin(held_out.ids, offline.test_nodes).any()
     assert set(np.unique(held_out.role)) == {TRAIN, TEST}
     assert 0 < len(held_out.test_nodes) < len(held_out.train_nodes)
