@@ -23,7 +23,8 @@ def test_a_code_that_was_printed_can_be_explained(tmp_path: Path) -> None:
 
 
 def test_all_codes_are_listed_and_an_unknown_one_is_refused() -> None:
-    assert len(run("explain", "all").stdout.splitlines()) == len(explained())
+    assert len(run("explain").stdout.splitlines()) == len(explained())
+    assert run("explain", "UnknownNodeError").stdout == run("explain", "ge-013").stdout
     assert "no error with the code 'GE-999'" in run("explain", "GE-999").stderr
 
 

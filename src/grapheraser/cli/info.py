@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 
 def explain(
-    code: Annotated[str, typer.Argument(help="Code of an error, e.g. GE-011; 'all' lists them.")],
+    code: Annotated[
+        str, typer.Argument(help="Code or name of an error, e.g. GE-011; 'all' lists them.")
+    ] = "all",
     json: JsonOption = False,
 ) -> None:
     """Say what an error means, with an example and the way out."""
     known = explained()
-    wanted = list(known) if code == "all" else [code.upper()]
+    names = {error.__name__.upper(): number for number, (error, _) in known.items()}
+    wanted = list(known) if code == "all" else [names.get(code.upper(), code.upper())]
     if unknown := [name for name in wanted if name not in known]:
         hint = "grapheraser explain all lists every code."
         raise ParameterError(f"there is no error with the code '{unknown[0]}'.", hint=hint)
