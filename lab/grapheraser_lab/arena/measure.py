@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.audit.statistics import auc
-from grapheraser.graph import AddEdges, Edges, Graph, Nodes
+from grapheraser.graph import AddEdges, Edges, Nodes
 from grapheraser.seeding import generator
 from grapheraser_lab.arena.methods import (
     Rival,
@@ -35,8 +35,9 @@ from grapheraser_lab.arena.methods import (
     method_of,
     task_of,
 )
-from grapheraser_lab.arena.worlds import Ids, World, world_of
+from grapheraser_lab.arena.worlds import World, world_of
 from grapheraser_lab.framework.cell import KINDS, Kind
+from grapheraser_lab.rivals.measure import false_edges, finite, relative
 
 _SINGLES = 5
 _PLANTED = 0.1
@@ -90,8 +91,8 @@ def judged(method: Any, fresh: Any, rest: World) -> dict[str, Any]:
     return {
         "after": rest.measure(ours, rest.truth),
         "retrained": rest.measure(theirs, rest.truth),
-        "apart": _finite(apart / (2 if ours.ndim > 1 else 1)),
-        "parameters": _distance(mine, other),
+        "apart": finite(apart / (2 if ours.ndim > 1 else 1)),
+        "parameters": None if mine is None or other is None else relative(mine, other),
         "same": bool(same),
         "claims_exact": claims_exactness(method),
     }
@@ -187,7 +188,7 @@ def _looks(config: Mapping[str, Any], *, forget: bool) -> tuple[Answers, NDArray
 def edges(config: Mapping[str, Any]) -> dict[str, Any]:
     """Forget planted edges, and look for real ones that were forgotten."""
     world, seed = _world(config), int(config["seed"])
-    planted = _planted(world.graph, seed)
+    planted = false_edges(world.graph, _PLANTED, seed)
     poisoned = replace(world, graph=world.graph.updated([AddEdges(planted)]))
     method = _fitted(config, poisoned)
     under_attack = _score(method, world)
@@ -200,16 +201,6 @@ def edges(config: Mapping[str, Any]) -> dict[str, Any]:
     looked_at = {"recovery": clean, "recovery_retrained": _fitted(config, rest)}
     found = {name: _recovered(one, rest, taken, seed) for name, one in looked_at.items()}
     return {"attacked": under_attack, "healed": healed, "clean": without, **found}
-
-
-def _planted(graph: Graph, seed: int) -> Ids:
-    """Return pairs of training nodes of different classes that are no edges."""
-    rng = generator(seed, "arena", "planted")
-    count = round(_PLANTED * graph.training_graph.num_edges)
-    drawn = rng.choice(graph.train_nodes, (4 * count, 2))
-    labels = graph.labels(drawn.ravel()).reshape(drawn.shape)
-    apart = drawn[(labels[:, 0] != labels[:, 1]) & ~graph.has_edges(drawn)]
-    return np.unique(np.sort(apart, axis=1), axis=0)[:count]
 
 
 def _recovered(method: Any, rest: World, taken: list[Any], seed: int) -> float:
@@ -267,24 +258,6 @@ def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 def _all_same(mine: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> bool:
     return all(_same(np.asarray(mine[name]), np.asarray(other[name])) for name in mine)
-
-
-def _distance(
-    mine: Mapping[str, NDArray[Any]] | None, other: Mapping[str, NDArray[Any]] | None
-) -> float | None:
-    if mine is None or other is None or mine.keys() != other.keys():
-        return None
-    if any(np.shape(mine[name]) != np.shape(other[name]) for name in mine):
-        return None
-    ours, theirs = (
-        np.concatenate([np.ravel(side[name]).astype(np.float64) for name in sorted(side)])
-        for side in (mine, other)
-    )
-    return _finite(np.linalg.norm(ours - theirs) / max(float(np.linalg.norm(theirs)), 1e-30))
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 for _name, _measure in {

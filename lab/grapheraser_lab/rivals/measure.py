@@ -80,24 +80,24 @@ def judged(peer: Peer, reference: Peer) -> dict[str, Any]:
     return {
         "f1": float((ours.argmax(axis=1) == truth).mean()),
         "retrained_f1": float((theirs.argmax(axis=1) == truth).mean()),
-        "apart": _finite(np.abs(ours - theirs).sum(axis=1).mean() / 2),
-        "parameters": 0.0 if same else _relative(mine, other),
+        "apart": finite(np.abs(ours - theirs).sum(axis=1).mean() / 2),
+        "parameters": 0.0 if same else relative(mine, other),
         "same": bool(same and np.array_equal(ours, theirs)),
     }
 
 
-def _relative(mine: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> float | None:
+def relative(mine: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> float | None:
     """Distance of all that both learned; None where it has other shapes."""
-    if any(name not in mine or mine[name].shape != other[name].shape for name in other):
+    if any(name not in mine or np.shape(mine[name]) != np.shape(other[name]) for name in other):
         return None
     ours, theirs = (
-        np.concatenate([side[name].ravel().astype(np.float64) for name in other])
+        np.concatenate([np.ravel(side[name]).astype(np.float64) for name in other])
         for side in (mine, other)
     )
-    return _finite(np.linalg.norm(ours - theirs) / np.linalg.norm(theirs))
+    return finite(np.linalg.norm(ours - theirs) / max(float(np.linalg.norm(theirs)), 1e-30))
 
 
-def _finite(value: np.floating[Any]) -> float | None:
+def finite(value: np.floating[Any]) -> float | None:
     """JSON has no words for the others."""
     return float(value) if np.isfinite(value) else None
 
