@@ -77,6 +77,14 @@ def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "cells").iterdir()} == before
 
 
+def test_an_edited_method_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for edit in ("", "# edited", ""):
+        (tmp_path / "edited.py").write_text(f"from {__name__} import Counting  {edit}")
+        _run(tmp_path, "edited:Counting", "--questions", "utility")
+    assert len(list((tmp_path / "cells").iterdir())) == 2
+
+
 def test_a_method_that_only_claims_to_forget_is_seen(tmp_path: Path) -> None:
     (one,) = _run(tmp_path, f"{__name__}:Lying", "--questions", "utility")["results"]
     assert one["claims_exact"]

@@ -52,6 +52,7 @@ def run(
     from grapheraser_lab.arena.methods import ROWS, method_of, task_of
     from grapheraser_lab.arena.page import write
     from grapheraser_lab.framework.cell import Cell
+    from grapheraser_lab.framework.resolve import sources_of
     from grapheraser_lab.framework.runner import run_cells
 
     if action == LIST:
@@ -69,8 +70,9 @@ def run(
     for method, dataset, kind, seed in product(
         methods, _names(datasets), _names(requests), range(seeds)
     ):
-        config = {"method": method, "dataset": dataset, "requests": kind, "seed": seed}
         task = task_of(method_of(method))
+        config = {"method": method, "dataset": dataset, "requests": kind, "seed": seed}
+        config |= {"sources": sources_of([method])}  # an edited method is another one
         for question in asked:
             only, tasks = _ATTACKS.get(question, (kind, (task,)))
             if kind != only or task not in tasks:
