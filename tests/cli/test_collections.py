@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.cli.commands import data
+from tests.cli.commands import run as said
 from tests.graphs.collections import random_parts
 
 
@@ -44,6 +45,11 @@ def test_a_collection_from_fit_to_verify(tmp_path: Path) -> None:
         + "\n"
         + json.dumps({"graph_nodes": [[9, 0]]})
     )
-    receipt = data("update", run, "--file", str(lines))["receipt"]
-    assert receipt["counts"]["added_graphs"] == 1
+    told = said("update", run, "--file", str(lines)).stdout
+    assert "added       1 graph\n" in told
+    assert "\nset " not in told  # a graph that is added is not one that is set
+    assert data("receipts", run)["receipts"][-1]["counts"]["added_graphs"] == 1
+    assert "4 graphs" in said("evaluate", run).stdout
+    assert "2 classes of graphs" in (about := said("info", run).stdout)
+    assert "toy: 40 graphs\n" in about
     assert data("verify", run)["identical"]

@@ -154,20 +154,23 @@ def _print(found: Mapping[str, Any]) -> None:
         f"{plural(graph['edges'], 'edge')}{' (' + listed(kind) + ')' if kind else ''}, "
         f"{plural(graph['features'], 'feature column')}"
     )
+    noun = "graph" if found["task"] == "graphs" else "node"
+    if noun == "graph":
+        size = plural(graph["nodes"], noun)
     if found["task"] == "recommendation":
         size = f"{graph['nodes']:,} users and items, {graph['edges']:,} between them"
     rows = {
         "run": f"{found['run']} ({found['bytes'] / 1e6:,.1f} MB, format {found['format']})",
-        "predicts": predicts or _classes(classes),
+        "predicts": predicts or _classes(classes, noun),
         "graph": f"{graph['name']}: {size}",
         "split": ""
         if predicts
         else f"{graph['training_nodes']:,} training, {graph['validation_nodes']:,} validation, "
-        f"{graph['test_nodes']:,} test nodes; context {graph['context']}",
+        f"{graph['test_nodes']:,} test {noun}s; context {graph['context']}",
         "model": _model(found["model"]),
         "own code": ", ".join(found["own_code"]),
         "shards": f"{found['shards']} of {min(filter(None, sizes), default=0)} to {max(sizes)} "
-        f"nodes, partition {found['partition']}"
+        f"{noun}s, partition {found['partition']}"
         if found["shards"]
         else "none",
         "engine": f"{found['engine']} on {found['device']}, seed {found['seed']}",
@@ -181,10 +184,10 @@ def _print(found: Mapping[str, Any]) -> None:
     print_rows(rows, 12)
 
 
-def _classes(classes: Any) -> str:
+def _classes(classes: Any, noun: str) -> str:
     if isinstance(classes, int):
-        return f"{plural(classes, 'class')} of nodes"
-    return f"classes of nodes: {', '.join(classes)}"
+        return f"{plural(classes, 'class')} of {noun}s"
+    return f"classes of {noun}s: {', '.join(classes)}"
 
 
 def _model(described: Mapping[str, Any]) -> str:

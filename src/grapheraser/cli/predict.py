@@ -455,7 +455,8 @@ def evaluate(
     )
     if "f1" in scores:
         said = f"F1   {scores['f1']:.4f}" + (f", {said}" if said else "")
-    print_line(f"test {said} on {len(nodes):,} nodes, in {duration(seconds)}")
+    noun = "graph" if eraser.task.name == "graphs" else "node"
+    print_line(f"test {said} on {plural(len(nodes), noun)}, in {duration(seconds)}")
 
 
 def _evaluate_links(eraser: LinkEraser, path: Path, file: str, *, as_json: bool) -> None:

@@ -232,16 +232,14 @@ def _by_name(form: Any) -> Any:
 
 def _print_done(receipt: Receipt) -> None:
     """Print what was forgotten, added and set."""
-    gone = receipt.forgotten
-    new = {name: receipt.counts[name] - count for name, count in gone.items()}
     details = receipt.details
     outside = f", {details.untrained} of them in no shard" if details.untrained else ""
     if details.context:
         outside += f" ({plural(details.context, 'context node')} among them)"
-    done = {"forgotten": contents(gone)}
+    done = {"forgotten": contents(receipt.forgotten)}
     for verb, past in ((ADD, "added"), (SET, "set")):
-        changed = [kind.changes for kind in CHANGES.values() if kind.verb == verb]
-        done[past] = contents({name: new.get(name, 0) for name in changed})
+        kinds = [kind for kind in CHANGES.values() if kind.verb == verb]
+        done[past] = contents({kind.changes: receipt.counts.get(kind.count, 0) for kind in kinds})
     done = {verb: what for verb, what in done.items() if what} or {"changed": "nothing"}
     for verb, what in done.items():
         print_line(f"{verb:<12}{what}{outside if verb == list(done)[-1] else ''}")
