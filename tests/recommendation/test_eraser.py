@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,46 @@ def test_seen_items_come_only_where_they_are_asked_for(fitted: ge.Recommender) -
     assert own & set(fitted.recommend([3], exclude_seen=False)[0].tolist())
 
 
+def test_items_to_choose_from_keep_their_order(fitted: ge.Recommender) -> None:
+    every = fitted.recommend([3, 13], top=30, exclude_seen=False)
+    scores = fitted.recommend([3, 13], top=30, exclude_seen=False, return_scores=True)[1]
+    stock = [9, 2, 17, 28, 11]
+    found, own = fitted.recommend(
+        [3, 13], top=6, among=stock, exclude_seen=False, return_scores=True
+    )
+    for n in (0, 1):
+        kept = np.isin(every[n], stock)
+        assert found[n].tolist() == [*every[n][kept].tolist(), -1]
+        assert own[n].tolist() == [*scores[n][kept].tolist(), 0.0]
+    seen = np.append(MATRIX[[3]].indices, -1)
+    assert set(fitted.recommend([3], top=6, among=stock)[0]) == {*stock, -1} - {*seen[:-1]}
+    items = MATRIX[[3]].indices
+    new = fitted.recommend_new(items, top=2, among=stock)
+    assert set(new) <= set(stock) - set(items.tolist())
+    with pytest.raises(ParameterError, match="'among' must name an item"):
+        fitted.recommend([3], among=[])
+    with pytest.raises(UnknownNodeError, match="item 77"):
+        fitted.recommend([3], among=[77])
+
+
+def test_features_of_items_lead_to_items_that_nobody_has() -> None:
+    users, items = (ends.astype(str) for ends in MATRIX.nonzero())
+    kept = items != "4"
+    taken = {
+        "user": [*users[kept], *("kind:a" for _ in range(6)), *("kind:b" for _ in range(6))],
+        "item": [*items[kept], *map(str, range(6)), *map(str, range(20, 26))],
+    }
+    run = ge.Recommender().fit(taken)
+    fans = {user: sum(str(i) in items[users == user] for i in (0, 1, 2, 3, 5)) for user in users}
+    fan = max(fans, key=lambda user: fans[user])
+    found, scores = run.recommend([fan], top=30, exclude_seen=False, return_scores=True)
+    assert scores[0][found[0] == "4"] > 0
+    receipt = run.unlearn(ge.Interactions([("kind:a", "4")]))
+    assert receipt.parts[0].in_words == "forget interaction kind:a-4"
+    found, scores = run.recommend([fan], top=30, exclude_seen=False, return_scores=True)
+    assert scores[0][found[0] == "4"] == 0
+
+
 def test_a_user_who_is_not_in_it_gets_what_one_with_these_items_gets() -> None:
     rest = ge.Recommender(seed=1).fit(MATRIX[1:], users=range(1, 40))
     expected = ge.Recommender(seed=1).fit(MATRIX)
@@ -137,6 +178,8 @@ def test_scores_are_those_of_their_definitions(fitted: ge.Recommender) -> None:
         np.mean([h @ gain / i for h, i in zip(hits, ideal, strict=False)])
     )
     assert score.hit_rate == pytest.approx(np.mean([h.any() for h in hits]))
+    assert score.mrr == pytest.approx(np.mean([h.any() / (h.argmax() + 1) for h in hits]))
+    assert score.coverage == len(np.unique(found)) / 30
     assert score.users == 2
     assert score.k == 10
     table = {"user": [0, 0, 7], "item": [1, 29, 3]}
@@ -156,7 +199,8 @@ def test_every_form_of_input_makes_the_same_run(tmp_path: Path) -> None:
     y = (ids >= 100).astype(int)
     graph = ge.Graph.from_arrays(np.zeros((70, 1)), ends, y, ids=ids, num_classes=2)
     expected = ge.Recommender().fit(MATRIX)
-    for table in (frame, tmp_path / "i.csv", tmp_path / "i.parquet", frame.to_pydict()):
+    lazy = SimpleNamespace(collect=lambda: frame)
+    for table in (frame, lazy, tmp_path / "i.csv", tmp_path / "i.parquet", frame.to_pydict()):
         run = ge.Recommender().fit(table, **declared)
         assert run.graph_ == expected.graph_
         assert run.weights_ == expected.weights_

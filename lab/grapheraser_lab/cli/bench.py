@@ -47,6 +47,8 @@ BENCHMARKS = {
     "graphs": ("bench.graphs", "run", "labels of whole graphs over ten folds, and their cost"),
     "graphs-rivals": ("bench.graph_rivals", "run", "whole graphs beside tuned GIN and GCN"),
     "recommend": ("rivals.recommend", "run", "the recommender beside ALS, kNN, EASE and others"),
+    "recommend-features": ("rivals.recommend_more", "features", "features of users and items"),
+    "recommend-members": ("rivals.recommend_more", "members", "what trained members would add"),
     "recommend-late": ("rivals.recommend", "late", "popularity of late, with times"),
     "recommend-scale": ("rivals.recommend", "scale", "the recommender on generated interactions"),
     "embeddings": ("bench.embeddings", "run", "rows beside DeepWalk, node2vec and FastRP"),
@@ -77,7 +79,13 @@ APART = {
         "member-sums",
     ),
     *("shard-labels", "graphs", "changes", "ray", "cuda", "scratch", "recommend"),
-    *("graphs-rivals", "recommend-late", "recommend-scale"),
+    *(
+        "graphs-rivals",
+        "recommend-features",
+        "recommend-members",
+        "recommend-late",
+        "recommend-scale",
+    ),
 }
 
 

@@ -37,6 +37,7 @@ from grapheraser.recommendation.scoring import (
 _OWNER = "Recommender"
 # Powers of degrees by which items are alike: of the users that they share, and of the other item.
 _ALIKE = (0.0, ((0.25, 1),), 0.5, 1.0)
+_ALL: Ids = np.zeros(0, dtype=np.int64)  # items to choose from: all
 # Users who are answered at once, on one thread or in one process of the executor.
 _BLOCK = 256
 
@@ -94,6 +95,15 @@ def nodes_in(graph: Graph, kind: Kind, given: Any) -> Ids:
     return np.array(nodes, dtype=np.int64)
 
 
+def choice_of(graph: Graph, given: Any) -> Ids:
+    """Return the sorted nodes of the items to choose from: all where none are given."""
+    if given is None:
+        return _ALL
+    if not len(nodes := np.unique(nodes_in(graph, ITEMS, given))):
+        raise ParameterError("'among' must name an item at least.")
+    return nodes
+
+
 def items_of_new(graph: Graph, given: Any) -> Ids:
     """Return the nodes of the items of somebody who is not in the run; each once."""
     nodes = nodes_in(graph, ITEMS, given)
@@ -114,11 +124,11 @@ def called(graph: Graph, nodes: Ids, kind: Kind) -> NDArray[Any]:
 
 
 def recommend(
-    now: Snapshot, users: Ids, top: int, *, fresh: bool = True
+    now: Snapshot, users: Ids, top: int, *, fresh: bool = True, among: Ids = _ALL
 ) -> tuple[Ids, NDArray[np.float64]]:
     """Return the best items of users (nodes) ``[n, top]``, and their scores."""
     top = whole("top", f"{_OWNER}.recommend", top, 1)
-    answer = partial(_recommended, now, top=top, fresh=fresh)
+    answer = partial(_recommended, now, top=top, fresh=fresh, among=among)
     if len(users) <= _BLOCK:
         return answer(users)
     fitted_of(now).popular_items(now.state.graph)  # once, not on every thread
@@ -128,7 +138,7 @@ def recommend(
 
 
 def _recommended(
-    now: Snapshot, users: Ids, *, top: int, fresh: bool
+    now: Snapshot, users: Ids, *, top: int, fresh: bool, among: Ids
 ) -> tuple[Ids, NDArray[np.float64]]:
     graph, (weighing, _near) = now.state.graph, _parts(now)
     places = graph.places(users)
@@ -137,16 +147,16 @@ def _recommended(
     if weighing.scale:
         lists = [profile_of(graph.table, place, -1, weighing.scale)[1] for place in places]
         strengths = np.concatenate([*lists, np.zeros(0)])
-    return _ranked(now, profiles, strengths, ends, users, top, fresh=fresh)
+    return _ranked(now, profiles, strengths, ends, users, top, fresh, among)
 
 
 def recommend_new(
-    now: Snapshot, items: Ids, strengths: NDArray[np.float64], top: int, *, fresh: bool
+    now: Snapshot, items: Ids, strengths: Any, top: int, *, fresh: bool, among: Ids
 ) -> tuple[Ids, NDArray[np.float64]]:
     """Return the best items ``[top]`` for whoever has these items (nodes), and their scores."""
     top = whole("top", f"{_OWNER}.recommend_new", top, 1)
     ends, own = np.array([0, len(items)]), np.array([-1])
-    best, scores = _ranked(now, items, strengths, ends, own, top, fresh=fresh)
+    best, scores = _ranked(now, items, strengths, ends, own, top, fresh, among)
     return best[0], scores[0]
 
 
@@ -157,12 +167,12 @@ def _ranked(
     ends: Ids,
     own: Ids,
     top: int,
-    *,
     fresh: bool,
+    among: Ids,
 ) -> tuple[Ids, NDArray[np.float64]]:
     """Rank the items of some users; where too few are reached, popular ones follow."""
     graph, fitted, parts = now.state.graph, fitted_of(now), _parts(now)
-    some = min(top, int(fitted.counts[1]))
+    some = min(top, len(among) or int(fitted.counts[1]))
     best = np.full((len(own), top), -1, dtype=np.int64)
     scores = np.zeros((len(own), top))
     best[:, :some], scores[:, :some] = ranked(
@@ -173,12 +183,14 @@ def _ranked(
         fitted.weights,
         some,
         fresh,
+        among,
     )
     for n in np.flatnonzero((best[:, :some] < 0).any(axis=1)).tolist():
         held = int((best[n] >= 0).sum())
         taken = [best[n, :held], profiles[ends[n] : ends[n + 1]][: None if fresh else 0]]
         out = np.concatenate(taken)
-        popular = fitted.popular_items(graph)[: some + len(out)]
+        popular = fitted.popular_items(graph)
+        popular = popular[np.isin(popular, among)] if len(among) else popular[: some + len(out)]
         rest = popular[~np.isin(popular, out)][: some - held]
         best[n, held : held + len(rest)] = rest
     return best, scores
@@ -190,7 +202,7 @@ def similar(now: Snapshot, items: Ids, top: int) -> tuple[Ids, NDArray[np.float6
     parts = Blocks(*_ALIKE, now.arguments["scale"]).weighing, _parts(now)[1]
     profiles = items, np.ones(len(items)), np.arange(len(items) + 1), np.full(len(items), -1)
     weights = np.array([1.0, 0.0])
-    return ranked(now.state.graph.table, *profiles, *parts, NO_TIMES, weights, top, True)
+    return ranked(now.state.graph.table, *profiles, *parts, NO_TIMES, weights, top, True, _ALL)
 
 
 def explain(now: Snapshot, user: Any, item: Any) -> RecommendationReasons:
@@ -203,8 +215,7 @@ def explain(now: Snapshot, user: Any, item: Any) -> RecommendationReasons:
     weights, totals = fitted.weights[: parts.shape[1]], parts.sum(axis=0)
     shares = np.divide(parts, totals, out=np.zeros_like(parts), where=totals > 0)
     shares = shares @ (weights / weights.sum()) if weights.sum() > 0 else shares.mean(axis=1)
-    best, scores = recommend(now, np.array([own]), int(fitted.counts[1]), fresh=False)
-    score = float(scores[0][best[0] == target][0])
+    _, scores = recommend(now, np.array([own]), 1, fresh=False, among=np.array([target]))
     order = np.lexsort((items, -shares))
     order = order[shares[order] > 0]
     found = called(graph, items[order], ITEMS).tolist()
@@ -213,7 +224,7 @@ def explain(now: Snapshot, user: Any, item: Any) -> RecommendationReasons:
     if not through:
         why = "no other user has it and one of the user's items: it is ranked by popularity"
     names = [called(graph, np.array([node]), kind).tolist()[0] for node, kind in ends]
-    return RecommendationReasons(names[0], names[1], score, through, why)
+    return RecommendationReasons(names[0], names[1], float(scores[0, 0]), through, why)
 
 
 def score(now: Snapshot, test: Any, k: int) -> RecommendationScore:

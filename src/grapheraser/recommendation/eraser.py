@@ -146,6 +146,7 @@ class Recommender(Eraser):
         top: int = 20,
         *,
         exclude_seen: bool = True,
+        among: ArrayLike | None = None,
         return_scores: bool = False,
     ) -> Recommended:
         """Return the best items of each user, best first ``[len(users), top]``.
@@ -157,12 +158,14 @@ class Recommender(Eraser):
             users: ids or names.
             top: how many items.
             exclude_seen: leave out the items that a user has.
+            among: the items to choose from, ids or names: those in stock, or new ones. Default all.
             return_scores: return scores as well, of the same shape; those of one user compare.
         """
         now = self._snapshot
         graph = now.state.graph
         nodes = answers.nodes_in(graph, USERS, users)
-        best, scores = answers.recommend(now, nodes, top, fresh=exclude_seen)
+        chosen = answers.choice_of(graph, among)
+        best, scores = answers.recommend(now, nodes, top, fresh=exclude_seen, among=chosen)
         return _answer(graph, best, scores, return_scores)
 
     def recommend_new(
@@ -172,6 +175,7 @@ class Recommender(Eraser):
         *,
         weight: ArrayLike | None = None,
         exclude_seen: bool = True,
+        among: ArrayLike | None = None,
         return_scores: bool = False,
     ) -> Recommended:
         """Return the best items ``[top]`` for somebody who is not in the run; nothing is stored.
@@ -181,13 +185,17 @@ class Recommender(Eraser):
             top: how many items.
             weight: of each interaction, where they have weights; default the scale.
             exclude_seen: leave out these items.
+            among: the items to choose from; see `recommend`.
             return_scores: return scores as well.
         """
         now = self._snapshot
         graph = now.state.graph
         nodes = answers.items_of_new(graph, items)
         strengths = answers.new_strengths(weight, len(nodes), now.arguments["scale"])
-        best, scores = answers.recommend_new(now, nodes, strengths, top, fresh=exclude_seen)
+        chosen = answers.choice_of(graph, among)
+        best, scores = answers.recommend_new(
+            now, nodes, strengths, top, fresh=exclude_seen, among=chosen
+        )
         return _answer(graph, best, scores, return_scores)
 
     def similar(

@@ -288,6 +288,7 @@ def _columns(source: Any, ids: tuple[str, str]) -> tuple[dict[str, Any], list[st
         return _parquet(Path(source)), []
     if isinstance(source, str | Path):
         return _from_text(dict(table_of(source, "interactions").columns), ids)
+    source = source.collect() if hasattr(source, "collect") else source  # polars, lazy
     if hasattr(source, "column_names") and hasattr(source, "column"):  # Arrow
         return {str(name): source.column(name).to_numpy() for name in source.column_names}, []
     if isinstance(source, Mapping) or hasattr(source, "columns"):
@@ -295,7 +296,8 @@ def _columns(source: Any, ids: tuple[str, str]) -> tuple[dict[str, Any], list[st
         return {str(key): source[key] for key in keys}, []
     raise GraphError(
         "interactions must be a matrix, a table, the path of one, or a graph "
-        f"(found {type(source).__name__})."
+        f"(found {type(source).__name__}).",
+        hint="pairs are a table of two columns: {'user': users, 'item': items}.",
     )
 
 

@@ -489,7 +489,7 @@ def _pooled(shares, item, degree, weights, damping):  # type: ignore[no-untyped-
 
 @compiled
 def ranked(  # type: ignore[no-untyped-def]
-    table, profiles, strengths, ends, own, weighing, near, recency, weights, top, fresh
+    table, profiles, strengths, ends, own, weighing, near, recency, weights, top, fresh, among
 ):
     """Return the best items of some users ``[n, top]`` and their scores; -1 where there are fewer.
 
@@ -505,6 +505,7 @@ def ranked(  # type: ignore[no-untyped-def]
         weights: of the blocks, of the logarithm of an item's degree, and of late popularity.
         top: how many items.
         fresh: whether the items of a user are left out.
+        among: sorted ids of the items to choose from; none: all.
     """
     small, slots = _slots(table)
     sums, met = np.zeros(slots), np.empty(slots, dtype=np.int64)
@@ -520,7 +521,8 @@ def ranked(  # type: ignore[no-untyped-def]
             _clear(table, items, small, at)
         held = 0
         for r in range(len(reached)):
-            if at[_slot(table, reached[r], small)] > 0:
+            wanted = len(among) == 0 or rank_of(reached[r], among) >= 0
+            if wanted and at[_slot(table, reached[r], small)] > 0:
                 degree = degree_at(table, locate(table, reached[r]))
                 score = _pooled(shares, r, degree, weights, weighing.damping)
                 if len(recency.items):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from grapheraser_lab.rivals import recommend
+from grapheraser_lab.rivals import recommend, recommend_more
 from grapheraser_lab.rivals.recommenders import RIVALS, ease, popular
 from tests.recommendation.worlds import random_matrix
 
@@ -54,3 +54,33 @@ def test_generated_interactions_are_as_many_as_asked_for() -> None:
     report = recommend.scale(users=300, items=100, interactions=2000, requests=3)
     assert report["interactions"] > 0
     assert "GB" in recommend.markdown(report)
+
+
+def test_features_lead_to_items_that_nobody_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(0)
+    tastes = draw.random((90, 60)) < np.where(
+        np.arange(90)[:, None] % 3 == np.arange(60) % 3, 0.4, 0.02
+    )
+    users, items = tastes.nonzero()
+    rows = np.stack([users, items, np.ones_like(users), np.zeros_like(users)], axis=1)
+    kinds = sp.csr_array(np.arange(3)[:, None] == np.arange(60) % 3, dtype=float)
+    monkeypatch.setattr(recommend_more, "_movielens", lambda: rows)
+    monkeypatch.setattr(
+        recommend_more,
+        "_features",
+        lambda kind, ids, columns: sp.csr_array(kinds[:, ids]),
+    )
+    world = recommend_more._World(0)
+    plain, told = (
+        world.score("items that nobody has", which, True)["ndcg"] for which in ("none", "genres")
+    )
+    assert told > plain + 0.1
+
+
+def test_members_that_repeat_ours_add_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recommend_more, "_movielens", lambda: np.stack(TRAIN.nonzero(), axis=1))
+    monkeypatch.setattr(recommend_more, "_TRAINED", {"popular": {}})
+    report = recommend_more.members(shards=3)
+    assert [cell["shards"] for cell in report["cells"]] == [0, 1, 3]
+    assert all(cell["ndcg"] > 0 for cell in report["cells"])
+    assert "popular" in recommend_more.markdown(report)

@@ -148,6 +148,39 @@ export class Forgetting {
   }
 }
 
+/** The list of a recommender, whose nodes are users and items: even and odd, or named so. */
+export class Sides extends Forgetting {
+  /** @param {string} node @returns {[string, string]} */
+  side(node) {
+    const at = node.indexOf("/");
+    if (this.named) return [node.slice(0, at), node.slice(at + 1)];
+    return [BigInt(node) % 2n ? "item" : "user", String(BigInt(node) / 2n)];
+  }
+
+  get words() {
+    const { users, items, interactions } = this.body;
+    return [[users, "user"], [items, "item"], [interactions, "interaction"]]
+      .filter(([some]) => some.length).map(([some, noun]) => plural(some.length, noun)).join(" and ");
+  }
+
+  /** @returns {any} */
+  get body() {
+    const nodes = [...this.nodes].map((node) => this.side(node));
+    const of = (/** @type {string} */ side) => nodes.filter(([own]) => own === side)
+      .map(([, id]) => spelled(id, this.named));
+    const interactions = [...this.edges.values()].map((ends) => ends.map((node) => this.side(node))
+      .sort(([side]) => (side === "user" ? -1 : 1)).map(([, id]) => spelled(id, this.named)));
+    return { users: of("user"), items: of("item"), interactions };
+  }
+
+  /** @param {string} kind @param {string} words @param {() => void} remove @param {string} node */
+  item(kind, words, remove, node) {
+    const [side, id] = this.side(node);
+    return kind === this.nouns[0] ? super.item(side, id, remove, node)
+      : super.item("interaction", words, remove, node);
+  }
+}
+
 /** @param {any} error */
 function refusal(error) {
   const said = [error.message, error.hint].filter(Boolean)

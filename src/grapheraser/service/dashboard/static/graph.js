@@ -5,7 +5,7 @@ import { Canvas } from "./canvas.js";
 import { isDark, onScheme, tokenColour } from "./colours.js";
 import { aboutNode, byId, make, plural } from "./dom.js";
 import { followDrawing, turned } from "./drawing.js";
-import { Forgetting, spelled } from "./forget.js";
+import { Forgetting, Sides, spelled } from "./forget.js";
 import { grouped, writeLegend } from "./legend.js";
 import { writeGone, writeNode } from "./node_panel.js";
 import { listen } from "./pointer.js";
@@ -25,7 +25,7 @@ let pointed = -1; // the row under the pointer
 /** @type {any} */
 let shown = null; // the node that is looked at, as the service describes it
 
-const forgetting = new Forgetting(named, mark, look);
+const forgetting = new (page.dataset.task === "recommendation" ? Sides : Forgetting)(named, mark, look);
 const canvas = opened();
 
 /** @returns {Canvas | null} */
