@@ -31,6 +31,10 @@ def test_rows_are_those_of_the_library(rows: Path) -> None:
     assert "embeddings" in run("info", rows).stdout
 
 
+def test_rows_have_no_score(rows: Path) -> None:
+    assert "no labels to be scored by" in run("evaluate", rows).stderr
+
+
 def test_what_moved_is_listed_written_and_let_go_of(rows: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     ge.Embedder.load(rows).save(path)

@@ -421,6 +421,11 @@ def evaluate(
             f"{path}: a recommender has no test interactions of its own.",
             hint="bring some: --interactions FILE, a table with columns user and item.",
         )
+    if task_of(path) == "embeddings":
+        raise ParameterError(
+            f"{path}: an embedding run has no labels to be scored by.",
+            hint="Embedder.on(graph) is a step of a scikit-learn pipeline, which can be scored.",
+        )
     if task_of(path) not in (NODES, GRAPHS):
         raise ParameterError(
             f"{path}: a link run has no test edges of its own.",
