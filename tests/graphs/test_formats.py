@@ -102,6 +102,12 @@ def test_a_saved_collection_is_read_back(tmp_path: Path) -> None:
     assert found.graph.fingerprint == made.graph.fingerprint
 
 
+@pytest.mark.parametrize("one", ["CCO", {"num_nodes": 2}, None, 7])
+def test_one_graph_in_the_place_of_several_is_refused(one: object) -> None:
+    with pytest.raises(GraphError, match="must come as a list"):
+        collection_of(random_parts(6)).rows_of(one)
+
+
 def test_graphs_of_another_grid_are_refused() -> None:
     rng = np.random.default_rng(0)
     offset, edges = np.arange(0, 25, 2), [(2 * i, 2 * i + 1) for i in range(12)]

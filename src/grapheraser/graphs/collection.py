@@ -20,7 +20,15 @@ from grapheraser.graph.arrays import as_array
 from grapheraser.graph.formats.npz import checked
 from grapheraser.graph.pages.stored import is_stored, open_graph
 from grapheraser.graphs.encoding import HEADER, SmallGraph, numbers_of, rows_of
-from grapheraser.graphs.formats import arrays_of, of_networkx, of_pyg, of_smiles, of_tables, of_tu
+from grapheraser.graphs.formats import (
+    arrays_of,
+    of_networkx,
+    of_pyg,
+    of_smiles,
+    of_tables,
+    of_tu,
+    several,
+)
 from grapheraser.kernels.paged import feature_rows
 from grapheraser.store.graphs import write_graph
 
@@ -84,17 +92,8 @@ class Collection:
             schema: as in `Graph.from_arrays`: ``train``, ``test`` and ``validation``, ids;
                 ``num_classes``, ``class_names``, ``labels``, ``target_names``, ``label_range``.
         """
-        rows = _encoded(
-            node_offset,
-            edges,
-            node_label,
-            edge_label,
-            node_id,
-            x,
-            edge_attr,
-            per_unit=cells_of(grid),
-            directed=directed,
-        )
+        parts = (node_label, edge_label, node_id, x, edge_attr)
+        rows = _encoded(node_offset, edges, *parts, per_unit=cells_of(grid), directed=directed)
         return cls(Graph.from_arrays(rows, _NO_EDGES, y, ids=ids, name=name, **schema))
 
     @classmethod
@@ -131,7 +130,7 @@ class Collection:
             y: labels of the graphs; default that of each.
             options: further arguments of `from_arrays`.
         """
-        return cls.from_arrays(**of_pyg(list(graphs), y), **options)
+        return cls.from_arrays(**of_pyg(several(graphs), y), **options)
 
     @classmethod
     def from_networkx(
@@ -152,7 +151,7 @@ class Collection:
             edge_label: likewise of edges.
             options: further arguments of `from_arrays`.
         """
-        return cls.from_arrays(**of_networkx(list(graphs), label, edge_label), y=y, **options)
+        return cls.from_arrays(**of_networkx(several(graphs), label, edge_label), y=y, **options)
 
     @classmethod
     def from_smiles(cls, smiles: Sequence[str], y: ArrayLike, **options: Any) -> Collection:
@@ -165,7 +164,7 @@ class Collection:
             y: labels of the molecules.
             options: further arguments of `from_arrays`.
         """
-        return cls.from_arrays(**of_smiles(smiles), y=y, **options)
+        return cls.from_arrays(**of_smiles(several(smiles)), y=y, **options)
 
     @classmethod
     def from_tu(cls, folder: str | Path, **options: Any) -> Collection:
@@ -225,7 +224,7 @@ class Collection:
         if isinstance(graphs, Collection):
             rows = graphs.graph.x
         else:
-            arrays = {**_NOTHING, **arrays_of(list(graphs))}
+            arrays = {**_NOTHING, **arrays_of(several(graphs))}
             arrays.pop("y", None)
             arrays["directed"] = arrays.get("directed", False) if known is None else known.directed
             rows = _encoded(**arrays, per_unit=known.per_unit if known else cells_of(GRID))

@@ -88,11 +88,6 @@ class SmallGraph:
         return list(found)
 
     @property
-    def row(self) -> sp.csr_array:
-        """The row, as it is stored."""
-        return rows_of(self.numbers, np.array([len(self.numbers)]))
-
-    @property
     def numbers(self) -> Ids:
         """The row, before it is stored."""
         ends = np.searchsorted(self.nodes, self.edges)

@@ -19,6 +19,15 @@ _PYG = ("num_nodes", "node_label", "z", "x", "edge_index", "edge_label", "edge_a
 _KEYS = ("num_nodes", "node_id", "node_label", "x", "edges", "edge_label", "edge_attr")
 
 
+def several(graphs: Any) -> list[Any]:
+    """Return graphs as a list; refuse one alone, which would be taken apart."""
+    one = isinstance(graphs, str | Mapping) or hasattr(graphs, "is_directed")
+    if one or not hasattr(graphs, "__getitem__") | hasattr(graphs, "__iter__"):
+        found = type(graphs).__name__
+        raise GraphError(f"graphs must come as a list (found {found}).", hint="of one: [graph].")
+    return list(graphs)
+
+
 def arrays_of(graphs: Sequence[Any]) -> Arrays:
     """Put graphs of any form one after the other: PyG's, NetworkX's, SMILES strings, mappings."""
     first = graphs[0] if len(graphs) else {}
