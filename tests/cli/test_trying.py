@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def test_the_demo_is_served_tried_and_stopped(trying: Trying, tmp_path: Path) ->
     )
     place = asked.headers["Location"]
     while trying.client.get(place).json()["state"] != "completed":
-        pass
+        time.sleep(0.1)
     assert f"Node {node} is forgotten" in trying.client.get("/dashboard").text
     again = trying.sign_in()
     assert again.status_code == 401
@@ -92,7 +93,7 @@ def test_a_folder_that_was_named_is_served_again_with_what_it_forgot(tmp_path: P
     url = f"{first.said['url']}/api/v1"
     place = httpx.post(f"{url}/requests", json={"nodes": [1]}, headers=headers).json()["id"]
     while httpx.get(f"{url}/requests/{place}", headers=headers).json()["state"] != "completed":
-        pass
+        time.sleep(0.1)
     first.stop()
     second = Trying(tmp_path, "--out", str(out))
     found = second.client.get("/api/v1/model", headers=headers).json()

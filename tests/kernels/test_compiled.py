@@ -200,8 +200,8 @@ def test_what_is_compiled_is_announced_and_recorded_and_what_is_read_is_not(pack
         "mixed(5.0 > 4)\n"
         "print(seen, [(c.kernel, c.folder.name, c.seconds > 0) for c in compilations()])"
     )
-    done = ("kernels.hashing.mixed", "kernels", True)
-    assert printed(package, code) == f"{['kernels.hashing.mixed']} {[done, done]}\n"
+    done = ("seeding.mixed", "kernels", True)
+    assert printed(package, code) == f"{['seeding.mixed']} {[done, done]}\n"
     assert printed(package, code) == "[] []\n"
 
 

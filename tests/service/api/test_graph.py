@@ -214,3 +214,8 @@ def test_a_link_run_has_neighbours_and_no_classes(links: Api) -> None:
     assert about(layout(links).content)["task"] == "links"
     edge = graph_of(links).edges.reshape(-1, 2)[0].tolist()
     assert plan(links, edges=[edge]).json()["counts"] == {"edges": 1}
+
+
+def test_graphs_of_a_collection_are_not_looked_for_in_a_run_of_one_graph(shared: Api) -> None:
+    refused = shared.call("POST", "/api/v1/graphs/show", Role.OPERATOR, json={"graph": 0})
+    assert (refused.status_code, refused.json()["title"]) == (409, "Another task")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,6 +126,13 @@ class Office:
     def another_window(self, person: Person) -> Person:
         """A second window of the same person."""
         return Person(person.page.context.new_page(), self.url)
+
+    def done(self, name: str, state: str = "completed") -> str:
+        """Wait until a request is in a state; the queue is asked, which knows no rate."""
+        while self.api.parts.queue.get(name).state.value != state:
+            assert self.api.service.worker.is_alive
+            time.sleep(0.02)
+        return name
 
     def leave(self) -> None:
         """Close all windows."""

@@ -243,9 +243,7 @@ def test_the_proofs_of_the_browser_agree_with_those_of_python(office: Office) ->
 
 def handed_out(office: Office, **named: Any) -> str:
     node = int(office.api.service.served.now.model.graph_.train_nodes[0])
-    name = office.api.submit(**(named or {"nodes": [node]})).json()["id"]
-    while office.api.call("GET", f"/api/v1/requests/{name}").json()["state"] != "completed":
-        pass
+    name = office.done(office.api.submit(**(named or {"nodes": [node]})).json()["id"])
     text: str = office.api.call("GET", f"/api/v1/requests/{name}/receipt/1").text
     return text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +26,13 @@ def failed(office: Office) -> str:
     """The id of a request that can't succeed."""
     changes = [{"set_labels": {"nodes": [999_999], "y": [1]}}]
     made = office.api.call("POST", "/api/v1/updates", json={"changes": changes}).json()
-    return done(office, str(made["id"]), "failed")
+    return office.done(str(made["id"]), "failed")
 
 
 def completed(office: Office, role: Role = Role.OPERATOR) -> str:
     """The id of a request that was carried out."""
     made = office.api.submit(role, nodes=[training_node(office)]).json()
-    return done(office, str(made["id"]), "completed")
-
-
-def done(office: Office, name: str, state: str) -> str:
-    queue = office.api.parts.queue
-    while queue.get(name).state.value != state:
-        assert office.api.service.worker.is_alive
-        time.sleep(0.02)
-    return name
+    return office.done(str(made["id"]))
 
 
 def test_a_person_asks_to_forget_a_node_and_watches_until_it_is_completed(office: Office) -> None:
@@ -166,7 +157,7 @@ def test_the_file_that_is_downloaded_is_taken_by_the_command_and_by_the_audit_pa
 ) -> None:
     nodes = office.api.service.served.now.model.graph_.train_nodes[-2:].tolist()
     made = office.api.submit(Role.REQUESTER, nodes=nodes).json()
-    name = done(office, str(made["id"]), "completed")
+    name = office.done(str(made["id"]))
     person = office.sign_in(Role.REQUESTER)
     page = person.open(f"/dashboard/requests/{name}")
     with page.expect_download() as told:
@@ -225,7 +216,7 @@ def test_a_requester_sees_their_own_and_may_not_retry(office: Office) -> None:
 
 def test_what_was_never_there_is_said_so(office: Office) -> None:
     made = office.api.submit(Role.OPERATOR, nodes=[999_999]).json()
-    name = done(office, str(made["id"]), "completed")
+    name = office.done(str(made["id"]))
     page = office.sign_in().open(f"/dashboard/requests/{name}")
     expect(page.locator(".alert.note")).to_contain_text("Nothing of it is in the run")
     expect(page.locator(".steps li")).to_have_count(4)

@@ -29,9 +29,7 @@ def forget(office: Office, count: int = 1) -> list[int]:
     """Forget training nodes by the API; gives them."""
     model = office.api.service.served.now.model
     nodes = [int(node) for node in model.graph_.train_nodes[:count]]
-    name = office.api.submit(nodes=nodes).json()["id"]
-    while office.api.call("GET", f"/api/v1/requests/{name}").json()["state"] != "completed":
-        pass
+    office.done(office.api.submit(nodes=nodes).json()["id"])
     return nodes
 
 

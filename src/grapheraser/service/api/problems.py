@@ -91,6 +91,7 @@ def problem_of(error: errors.GraphEraserError) -> Problem:
         (errors.InputError, 400, "invalid-request"),
         (errors.EmptyEnsembleError, 409, "nothing-left"),
         (errors.NotFittedError, 503, "not-ready"),
+        (errors.RunKindError, 409, "another-task"),
         (errors.StoreError, 503, "store-unavailable"),
         (errors.UnknownRequestError, 404, "unknown-request"),
         (errors.UnknownSubjectError, 404, "unknown-subject"),

@@ -65,7 +65,7 @@ class GraphView(BaseModel):
     drawing: str = Field(description="Inside of an SVG element, a circle for each of the nodes.")
 
 
-@router.post("/graphs/show", **route("Look at a graph of a collection", OPERATORS, 413))
+@router.post("/graphs/show", **route("Look at a graph of a collection", OPERATORS, 409, 413))
 def show(form: GraphForm, parts: Given) -> GraphView:
     """A graph's drawing, its prediction, and which of its nodes decide."""
     now = parts.served.now
