@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from grapheraser.reports.figures.canvas import as_png
+from grapheraser_lab.arena import page as arena
 from grapheraser_lab.bench import (
     adaptive,
     asked,
@@ -86,6 +87,7 @@ TABLES: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = (
     ("aggregation.md", "halo", "asked", asked.halo),
     ("links.md", "links", "links", links.markdown),
     ("context.md", "public", "public", public.markdown),
+    ("arena.md", "arena", "arena", arena.markdown),
     ("peers.md", "peers", "peers", peers.leaderboard),
     ("peers.md", "peers-small", "peers", peers.small_board),
     ("peers.md", "peers-adversarial", "peers", peers.adversarial),

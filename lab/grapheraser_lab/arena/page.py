@@ -1,6 +1,6 @@
 """The result of the arena: one table, one page, one line for each measurement.
 
-`summary` reads what ``arena run --json`` prints, for `grapheraser_lab.publish`.
+`markdown` reads what ``arena run --json`` prints, for `grapheraser_lab.publish`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grapheraser.reports.pages.render import environment
 from grapheraser.reports.tables import Table
 from grapheraser.reports.wording import duration
 from grapheraser.store import write_text
-from grapheraser_lab.figures.tables import markdown_table, to_csv, to_markdown
+from grapheraser_lab.figures.tables import to_csv, to_markdown
 from grapheraser_lab.framework.cell import Cell, Result
 from grapheraser_lab.framework.published import UTILITY
 
@@ -43,14 +43,9 @@ _SOURCE = (
 
 
 def _mean(values: _Values, key: str, digits: int = 3) -> str:
-    """Mean over seeds, each the mean over its values, with the standard error."""
-    seeds: dict[Any, list[float]] = {}
-    for at, value in enumerate(values):
-        if value.get(key) is not None:
-            seeds.setdefault(value.get("seed", at), []).append(value[key])
-    if not seeds:
+    found = [value[key] for value in values if value.get(key) is not None]
+    if not found:
         return ""
-    found = [float(np.mean(some)) for some in seeds.values()]
     error = f" ± {np.std(found, ddof=1) / len(found) ** 0.5:.{digits}f}" if len(found) > 1 else ""
     return f"{np.mean(found):.{digits}f}{error}"
 
@@ -124,28 +119,14 @@ def table(results: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def summary(report: Mapping[str, Any]) -> str:
-    """Return a row for each method, means over data sets, of what ``arena run --json`` printed."""
-    found, kinds = report["results"], ("nodes", "edges", "features")
-
-    def of(question: str, requests: str) -> _Values:
-        asked = method, f"arena-{question}", requests
-        return [one for one in found if (one["method"], one["kind"], one["requests"]) == asked]
-
-    rows = []
-    for method in dict.fromkeys(one["method"] for one in found):
-        row = [_mean(of("utility", kind), key) for key in ("after", "apart") for kind in kinds]
-        row += [_mean(of("versions", kind), "auc", 2) for kind in kinds]
-        row += [_mean(of("members", "nodes"), "auc", 2)]
-        row += [_both(of("edges", "edges"), "recovery", "recovery_retrained")]
-        rows.append([f"`{method}`", *(cell or "-" for cell in row)])
-    columns = [f"{what}, {kind}" for what in ("F1", "distance", "versions") for kind in kinds]
-    header = ("method", *columns, "members", "edges found")
-    sets = " and ".join(dict.fromkeys(one["dataset"] for one in found))
-    seeds = len({one["seed"] for one in found})
+def markdown(report: Mapping[str, Any]) -> str:
+    """Return the table of what ``arena run --json`` printed."""
+    made = table(report["results"])
+    seeds = len({one["seed"] for one in report["results"]})
     words = ", ".join(f"{name} {said}" for name, said in report["versions"].items())
-    told = f"`{report['command']}`: means over {sets}, ± standard errors over {seeds} seeds; "
-    return f"{markdown_table(header, rows)}\n\n{told}{words}; {report['hardware']['processor']}."
+    machine = report["hardware"]["processor"]
+    told = f"`{report['command']}`: {seeds} seeds; {words}; {machine}."
+    return "\n\n".join([to_markdown([made]).partition("\n")[2].strip(), told])
 
 
 def _notes(made: Table) -> tuple[str, ...]:
