@@ -75,7 +75,7 @@ class RowModel:
 
     @property
     def shown(self) -> NDArray[np.bool_]:
-        """Whether the votes of each step are part of a row."""
+        """True for each step whose votes are part of a row."""
         return np.ones(self.depth, bool) if self.steps is None else np.array(self.steps) != 0
 
     def sketch(self, graph: Graph, seed: int) -> Sketch | None:

@@ -67,7 +67,7 @@ class CustomModel:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is code of the user's own."""
+        """True for code of the user's own."""
         return True
 
     def columns(self, graph: Graph) -> NDArray[np.int32]:

@@ -103,7 +103,7 @@ class Cases:
 
     @property
     def evidence(self) -> NDArray[np.float64]:
-        """What the weights are learned from ``[n, members, CHOICES]``."""
+        """The evidence that the weights are learned from ``[n, members, CHOICES]``."""
         return np.concatenate([self.shares, self.common], axis=1)
 
     def changed(
