@@ -63,7 +63,9 @@ def run(
         raise ParameterError("arena takes 'run METHOD...', or 'list'.")
     asked = _names(questions)
     if unknown := [name for name in asked if name not in QUESTIONS]:
-        raise ParameterError(f"unknown question '{unknown[0]}'. Choose from: {QUESTIONS}.")
+        raise ParameterError(
+            f"unknown question '{unknown[0]}'. Choose from: {', '.join(QUESTIONS)}."
+        )
     import grapheraser_lab.arena.measure  # noqa: F401  (registers the kinds)
 
     cells = []

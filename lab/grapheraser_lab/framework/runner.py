@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from traceback import extract_tb
 
 import grapheraser_lab.measure  # noqa: F401  (registers the kinds)
 from grapheraser.checks import one_of
@@ -171,7 +172,11 @@ def _guarded(cell: Cell, device: str, at_once: int = 1) -> Answer:
     try:
         return measured(cell, device, at_once)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        said = f"{type(error).__name__}: {error}"
+        if isinstance(error, GraphEraserError):
+            return said
+        last = extract_tb(error.__traceback__)[-1]  # where a method of the reader's went wrong
+        return f"{said} ({Path(last.filename).name}, line {last.lineno})"
 
 
 def _start(paths: Sequence[str], modules: Iterable[str]) -> None:
