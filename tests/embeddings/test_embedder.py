@@ -292,8 +292,9 @@ def test_rows_of_typed_graphs_are_called_by_type_and_forget(tmp_path: Path) -> N
     assert embedder.transform(["3", "shop/5"]).shape == (2, 32)
     index = embedder.changes()
     assert {"user/3", "shop/5"} <= set(index.ids.tolist())
-    embedder.unlearn([ge.Nodes([5], type="shop"), ge.Edges([(3, 2)], type=visits)])
+    receipt = embedder.unlearn([ge.Nodes([5], type="shop"), ge.Edges([(3, 2)], type=visits)])
     assert embedder.changes(since=0).gone(index.ids).tolist() == ["shop/5"]
+    assert list(receipt.changed) == embedder.changes(since=0).ids.tolist()
     embedder.update([ge.AddNodes([9], [[]], type="shop"), ge.AddEdges([(3, 9)], type=visits)])
     fresh = ge.Embedder(width=32, landmarks=4).fit(embedder.graph_)
     ids = fresh.graph_.ids

@@ -110,7 +110,7 @@ def record(now: Snapshot, after: State, work: Work) -> Snapshot:
         untrained=work.untrained,
         skipped=tuple(work.skipped),
         notes=tuple(_single_rows(settings, after, work.shards)),
-        changed=tuple(np.asarray(getattr(after.aggregator, "changed", ())).tolist()),
+        changed=_moved(after),
     )
     done = time.perf_counter()  # all of it is part of the request
     timings = {**work.timings, "receipt": done - sealing, "total": done - work.started}
@@ -204,6 +204,13 @@ def _same(old: NDArray[Any] | None, new: NDArray[Any]) -> bool:
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _moved(after: State) -> tuple[int | str, ...]:
+    """Return the ids of rows of an embedding that moved, or their names where they have them."""
+    nodes = np.asarray(getattr(after.aggregator, "changed", ()), dtype=np.int64)
+    called = after.graph.names_of(nodes) if after.graph.called_by_text else nodes
+    return tuple(called.tolist())
 
 
 def _single_rows(settings: Settings, after: State, shards: Sequence[int]) -> list[str]:

@@ -69,7 +69,7 @@ class Details:
         timings: seconds per step, and in total.
         skipped: requests for what was not there.
         notes: what else to know of the shards.
-        changed: ids of the rows that moved, of an embedding run.
+        changed: ids of the rows that moved, or their names, of an embedding run.
     """
 
     shards: tuple[ShardRecord, ...] = ()
@@ -79,7 +79,7 @@ class Details:
     timings: dict[str, float] = field(default_factory=dict)
     skipped: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
-    changed: tuple[int, ...] = ()
+    changed: tuple[int | str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, but what was skipped and what moved.
@@ -180,8 +180,8 @@ class Receipt:
         return self.details.skipped
 
     @property
-    def changed(self) -> tuple[int, ...]:
-        """Ids of the rows of an embedding that moved, ascending; empty for a receipt kept."""
+    def changed(self) -> tuple[int | str, ...]:
+        """Rows of an embedding that moved, by id or name as `Changes.ids`; empty once kept."""
         return self.details.changed
 
     @cached_property
