@@ -35,15 +35,16 @@ def import_graph(
     source: Annotated[
         str,
         typer.Argument(
-            help="Table of nodes, npz, GraphML, GML or .pt file; folder of either; or "
-            "generated:nodes=100000,degree=20,seed=0."
+            help="Table of nodes or facts, npz, GraphML, GML or .pt file; folder of tables, typed "
+            "ones too, or of OGB; or generated:nodes=100000,degree=20,seed=0."
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="File to write, .npz; or a folder.")],
     format: Annotated[
         str,
         typer.Option(
-            help="Format: npz, tables, ogb, networkx, scipy or pyg; default: as it looks."
+            help="Format: npz, tables, typed, facts, ogb, networkx, scipy or pyg; default: as it "
+            "looks."
         ),
     ] = "",
     edges: Annotated[
@@ -65,7 +66,12 @@ def import_graph(
     from_column: Annotated[
         str, typer.Option("--source", help="Column of first ends; default source.")
     ] = "",
-    target: Annotated[str, typer.Option(help="Column of second ends; default target.")] = "",
+    target: Annotated[
+        str,
+        typer.Option(
+            help="Column of second ends; default target. Of a typed graph: its target type."
+        ),
+    ] = "",
     weight: Annotated[str, typer.Option(help="Column of weights; default weight.")] = "",
     edge_features: Annotated[
         str, typer.Option(help="Columns of the edges' own features; default none.")

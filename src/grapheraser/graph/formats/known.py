@@ -4,51 +4,65 @@ from __future__ import annotations
 
 import inspect
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grapheraser.checks import one_of
 from grapheraser.environment import needs_torch
 from grapheraser.errors import GraphError, ParameterError
-from grapheraser.graph.formats.networks import READERS
+from grapheraser.graph.formats.networks import READERS, read_network
 from grapheraser.graph.formats.ogb import is_ogb
-from grapheraser.graph.formats.tables import PARQUET
+from grapheraser.graph.formats.tables import PARQUET, headless, opened, table_of
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
+    from grapheraser.graph.types import Relation
 
-FORMATS = ("npz", "tables", "ogb", "networkx", "scipy", "pyg")
+FORMATS = ("npz", "tables", "typed", "facts", "ogb", "networkx", "scipy", "pyg")
 _TABLES = (".csv", ".tsv", ".txt", *PARQUET)
 _NODES, _EDGES = "nodes", "edges"
+_FACT = ("head", "relation", "tail")
 
 
 def format_of(source: Path) -> str:
     """Tell the format of a file or folder."""
     if not source.exists():
         raise GraphError(f"{source}: no such file or folder.")
-    if source.is_dir():
-        if is_ogb(source):
-            return "ogb"
-        if _found(source, _NODES) or _found(source, _EDGES):
-            return "tables"
-    suffix = _suffix(source)
-    if suffix == ".npz":
-        return "scipy" if _is_scipy(source) else "npz"
-    if suffix in _TABLES:
-        return "tables"
-    if suffix in READERS:
-        return "networkx"
-    if suffix in (".pt", ".pth"):
-        return "pyg"
+    found = _folder_format(source) if source.is_dir() else _file_format(source)
+    if found:
+        return found
     raise GraphError(
         f"{source}: not a format that is known.",
         hint=f"name it: {', '.join(FORMATS)}. A folder of tables has nodes.csv and edges.csv.",
     )
 
 
+def _folder_format(source: Path) -> str:
+    if is_ogb(source):
+        return "ogb"
+    if (source / _NODES).is_dir():
+        return "typed"
+    return "tables" if _found(source, _NODES) or _found(source, _EDGES) else ""
+
+
+def _file_format(source: Path) -> str:
+    suffix = _suffix(source)
+    if suffix == ".npz":
+        return "scipy" if _is_scipy(source) else "npz"
+    if _is_table(source):
+        return "facts" if _is_facts(source) else "tables"
+    if suffix in (".pt", ".pth"):
+        return "pyg"
+    return "networkx" if suffix in READERS else ""
+
+
 def _suffix(source: Path) -> str:
     return Path(source.name.removesuffix(".gz")).suffix
+
+
+def _is_table(source: Path) -> bool:
+    return _suffix(source) in _TABLES
 
 
 def _is_scipy(source: Path) -> bool:
@@ -57,6 +71,18 @@ def _is_scipy(source: Path) -> bool:
             return {"format.npy", "indptr.npy", "shape.npy"} <= set(archive.namelist())
     except (OSError, zipfile.BadZipFile):
         return False
+
+
+def _is_facts(source: Path) -> bool:
+    """Tell whether a table says in its first line that it holds facts."""
+    if source.suffix in PARQUET:
+        return False
+    try:
+        with opened(source) as file:
+            words = file.readline().replace("\t", ",").replace(";", ",").split(",")
+    except (OSError, EOFError, UnicodeDecodeError):
+        return False
+    return {word.strip() for word in words} >= {*_FACT}
 
 
 def _found(folder: Path, stem: str) -> Path | None:
@@ -81,9 +107,11 @@ def from_file(
 
     Args:
         source: a compact npz, a table of nodes, a folder of tables (``nodes.csv`` and
-            ``edges.csv``) or of OGB, a GraphML or GML file, a sparse adjacency saved by SciPy,
-            or a PyG ``Data`` saved by ``torch.save``.
-        format: npz, tables, ogb, networkx, scipy or pyg; default: what it looks like.
+            ``edges.csv``; of a typed graph ``nodes/TYPE.csv`` and ``edges/SOURCE-NAME-TARGET.csv``)
+            or of OGB, a table of facts (``head``, ``relation``, ``tail``), a GraphML or GML file, a
+            sparse adjacency saved by SciPy, or a PyG ``Data`` or ``HeteroData`` saved by
+            ``torch.save``.
+        format: npz, tables, typed, facts, ogb, networkx, scipy or pyg; default: what it looks like.
         edges: the table of edges, where ``source`` is a table of nodes.
         options: those of the format's own ``from_*``.
     """
@@ -95,24 +123,31 @@ def from_file(
     given = {key: value for key, value in options.items() if value is not None}
     _check_options(_cls, kind, given)
     options = {"name": source.name.split(".")[0], **given}
-    if kind == "tables":
-        return _cls.from_tables(*tables_in(source, other), **options)
-    if kind == "networkx":
-        from grapheraser.graph.formats.networks import read_network
+    if kind == "typed" and "target" not in options:
+        raise ParameterError("a typed graph needs 'target', the type whose nodes have labels.")
+    read: dict[str, Callable[[], tuple[Any, ...]]] = {
+        "tables": lambda: tables_in(source, other),
+        "typed": lambda: _typed_tables_in(source),
+        "facts": lambda: (_facts_in(source),),
+        "networkx": lambda: (read_network(source),),
+        "scipy": lambda: (_read_adjacency(source),),
+        "pyg": lambda: (_read_data(source),),
+    }
+    parts = read[kind]() if kind in read else (source,)
+    made: Graph = _maker(_cls, kind)(*parts, **options)
+    return made
 
-        return _cls.from_networkx(read_network(source), **options)
-    if kind == "scipy":
-        return _cls.from_scipy(_read_adjacency(source), **options)
-    if kind == "pyg":
-        return _cls.from_pyg(_read_data(source), **options)
-    return getattr(_cls, f"from_{kind}")(source, **options)
+
+def _maker(cls: type[Graph], kind: str) -> Any:
+    return getattr(cls, "from_typed_tables" if kind == "typed" else f"from_{kind}")
 
 
 def _check_options(cls: type[Graph], kind: str, given: Iterable[str]) -> None:
     """Refuse an option that the format has no use for."""
-    made_by: dict[str, Any] = {"networkx": cls.from_tables, "scipy": cls.from_scipy}
-    known = set(inspect.signature(made_by.get(kind, getattr(cls, f"from_{kind}"))).parameters)
-    known |= set(inspect.signature(cls.from_arrays).parameters) if kind == "scipy" else set()
+    first = cls.from_tables if kind == "networkx" else _maker(cls, kind)
+    known = set(inspect.signature(first).parameters)
+    more: dict[str, Any] = {"scipy": cls.from_arrays, "typed": cls.from_tables}
+    known |= set(inspect.signature(more[kind]).parameters) if kind in more else set()
     for option in given:
         if option not in known:
             raise ParameterError(
@@ -135,6 +170,30 @@ def tables_in(source: Path, edges: Path | None) -> tuple[Path | None, Path]:
     )
 
 
+def _typed_tables_in(source: Path) -> tuple[dict[str, Path], dict[Relation, Path]]:
+    """Find the tables of types and of relations, which are named after them."""
+    nodes, edges = (
+        {p.name.split(".")[0]: p for p in sorted((source / kind).glob("*")) if _is_table(p)}
+        for kind in (_NODES, _EDGES)
+    )
+    relations = {}
+    for name, path in edges.items():
+        first, _, rest = name.partition("-")
+        middle, _, last = rest.rpartition("-")
+        if not middle:
+            raise GraphError(f"{path}: a table of edges is named SOURCE-NAME-TARGET.")
+        relations[first, middle, last] = path
+    return nodes, relations
+
+
+def _facts_in(source: Path) -> list[tuple[Any, ...]]:
+    """Read facts from a table; its first line may be one of them."""
+    table = table_of(source, "facts")
+    if len(table.columns) == len(_FACT) and not {*_FACT} & table.columns.keys():
+        table = headless(table, _FACT)
+    return list(zip(*(table.column(name, name) for name in _FACT), strict=True))
+
+
 def _read_adjacency(source: Path) -> Any:
     import scipy.sparse as sp
 
@@ -145,18 +204,22 @@ def _read_adjacency(source: Path) -> Any:
 
 
 def _read_data(source: Path) -> Any:
-    """Read a PyG ``Data`` that was saved by `torch.save`; only a Data and tensors are unpickled."""
+    """Read a PyG ``Data`` or ``HeteroData`` that was saved by `torch.save`.
+
+    Nothing is unpickled but these and tensors.
+    """
     import pickle
 
     needs_torch("a PyG Data in a file")
     import torch
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-    from torch_geometric.data.storage import GlobalStorage
+    from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 
     # torch forgets these again when it is done, and PyG needs those that it allowed itself.
     allowed = torch.serialization.get_safe_globals()
-    needed = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
+    stores = BaseStorage, GlobalStorage, NodeStorage, EdgeStorage
+    needed = (Data, HeteroData, DataEdgeAttr, DataTensorAttr, *stores)
     try:
         with torch.serialization.safe_globals([kind for kind in needed if kind not in allowed]):
             found = torch.load(source, weights_only=True)
@@ -167,6 +230,6 @@ def _read_data(source: Path) -> Any:
             hint="read it in Python, and write Graph.from_pyg(data).to_npz(path).",
         ) from error
     data = found[0] if isinstance(found, tuple | list) and found else found
-    if not isinstance(data, Data):
+    if not isinstance(data, Data | HeteroData):
         raise GraphError(f"{source}: not a PyG Data (found {type(data).__name__}).")
     return data
