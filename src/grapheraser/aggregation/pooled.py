@@ -158,8 +158,12 @@ class PooledAggregator:
     def _parts_for(self, graph: Graph) -> dict[str, Member]:
         return self._members(graph.label_kind.is_classes, graph.types is not None, is_wide(graph))
 
+    def members_on(self, graph: Graph) -> tuple[str, ...]:
+        """Return the closed-form members on a graph: on a typed one paths stand for all."""
+        return self.members if graph.types is None else (PATHS,)
+
     def _members(self, classes: bool, typed: bool, wide: bool) -> dict[str, Member]:
-        """Members by name; in a typed graph paths stand for all closed-form ones."""
+        """Members by name; see `members_on`."""
         if not typed:
             return self._parts(classes, wide)
         shards = replace(self, members=())._parts(classes, wide)
@@ -169,7 +173,7 @@ class PooledAggregator:
         """Number of members; those of classes share their sums, those of targets don't."""
         if not graph.label_kind.is_classes:
             return len(parts) + (WORDS in parts) * (len(names_for(graph.num_classes)) - 1)
-        return (len(self.members) if graph.types is None else 1) + self.shards
+        return len(self.members_on(graph)) + self.shards
 
     def _parts(self, classes: bool, wide: bool) -> dict[str, Member]:
         names = self.members

@@ -88,7 +88,7 @@ def record(now: Snapshot, after: State, work: Work) -> Snapshot:
         register_after=seals.register.root,
         # A user's own aggregator need not have any notes.
         aggregation={
-            **settings.aggregation_names,
+            **settings.aggregation_names(after.graph),
             "notes": [*getattr(after.aggregator, "notes", ()), *work.notes],
         },
         configuration=described["configuration"],

@@ -22,6 +22,7 @@ from grapheraser.eraser.missing import MissingPartitioner
 from grapheraser.eraser.replay import REPLAY
 from grapheraser.errors import CorruptRunError, ParameterError
 from grapheraser.execution import Executor, resolve_executor
+from grapheraser.graph import Graph
 from grapheraser.graph.roles import DEFAULT_CONTEXT
 from grapheraser.models import CustomModel, ModelSpec, RelationalModel
 from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
@@ -75,13 +76,13 @@ class Settings:
         """Names of the parts that train or combine and are code of the user's own."""
         return (*self.training.own_code, *_own_types(_described(self.aggregator)))
 
-    @property
-    def aggregation_names(self) -> dict[str, Any]:
-        """Name and members of the aggregation, as receipts state them."""
-        return {
-            "name": self.aggregator.name,
-            "members": list(getattr(self.aggregator, "members", ())),
-        }
+    def aggregation_names(self, graph: Graph) -> dict[str, Any]:
+        """Return the name and members of the aggregation on a graph, as receipts state them."""
+        if isinstance(self.aggregator, PooledAggregator):
+            members = self.aggregator.members_on(graph)
+        else:
+            members = getattr(self.aggregator, "members", ())
+        return {"name": self.aggregator.name, "members": list(members)}
 
 
 def closed_form(learner: Any, *, seed: int, executor: str | Executor = "local") -> Settings:

@@ -249,16 +249,14 @@ def _wrong_receipts(snapshot: Snapshot) -> Iterator[str]:
 def _wrong_circumstances(snapshot: Snapshot, last: Receipt) -> Iterator[str]:
     """Yield what the last receipt says of the run besides its state, where that is not so."""
     settings, claim = snapshot.settings, claim_of(snapshot.settings, snapshot.state)
+    names = settings.aggregation_names(snapshot.state.graph)
     said: dict[str, tuple[Any, Any]] = {
         "register": (last.register_after, snapshot.seals.register.root),
         "configuration": (last.configuration, digest_of(snapshot.configuration)),
         "seed": (last.seed, str(settings.seed)),
         "engine": (last.engine, settings.engine.name),
         "exactness": (same_claim(last.exactness, claim), True),
-        "aggregation": (
-            {name: last.aggregation.get(name) for name in settings.aggregation_names},
-            settings.aggregation_names,
-        ),
+        "aggregation": ({name: last.aggregation.get(name) for name in names}, names),
     }
     for name, (found, expected) in said.items():
         if found != expected:
