@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
+from grapheraser.graph.formats.typed import facts_of
 from grapheraser.links.facts.answers import _Asked, fitted_facts
-from grapheraser.links.facts.rows import Rows, facts_of
+from grapheraser.links.facts.rows import Rows
 from grapheraser.links.facts.rules import Rules
 from tests.strategies import HAS_TORCH
 

@@ -308,14 +308,6 @@ class Types:
         """Return the relation of a bit."""
         return int(np.searchsorted(self.bits[1], bit))
 
-    def ends(self, bit: int, low: Ids, high: Ids) -> tuple[Ids, Ids]:
-        """Return the sources and targets of edges that carry a bit, from their ordered ids."""
-        relation = self.relation_of(bit)
-        source, _, target = self.relations[relation]
-        if source == target:
-            return (low, high) if bit == self.bits[0, relation] else (high, low)
-        return (low, high) if self.index(source) < self.index(target) else (high, low)
-
     def about(self, ids: Ids, bit: int | None) -> dict[str, Any]:
         """Return what a part of a receipt says of the types of nodes, and of a relation."""
         said: dict[str, Any] = {"types": self.of(ids).tolist(), "shift": self.shift}

@@ -7,6 +7,7 @@ them together and joins them by relations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,9 @@ from grapheraser.graph.formats.tables import table_of
 from grapheraser.graph.ids import as_ids, names_of
 from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED, VALIDATION
 from grapheraser.graph.types import Relation, Types
+from grapheraser.kernels.paged import edge_value_rows, neighbour_rows
+from grapheraser.kernels.sets import ranks
+from grapheraser.kernels.typed import PER_COLUMN
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
@@ -31,6 +35,7 @@ Ids = NDArray[np.int64]
 _NONE = np.zeros((2, 0), dtype=np.int64)
 _MASKS = {"train_mask": TRAIN, "val_mask": VALIDATION, "test_mask": TEST}
 ENTITY = "entity"
+_BLOCK = 2**16  # edges that are read at once
 _REVERSE = "rev_"  # as PyG's ToUndirected names the way back
 
 
@@ -344,20 +349,38 @@ def facts(graph: Graph) -> Ids:
 
     ``graph.types.relations`` has the relations by number. Sorted by relation, then by the ends.
     """
+    every = facts_of(graph)
+    return every[np.lexsort((every[:, 2], every[:, 0], every[:, 1]))]
+
+
+def facts_of(graph: Graph, among: Ids | None = None) -> Ids:
+    """Return the facts ``[m, 3]`` by ids of a typed graph, or those between some of its nodes."""
     types = graph.types
     if types is None:
         raise GraphError("the edges of this graph have no types.")
-    once = graph.sources < graph.indices
-    low, high = graph.ids[graph.sources[once]], graph.ids[graph.indices[once]]
-    held = graph.edge_values[once, : types.columns].astype(np.int64)
+    nodes = graph.ids if among is None else among[graph.contains(among)]
+    places = graph.places(nodes)
+    indptr, others = neighbour_rows(graph.table, places)
+    own = np.repeat(nodes, np.diff(indptr))
+    once = own < others
+    if among is not None:
+        once &= ranks(others, nodes) >= 0
+    values = edge_value_rows(graph.table, places)[once, : types.columns]
+    low, high = own[once], others[once]
+    order = np.array([types.index(a) <= types.index(b) for a, _, b in types.relations], dtype=bool)
     found = [np.zeros((0, 3), dtype=np.int64)]
-    for bit in range(types.num_bits):
-        there = (held[:, bit // 24] >> (bit % 24)) & 1 != 0
-        sources, targets = types.ends(bit, low[there], high[there])
-        relation = np.full(len(sources), types.relation_of(bit))
-        found.append(np.stack([sources, relation, targets], axis=1))
-    every = np.concatenate(found)
-    return every[np.lexsort((every[:, 2], every[:, 0], every[:, 1]))]
+    for column, start in product(range(types.columns), range(0, len(low), _BLOCK)):
+        part = slice(start, start + _BLOCK)
+        held = values[part, column].astype(np.int64)
+        edges, bits = np.nonzero((held[:, None] >> np.arange(PER_COLUMN)) & 1)
+        bits = bits + column * PER_COLUMN
+        relation = np.searchsorted(types.bits[1], bits)
+        same = types.bits[0, relation] != types.bits[1, relation]
+        up = np.where(same, bits == types.bits[0, relation], order[relation])
+        ends = low[part][edges], high[part][edges]
+        sides = np.where(up, *ends), relation, np.where(up, *ends[::-1])
+        found.append(np.stack(sides, axis=1))
+    return np.concatenate(found)
 
 
 def weights_of(graph: Graph, relation: int, sources: Ids, targets: Ids) -> Values | None:

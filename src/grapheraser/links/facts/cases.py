@@ -32,9 +32,9 @@ from grapheraser.links.facts.evidence import (
     note,
     strength,
 )
-from grapheraser.links.facts.rows import Ids, Rows, entry, span
+from grapheraser.links.facts.rows import Ids, Rows, entry, room, span
 from grapheraser.links.facts.rules import Rules, num_codes
-from grapheraser.links.facts.walks import all_but, paths_between, room
+from grapheraser.links.facts.walks import all_but, paths_between
 from grapheraser.seeding import derive
 
 # Tails that a case chooses from, its own among them; the last ones may be any entities.

@@ -19,9 +19,10 @@ from grapheraser.aggregation.form import MAX_WEIGHT, Form, Tensors, check_forms
 from grapheraser.aggregation.log_linear import pool_weights
 from grapheraser.errors import CorruptRunError, ParameterError
 from grapheraser.graph import Graph
+from grapheraser.graph.formats.typed import facts_of
 from grapheraser.links.facts.cases import CHOICES, Cases
 from grapheraser.links.facts.evidence import WIDTH, scores_of
-from grapheraser.links.facts.rows import Ids, Rows, facts_of
+from grapheraser.links.facts.rows import Ids, Rows
 from grapheraser.links.facts.rules import Rules, num_codes
 from grapheraser.links.regression import Vector, solve
 

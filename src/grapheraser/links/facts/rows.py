@@ -12,12 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.graph import Graph
-from grapheraser.graph.types import Types
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.paged import edge_value_rows, neighbour_rows
 from grapheraser.kernels.sets import ranks
-from grapheraser.kernels.typed import PER_COLUMN
 
 Ids = NDArray[np.int64]
 
@@ -109,36 +105,14 @@ def _entries(facts: Ids, ids: Ids) -> Ids:
     return np.concatenate([there, back]).astype(np.int64)
 
 
-def facts_of(graph: Graph, among: Ids | None = None) -> Ids:
-    """Return the facts ``[m, 3]`` by ids of a typed graph, or those between some of its nodes."""
-    types = graph.types
-    assert types is not None
-    nodes = graph.ids if among is None else among[graph.contains(among)]
-    places = graph.places(nodes)
-    indptr, others = neighbour_rows(graph.table, places)
-    own = np.repeat(nodes, np.diff(indptr))
-    once = own < others
-    if among is not None:
-        once &= ranks(others, nodes) >= 0
-    values = edge_value_rows(graph.table, places)[once, : types.columns]
-    return _decoded(types, own[once], others[once], values)
-
-
-def _decoded(types: Types, low: Ids, high: Ids, values: NDArray[np.float32]) -> Ids:
-    """Return the facts that edges carry, from the ids of their ends."""
-    order = np.array([types.index(a) <= types.index(b) for a, _, b in types.relations], dtype=bool)
-    found = [np.zeros((0, 3), dtype=np.int64)]
-    for column in range(types.columns):
-        held = values[:, column].astype(np.int64)
-        edges, bits = np.nonzero((held[:, None] >> np.arange(PER_COLUMN)) & 1)
-        bits = bits + column * PER_COLUMN
-        relation = np.searchsorted(types.bits[1], bits)
-        same = types.bits[0, relation] != types.bits[1, relation]
-        up = np.where(same, bits == types.bits[0, relation], order[relation])
-        ends = low[edges], high[edges]
-        parts = np.where(up, *ends), relation, np.where(up, *ends[::-1])
-        found.append(np.stack(parts, axis=1))
-    return np.concatenate(found)
+@compiled
+def room(found, last):  # type: ignore[no-untyped-def]
+    """Return an array of rows with room for one at ``last``."""
+    if last < len(found):
+        return found
+    more = np.empty((2 * len(found), found.shape[1]), dtype=np.int64)
+    more[: len(found)] = found
+    return more
 
 
 @compiled
@@ -194,10 +168,7 @@ def _between(rows: Rows, marked: NDArray[np.bool_]) -> Ids:
     for x in np.flatnonzero(marked):
         for i in range(rows.ends[x], rows.ends[x + 1]):
             if rows.steps[i] & 1 == 0 and marked[rows.others[i]]:
-                if count == len(out):
-                    more = np.empty((2 * count, 3), dtype=np.int64)
-                    more[:count] = out
-                    out = more
+                out = room(out, count)
                 out[count, 0], out[count, 1] = rows.ids[x], rows.steps[i] >> 1
                 out[count, 2] = rows.ids[rows.others[i]]
                 count += 1

@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError
 from grapheraser.kernels.compiled import compiled
-from grapheraser.links.facts.rows import Ids, Rows, entry, span
+from grapheraser.links.facts.rows import Ids, Rows, entry, room, span
 from grapheraser.links.facts.walks import (
     CODE,
     END,
     goes_on,
     paths_between,
     paths_through,
-    room,
     stems_from,
 )
 

@@ -9,20 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from grapheraser.kernels.compiled import compiled
-from grapheraser.links.facts.rows import entry
+from grapheraser.links.facts.rows import entry, room
 
 # Columns of a stem: its code, the code of the way back, its last entity and the one before.
 CODE, BACK, END, BEFORE = range(4)
-
-
-@compiled
-def room(found, last):  # type: ignore[no-untyped-def]
-    """Return an array of rows with room for one at ``last``."""
-    if last < len(found):
-        return found
-    more = np.empty((2 * len(found), found.shape[1]), dtype=np.int64)
-    more[: len(found)] = found
-    return more
 
 
 @compiled
