@@ -139,6 +139,8 @@ def _from_matrix(given: Any, world: World) -> tuple[Any, _Known, _Known]:
 
 
 def _from_graph(graph: Graph) -> tuple[Any, _Known, _Known]:
+    if graph.types is not None:
+        raise GraphError("a graph of interactions has no types (found a typed graph).")
     if graph.directed or graph.edge_kind.columns:
         raise GraphError(
             "interactions have no directions, nor features of their own.",
