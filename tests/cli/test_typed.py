@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from grapheraser import Graph, GraphEraser, LinkEraser
+from grapheraser import Graph, GraphEraser, LinkEraser, Nodes
 from tests.cli.commands import data, run
 from tests.property.test_typed import KNOWS, built, world_of
 
@@ -35,9 +36,11 @@ def test_facts_are_fitted_asked_and_forgotten(tmp_path: Path) -> None:
     triples = [(f"p{i}", "lives in", f"c{i % 4}") for i in range(20)]
     triples += [(f"c{i}", "in", f"land{i % 2}") for i in range(4)]
     triples += [(f"p{i}", "citizen of", f"land{i % 2}") for i in range(15)]
-    Graph.from_facts(triples).to_npz(tmp_path / "facts.npz")
+    lines = ["head,relation,tail", *(",".join(fact) for fact in triples)]
+    (tmp_path / "facts.csv").write_text("\n".join(lines))
     folder = tmp_path / "run"
-    data("import", tmp_path / "facts.npz", "--out", tmp_path / "store")
+    data("import", tmp_path / "facts.csv", "--out", tmp_path / "store")
+    assert Graph.open(tmp_path / "store") == Graph.from_facts(triples)
     data("fit", tmp_path / "store", "--task", "links", "--steps", "2", "--out", folder)
     facts = LinkEraser.load(folder)
     (said,) = data("predict", folder, "--facts", "p17,citizen of,land1")["predictions"]
@@ -58,3 +61,28 @@ def test_facts_are_fitted_asked_and_forgotten(tmp_path: Path) -> None:
     before = len(facts.graph_.facts)
     data("unlearn", folder, "--edges", "p1-lives in-c1")
     assert len(LinkEraser.load(folder).graph_.facts) == before - 1
+
+
+def test_what_exists_only_through_a_node_goes_with_it(tmp_path: Path) -> None:
+    world = world_of(np.random.default_rng(3), {"a": 40, "b": 120, "c": 4})
+    graph, folder = built(world), tmp_path / "run"
+    GraphEraser("closed-form").fit(graph).save(folder)
+    node, followed = next(
+        (i, graph.without(Nodes([i], cascade="b")))
+        for i in range(40)
+        if graph.num_nodes - graph.without(Nodes([i], cascade="b")).num_nodes > 1
+    )
+    plan = data("unlearn", folder, "--nodes", f"a/{node}", "--cascade", "b", "--dry-run")
+    assert any("exist only through those named" in note for note in plan["plan"]["notes"])
+    (tmp_path / "r.jsonl").write_text(f'{{"nodes": ["a/{node}"], "cascade": ["b"]}}')
+    copied = tmp_path / "copied"
+    shutil.copytree(folder, copied)
+    data("unlearn", folder, "--nodes", f"a/{node}", "--cascade", "b")
+    data("unlearn", copied, "--file", tmp_path / "r.jsonl")
+    for path in (folder, copied):
+        eraser = GraphEraser.load(path)
+        assert eraser.graph_ == followed
+        assert eraser.receipts_[0].aggregation["members"] == ["paths"]
+    failed = run("unlearn", folder, "--edges", "a/0-a/1", "--cascade", "b")
+    assert failed.returncode
+    assert "'cascade' goes with nodes (found none)" in failed.stderr

@@ -165,10 +165,13 @@ class TypedRequests:
 
     def requests(self, *, named: bool) -> list[Request]:
         """The requests to a graph whose nodes have names or not."""
-        from grapheraser.graph.changes.kinds import requests_of
+        from grapheraser.graph.changes.kinds import CASCADE, requests_of
 
         made = requests_of(
-            {name: parse(text, name, named=named) for name, text in self.texts.items()}
+            {
+                name: text.split(",") if name == CASCADE else parse(text, name, named=named)
+                for name, text in self.texts.items()
+            }
         )
         for place, line in self.lines:
             try:
@@ -180,7 +183,7 @@ class TypedRequests:
 
 def _requests_of(line: str, *, named: bool) -> list[Request]:
     """Read a line of requests: a JSON object, or ids of nodes."""
-    from grapheraser.graph.changes.kinds import requests_of
+    from grapheraser.graph.changes.kinds import CASCADE, requests_of
 
     if not line.lstrip().startswith(("{", "[")):
         return requests_of({NODES.name: parse_ids(line, "--file", named=named)})
@@ -188,8 +191,8 @@ def _requests_of(line: str, *, named: bool) -> list[Request]:
         entry = parse_json(line, MAX_LINES)
     except ValueError as error:
         raise ParameterError(f"not a JSON object ({error}).") from error
-    if not isinstance(entry, dict) or not entry or not entry.keys() <= KINDS.keys():
-        keys = listed([*KINDS], "or")
+    if not isinstance(entry, dict) or not entry or not entry.keys() <= {*KINDS, CASCADE}:
+        keys = listed([*KINDS, CASCADE], "or")
         raise ParameterError(f"a request has the keys {keys} (found {line.strip()!r}).")
     return requests_of(entry)
 

@@ -44,6 +44,10 @@ def run(
         str, typer.Option(help="With submit: whom to forget, by the subject map.")
     ] = "",
     nodes: Annotated[str, typer.Option(help="With submit: node ids, e.g. 10,101.")] = "",
+    cascade: Annotated[
+        str,
+        typer.Option(help="With submit: types whose nodes go where they exist only through these."),
+    ] = "",
     edges: Annotated[str, typer.Option(help="With submit: edges, e.g. 3-17,4-8.")] = "",
     features: Annotated[
         str, typer.Option(help="With submit: nodes whose features to forget.")
@@ -81,12 +85,14 @@ def run(
     """
     texts = {"nodes": nodes, "edges": edges, "features": features, "labels": labels}
     of_submit = {"subject": subject, "file": file, "deadline": deadline, **texts}
-    of_submit["idempotency-key"] = idempotency_key
+    of_submit |= {"idempotency-key": idempotency_key, "cascade": cascade}
     _check(action, request, of_submit, wait=wait, receipts=receipts, state=state)
     client = _client(url)
     match action:
         case Action.SUBMIT:
-            bodies = _bodies(client, subject, texts, file, deadline)
+            also = {"cascade": cascade.split(",")} if cascade else {}
+            also |= {"deadline": deadline} if deadline else {}
+            bodies = _bodies(client, subject, texts, file, also)
             done = _submitted(client, bodies, idempotency_key, wait=wait)
             files = [path for one in done for path in _handed_out(client, one, receipts)]
             _print_all(done, files, as_json=json)
@@ -144,9 +150,12 @@ def _client(url: str) -> Client:
 
 
 def _bodies(
-    client: Client, subject: str, texts: Mapping[str, str], file: str, deadline: str
+    client: Client, subject: str, texts: Mapping[str, str], file: str, also: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return what to submit: one request for the options, one for each line of the file."""
+    """Return what to submit: one request for the options, one for each line of the file.
+
+    Each also says what is in ``also``.
+    """
     named = bool(client.model()["named"])
     found: list[dict[str, Any]] = []
     one: dict[str, Any] = {"subject": subject} if subject else {}
@@ -162,7 +171,7 @@ def _bodies(
             "nothing to forget.",
             hint="use --subject, --nodes, --edges, --features, --labels or --file.",
         )
-    return [body | ({"deadline": deadline} if deadline else {}) for body in found]
+    return [body | also for body in found]
 
 
 def _of_line(place: str, line: str, *, named: bool) -> dict[str, Any]:

@@ -28,6 +28,12 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print the plan an
 def unlearn(
     path: RunArgument,
     nodes: Annotated[str, typer.Option(help="Node ids, e.g. 10,101.")] = "",
+    cascade: Annotated[
+        str,
+        typer.Option(
+            help="Types, e.g. payment: their nodes go too where they exist only through --nodes."
+        ),
+    ] = "",
     edges: Annotated[str, typer.Option(help="Edges, e.g. 3-17,4-8.")] = "",
     features: Annotated[str, typer.Option(help="Ids of the nodes whose features to forget.")] = "",
     labels: Annotated[str, typer.Option(help="Ids of the nodes whose labels to forget.")] = "",
@@ -76,7 +82,7 @@ def unlearn(
     given = {"nodes": nodes, "edges": edges, "features": features, "labels": labels}
     given |= {"users": users, "items": items, "interactions": interactions}
     given |= {"graphs": graphs, "graph_nodes": graph_nodes, "graph_edges": graph_edges}
-    asked = TypedRequests.of(file, **given)
+    asked = TypedRequests.of(file, cascade=cascade, **given)
     if not asked:
         names = [f"--{name.replace('_', '-')}" for name in (*given, "file")]
         options = listed(names, "or")

@@ -69,7 +69,7 @@ def test_facts_are_predicted_and_single_ones_forgotten(api: Api) -> None:
 
 
 def test_a_typed_run_of_classes_is_served_drawn_and_forgets(tmp_path: Path) -> None:
-    world = world_of(np.random.default_rng(3), {"a": 40, "b": 15, "c": 4})
+    world = world_of(np.random.default_rng(3), {"a": 40, "b": 120, "c": 4})
     ge.GraphEraser("closed-form").fit(built(world)).save(tmp_path / "typed")
     with opened(tmp_path / "typed") as api:
         body = {"inputs": [{"name": "nodes", "datatype": "INT64", "shape": [2], "data": [0, 3]}]}
@@ -91,6 +91,21 @@ def test_a_typed_run_of_classes_is_served_drawn_and_forgets(tmp_path: Path) -> N
         gone: list[Any] = [ge.Nodes(named), ge.Edges([(u, v)], type=KNOWS)]
         left = api.service.served.now.model.graph_
         assert left.fingerprint == built(world).without(gone).fingerprint
+        asked, rest = next(
+            (ge.Nodes([node], cascade="b"), after)
+            for node in range(6, 40)
+            if left.num_nodes - (after := left.without(ge.Nodes([node], cascade="b"))).num_nodes > 1
+        )
+        body = {"nodes": [*asked.ids], "cascade": ["b"]}
+        goes = left.num_nodes - rest.num_nodes
+        assert api.call("POST", "/api/v1/plan", json=body).json()["counts"] == {"nodes": goes}
+        answer = api.submit(**body).json()
+        assert answer["counts"] == {"nodes": 1}  # who asks is not told what there is
+        api.work()
+        assert api.service.served.now.model.graph_.fingerprint == rest.fingerprint
+        done = api.call("GET", f"/api/v1/requests/{answer['id']}").json()
+        assert (done["state"], done["receipts"]) == ("completed", goes)
+        assert api.submit(nodes=[1], cascade=["shop"]).status_code == 400
 
 
 def _drawing(now: Published, graph: ge.Graph) -> Drawing:

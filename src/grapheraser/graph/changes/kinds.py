@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from grapheraser.errors import ParameterError
 from grapheraser.graph.changes.parts import AddGraphs, SetGraphs
 from grapheraser.graph.changes.requests import REQUESTS, Edges
 from grapheraser.graph.changes.sides import AddInteractions, AddItems, AddUsers, SideRequest
+from grapheraser.graph.changes.typed import followers
 from grapheraser.graph.changes.updates import (
     AddEdges,
     AddNodes,
@@ -21,7 +22,12 @@ from grapheraser.graph.changes.updates import (
     SetLabels,
 )
 from grapheraser.graph.roles import UNLABELLED
-from grapheraser.kinds import CHANGES, Item, Kind, named_by
+from grapheraser.kinds import CHANGES, NODES, Item, Kind, named_by
+
+if TYPE_CHECKING:
+    from grapheraser.graph.graph import Graph
+
+CASCADE = "cascade"  # see `Nodes`
 
 # The class of each change, by name; tasks add theirs.
 _CLASSES: dict[str, Any] = {
@@ -34,8 +40,23 @@ _CLASSES: dict[str, Any] = {
 
 
 def requests_of(named: Mapping[str, Any]) -> list[Any]:
-    """Make a request of each kind from ids by name, such as ``{"nodes": [12]}``."""
-    return [REQUESTS[name](ids) for name, ids in named.items()]
+    """Make a request of each kind from ids by name, such as ``{"nodes": [12]}``.
+
+    ``cascade`` goes with nodes, as in `Nodes`.
+    """
+    if CASCADE in named and NODES.name not in named:
+        raise ParameterError("'cascade' goes with nodes (found none).")
+    more = {NODES.name: {CASCADE: named.get(CASCADE, ())}}
+    found = ((name, ids) for name, ids in named.items() if name != CASCADE)
+    return [REQUESTS[name](ids, **more.get(name, {})) for name, ids in found]
+
+
+def items_along(graph: Graph, items: Iterable[Item], cascade: Sequence[str]) -> list[Item]:
+    """List the nodes that go along with others; see ``cascade`` of `Nodes`."""
+    if graph.types is None or not cascade:
+        return []
+    nodes = [item.ids[0] for item in items if item.kind is NODES]
+    return [Item(NODES, (node,)) for node in followers(graph, graph.types, nodes, cascade)]
 
 
 def requests_for(items: Iterable[Item]) -> list[Any]:

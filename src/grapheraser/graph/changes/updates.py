@@ -80,7 +80,7 @@ class AddNodes:
     Args:
         ids: of the new nodes, or names where nodes have them; none may be in the graph.
         x: their features ``[len(ids), num_features]``, dense or scipy sparse; or a table, where
-            the graph was made of one.
+            the graph was made of one; None where nodes of their type have none.
         y: the class of each, or its name where classes have names; -1 or None where it is not
             known; None: of none of them. Or a row of targets for each, as `Graph.from_arrays`
             takes them, where the graph has several labels per node or numbers.
@@ -107,7 +107,7 @@ class AddNodes:
     def __init__(
         self,
         ids: Iterable[int | str] | ArrayLike,
-        x: Features,
+        x: Features | None = None,
         y: Classes | None = None,
         edges: Iterable[Iterable[int | str]] | ArrayLike = (),
         *,
@@ -449,7 +449,7 @@ def _once(owner: str, ids: Ids, called: Mapping[int, int]) -> Ids:
 
 def _rows_of(owner: str, x: Any, count: int) -> dict[str, Any]:
     """Return feature rows, or ``raw`` what only a graph's rule makes features of."""
-    given = given_rows(x)
+    given = given_rows(np.zeros((count, 0)) if x is None else x)
     if isinstance(given, Table):
         if len(given) != count:
             raise _of_other_length(owner, count, [len(given), len(given.columns)])

@@ -62,13 +62,18 @@ class ErasureForm(NamedForm):
     """A request to forget a subject, or nodes, edges, feature rows and labels."""
 
     subject: Text | None = Field(default=None, description="An identity of the subject map.")
+    cascade: list[Text] = Field(
+        default=[],
+        description="Of a typed graph: types whose nodes go as well where they exist only through "
+        "nodes that go.",
+    )
     deadline: datetime | None = Field(
         default=None, description="Until when; by default 30 days from now. With a time zone."
     )
 
     @property
     def content(self) -> RequestContent:
-        return RequestContent(self.subject, **self.named)
+        return RequestContent(self.subject, cascade=self.cascade, **self.named)
 
 
 class UpdateForm(Form):

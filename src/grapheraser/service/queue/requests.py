@@ -65,9 +65,15 @@ class RequestContent:
     named: Mapping[str, tuple[Any, ...]]
     # Lines of changes, as `grapheraser update` reads them; they come alone.
     changes: tuple[Mapping[str, Any], ...]
+    cascade: tuple[str, ...]  # see `Nodes`; nodes of a subject take others along as well
 
     def __init__(
-        self, subject: str | None = None, *, changes: Sequence[Any] = (), **named: Any
+        self,
+        subject: str | None = None,
+        *,
+        changes: Sequence[Any] = (),
+        cascade: Sequence[str] = (),
+        **named: Any,
     ) -> None:
         if odd := [name for name in named if name not in KINDS]:
             raise ParameterError(
@@ -80,8 +86,9 @@ class RequestContent:
         object.__setattr__(self, "subject", subject)
         object.__setattr__(self, "named", {name: ids for name, ids in checked.items() if ids})
         object.__setattr__(self, "changes", _lines(changes))
+        object.__setattr__(self, "cascade", tuple(_list("cascade", cascade)))
         erases = self.subject is not None or bool(self.named)
-        if self.changes and erases:
+        if self.changes and (erases or self.cascade):
             raise ParameterError(
                 f"'changes' of {_OWNER} come alone.",
                 hint="they may forget nodes and edges as well.",
@@ -123,6 +130,7 @@ class RequestContent:
         found: dict[str, Any] = {} if self.subject is None else {"subject": self.subject}
         for name, ids in self.named.items():
             found[name] = [list(v) if isinstance(v, tuple) else v for v in ids]
+        found |= {"cascade": list(self.cascade)} if self.cascade else {}
         return {**found, "changes": list(self.changes)} if self.changes else found
 
 

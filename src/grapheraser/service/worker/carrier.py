@@ -23,7 +23,7 @@ from datetime import timedelta
 
 from grapheraser import errors
 from grapheraser.errors import NothingToForgetError, StoreError
-from grapheraser.graph.changes.kinds import changes_of, requests_for
+from grapheraser.graph.changes.kinds import changes_of, items_along, requests_for
 from grapheraser.graph.changes.requests import SKIP
 from grapheraser.kinds import EDGES, Item, forgotten_item
 from grapheraser.receipts import Part, Receipt
@@ -69,7 +69,7 @@ class Carrier:
         """
         self._reached("claimed")
         if batch.kind == ERASE:
-            items = self._items(batch)
+            items = self._items(batch, model)
             names = self._planned(batch, items, model)
         else:
             items, names = {}, list(batch.states)
@@ -91,14 +91,15 @@ class Carrier:
 
     # -- planning -----------------------------------------------------------------------------
 
-    def _items(self, batch: Batch) -> dict[str, list[Item]]:
-        """List what each request names, itself and by its subject."""
+    def _items(self, batch: Batch, model: Model) -> dict[str, list[Item]]:
+        """List what each request names, itself and by its subject, and what goes along."""
         found = {}
         with self._queue.database.reading() as connection:
             for name, content in batch.contents.items():
                 found[name] = content.items
                 if content.subject is not None:
                     found[name] += self._queue.subjects.found(connection, content.subject)
+                found[name] += items_along(model.graph_, found[name], content.cascade)
         return found
 
     def _planned(self, batch: Batch, items: Mapping[str, list[Item]], model: Model) -> list[str]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from grapheraser.eraser.change import ALL
 from grapheraser.eraser.plan import Plan
-from grapheraser.graph.changes.kinds import changes_of, requests_for
+from grapheraser.graph.changes.kinds import changes_of, items_along, requests_for
 from grapheraser.graph.changes.requests import SKIP, Edges, in_graph
 from grapheraser.graph.changes.updates import with_labels
 from grapheraser.kinds import EDGES, KINDS
@@ -225,13 +225,16 @@ def content_in(parts: Parts, content: RequestContent) -> RequestContent:
     """
     graph = parts.served.now.model.graph_
     typed = graph.types is not None  # then nodes may be said with or without their type
+    more = {"changes": content.changes, "cascade": content.cascade}
     if typed:
-        return RequestContent(content.subject, changes=content.changes, **_of_types(graph, content))
+        return RequestContent(content.subject, **more, **_of_types(graph, content))
     if any(isinstance(node, str) is not graph.named for node in content.node_ids):
         wanted = "names, as texts" if graph.named else "ids, as whole numbers"
         raise Problem(400, "invalid-request", f"the nodes of this run have {wanted}.")
     if any(len(ends) > 2 for ends in content.named.get(EDGES.name, ())):
         raise Problem(400, "invalid-request", "the edges of this run have no relations.")
+    if content.cascade:
+        raise Problem(400, "invalid-request", "the nodes of this run have no types.")
     if not graph.keyed:
         return content
     named = {
@@ -240,12 +243,14 @@ def content_in(parts: Parts, content: RequestContent) -> RequestContent:
         else graph.ids_of(its).tolist()
         for name, its in content.named.items()
     }
-    return RequestContent(content.subject, changes=content.changes, **named)
+    return RequestContent(content.subject, **more, **named)
 
 
 def _of_types(graph: Graph, content: RequestContent) -> dict[str, Any]:
     """Return what a request of a typed graph names by ids, a relation by both ends and its bit."""
     found: dict[str, Any] = {}
+    for kind in content.cascade if graph.types is not None else ():
+        graph.types.index(kind)  # refuses what is none
     its: Any
     for name, its in content.named.items():
         if name == EDGES.name:
@@ -316,6 +321,7 @@ def plan(form: ErasureForm, parts: Given) -> PlanView:
     if content.subject is not None:
         named |= set(parts.subjects.find(content.subject))
     model, version, _ = parts.served.now
+    named |= set(items_along(model.graph_, named, content.cascade))
     wanted = requests_for(named)
     found = model.plan(wanted, missing=SKIP)
     known = model.items_in(wanted)
