@@ -2,6 +2,7 @@
 
     python -m tests.property.golden record    # writes golden.json beside this file
     python -m tests.property.golden links     # those of link runs alone, into the same file
+    python -m tests.property.golden typed     # likewise those of typed graphs and facts
     python -m tests.property.golden cuda      # the same for engine cuda, on a machine with a GPU
 
 A change that is meant to leave every bit alone leaves these digests alone. Record them anew only
@@ -98,6 +99,65 @@ def digest_of_links(links: ge.LinkEraser) -> str:
     return _digest(arrays)
 
 
+def typed_cases() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every configuration of typed graphs, by how many customers there are, and of facts."""
+    yield "typed", {"customers": 2000}
+    yield "typed, few labels", {"customers": 300}
+    for steps in (2, 3):
+        yield f"facts, {steps} steps", {"steps": steps}
+
+
+def typed_digests(options: dict[str, Any]) -> dict[str, str]:
+    """Digests after a fit, after forgetting, and after adding to a typed graph; see `digests`."""
+    if "steps" in options:
+        triples = np.unique(np.random.default_rng(5).integers([60, 4, 60], size=(500, 3)), axis=0)
+        triples = triples[triples[:, 0] != triples[:, 2]]
+        graph = ge.Graph.from_facts(triples, entities=60, relations=list("abcd"))
+        made: Any = ge.LinkEraser(seed=3, **options).fit(graph)
+        head, relation, tail = graph.facts[17].tolist()
+        gone: list[Any] = [ge.Nodes([7]), ge.Edges([(head, tail)], type="abcd"[relation])]
+        come: list[Any] = [ge.AddEdges([(1, 2)], type="c")]
+    else:
+        made = ge.GraphEraser("closed-form", seed=3).fit(payments(options["customers"]))
+        gone = [ge.Nodes([5], cascade="payment"), ge.Nodes(["merchant/2"]), ge.Features([8])]
+        come = [ge.AddNodes([9999], [[0.5]], [1]), ge.AddEdges([(9999, 4)], type="makes")]
+    found = {"fitted": digest_of_types(made)}
+    made.unlearn(gone)
+    found["unlearned"] = digest_of_types(made)
+    made.update(come)
+    found["inserted"] = digest_of_types(made)
+    return found
+
+
+def payments(customers: int) -> ge.Graph:
+    """Return customers of two classes, and their payments to merchants."""
+    rng = np.random.default_rng(5)
+    payer = rng.integers(customers, size=4 * customers)
+    ages, labels = rng.random(customers).round(3), rng.integers(2, size=customers)
+    split = ["test" if i % 5 == 0 else "train" for i in range(customers)]
+    own = {"id": range(customers), "age": ages, "label": labels, "split": split}
+    to = {"source": range(len(payer)), "target": rng.integers(20, size=len(payer))}
+    return ge.Graph.from_typed_tables(
+        {"customer": own, "payment": len(payer), "merchant": 20},
+        {
+            ("customer", "makes", "payment"): {"source": payer, "target": range(len(payer))},
+            ("payment", "to", "merchant"): to,
+        },
+        target="customer",
+        num_classes=2,
+    )
+
+
+def digest_of_types(made: Any) -> str:
+    """SHA-256 of every array of the state, and of some answers."""
+    graph = made.graph_
+    if isinstance(made, ge.LinkEraser):
+        answers = made.predict_proba([(h, "b", t) for h, _, t in graph.facts[::40].tolist()])
+    else:
+        answers = made.predict_proba(graph.test_nodes[::10])
+    return _digest({**made._snapshot.state.tensors(), "answers": answers})
+
+
 def digests(options: dict[str, Any]) -> dict[str, str]:
     """Digests of the state after a fit, after forgetting, and after adding a node."""
     graph = ge.load_dataset("demo")
@@ -148,10 +208,16 @@ def machine() -> str:
 
 def portable_cases() -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
     """Cases that have the same bits on every processor, with what computes their digests."""
-    for compute, named in ((digests, cases()), (link_digests, link_cases())):
+    for compute, named in every_case():
         for name, options in named:
             if not trained_by_torch(options):
                 yield name, partial(compute, options)
+
+
+def every_case() -> tuple[tuple[Any, Iterator[tuple[str, dict[str, Any]]]], ...]:
+    """Every case, with what computes its digests."""
+    links, typed = (link_digests, link_cases()), (typed_digests, typed_cases())
+    return (digests, cases()), links, typed
 
 
 def main(what: str) -> None:
@@ -162,8 +228,9 @@ def main(what: str) -> None:
         return
     golden = json.loads(FILE.read_text())
     here = golden["machines"].setdefault(machine(), {})
-    for compute, named in ((digests, cases()), (link_digests, link_cases())):
-        if what == "links" and compute is digests:
+    alone = {"links": link_digests, "typed": typed_digests}
+    for compute, named in every_case():
+        if what in alone and compute is not alone[what]:
             continue
         for name, options in named:
             kept = here if trained_by_torch(options) else golden["states"]

@@ -19,6 +19,8 @@ from tests.property.golden import (
     link_digests,
     machine,
     trained_by_torch,
+    typed_cases,
+    typed_digests,
 )
 
 GOLDEN = json.loads(FILE.read_text())
@@ -55,6 +57,15 @@ def test_states_have_the_recorded_bits(name: str, options: dict[str, Any]) -> No
 def test_link_runs_have_the_recorded_bits(name: str, options: dict[str, Any]) -> None:
     expected = recorded(name, options)
     assert link_digests(options) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options"), list(typed_cases()), ids=lambda value: str(value)[:40]
+)
+def test_typed_graphs_and_facts_have_the_recorded_bits(name: str, options: dict[str, Any]) -> None:
+    expected = recorded(name, options)
+    assert typed_digests(options) == expected
 
 
 @pytest.mark.slow

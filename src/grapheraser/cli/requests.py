@@ -90,7 +90,7 @@ def run(
     client = _client(url)
     match action:
         case Action.SUBMIT:
-            also = {"cascade": cascade.split(",")} if cascade else {}
+            also: dict[str, Any] = {"cascade": cascade.split(",")} if cascade else {}
             also |= {"deadline": deadline} if deadline else {}
             bodies = _bodies(client, subject, texts, file, also)
             done = _submitted(client, bodies, idempotency_key, wait=wait)
@@ -171,7 +171,7 @@ def _bodies(
             "nothing to forget.",
             hint="use --subject, --nodes, --edges, --features, --labels or --file.",
         )
-    return [body | also for body in found]
+    return [{**body, **also} for body in found]
 
 
 def _of_line(place: str, line: str, *, named: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -65,7 +66,7 @@ def test_typed_graphs_come_from_files(tmp_path: Path) -> None:
     }
     for name, text in tables.items():
         (tmp_path / "shop" / name).write_text(text)
-    options = {"target": "author", "num_classes": 2}
+    options: dict[str, Any] = {"target": "author", "num_classes": 2}
     assert ge.Graph.from_file(tmp_path / "shop", **options) == expected
     with pytest.raises(ParameterError, match="needs 'target', the type whose nodes have labels"):
         ge.Graph.from_file(tmp_path / "shop")

@@ -96,10 +96,10 @@ def test_a_typed_run_of_classes_is_served_drawn_and_forgets(tmp_path: Path) -> N
             for node in range(6, 40)
             if left.num_nodes - (after := left.without(ge.Nodes([node], cascade="b"))).num_nodes > 1
         )
-        body = {"nodes": [*asked.ids], "cascade": ["b"]}
+        more: dict[str, Any] = {"nodes": [*asked.ids], "cascade": ["b"]}
         goes = left.num_nodes - rest.num_nodes
-        assert api.call("POST", "/api/v1/plan", json=body).json()["counts"] == {"nodes": goes}
-        answer = api.submit(**body).json()
+        assert api.call("POST", "/api/v1/plan", json=more).json()["counts"] == {"nodes": goes}
+        answer = api.submit(**more).json()
         assert answer["counts"] == {"nodes": 1}  # who asks is not told what there is
         api.work()
         assert api.service.served.now.model.graph_.fingerprint == rest.fingerprint

@@ -225,7 +225,7 @@ def content_in(parts: Parts, content: RequestContent) -> RequestContent:
     """
     graph = parts.served.now.model.graph_
     typed = graph.types is not None  # then nodes may be said with or without their type
-    more = {"changes": content.changes, "cascade": content.cascade}
+    more: dict[str, Any] = {"changes": content.changes, "cascade": content.cascade}
     if typed:
         return RequestContent(content.subject, **more, **_of_types(graph, content))
     if any(isinstance(node, str) is not graph.named for node in content.node_ids):
@@ -249,7 +249,8 @@ def content_in(parts: Parts, content: RequestContent) -> RequestContent:
 def _of_types(graph: Graph, content: RequestContent) -> dict[str, Any]:
     """Return what a request of a typed graph names by ids, a relation by both ends and its bit."""
     found: dict[str, Any] = {}
-    for kind in content.cascade if graph.types is not None else ():
+    assert graph.types is not None
+    for kind in content.cascade:
         graph.types.index(kind)  # refuses what is none
     its: Any
     for name, its in content.named.items():
