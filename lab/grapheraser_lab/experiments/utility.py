@@ -92,10 +92,10 @@ def _notes(options: Options) -> list[str]:
         return [
             "learned is LBAggr as the paper writes it, at a rate of 0.1: the softmax after each "
             "step keeps the scores near 1/k (importance prints them), and its column near that of "
-            "the mean. At a rate of 10 the scores move, and F1 falls (sensitivity). convex "
-            "minimises the same objective; released is what the paper's code minimises, over log "
-            "posteriors, whose plain average is log-mean. The paper's sentences on LBAggr are "
-            "judged under all three."
+            "the mean. At a rate of 10 the scores move, and F1 falls nearly everywhere "
+            "(sensitivity). convex minimises the same objective; released is what the paper's code "
+            "minimises, over log posteriors, whose plain average is log-mean. The paper's "
+            "sentences on LBAggr are judged under all three."
         ]
     if options.protocol == "paper":
         return [
