@@ -102,6 +102,14 @@ def test_a_saved_collection_is_read_back(tmp_path: Path) -> None:
     assert found.graph.fingerprint == made.graph.fingerprint
 
 
+def test_graphs_as_mappings_are_checked() -> None:
+    toy = collection_of(random_parts(6))
+    with pytest.raises(GraphError, match="graph 1 has 1 labels of 2 nodes"):
+        toy.rows_of([{"num_nodes": 2}, {"num_nodes": 2, "node_label": [1]}])
+    with pytest.raises(GraphError, match="'edges' of graph 0 must be in"):
+        toy.rows_of([{"num_nodes": 2, "edges": [(0, 2)]}])
+
+
 @pytest.mark.parametrize("one", ["CCO", {"num_nodes": 2}, None, 7])
 def test_one_graph_in_the_place_of_several_is_refused(one: object) -> None:
     with pytest.raises(GraphError, match="must come as a list"):

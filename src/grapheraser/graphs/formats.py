@@ -50,7 +50,7 @@ def of_mappings(graphs: Sequence[Any]) -> Arrays:
 
     One without ``node_label`` and ``x`` says ``num_nodes``.
     """
-    sizes, edges = [], []
+    sizes, edges, first = [], [], 0
     for at, graph in enumerate(graphs):
         odd = sorted(graph.keys() - {*_KEYS}) if isinstance(graph, Mapping) else ["?"]
         if odd:
@@ -59,10 +59,13 @@ def of_mappings(graphs: Sequence[Any]) -> Arrays:
         if nodes is None and "num_nodes" not in graph:
             raise GraphError(f"graph {at} needs 'node_label', 'x' or 'num_nodes'.")
         sizes.append(int(graph["num_nodes"]) if nodes is None else len(nodes))
+        if sizes[-1] != graph.get("num_nodes", sizes[-1]):
+            raise GraphError(f"graph {at} has {sizes[-1]} labels of {graph['num_nodes']} nodes.")
         pairs = np.array(graph.get("edges", ()), dtype=np.int64).reshape(-1, 2)
         if pairs.size and (pairs.min() < 0 or pairs.max() >= sizes[-1]):
             raise GraphError(f"'edges' of graph {at} must be in [0, {sizes[-1] - 1}].")
-        edges.append(pairs + sum(sizes[:-1]))
+        edges.append(pairs + first)
+        first += sizes[-1]
     parts = {
         key: _joined([None if g.get(key) is None else np.array(g[key]) for g in graphs], f"'{key}'")
         for key in _KEYS
@@ -142,97 +145,72 @@ def _found(known: NDArray[np.int64], asked: NDArray[np.int64], what: str) -> NDA
 
 def of_pyg(graphs: Sequence[Any], y: ArrayLike | None) -> Arrays:
     """Put the arrays of PyG ``Data`` objects one after the other; warn of what is left out."""
-    sizes, edges, labels, features, kinds, attrs, targets = [], [], [], [], [], [], []
-    start = 0
+    made, targets = [], []
     for at, data in enumerate(graphs):
         if not hasattr(data, "edge_index"):
             raise GraphError(f"graph {at} has no 'edge_index' (found {type(data).__name__}).")
-        count = int(data.num_nodes)
-        pairs = np.zeros((0, 2), np.int64) if data.edge_index is None else _array(data.edge_index).T
-        edges.append(pairs + start)
-        sizes.append(count)
-        label, row = _split(data, ("node_label", "z"), "x", count)
-        labels.append(label)
-        features.append(row)
+        count, ends = int(data.num_nodes), data.edge_index
+        pairs = np.zeros((0, 2), np.int64) if ends is None else _array(ends).T
+        label, x = _split(data, ("node_label", "z"), "x", count)
         kind, attr = _split(data, ("edge_label",), "edge_attr", len(pairs))
-        kinds.append(kind)
-        attrs.append(attr)
+        parts = {"node_label": label, "x": x, "edge_label": kind, "edge_attr": attr}
+        made.append({"num_nodes": count, "edges": pairs, **parts})
         if y is None:
             if getattr(data, "y", None) is None:
                 raise GraphError(f"graph {at} has no label 'y'.", hint="hand them in: y=[...].")
             targets.append(_array(data.y))
-        start += count
     for key in [*graphs[0].keys()] if graphs else ():
         if key not in _PYG and (graphs[0].is_node_attr(key) or graphs[0].is_edge_attr(key)):
             hint = "make it part of 'x' or 'edge_attr' if it should be"
             warnings.warn(f"'{key}' of the graphs is not used: {hint}.", stacklevel=4)
-    found = {
-        "node_offset": np.append(0, np.cumsum(sizes)).astype(np.int64),
-        "edges": np.concatenate([np.zeros((0, 2), np.int64), *edges]),
-        "node_label": _joined(labels, "node labels"),
-        "x": _joined(features, "'x'"),
-        "edge_label": _joined(kinds, "edge labels"),
-        "edge_attr": _joined(attrs, "'edge_attr'"),
-        "y": _targets(targets) if y is None else y,
-    }
-    return {key: value for key, value in found.items() if value is not None}
+    return {**of_mappings(made), "y": _targets(targets) if y is None else y}
 
 
 def of_networkx(graphs: Sequence[Any], label: str, edge_label: str) -> Arrays:
     """Number the nodes of NetworkX graphs in their order; other attributes are refused."""
-    sizes, edges, labels, kinds, directed = [], [], [], [], set()
-    start = 0
+    made, directed = [], {bool(graph.is_directed()) for graph in graphs}
+    if len(directed) > 1:
+        raise GraphError("a collection's graphs are all directed, or none of them is.")
     for at, graph in enumerate(graphs):
-        places = {node: start + i for i, node in enumerate(graph.nodes)}
-        for attributes, known in (
-            *((found, label) for _, found in graph.nodes(data=True)),
-            *((found, edge_label) for _, _, found in graph.edges(data=True)),
-        ):
-            over = sorted(set(attributes) - {known})
-            if over:
+        nodes, edges = list(graph.nodes(data=True)), list(graph.edges(data=True))
+        for some, known in ((nodes, label), (edges, edge_label)):
+            if over := sorted({key for *_, found in some for key in found} - {known}):
                 raise GraphError(
                     f"graph {at} has an attribute '{over[0]}' that is not used.",
                     hint=f"name the one to use: label='{over[0]}', or drop it.",
                 )
-        labels += [found.get(label, 0) for _, found in graph.nodes(data=True)]
-        for u, v, found in graph.edges(data=True):
-            edges.append((places[u], places[v]))
-            kinds.append(found.get(edge_label, 0))
-        sizes.append(len(places))
-        directed.add(bool(graph.is_directed()))
-        start += len(places)
-    if len(directed) > 1:
-        raise GraphError("a collection's graphs are all directed, or none of them is.")
-    return {
-        "node_offset": np.append(0, np.cumsum(sizes)).astype(np.int64),
-        "edges": np.array(edges, dtype=np.int64).reshape(-1, 2),
-        "node_label": np.array(labels),
-        "edge_label": np.array(kinds),
-        "directed": directed == {True},
-    }
+        places = {node: i for i, (node, _) in enumerate(nodes)}
+        made.append(
+            {
+                "node_label": _flat([found.get(label, 0) for _, found in nodes]),
+                "edges": [(places[u], places[v]) for u, v, _ in edges],
+                "edge_label": _flat([found.get(edge_label, 0) for *_, found in edges]),
+            }
+        )
+    return {**of_mappings(made), "directed": directed == {True}}
 
 
 def of_smiles(smiles: Sequence[str]) -> Arrays:
     """Read molecules: atomic numbers, and twice the order of bonds."""
-    chem = _rdkit()
-    sizes, edges, labels, kinds = [], [], [], []
-    start = 0
+    chem, made = _rdkit(), []
     for at, text in enumerate(smiles):
         molecule = chem.MolFromSmiles(text)
         if molecule is None:
             raise GraphError(f"molecule {at} is not a SMILES string (found {text!r}).")
-        labels += [atom.GetAtomicNum() for atom in molecule.GetAtoms()]
-        for bond in molecule.GetBonds():
-            edges.append((start + bond.GetBeginAtomIdx(), start + bond.GetEndAtomIdx()))
-            kinds.append(round(2 * bond.GetBondTypeAsDouble()))
-        sizes.append(molecule.GetNumAtoms())
-        start += sizes[-1]
-    return {
-        "node_offset": np.append(0, np.cumsum(sizes)).astype(np.int64),
-        "edges": np.array(edges, dtype=np.int64).reshape(-1, 2),
-        "node_label": np.array(labels, dtype=np.int64),
-        "edge_label": np.array(kinds, dtype=np.int64),
-    }
+        bonds = list(molecule.GetBonds())
+        made.append(
+            {
+                "node_label": _flat([atom.GetAtomicNum() for atom in molecule.GetAtoms()]),
+                "edges": [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds],
+                "edge_label": _flat([round(2 * bond.GetBondTypeAsDouble()) for bond in bonds]),
+            }
+        )
+    return of_mappings(made)
+
+
+def _flat(values: list[Any]) -> NDArray[Any]:
+    """Return an array of labels, of whole numbers where there are none."""
+    return np.array(values) if values else np.zeros(0, dtype=np.int64)
 
 
 def of_tu(folder: Path) -> Arrays:
