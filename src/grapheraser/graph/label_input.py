@@ -183,7 +183,8 @@ def _coarse(kind: LabelKind, rows: NDArray[np.float64]) -> list[str]:
     """Note targets of which one number is so large that most others are lost in a step."""
     notes = []
     for column, exponent in enumerate(kind.exponents):
-        known = np.abs(rows[:, column][~np.isnan(rows[:, column])])
+        known = np.abs(np.nan_to_num(rows[:, column]))
+        known = known[known > 0]  # zeros are never lost
         if len(known) and np.median(np.ldexp(known, BITS - exponent)) < _FEW_STEPS:
             step = np.ldexp(1.0, exponent - BITS)
             notes.append(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.aggregation.members import target_words
-from grapheraser.aggregation.members.smoothing import FIRST
+from grapheraser.aggregation.members.target_words import _AROUND
 from tests.property.test_targets import World
 
 _ONE = 2.0**12
@@ -22,27 +22,32 @@ def unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def rows_of(graph: ge.Graph) -> NDArray[np.float64]:
-    """Own features and those of training neighbours, of a graph without hubs, in steps."""
+def rows_of(graph: ge.Graph) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Own features and those of training neighbours, of a graph without hubs.
+
+    Each at length 1 and in steps; and as long as they are, with other columns.
+    """
     n = graph.num_nodes
-    adjacency, own = np.zeros((n, n)), unit(graph.x.toarray().astype(np.float64))
+    x = np.log1p(graph.x.toarray().astype(np.float64))
+    adjacency, sizes = np.zeros((n, n)), np.log1p((x > 0).sum(axis=1))
+    own = unit(x) * np.minimum(sizes / 3, 2)[:, None]
     adjacency[graph.positions(graph.edges[:, 0]), graph.positions(graph.edges[:, 1])] = 1
     adjacency += adjacency.T
-    assert adjacency.sum(axis=1).max() <= FIRST
-    degree = np.log1p(adjacency.sum(axis=1))
-    pieces = np.stack([degree / 2, degree / 2 - 1, (degree - 4) / 12, 1 + 0 * degree], axis=1)
+    assert adjacency.sum(axis=1).max() <= _AROUND
+    pieces = [(b / 2, b / 2 - 1, (b - 4) / 12) for b in (sizes, np.log1p(adjacency.sum(axis=1)))]
+    others = np.stack([*pieces[0], *pieces[1], np.ones(n)], axis=1).clip(0, 1)
     adjacency[:, np.isin(graph.ids, graph.train_nodes, invert=True)] = 0
-    found = np.hstack([own, unit(adjacency @ own), pieces.clip(0, 1)])
-    rounded: NDArray[np.float64] = np.rint(_ONE * found)
-    return rounded
+    mean = adjacency @ own / np.maximum(adjacency.sum(axis=1, keepdims=True), 1)
+    steps = np.rint(_ONE * np.hstack([unit(own), unit(mean)]))
+    return steps, np.hstack([own, mean, np.rint(_ONE * others) / _ONE])
 
 
-def of(kind: str) -> tuple[Any, Any, NDArray[np.float64], NDArray[np.float64]]:
-    """A fitted member, its ensemble, the rows of the training nodes and their targets."""
+def of(kind: str) -> tuple[Any, Any, list[NDArray[np.float64]], NDArray[np.float64]]:
+    """A fitted member, its ensemble, both rows of the training nodes and their targets."""
     world = World.of(kind, 7, nodes=90)
     degree, edges = np.zeros(90, dtype=int), set()
     for u, v in sorted(world.edges):
-        if max(degree[u], degree[v]) < FIRST:
+        if max(degree[u], degree[v]) < _AROUND:
             degree[[u, v]] += 1
             edges.add((u, v))
     world.edges = edges
@@ -53,14 +58,15 @@ def of(kind: str) -> tuple[Any, Any, NDArray[np.float64], NDArray[np.float64]]:
     trained = graph.positions(graph.train_nodes)
     targets = graph.label_kind.fixed(graph.y)[trained]
     member = eraser.aggregator_.fitted.members["words"]  # type: ignore[attr-defined]
-    return member, eraser._snapshot.state.ensemble, rows_of(graph)[trained], targets
+    both = [rows[trained] for rows in rows_of(graph)]
+    return member, eraser._snapshot.state.ensemble, both, targets
 
 
 @pytest.mark.parametrize("kind", ["wide one number", "wide partial", "wide many"])
 def test_each_column_says_what_a_regression_on_it_alone_does(kind: str) -> None:
-    member, ensemble, rows, targets = of(kind)
+    member, ensemble, (rows, _), targets = of(kind)
     graph, spread = ensemble.graph, ensemble.graph.label_frame.spread
-    sample = member.base.nodes if len(member.names) == 2 else graph.train_nodes
+    sample = member.judged.sample
     said = member.held_out(ensemble, sample)[:, :2] - member.sums.mean(graph)
     for row, i in enumerate(np.searchsorted(graph.train_nodes, sample)[:5]):
         for k in range(targets.shape[1]):
@@ -78,11 +84,11 @@ def test_many_gradients_solve_the_regression_on_all_columns(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(target_words, "_GRADIENTS", 400)
-    member, ensemble, rows, targets = of(kind)
+    member, ensemble, (_, rows), targets = of(kind)
     frame, mean = ensemble.graph.label_frame, member.sums.mean(ensemble.graph)
     for k in range(targets.shape[1]):
         there = ~np.isnan(targets[:, k])
-        x, y = rows[there] / _ONE, (targets[there, k] - frame.centre[k]) / frame.spread[k]
+        x, y = rows[there], (targets[there, k] - frame.centre[k]) / frame.spread[k]
         solved = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ (y - mean[k]))
         np.testing.assert_allclose(member.weights[:, k], solved, atol=1e-7)
 

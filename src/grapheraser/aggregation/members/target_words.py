@@ -1,18 +1,21 @@
 """Words of targets: several labels, or numbers, from wide features that are not hashed.
 
 A row holds a node's own features at length 1, the sum of its neighbours' at length 1 in columns of
-their own, the logarithm of its degree in three pieces, and a constant. It says up to three numbers
+their own, the logarithms of how many features and neighbours it has in three pieces each, and a
+constant. Of features logarithms count. It says up to three numbers
 for each target. Two are sums over own columns and over those around, weighted by what a regression
 on each column alone would say: all that takes are five sums of whole numbers per column. The third
-is ridge regression on all columns together. It is learned from a bounded number of training nodes,
-by so few conjugate gradients that a request can solve it anew, always from zero and in one order.
+is ridge regression on all columns together, where a node with more features has a longer row and
+the mean of its neighbours' rows stands for their sum. It is learned from a bounded number of
+training nodes, by so few conjugate gradients that a request can solve it anew, always from zero and
+in one order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +32,7 @@ from grapheraser.aggregation.members.base import (
     trained_among,
 )
 from grapheraser.aggregation.members.features import SHARDED
-from grapheraser.aggregation.members.smoothing import FIRST, inverse_length, key_of
+from grapheraser.aggregation.members.smoothing import inverse_length, key_of
 from grapheraser.aggregation.members.sums import Integers
 from grapheraser.aggregation.members.target_pattern import PIECES, pieces_of
 from grapheraser.aggregation.members.target_sums import Targets, is_partial, targets_at
@@ -39,8 +42,9 @@ from grapheraser.graph import Graph
 from grapheraser.graph.csr import slices_of
 from grapheraser.graph.labels import BITS
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.elementary import logarithm
 from grapheraser.kernels.neighbourhoods import ANY
-from grapheraser.kernels.paged import copy_features, neighbour_rows, size_at
+from grapheraser.kernels.paged import copy_features, degrees_at, size_at
 from grapheraser.kernels.sets import ranks
 from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
@@ -49,11 +53,17 @@ _NAMES = ("words", "words around", "words together")
 _MOST = 4
 # The value 1 of a feature: a product with a target of `BITS` bits fits 2**27 times into an int64.
 _ONE = 2**12
+# A row is as long as the logarithm of how many features there are, over this, and at the most 2.
+_USUAL, _LONGEST = 3.0, 2.0
+# Columns beside those of features.
+_OTHERS = 2 * PIECES - 1
 # So many rows are held at once.
 _AT_ONCE = 2**15
 _NOBODY = np.zeros(0, dtype=np.int64)
 # Nodes that the regression on all columns is learned from, and how many gradients it takes.
-_NODES, _GRADIENTS = 2048, 5
+_NODES, _GRADIENTS = 8192, 8
+# Neighbours that count.
+_AROUND = 16
 
 
 def names_for(count: int) -> tuple[str, ...]:
@@ -68,29 +78,23 @@ class WordRows(NamedTuple):
         pointers: int64 ``[m + 1]``, where the entries of each row begin and end.
         columns: int32.
         values: float64, whole numbers of at most `_ONE`.
+        lengths: float64 ``[m, 2]``, of own features and of those around, for all together.
     """
 
     pointers: NDArray[np.int64]
     columns: NDArray[np.int32]
     values: NDArray[np.float64]
+    lengths: NDArray[np.float64]
 
     @classmethod
     def of(cls, graph: Graph, places: Places, kind: int, seed: int) -> WordRows:
         """Look at the nodes at these places, and at their neighbours of a kind."""
-        ring = ring_around(graph, places, Reach(kind, FIRST), key_of(seed))
-        degree = np.diff(neighbour_rows(graph.table, places)[0])
-        pieces = pieces_of(degree, float(_ONE))
-        return cls(*_rows(graph.table, *ring, graph.num_features, pieces))
+        ring = ring_around(graph, places, Reach(kind, _AROUND), key_of(seed))
+        return cls(*_rows(graph.table, *ring, graph.num_features, degrees_at(graph.table, places)))
 
-    def times(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Multiply by weights ``[columns, count]``, each row by itself in the order of entries."""
-        found: NDArray[np.float64] = _product(*self, weights)
-        return found
-
-    def only(self, rows: NDArray[np.int64]) -> WordRows:
-        """Return some of the rows."""
-        none = WordRows(np.zeros(1, dtype=np.int64), self.columns[:0], self.values[:0])
-        return self.replaced(rows, none)
+    def together(self, features: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+        """Return pointers, columns and values of the rows as long as they are."""
+        return self.pointers, self.columns, _lengthened(*self, features)
 
     def replaced(self, rows: NDArray[np.int64], fresh: WordRows) -> WordRows:
         """Some rows of this one, with fresh ones, in their order, where ``rows`` is -1."""
@@ -102,6 +106,7 @@ class WordRows(NamedTuple):
             np.append(0, np.cumsum(pointers[at + 1] - pointers[at])),
             np.append(self.columns, fresh.columns)[entries],
             np.append(self.values, fresh.values)[entries],
+            np.concatenate([self.lengths, fresh.lengths])[at],
         )
 
 
@@ -128,13 +133,13 @@ class WordSums:
     def plus(self, sign: int, rows: WordRows, targets: Targets) -> WordSums:
         """Put rows in, or take them out."""
         sums = self.totals.copy(), self.cross.copy(), self.counts.copy()
-        _add(sign, *rows, targets, *sums)
+        _add(sign, *rows[:3], targets, *sums)
         return WordSums(*sums)
 
     def said(self, graph: Graph, rows: WordRows, own: Targets, ridge: float) -> Evidence:
         """Say ``[m, 2, count]`` in the graph's frame; own targets, where known, are left out."""
         sums = self.totals, self.cross, self.counts
-        found = _said(*rows, graph.num_features, own, *sums, ridge * _ONE**2)
+        found = _said(*rows[:3], graph.num_features, own, *sums, ridge * _ONE**2)
         evidence: Evidence = found / graph.label_frame.spread + self.mean(graph)
         return evidence
 
@@ -145,52 +150,20 @@ class WordSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Base:
-    """The nodes that the regression on all columns is learned from, and those of the sample.
+class Judged:
+    """What the sampled nodes are judged by; it saves time and follows from the graph.
 
     Attributes:
-        candidates: for the base, and whom it lets in next.
-        nodes: sorted ids.
+        candidates: for the regression on all columns, and whom it lets in next.
+        sample: sorted ids.
         rows: of them.
+        weights: ``[columns, count]``, learned without them.
     """
 
     candidates: Candidates
-    nodes: Ids
+    sample: Ids
     rows: WordRows
-
-    @classmethod
-    def of(
-        cls, ensemble: Ensemble, candidates: Candidates, sample: Ids, known: Base | None, stale: Ids
-    ) -> Base:
-        """Look at all nodes but those that are known and not stale."""
-        nodes = np.union1d(candidates.sampled, sample)
-        old = np.full(len(nodes), -1) if known is None else ranks(nodes, known.nodes)
-        old[ranks(nodes, stale) >= 0] = -1
-        fresh = _learned(ensemble, ensemble.graph.places(nodes[old < 0]))
-        rows = fresh if known is None else known.rows.replaced(old, fresh)
-        return cls(candidates, nodes, rows)
-
-    def solved(
-        self, graph: Graph, sums: WordSums, sample: Ids, ridge: float
-    ) -> NDArray[np.float64]:
-        """Solve for weights ``[columns, 2 count]``: from all nodes, and from all but the sample.
-
-        Of more than `_MOST` targets there are none.
-        """
-        if graph.num_classes > _MOST:
-            return np.zeros((len(sums.cross), 0))
-        frame = graph.label_frame
-        targets = targets_at(graph, graph.places(self.nodes))
-        known = ~np.isnan(targets)
-        others = known & (ranks(self.nodes, sample) < 0)[:, None]
-        scaled = np.nan_to_num((targets - frame.centre) / frame.spread - sums.mean(graph))
-        lanes = np.zeros((2, len(known), -(-2 * known.shape[1] // HALF_LANES) * HALF_LANES))
-        for out, part in zip(lanes, ([scaled, scaled], [known, others]), strict=True):
-            out[:, : 2 * known.shape[1]] = np.hstack(part)
-        pointers, columns, values = self.rows
-        size = len(sums.cross), ridge, _GRADIENTS
-        found: NDArray[np.float64] = _regressed(pointers, columns, values / _ONE, *lanes, *size)
-        return found[:, : 2 * known.shape[1]].copy()
+    weights: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -210,37 +183,50 @@ class TargetWords:
         for start in range(0, len(places), _AT_ONCE):
             block = places[start : start + _AT_ONCE]
             sums = sums.plus(1, _learned(ensemble, block), targets_at(graph, block))
-        return self._fitted(ensemble, sums, sample, self._base(ensemble, sample))
+        return self._fitted(ensemble, sums, sample)
 
     def refit(
         self, fitted: FittedMember, ensemble: Ensemble, change: Change, sample: Ids
     ) -> FittedWords:
         """See `Member`."""
         assert isinstance(fitted, FittedWords)
-        before, graph, base = change.before.graph, ensemble.graph, fitted.base
+        before, graph, judged = change.before.graph, ensemble.graph, fitted.judged
         if is_partial(graph) != is_partial(before):
             return self.fit(ensemble, sample)
-        reach = Reach(SHARDED[graph.context], FIRST)
+        reach = Reach(SHARDED[graph.context], _AROUND)
         walk = Walk(reach, reach, key_of(ensemble.seed), features=True)
         moved = stale_nodes(change, graph, walk, _NOBODY).moved
         nodes, sums = np.union1d(moved, change.changed), fitted.sums
         for sign, state in ((-1, change.before), (1, ensemble)):
             places = trained_among(state.graph, nodes)
             sums = sums.plus(sign, _learned(state, places), targets_at(state.graph, places))
-        if base is None:
-            return self._fitted(ensemble, sums, sample, self._base(ensemble, sample))
-        candidates = base.candidates.changed(graph, change.changed, ensemble.seed)
-        made = Base.of(ensemble, candidates, sample, base, nodes)
-        return self._fitted(ensemble, sums, sample, made)
+        if judged is None:
+            return self._fitted(ensemble, sums, sample)
+        candidates = judged.candidates.changed(graph, change.changed, ensemble.seed)
+        old = ranks(sample, judged.sample)
+        old[ranks(sample, nodes) >= 0] = -1
+        fresh = _learned(ensemble, graph.places(sample[old < 0]))
+        return self._fitted(ensemble, sums, sample, candidates, judged.rows.replaced(old, fresh))
 
-    def _base(self, ensemble: Ensemble, sample: Ids) -> Base:
-        most = _NODES if ensemble.graph.num_classes <= _MOST else 1
-        candidates = Candidates.of(ensemble.graph, (1.0, most), ensemble.seed)
-        return Base.of(ensemble, candidates, sample, None, _NOBODY)
-
-    def _fitted(self, ensemble: Ensemble, sums: WordSums, sample: Ids, base: Base) -> FittedWords:
-        weights = base.solved(ensemble.graph, sums, sample, self.ridge)
-        return FittedWords(self, sums, weights[:, : weights.shape[1] // 2].copy(), base, weights)
+    def _fitted(
+        self,
+        ensemble: Ensemble,
+        sums: WordSums,
+        sample: Ids,
+        candidates: Candidates | None = None,
+        rows: WordRows | None = None,
+    ) -> FittedWords:
+        graph, count = ensemble.graph, ensemble.graph.num_classes
+        if candidates is None:
+            most = _NODES if count <= _MOST else 1
+            candidates = Candidates.of(graph, (1.0, most), ensemble.seed)
+        rows = _learned(ensemble, graph.places(sample)) if rows is None else rows
+        both = np.zeros((len(sums.cross), 0))
+        if count <= _MOST:
+            nodes = np.union1d(candidates.sampled, sample)
+            both = _together(ensemble, nodes, sample, sums.mean(graph), self.ridge)
+        judged = Judged(candidates, sample, rows, both[:, count:].copy())
+        return FittedWords(self, sums, both[:, :count].copy(), judged)
 
     def check_tensors(self, tensors: Tensors, ensemble: Ensemble, sample: Ids) -> None:
         """See `Member`."""
@@ -255,7 +241,7 @@ class TargetWords:
         names = ("totals", "cross", "counts")
         kept = (np.asarray(tensors[name], dtype=np.int64) for name in names)
         weights = np.asarray(tensors["weights"], dtype=np.float64)
-        return FittedWords(self, WordSums(*kept), weights, None, None)
+        return FittedWords(self, WordSums(*kept), weights, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,15 +252,13 @@ class FittedWords:
         rule: what it was fitted by.
         sums: over all training nodes.
         weights: ``[columns, count]``.
-        base: what the weights were learned from; None after loading.
-        both: `weights`, and those without the sample beside them; None after loading.
+        judged: None after loading.
     """
 
     rule: TargetWords
     sums: WordSums
     weights: NDArray[np.float64]
-    base: Base | None = field(repr=False)
-    both: NDArray[np.float64] | None = field(repr=False)
+    judged: Judged | None = field(repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -297,13 +281,11 @@ class FittedWords:
 
     def held_out(self, ensemble: Ensemble, sample: Ids) -> Evidence:
         """See `FittedMember`: without the node itself, and without the whole sample."""
-        graph, base, both = ensemble.graph, self.base, self.both
-        if base is None or both is None:
-            base = self.rule._base(ensemble, sample)
-            both = base.solved(graph, self.sums, sample, self.rule.ridge)
-        rows = base.rows.only(ranks(sample, base.nodes))
+        graph = ensemble.graph
+        judged = self.judged or self.rule._fitted(ensemble, self.sums, sample).judged
+        assert judged is not None
         targets = targets_at(graph, graph.places(sample))
-        return self._said(graph, rows, targets, both[:, both.shape[1] // 2 :].copy())
+        return self._said(graph, judged.rows, targets, judged.weights)
 
     def _said(
         self, graph: Graph, rows: WordRows, own: Targets, weights: NDArray[np.float64]
@@ -311,7 +293,7 @@ class FittedWords:
         apart = self.sums.said(graph, rows, own, self.rule.ridge)
         if not weights.shape[1]:
             return apart
-        together = rows.times(weights) + self.sums.mean(graph)
+        together = _product(*rows.together(graph.num_features), weights) + self.sums.mean(graph)
         return np.concatenate([apart, together[:, None]], axis=1)
 
 
@@ -320,10 +302,31 @@ def _learned(ensemble: Ensemble, places: Places) -> WordRows:
     return WordRows.of(graph, places, SHARDED[graph.context], ensemble.seed)
 
 
+def _together(
+    ensemble: Ensemble, nodes: Ids, sample: Ids, mean: NDArray[np.float64], ridge: float
+) -> NDArray[np.float64]:
+    """Solve for weights ``[columns, 2 count]``: from these nodes, and from all but the sample."""
+    graph, frame = ensemble.graph, ensemble.graph.label_frame
+    places = graph.places(nodes)
+    targets = targets_at(graph, places)
+    known = ~np.isnan(targets)
+    others = known & (ranks(nodes, sample) < 0)[:, None]
+    scaled = np.nan_to_num((targets - frame.centre) / frame.spread - mean)
+    ring = ring_around(graph, places, Reach(SHARDED[graph.context], _AROUND), key_of(ensemble.seed))
+    own = _own(graph.table, ring.places, graph.num_features)
+    sizes = np.diff(own[0])[ring.entries[ring.indptr[:-1]]]
+    beside = _others(sizes, degrees_at(graph.table, places)) / _ONE
+    parts = np.hstack([scaled, scaled]), np.hstack([known, others]).astype(np.float64)
+    found: NDArray[np.float64] = _regressed(
+        *own, *ring[1:], beside, *parts, graph.num_features, ridge, _GRADIENTS
+    )
+    return found
+
+
 def _forms(graph: Graph) -> dict[str, Form]:
     """Return the forms of the sums on a graph."""
     count, most = graph.num_classes, graph.num_train * _ONE
-    columns = 2 * graph.num_features + PIECES
+    columns = 2 * graph.num_features + _OTHERS
     parts, steps = count if is_partial(graph) else 1, most * 2.0**BITS
     return {
         "totals": Form(np.int64, (parts, 2, columns), -most * _ONE, most * _ONE),
@@ -333,16 +336,16 @@ def _forms(graph: Graph) -> dict[str, Form]:
 
 
 @compiled
-def _rows(table, places, indptr, entries, features, pieces):  # type: ignore[no-untyped-def]
+def _rows(table, places, indptr, entries, features, degrees):  # type: ignore[no-untyped-def]
     """Own features of each ring's own node, and the sum of the others', at length 1 and rounded.
 
     Neighbours are added in the order of their ids, and columns come in the order in which they
     first have a value: a row has the same bits whichever rows it is made with.
     """
-    m, most = len(indptr) - 1, (len(indptr) - 1) * pieces.shape[1]
+    m, most = len(indptr) - 1, (len(indptr) - 1) * _OTHERS
     for entry in entries:
         most += size_at(table, places[entry])
-    pointers = np.zeros(m + 1, dtype=np.int64)
+    pointers, sizes, lengths = np.zeros(m + 1, dtype=np.int64), np.zeros(m), np.zeros((m, 2))
     found, numbers = np.empty(most, dtype=np.int32), np.empty(most)
     columns, values = np.empty(features, dtype=np.int32), np.empty(features, dtype=np.float32)
     seen, sums, last = np.full(features, -1), np.zeros(features), 0
@@ -352,7 +355,8 @@ def _rows(table, places, indptr, entries, features, pieces):  # type: ignore[no-
             first, end = indptr[r] + around, indptr[r + 1] if around else indptr[r] + 1
             for e in range(first, end):
                 count = copy_features(table, places[entries[e]], columns, values, 0)
-                scale = inverse_length(values[:count])
+                scale = _logarithms(values[:count]) / (end - first)
+                sizes[r] = sizes[r] if around else count
                 for i in range(count):
                     column = columns[i]
                     if seen[column] != 2 * r + around:
@@ -363,14 +367,52 @@ def _rows(table, places, indptr, entries, features, pieces):  # type: ignore[no-
             for i in range(start, last):
                 numbers[i] = sums[found[i]]
                 found[i] += around * features
-            numbers[start:last] = np.rint(
-                numbers[start:last] * (_ONE * inverse_length(numbers[start:last]))
-            )
-        found[last : last + PIECES] = np.arange(2 * features, 2 * features + PIECES)
-        numbers[last : last + PIECES] = pieces[r]
-        last += PIECES
-        pointers[r + 1] = last
-    return pointers, found[:last].copy(), numbers[:last].copy()
+            scale = inverse_length(numbers[start:last])
+            numbers[start:last] = np.rint(numbers[start:last] * (_ONE * scale))
+            lengths[r, around] = 1.0 / scale if scale > 0.0 else 0.0
+        pointers[r + 1] = last = last + _OTHERS
+        found[last - _OTHERS : last] = np.arange(2 * features, 2 * features + _OTHERS)
+    others = _others(sizes, degrees)
+    for r in range(m):
+        numbers[pointers[r + 1] - _OTHERS : pointers[r + 1]] = others[r]
+    return pointers, found[:last].copy(), numbers[:last].copy(), lengths
+
+
+@compiled
+def _logarithms(values):  # type: ignore[no-untyped-def]
+    """Take logarithms of a node's features in place; return what brings them to their length."""
+    last, size = np.float32(0.0), np.float32(0.0)
+    for i in range(len(values)):
+        if values[i] != last:
+            last = values[i]
+            size = np.float32(logarithm(1.0 + abs(np.float64(last))))
+        values[i] = size if last > 0 else -size
+    return min(logarithm(1.0 + len(values)) / _USUAL, _LONGEST) * inverse_length(values)
+
+
+@compiled
+def _others(sizes, degrees):  # type: ignore[no-untyped-def]
+    """Columns beside those of features: pieces of both numbers, and a constant, in steps."""
+    return np.hstack((pieces_of(sizes, float(_ONE))[:, :-1], pieces_of(degrees, float(_ONE))))
+
+
+@compiled
+def _own(table, places, features):  # type: ignore[no-untyped-def]
+    """Own features of the nodes at these places, as long as they are."""
+    most = 0
+    for place in places:
+        most += size_at(table, place)
+    pointers = np.zeros(len(places) + 1, dtype=np.int64)
+    found, numbers = np.empty(most, dtype=np.int32), np.empty(most)
+    values = np.empty(features, dtype=np.float32)
+    for r in range(len(places)):
+        start = pointers[r]
+        count = copy_features(table, places[r], found[start:], values, 0)
+        scale = _logarithms(values[:count])
+        for i in range(count):
+            numbers[start + i] = values[i] * scale
+        pointers[r + 1] = start + count
+    return pointers, found[: pointers[-1]].copy(), numbers[: pointers[-1]].copy()
 
 
 @compiled
@@ -423,70 +465,119 @@ def _said(pointers, columns, values, features, own, totals, cross, counts, ridge
 
 
 @compiled
+def _lengthened(pointers, columns, values, lengths, features):  # type: ignore[no-untyped-def]
+    out = values / _ONE
+    for r in range(len(lengths)):
+        for e in range(pointers[r], pointers[r + 1] - _OTHERS):
+            out[e] *= lengths[r, columns[e] // features]
+    return out
+
+
+@compiled
 def _product(pointers, columns, values, weights):  # type: ignore[no-untyped-def]
+    """Multiply rows by weights ``[columns, count]``, each by itself in the order of entries."""
     out = np.zeros((len(pointers) - 1, weights.shape[1]))
     for r in range(len(out)):
         for e in range(pointers[r], pointers[r + 1]):
-            value = values[e] / _ONE
             for k in range(weights.shape[1]):
-                out[r, k] += value * weights[columns[e], k]
+                out[r, k] += values[e] * weights[columns[e], k]
     return out
 
 
 @compiled
-def _regressed(pointers, columns, values, targets, known, width, ridge, gradients):  # type: ignore[no-untyped-def]
+def _regressed(  # type: ignore[no-untyped-def]
+    pointers, columns, values, indptr, entries, others, targets, known, features, ridge, gradients
+):
     """Solve ridge regressions side by side by conjugate gradients, from zero.
 
-    Each has a part of the rows: those known to it. All sums run over rows, entries and columns in
-    their order, and lanes never meet, so weights follow from the rows alone.
+    Each has a part of the rows: those known to it. No row is written down: of its own node the
+    first lanes hold the weights, of its neighbours, whose mean counts, the next ones. All sums run
+    over rows, entries and columns in their order, and lanes never meet, so weights follow from the
+    rows alone.
     """
-    shape = width, targets.shape[1]
-    weights, diagonal = np.zeros(shape), np.full(shape, ridge)
-    left = np.zeros(shape)
-    for r in range(len(targets)):
-        for e in range(pointers[r], pointers[r + 1]):
-            c, x = columns[e], values[e]
-            for k in range(shape[1]):
-                left[c, k] += x * known[r, k] * targets[r, k]
-                diagonal[c, k] += x * known[r, k] * x
-    way = left / diagonal
-    size = _dots(left, way)
+    count = known.shape[1]
+    shape = features + _OTHERS, -(-2 * count // HALF_LANES) * HALF_LANES
+    rows, squares = (pointers, columns, values, indptr, entries), values * values
+    left = _turned(*rows, others, targets * known, np.zeros(shape))
+    scale = _turned(pointers, columns, squares, indptr, entries, others * others, known, left * 0.0)
+    scale = 1.0 / (scale + ridge)
+    weights, way, size = np.zeros(shape), left * scale, np.zeros(count)
+    _add_products(left, way, size)
     for _ in range(gradients):
-        image = ridge * way
-        _add_image(pointers, columns, values, known, way, image)
-        along = _shares(size, _dots(way, image))
-        weights += along * way
-        left -= along * image
-        image = left / diagonal
-        new = _dots(left, image)
-        way = image + _shares(new, size) * way
-        size = new
-    return weights
+        image = _turned(*rows, others, _said_of(*rows, others, way, known), ridge * way)
+        length, new = np.zeros(count), np.zeros(count)
+        _add_products(way, image, length)
+        along = _shares(size, length)
+        for c in range(shape[0]):
+            for at in (0, count):
+                for k in range(count):
+                    weights[c, at + k] += along[k] * way[c, at + k]
+                    left[c, at + k] -= along[k] * image[c, at + k]
+                    image[c, at + k] = left[c, at + k] * scale[c, at + k]
+        _add_products(left, image, new)
+        share, size = _shares(new, size), new
+        for c in range(shape[0]):
+            for at in (0, count):
+                for k in range(count):
+                    way[c, at + k] = image[c, at + k] + share[k] * way[c, at + k]
+    own, around = weights[:features, :count], weights[:features, count : 2 * count]
+    return np.concatenate((own, around, weights[features:, :count]))
 
 
 @compiled
-def _add_image(pointers, columns, values, known, way, out):  # type: ignore[no-untyped-def]
-    """Add H'H of each lane's rows times `way`."""
-    lanes = way.shape[1]
+def _said_of(pointers, columns, values, indptr, entries, others, way, known):  # type: ignore[no-untyped-def]
+    """Multiply rows by weights."""
+    m, count = known.shape
+    lanes, features = way.shape[1], len(way) - _OTHERS
+    said, out = np.zeros((len(pointers) - 1, lanes)), np.zeros((m, count))
     for at in range(0, lanes, HALF_LANES):
-        for r in range(len(known)):
-            said = zeros(way, HALF)
-            for e in range(pointers[r], pointers[r + 1]):
-                said = said + load(way, columns[e] * lanes + at, HALF) * values[e]
-            said = said * load(known, r * lanes + at, HALF)
-            for e in range(pointers[r], pointers[r + 1]):
-                place = columns[e] * lanes + at
-                store(out, place, load(out, place, HALF) + said * values[e])
+        for u in range(len(said)):
+            total = zeros(way, HALF)
+            for e in range(pointers[u], pointers[u + 1]):
+                total = total + load(way, columns[e] * lanes + at, HALF) * values[e]
+            store(said, u * lanes + at, total)
+    for r in range(m):
+        around = indptr[r + 1] - indptr[r] - 1
+        for k in range(count):
+            for e in range(indptr[r] + 1, indptr[r + 1]):
+                out[r, k] += said[entries[e], count + k]
+            out[r, k] = out[r, k] / max(around, 1) + said[entries[indptr[r]], k]
+            for c in range(_OTHERS):
+                out[r, k] += others[r, c] * way[features + c, k]
+            out[r, k] *= known[r, k]
+    return out
 
 
 @compiled
-def _dots(a, b):  # type: ignore[no-untyped-def]
-    """Add up the products of each column."""
-    out = np.zeros(a.shape[1])
-    for c in range(len(a)):
-        for k in range(a.shape[1]):
-            out[k] += a[c, k] * b[c, k]
+def _turned(pointers, columns, values, indptr, entries, others, said, out):  # type: ignore[no-untyped-def]
+    """Add transposed rows times what is said of them."""
+    (m, count), lanes = said.shape, out.shape[1]
+    features, sums = len(out) - _OTHERS, np.zeros((len(pointers) - 1, lanes))
+    for r in range(m):
+        around = indptr[r + 1] - indptr[r] - 1
+        for k in range(count):
+            sums[entries[indptr[r]], k] += said[r, k]
+            share = said[r, k] / max(around, 1)
+            for e in range(indptr[r] + 1, indptr[r + 1]):
+                sums[entries[e], count + k] += share
+            for c in range(_OTHERS):
+                out[features + c, k] += others[r, c] * said[r, k]
+    for at in range(0, lanes, HALF_LANES):
+        for u in range(len(sums)):
+            total = load(sums, u * lanes + at, HALF)
+            for e in range(pointers[u], pointers[u + 1]):
+                place = columns[e] * lanes + at
+                store(out, place, load(out, place, HALF) + total * values[e])
     return out
+
+
+@compiled
+def _add_products(a, b, out):  # type: ignore[no-untyped-def]
+    """Add up the products of each regression."""
+    for c in range(len(a)):
+        for at in (0, len(out)):
+            for k in range(len(out)):
+                out[k] += a[c, at + k] * b[c, at + k]
 
 
 @compiled

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.errors import GraphError
+from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph.encoding import Encoding, encoding_of, filled, means_of
 from grapheraser.graph.formats.tables import Table, headless, is_missing, table_of
 from grapheraser.graph.ids import as_ids, names_of
-from grapheraser.graph.labels import CLASSES, NUMBERS, SEVERAL
+from grapheraser.graph.labels import NUMBERS, SEVERAL
 from grapheraser.graph.roles import CONTEXT, PARTS, ROLE_OF, UNLABELLED
 
 if TYPE_CHECKING:
@@ -106,11 +106,17 @@ def from_tables(
         separator: between the words in a cell.
     """
     parts = (id, label, split, features, source, target, weight, edge_features)
-    rules = missing, categories, labels
+    if not isinstance(separator, str) or not separator:
+        raise ParameterError.of("separator", "Graph", "a word of at least one character", separator)
+    rules = missing, categories, labels, separator
     arrays, encoding = arrays_of(nodes, edges, Columns(*parts), names, *rules)
     arrays["inferred"] += inferred
-    if labels in (SEVERAL, NUMBERS):
-        arrays["y"] = _cells(arrays["y"], labels, separator)
+    if labels is None and any(separator in word for word in arrays["y"] if isinstance(word, str)):
+        warnings.warn(
+            f"graph '{name}': labels hold '{separator}', and each was taken as one class; "
+            "labels='several' takes several words in a cell, labels='classes' these classes.",
+            stacklevel=2,
+        )
     graph = _cls.from_arrays(
         **arrays,
         num_classes=num_classes,
@@ -125,15 +131,23 @@ def from_tables(
     return graph.with_encoding(encoding)
 
 
-def _cells(y: Any, labels: str, separator: str) -> Any:
+def _targets(table: Table, column: str | None, labels: str, separator: str) -> Any:
     """Read cells of several words, or of numbers; empty ones are not known."""
-    if labels == NUMBERS:
-        return [np.nan if is_missing(cell) else float(cell) for cell in y]
-    return [None if is_missing(cell) else _words(str(cell), separator) for cell in y]
+    cells = [None] * len(table) if column is None else table.columns[column]
+    if labels == SEVERAL:
+        return [None if is_missing(cell) else _words(cell, separator) for cell in cells]
+    known = np.array([not is_missing(c) and str(c).strip().lower() != "nan" for c in cells])
+    found = table.numbers(column, known) if column is not None and known.any() else np.ones((0, 1))
+    y = np.full((len(cells), found.shape[1]), np.nan)
+    y[known] = found
+    return y
 
 
-def _words(cell: str, separator: str) -> list[str]:
-    return [word.strip() for word in cell.split(separator) if word.strip()]
+def _words(cell: Any, separator: str) -> set[str]:
+    """Return the words of a cell: of text, between separators; of a list or set, all in it."""
+    is_many = isinstance(cell, list | tuple | set | frozenset | np.ndarray)
+    parts = cell if is_many else str(cell).split(separator)
+    return {word for part in parts if (word := str(part).strip())}
 
 
 def arrays_of(
@@ -144,6 +158,7 @@ def arrays_of(
     missing: str | Mapping[str, str] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
     labels: str | None = None,
+    separator: str = ";",
 ) -> tuple[dict[str, Any], Encoding]:
     """Read the arguments of `Graph.from_arrays`, and the rule of the features."""
     if nodes is None:
@@ -156,7 +171,7 @@ def arrays_of(
     keys = _keys(node_table, columns.id or "id", names)
     chosen = _features(node_table, columns)
     encoding, schema = encoding_of(node_table, chosen, categories, missing)
-    found = _node_arrays(node_table, columns, keys, encoding, labels)
+    found = _node_arrays(node_table, columns, keys, encoding, labels, separator)
     found["inferred"] = _inferred(node_table, columns, nodes is None, names is None and keys.named)
     found["inferred"] += schema
     return found | _edge_arrays(edge_table, columns, keys, as_ids(found["ids"])), encoding
@@ -258,23 +273,22 @@ def _features(table: Table, columns: Columns) -> Sequence[str]:
 
 
 def _node_arrays(
-    table: Table, columns: Columns, keys: _Keys, encoding: Encoding, labels: str | None
+    table: Table,
+    columns: Columns,
+    keys: _Keys,
+    encoding: Encoding,
+    labels: str | None,
+    separator: str,
 ) -> dict[str, Any]:
     label = _usual(table, columns.label, "label", "label")
     split = _usual(table, columns.split, "split", "split")
     x = encoding.rows(table)
     x, _ = filled(encoding, x, means_of(encoding, x))
     ids = names_of(keys.ids) if keys.named else np.array(keys.ids, dtype=np.int64)
-    found = {
-        "x": x,
-        "ids": ids,
-        "y": _labels(table, label) if labels in (None, CLASSES) else _raw(table, label),
-    }
+    are_classes = labels not in (SEVERAL, NUMBERS)
+    y = _labels(table, label) if are_classes else _targets(table, label, str(labels), separator)
+    found = {"x": x, "ids": ids, "y": y}
     return found | (_split(table, split) if split is not None else {})
-
-
-def _raw(table: Table, column: str | None) -> list[Any]:
-    return [None] * len(table) if column is None else list(table.columns[column])
 
 
 def _labels(table: Table, column: str | None) -> NDArray[Any]:
