@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import grapheraser as ge
@@ -90,6 +92,39 @@ def test_one_number_and_words_come_back_from_tables() -> None:
         graph(SEVERAL).to_tables()
 
 
+def table(cells: list[Any], **options: Any) -> ge.Graph:
+    ends = {"source": EDGES[0], "target": EDGES[1]}
+    return ge.Graph.from_tables({"id": [0, 1, 2, 3], "label": cells}, ends, **options)
+
+
+def test_cells_of_tables_are_lists_rows_of_numbers_or_text() -> None:
+    several = [["a", "b"], {"b"}, None, "b; a"]
+    assert table(several, labels="several").y.tolist() == [[1, 1], [0, 1], [-1, -1], [1, 1]]
+    numbers = table(["1.5", "nan", "", -2], labels="numbers")
+    assert same(numbers.y, np.array([1.5, np.nan, np.nan, -2]))
+    rows = table([[1.0, 2], [3, 4], None, [5, 6]], labels="numbers")
+    assert same(rows.y, np.array([[1, 2], [3, 4], [np.nan] * 2, [5, 6]]))
+    with pytest.warns(UserWarning, match="labels='several' takes several words"):
+        assert table(["a;b", "b", "a", ""]).num_classes == 3
+    with pytest.raises(GraphError, match="row 1: column 'label' must be finite numbers"):
+        table(["1", "many", "2", "3"], labels="numbers")
+    with pytest.raises(ParameterError, match="separator"):
+        table(["a", "b", "a", "b"], labels="several", separator="")
+
+
+def test_sparse_rows_are_several_labels() -> None:
+    assert graph(sp.csr_array(np.maximum(SEVERAL, 0))) == graph(np.maximum(SEVERAL, 0))
+
+
+def test_minus_one_is_a_number_to_insert_and_none_is_no_label() -> None:
+    made = graph(NUMBERS, label_range=2000.0)
+    assert made.with_node(9, X[0], -1.0, [1]).labels([9]) == -1.0
+    with pytest.raises(GraphError, match="need a label"):
+        made.with_node(9, X[0], np.nan, [1])
+    with pytest.raises(GraphError, match="found none for node 0"):
+        graph(SEVERAL).updated([ge.SetLabels([0], [np.nan], target=0)])
+
+
 def test_a_fingerprint_tells_kinds_and_values_apart() -> None:
     prints = {
         graph(y, labels=kind).fingerprint
@@ -152,6 +187,9 @@ def test_a_number_beyond_the_range_is_refused_with_what_declares_it() -> None:
 def test_a_number_that_hides_all_others_is_noted() -> None:
     with pytest.warns(UserWarning, match="most others are lost"):
         graph(np.array([1.5, 2.5, 3.5, 1e30]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graph(np.array([0.0, 0.0, 0.0, 1.5]))  # zeros are not lost
 
 
 def test_moments_are_exact_and_the_frame_is_theirs() -> None:

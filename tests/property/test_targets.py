@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import grapheraser as ge
+from grapheraser.aggregation.members import all_columns
 
 KINDS = ("several", "partial", "numbers", "one number", "partial numbers")
 # Of so many features that `words` takes each column for itself; the last has many targets.
@@ -126,6 +127,25 @@ def test_a_sequence_of_changes_ends_where_a_fit_on_the_raw_rest_does(kind: str, 
     eraser = fitted(world)
     for _ in range(6):
         eraser.update([random_change(world, rng)])
+    assert bits(eraser) == bits(fitted(world))
+
+
+@pytest.mark.parametrize("least", [20, 48])
+def test_a_graph_that_is_large_and_then_is_not_ends_there_too(
+    least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"NODES": least, "_LESS": 12}.items():
+        monkeypatch.setattr(all_columns, name, value)
+    world = World.of("wide partial numbers", 4)
+    eraser = fitted(world)
+    for node in sorted(world.x)[2:]:
+        if eraser.graph_.num_train < least - 2:
+            break
+        del world.x[node], world.y[node]
+        world.edges = {pair for pair in world.edges if node not in pair}
+        eraser.unlearn(ge.Nodes([node]))
+        if eraser.graph_.num_train % 4 == 0:
+            assert bits(eraser) == bits(fitted(world))
     assert bits(eraser) == bits(fitted(world))
 
 

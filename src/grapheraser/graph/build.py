@@ -161,7 +161,7 @@ def _checked_labels(
     said: LabelInput,
 ) -> tuple[LabelKind, NDArray[Any], list[str], list[str]]:
     """Return the kind of labels, the labels, what of it was found in the data, and notes."""
-    y = y.toarray() if sp.issparse(y) else y
+    y = y.toarray() if hasattr(y, "toarray") else y
     name = kind_of(y, said.labels)
     if name != CLASSES:
         if num_classes is not None or class_names:

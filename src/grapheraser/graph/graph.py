@@ -779,7 +779,7 @@ class Graph:
         self,
         node: int | str,
         features: ArrayLike | sp.sparray,
-        label: int | str,
+        label: ArrayLike,
         neighbours: ArrayLike,
         *,
         edge_weight: ArrayLike | None = None,
@@ -790,14 +790,13 @@ class Graph:
         Args:
             node: its id, or its name where nodes have names.
             features: its feature row.
-            label: its class, or the name of it.
+            label: its class, or the name of it; or its row of targets, or number.
             neighbours: ids of its neighbours; in a directed graph edges lead both ways.
             edge_weight: one number for each neighbour, where edges have weights.
             edge_attr: one row for each neighbour, where edges have features.
         """
         carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
-        kind = self.edge_kind
-        return self.updated(one_training_node(kind, node, features, label, neighbours, **carried))
+        return self.updated(one_training_node(self, node, features, label, neighbours, **carried))
 
     def updated(self, changes: GraphChange | Sequence[GraphChange] | Edit) -> Graph:
         """Return a new graph after additions, changes and deletions; the latter come first.

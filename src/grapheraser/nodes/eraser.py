@@ -316,7 +316,7 @@ class GraphEraser(Eraser):
         self,
         node_id: int | str,
         features: ArrayLike | sp.sparray | Mapping[str, Any],
-        label: int | str,
+        label: ArrayLike,
         neighbours: ArrayLike,
         *,
         edge_weight: ArrayLike | None = None,
@@ -329,8 +329,8 @@ class GraphEraser(Eraser):
         """
         with self._turn:
             carried = {"edge_weight": edge_weight, "edge_attr": edge_attr}
-            kind = self.graph_.edge_kind
-            new = one_training_node(kind, node_id, features, label, neighbours, **carried)
+            graph = self.graph_
+            new = one_training_node(graph, node_id, features, label, neighbours, **carried)
             return self._publish(update(self._sound(), new, action="insert"))
 
     def reshard(self, num_shards: int) -> Receipt:

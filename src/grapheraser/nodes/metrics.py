@@ -120,6 +120,7 @@ def _of_numbers(
         perfect = 1.0 if missed == 0.0 else 0.0  # as scikit-learn, where all numbers are one
         r2 = 1.0 - missed / total if total > 0.0 else perfect
         errors = np.array([np.sqrt(missed / len(off)), np.abs(off).mean()])
-        scores.append((r2, *np.ldexp(errors, exponents[k]).tolist()))
+        with np.errstate(over="ignore"):  # beyond the largest float64 is infinity
+            scores.append((r2, *np.ldexp(errors, exponents[k]).tolist()))
     columns = np.array(scores).mean(axis=0)
     return dict(zip(("r2", "rmse", "mae"), columns.tolist(), strict=True))

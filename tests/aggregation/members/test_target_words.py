@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import grapheraser as ge
-from grapheraser.aggregation.members import target_words
-from grapheraser.aggregation.members.target_words import _AROUND
+from grapheraser.aggregation.members import all_columns
+from grapheraser.aggregation.members.all_columns import AROUND
 from tests.property.test_targets import World
 
 _ONE = 2.0**12
@@ -33,7 +33,7 @@ def rows_of(graph: ge.Graph) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     own = unit(x) * np.minimum(sizes / 3, 2)[:, None]
     adjacency[graph.positions(graph.edges[:, 0]), graph.positions(graph.edges[:, 1])] = 1
     adjacency += adjacency.T
-    assert adjacency.sum(axis=1).max() <= _AROUND
+    assert adjacency.sum(axis=1).max() <= AROUND
     pieces = [(b / 2, b / 2 - 1, (b - 4) / 12) for b in (sizes, np.log1p(adjacency.sum(axis=1)))]
     others = np.stack([*pieces[0], *pieces[1], np.ones(n)], axis=1).clip(0, 1)
     adjacency[:, np.isin(graph.ids, graph.train_nodes, invert=True)] = 0
@@ -47,7 +47,7 @@ def of(kind: str) -> tuple[Any, Any, list[NDArray[np.float64]], NDArray[np.float
     world = World.of(kind, 7, nodes=90)
     degree, edges = np.zeros(90, dtype=int), set()
     for u, v in sorted(world.edges):
-        if max(degree[u], degree[v]) < _AROUND:
+        if max(degree[u], degree[v]) < AROUND:
             degree[[u, v]] += 1
             edges.add((u, v))
     world.edges = edges
@@ -83,7 +83,7 @@ def test_each_column_says_what_a_regression_on_it_alone_does(kind: str) -> None:
 def test_many_gradients_solve_the_regression_on_all_columns(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target_words, "_GRADIENTS", 400)
+    monkeypatch.setattr(all_columns, "_GRADIENTS", 400)
     member, ensemble, (_, rows), targets = of(kind)
     frame, mean = ensemble.graph.label_frame, member.sums.mean(ensemble.graph)
     for k in range(targets.shape[1]):

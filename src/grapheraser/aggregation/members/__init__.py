@@ -47,7 +47,7 @@ START = {
 # Without the other closed-form members, what they get by with would cost up to 0.03 of F1.
 _ALONE = FeatureRegression(columns=384, spread=4, second=16)
 # Several labels and numbers are learned with more neighbours, and pulled more to nothing.
-_RIDGE = 10.0
+_RIDGE = 30.0
 _OF_TARGETS = FeatureRegression(first=16, second=16, ridge=_RIDGE)
 KNOWN = tuple(name for name in START if name not in ("shards", PATHS))
 # By default: `interactions`, which looks at all that `pattern` does, is there to be named.

@@ -2,13 +2,10 @@
 
 A row holds a node's own features at length 1, the sum of its neighbours' at length 1 in columns of
 their own, the logarithms of how many features and neighbours it has in three pieces each, and a
-constant. Of features logarithms count. It says up to three numbers
-for each target. Two are sums over own columns and over those around, weighted by what a regression
-on each column alone would say: all that takes are five sums of whole numbers per column. The third
-is ridge regression on all columns together, where a node with more features has a longer row and
-the mean of its neighbours' rows stands for their sum. It is learned from a bounded number of
-training nodes, by so few conjugate gradients that a request can solve it anew, always from zero and
-in one order.
+constant. Of features logarithms count. It says up to three numbers for each target. Two are sums
+over own columns and over those around, weighted by what a regression on each column alone would
+say: all that takes are five sums of whole numbers per column. The third is ridge regression on all
+columns together, of rows as long as nodes have features; see `all_columns`.
 """
 
 from __future__ import annotations
@@ -22,6 +19,14 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.form import Form, Tensors, check_forms
+from grapheraser.aggregation.members.all_columns import (
+    AROUND,
+    NODES,
+    OTHERS,
+    beside,
+    logarithms_of,
+    weights_of_all,
+)
 from grapheraser.aggregation.members.base import (
     Evidence,
     FittedMember,
@@ -34,7 +39,6 @@ from grapheraser.aggregation.members.base import (
 from grapheraser.aggregation.members.features import SHARDED
 from grapheraser.aggregation.members.smoothing import inverse_length, key_of
 from grapheraser.aggregation.members.sums import Integers
-from grapheraser.aggregation.members.target_pattern import PIECES, pieces_of
 from grapheraser.aggregation.members.target_sums import Targets, is_partial, targets_at
 from grapheraser.aggregation.members.walks import Reach, Walk, ring_around, stale_nodes
 from grapheraser.aggregation.sample.membership import Candidates
@@ -42,28 +46,18 @@ from grapheraser.graph import Graph
 from grapheraser.graph.csr import slices_of
 from grapheraser.graph.labels import BITS
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.elementary import logarithm
 from grapheraser.kernels.neighbourhoods import ANY
 from grapheraser.kernels.paged import copy_features, degrees_at, size_at
 from grapheraser.kernels.sets import ranks
-from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
 _NAMES = ("words", "words around", "words together")
 # All columns together are asked about so many targets at the most: a request solves for each.
 _MOST = 4
 # The value 1 of a feature: a product with a target of `BITS` bits fits 2**27 times into an int64.
 _ONE = 2**12
-# A row is as long as the logarithm of how many features there are, over this, and at the most 2.
-_USUAL, _LONGEST = 3.0, 2.0
-# Columns beside those of features.
-_OTHERS = 2 * PIECES - 1
 # So many rows are held at once.
 _AT_ONCE = 2**15
 _NOBODY = np.zeros(0, dtype=np.int64)
-# Nodes that the regression on all columns is learned from, and how many gradients it takes.
-_NODES, _GRADIENTS = 8192, 8
-# Neighbours that count.
-_AROUND = 16
 
 
 def names_for(count: int) -> tuple[str, ...]:
@@ -89,7 +83,7 @@ class WordRows(NamedTuple):
     @classmethod
     def of(cls, graph: Graph, places: Places, kind: int, seed: int) -> WordRows:
         """Look at the nodes at these places, and at their neighbours of a kind."""
-        ring = ring_around(graph, places, Reach(kind, _AROUND), key_of(seed))
+        ring = ring_around(graph, places, Reach(kind, AROUND), key_of(seed))
         return cls(*_rows(graph.table, *ring, graph.num_features, degrees_at(graph.table, places)))
 
     def together(self, features: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
@@ -193,7 +187,7 @@ class TargetWords:
         before, graph, judged = change.before.graph, ensemble.graph, fitted.judged
         if is_partial(graph) != is_partial(before):
             return self.fit(ensemble, sample)
-        reach = Reach(SHARDED[graph.context], _AROUND)
+        reach = Reach(SHARDED[graph.context], AROUND)
         walk = Walk(reach, reach, key_of(ensemble.seed), features=True)
         moved = stale_nodes(change, graph, walk, _NOBODY).moved
         nodes, sums = np.union1d(moved, change.changed), fitted.sums
@@ -218,13 +212,13 @@ class TargetWords:
     ) -> FittedWords:
         graph, count = ensemble.graph, ensemble.graph.num_classes
         if candidates is None:
-            most = _NODES if count <= _MOST else 1
+            most = NODES if count <= _MOST else 1
             candidates = Candidates.of(graph, (1.0, most), ensemble.seed)
         rows = _learned(ensemble, graph.places(sample)) if rows is None else rows
         both = np.zeros((len(sums.cross), 0))
         if count <= _MOST:
-            nodes = np.union1d(candidates.sampled, sample)
-            both = _together(ensemble, nodes, sample, sums.mean(graph), self.ridge)
+            chosen, mean = candidates.nodes, sums.mean(graph)
+            both = weights_of_all(ensemble, chosen, sample, mean, self.ridge)
         judged = Judged(candidates, sample, rows, both[:, count:].copy())
         return FittedWords(self, sums, both[:, :count].copy(), judged)
 
@@ -302,31 +296,10 @@ def _learned(ensemble: Ensemble, places: Places) -> WordRows:
     return WordRows.of(graph, places, SHARDED[graph.context], ensemble.seed)
 
 
-def _together(
-    ensemble: Ensemble, nodes: Ids, sample: Ids, mean: NDArray[np.float64], ridge: float
-) -> NDArray[np.float64]:
-    """Solve for weights ``[columns, 2 count]``: from these nodes, and from all but the sample."""
-    graph, frame = ensemble.graph, ensemble.graph.label_frame
-    places = graph.places(nodes)
-    targets = targets_at(graph, places)
-    known = ~np.isnan(targets)
-    others = known & (ranks(nodes, sample) < 0)[:, None]
-    scaled = np.nan_to_num((targets - frame.centre) / frame.spread - mean)
-    ring = ring_around(graph, places, Reach(SHARDED[graph.context], _AROUND), key_of(ensemble.seed))
-    own = _own(graph.table, ring.places, graph.num_features)
-    sizes = np.diff(own[0])[ring.entries[ring.indptr[:-1]]]
-    beside = _others(sizes, degrees_at(graph.table, places)) / _ONE
-    parts = np.hstack([scaled, scaled]), np.hstack([known, others]).astype(np.float64)
-    found: NDArray[np.float64] = _regressed(
-        *own, *ring[1:], beside, *parts, graph.num_features, ridge, _GRADIENTS
-    )
-    return found
-
-
 def _forms(graph: Graph) -> dict[str, Form]:
     """Return the forms of the sums on a graph."""
     count, most = graph.num_classes, graph.num_train * _ONE
-    columns = 2 * graph.num_features + _OTHERS
+    columns = 2 * graph.num_features + OTHERS
     parts, steps = count if is_partial(graph) else 1, most * 2.0**BITS
     return {
         "totals": Form(np.int64, (parts, 2, columns), -most * _ONE, most * _ONE),
@@ -342,7 +315,7 @@ def _rows(table, places, indptr, entries, features, degrees):  # type: ignore[no
     Neighbours are added in the order of their ids, and columns come in the order in which they
     first have a value: a row has the same bits whichever rows it is made with.
     """
-    m, most = len(indptr) - 1, (len(indptr) - 1) * _OTHERS
+    m, most = len(indptr) - 1, (len(indptr) - 1) * OTHERS
     for entry in entries:
         most += size_at(table, places[entry])
     pointers, sizes, lengths = np.zeros(m + 1, dtype=np.int64), np.zeros(m), np.zeros((m, 2))
@@ -355,7 +328,7 @@ def _rows(table, places, indptr, entries, features, degrees):  # type: ignore[no
             first, end = indptr[r] + around, indptr[r + 1] if around else indptr[r] + 1
             for e in range(first, end):
                 count = copy_features(table, places[entries[e]], columns, values, 0)
-                scale = _logarithms(values[:count]) / (end - first)
+                scale = logarithms_of(values[:count]) / (end - first)
                 sizes[r] = sizes[r] if around else count
                 for i in range(count):
                     column = columns[i]
@@ -370,49 +343,12 @@ def _rows(table, places, indptr, entries, features, degrees):  # type: ignore[no
             scale = inverse_length(numbers[start:last])
             numbers[start:last] = np.rint(numbers[start:last] * (_ONE * scale))
             lengths[r, around] = 1.0 / scale if scale > 0.0 else 0.0
-        pointers[r + 1] = last = last + _OTHERS
-        found[last - _OTHERS : last] = np.arange(2 * features, 2 * features + _OTHERS)
-    others = _others(sizes, degrees)
+        pointers[r + 1] = last = last + OTHERS
+        found[last - OTHERS : last] = np.arange(2 * features, 2 * features + OTHERS)
+    others = beside(sizes, degrees, float(_ONE))
     for r in range(m):
-        numbers[pointers[r + 1] - _OTHERS : pointers[r + 1]] = others[r]
+        numbers[pointers[r + 1] - OTHERS : pointers[r + 1]] = others[r]
     return pointers, found[:last].copy(), numbers[:last].copy(), lengths
-
-
-@compiled
-def _logarithms(values):  # type: ignore[no-untyped-def]
-    """Take logarithms of a node's features in place; return what brings them to their length."""
-    last, size = np.float32(0.0), np.float32(0.0)
-    for i in range(len(values)):
-        if values[i] != last:
-            last = values[i]
-            size = np.float32(logarithm(1.0 + abs(np.float64(last))))
-        values[i] = size if last > 0 else -size
-    return min(logarithm(1.0 + len(values)) / _USUAL, _LONGEST) * inverse_length(values)
-
-
-@compiled
-def _others(sizes, degrees):  # type: ignore[no-untyped-def]
-    """Columns beside those of features: pieces of both numbers, and a constant, in steps."""
-    return np.hstack((pieces_of(sizes, float(_ONE))[:, :-1], pieces_of(degrees, float(_ONE))))
-
-
-@compiled
-def _own(table, places, features):  # type: ignore[no-untyped-def]
-    """Own features of the nodes at these places, as long as they are."""
-    most = 0
-    for place in places:
-        most += size_at(table, place)
-    pointers = np.zeros(len(places) + 1, dtype=np.int64)
-    found, numbers = np.empty(most, dtype=np.int32), np.empty(most)
-    values = np.empty(features, dtype=np.float32)
-    for r in range(len(places)):
-        start = pointers[r]
-        count = copy_features(table, places[r], found[start:], values, 0)
-        scale = _logarithms(values[:count])
-        for i in range(count):
-            numbers[start + i] = values[i] * scale
-        pointers[r + 1] = start + count
-    return pointers, found[: pointers[-1]].copy(), numbers[: pointers[-1]].copy()
 
 
 @compiled
@@ -468,7 +404,7 @@ def _said(pointers, columns, values, features, own, totals, cross, counts, ridge
 def _lengthened(pointers, columns, values, lengths, features):  # type: ignore[no-untyped-def]
     out = values / _ONE
     for r in range(len(lengths)):
-        for e in range(pointers[r], pointers[r + 1] - _OTHERS):
+        for e in range(pointers[r], pointers[r + 1] - OTHERS):
             out[e] *= lengths[r, columns[e] // features]
     return out
 
@@ -481,110 +417,4 @@ def _product(pointers, columns, values, weights):  # type: ignore[no-untyped-def
         for e in range(pointers[r], pointers[r + 1]):
             for k in range(weights.shape[1]):
                 out[r, k] += values[e] * weights[columns[e], k]
-    return out
-
-
-@compiled
-def _regressed(  # type: ignore[no-untyped-def]
-    pointers, columns, values, indptr, entries, others, targets, known, features, ridge, gradients
-):
-    """Solve ridge regressions side by side by conjugate gradients, from zero.
-
-    Each has a part of the rows: those known to it. No row is written down: of its own node the
-    first lanes hold the weights, of its neighbours, whose mean counts, the next ones. All sums run
-    over rows, entries and columns in their order, and lanes never meet, so weights follow from the
-    rows alone.
-    """
-    count = known.shape[1]
-    shape = features + _OTHERS, -(-2 * count // HALF_LANES) * HALF_LANES
-    rows, squares = (pointers, columns, values, indptr, entries), values * values
-    left = _turned(*rows, others, targets * known, np.zeros(shape))
-    scale = _turned(pointers, columns, squares, indptr, entries, others * others, known, left * 0.0)
-    scale = 1.0 / (scale + ridge)
-    weights, way, size = np.zeros(shape), left * scale, np.zeros(count)
-    _add_products(left, way, size)
-    for _ in range(gradients):
-        image = _turned(*rows, others, _said_of(*rows, others, way, known), ridge * way)
-        length, new = np.zeros(count), np.zeros(count)
-        _add_products(way, image, length)
-        along = _shares(size, length)
-        for c in range(shape[0]):
-            for at in (0, count):
-                for k in range(count):
-                    weights[c, at + k] += along[k] * way[c, at + k]
-                    left[c, at + k] -= along[k] * image[c, at + k]
-                    image[c, at + k] = left[c, at + k] * scale[c, at + k]
-        _add_products(left, image, new)
-        share, size = _shares(new, size), new
-        for c in range(shape[0]):
-            for at in (0, count):
-                for k in range(count):
-                    way[c, at + k] = image[c, at + k] + share[k] * way[c, at + k]
-    own, around = weights[:features, :count], weights[:features, count : 2 * count]
-    return np.concatenate((own, around, weights[features:, :count]))
-
-
-@compiled
-def _said_of(pointers, columns, values, indptr, entries, others, way, known):  # type: ignore[no-untyped-def]
-    """Multiply rows by weights."""
-    m, count = known.shape
-    lanes, features = way.shape[1], len(way) - _OTHERS
-    said, out = np.zeros((len(pointers) - 1, lanes)), np.zeros((m, count))
-    for at in range(0, lanes, HALF_LANES):
-        for u in range(len(said)):
-            total = zeros(way, HALF)
-            for e in range(pointers[u], pointers[u + 1]):
-                total = total + load(way, columns[e] * lanes + at, HALF) * values[e]
-            store(said, u * lanes + at, total)
-    for r in range(m):
-        around = indptr[r + 1] - indptr[r] - 1
-        for k in range(count):
-            for e in range(indptr[r] + 1, indptr[r + 1]):
-                out[r, k] += said[entries[e], count + k]
-            out[r, k] = out[r, k] / max(around, 1) + said[entries[indptr[r]], k]
-            for c in range(_OTHERS):
-                out[r, k] += others[r, c] * way[features + c, k]
-            out[r, k] *= known[r, k]
-    return out
-
-
-@compiled
-def _turned(pointers, columns, values, indptr, entries, others, said, out):  # type: ignore[no-untyped-def]
-    """Add transposed rows times what is said of them."""
-    (m, count), lanes = said.shape, out.shape[1]
-    features, sums = len(out) - _OTHERS, np.zeros((len(pointers) - 1, lanes))
-    for r in range(m):
-        around = indptr[r + 1] - indptr[r] - 1
-        for k in range(count):
-            sums[entries[indptr[r]], k] += said[r, k]
-            share = said[r, k] / max(around, 1)
-            for e in range(indptr[r] + 1, indptr[r + 1]):
-                sums[entries[e], count + k] += share
-            for c in range(_OTHERS):
-                out[features + c, k] += others[r, c] * said[r, k]
-    for at in range(0, lanes, HALF_LANES):
-        for u in range(len(sums)):
-            total = load(sums, u * lanes + at, HALF)
-            for e in range(pointers[u], pointers[u + 1]):
-                place = columns[e] * lanes + at
-                store(out, place, load(out, place, HALF) + total * values[e])
-    return out
-
-
-@compiled
-def _add_products(a, b, out):  # type: ignore[no-untyped-def]
-    """Add up the products of each regression."""
-    for c in range(len(a)):
-        for at in (0, len(out)):
-            for k in range(len(out)):
-                out[k] += a[c, at + k] * b[c, at + k]
-
-
-@compiled
-def _shares(a, b):  # type: ignore[no-untyped-def]
-    """Divide; nothing is left of what is 0 already."""
-    out = np.zeros(len(a))
-    for k in range(len(a)):
-        if b[k] > 0.0:
-            out[k] = a[k] / b[k]
     return out

@@ -361,7 +361,7 @@ def with_features(change: GraphChange, encoding: Encoding | None) -> GraphChange
 
 
 def one_training_node(
-    kind: EdgeKind,
+    graph: Graph,
     node: int | str,
     features: Features,
     label: Any,
@@ -374,7 +374,7 @@ def one_training_node(
     Neighbours have no direction: in a directed graph edges lead both ways.
 
     Args:
-        kind: of the graph's edges.
+        graph: that gets it.
         node: its id.
         features: its feature row.
         label: its class, or the name of it; or its row of targets.
@@ -383,9 +383,10 @@ def one_training_node(
         edge_attr: one row for each neighbour, where edges have features.
     """
     node = one_id(node, "node", "Graph.with_node")
-    if np.ndim(label) == 0 and label == UNLABELLED:
-        raise GraphError("training nodes need a label (found -1).")
-    edges = edges_both_ways(kind, node, neighbours, edge_weight, edge_attr)
+    is_numbers = graph.label_kind.is_numbers
+    if np.ndim(label) == 0 and (np.isnan(label) if is_numbers else label == UNLABELLED):
+        raise GraphError(f"training nodes need a label (found {label}).")
+    edges = edges_both_ways(graph.edge_kind, node, neighbours, edge_weight, edge_attr)
     return AddNodes([node], features, [label], **edges)
 
 
@@ -487,7 +488,7 @@ def _targets(
         return np.full((count, kind.count), np.nan)
     if target is None:
         return kind.rows(labels_for(kind, change.given, count, what))
-    rows, column = np.full((count, kind.count), kind.unknown), kind.number_of(target)
+    rows, column = np.full((count, kind.count), float(kind.unknown)), kind.number_of(target)
     values = as_array(change.given, what)
     if values.size != count:
         raise GraphError(f"{what} must have one value for each of {count} nodes.")
