@@ -100,6 +100,8 @@ class Collection:
     def from_npz(cls, path: str | Path, **options: Any) -> Collection:
         """Read ``node_offset``, ``edges``, ``y`` and what else `from_arrays` takes from a file.
 
+        An array ``targets`` names the columns of ``y``; ``fold`` is left for you to read.
+
         Args:
             path: of the file.
             options: further arguments of `from_arrays`.
@@ -109,6 +111,8 @@ class Collection:
             with open(path, "rb") as file, np.load(checked(file), allow_pickle=False) as arrays:
                 found = {key: arrays[key] for key in known if key in arrays.files}
                 over = sorted(set(arrays.files) - set(known) - {"fold", "targets"})
+                if "targets" in arrays.files and "y" not in options:
+                    options = {"target_names": arrays["targets"].tolist(), **options}
         except (OSError, ValueError, zipfile.BadZipFile) as error:
             raise GraphError(f"{path}: no collection can be read from it ({error}).") from error
         missing = [key for key in known[:3] if key not in found and key not in options]
