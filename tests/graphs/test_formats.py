@@ -103,7 +103,7 @@ def test_a_saved_collection_is_read_back(tmp_path: Path) -> None:
 
 
 def test_an_npz_file_names_its_targets(tmp_path: Path) -> None:
-    y, file = [[0, 1], [1, -1]], tmp_path / "toy.npz"
+    y, file = [[0, 1], [1, 1]], tmp_path / "toy.npz"
     np.savez(file, node_offset=[0, 2, 5], edges=[[0, 1], [3, 4]], y=y, targets=["NR-AR", "SR-p53"])
     found = ge.Collection.from_npz(file)
     assert found.graph.label_kind.target_names == ("NR-AR", "SR-p53")
