@@ -32,7 +32,8 @@ def test_targets_are_answered_shown_and_forgotten(kind: str, tmp_path: Path) -> 
         node = {"node": nodes[0]}
         shown = api.call("POST", "/api/v1/nodes/show", Role.OPERATOR, json=node)
         assert shown.status_code == 200
-        assert shown.json()["posterior"] is None
+        found = [one["probability"] for one in shown.json()["posterior"]]
+        assert np.array_equal(np.array(found, said.dtype), said.reshape(4, -1)[0])
         answer = api.submit(labels=[nodes[1]], nodes=[nodes[2]])
         assert answer.status_code == 202
         api.work()

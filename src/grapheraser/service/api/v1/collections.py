@@ -14,6 +14,7 @@ from grapheraser.service.api.v1.graph import (
     ROLES,
     ClassShare,
     Member,
+    answers_of,
     members_of,
     shard_or_none,
     shares,
@@ -78,7 +79,6 @@ def show(form: GraphForm, parts: Given) -> GraphView:
     names, classes = class_names(graph), graph.label_kind.is_classes
     said = model.explain(form.graph, form.target)
     label = int(graph.labels(ids)[0]) if classes else -1
-    targets = graph.label_kind.target_names
     drawing = said.drawing
     return GraphView(
         version=now.version,
@@ -86,9 +86,7 @@ def show(form: GraphForm, parts: Given) -> GraphView:
         role=ROLES.get(int(graph.roles(ids)[0]), "context"),
         shard=shard_or_none(model.partition_.shard_or_none(ids)[0]) if model.shards_ else None,
         label=names[label] if label >= 0 else None,
-        posterior=shares(graph, answers)
-        if classes
-        else [ClassShare(name=n, probability=v) for n, v in zip(targets, answers, strict=True)],
+        posterior=(shares if classes else answers_of)(graph, answers),
         members=members_of(graph, said),
         alike=[
             Alike(

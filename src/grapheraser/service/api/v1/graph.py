@@ -195,7 +195,7 @@ class NodeView(BaseModel):
     shard: int | None = Field(description="That it is in; null: none.")
     label: str | None = Field(description="Its class in the data.")
     posterior: list[ClassShare] | None = Field(
-        description="Most likely first; null where the run predicts links."
+        description="Most likely first; or labels, or numbers; null where the run predicts links."
     )
     members: list[Member] = Field(description="Who decided, heaviest first.")
     why: str = Field(description="How the weights of the members came about.")
@@ -222,11 +222,14 @@ def show(form: ShowForm, parts: Given) -> NodeView:
     near = graph.neighbours(form.node)
     explained: Explanation | None = None
     posterior = label = None
-    if (classifier := model.classifier) is not None and are_predicted(graph, ids).all():
+    answered = bool(are_predicted(graph, ids).all())
+    if (classifier := model.classifier) is not None and answered:
         explained = classifier.explain(form.node)
         posterior = shares(graph, now.values(ids)[0])
         given = int(graph.labels(ids)[0])
         label = None if given == UNLABELLED else class_names(graph)[given]
+    elif model.task.name == "nodes" and classifier is None and answered:
+        posterior = answers_of(graph, now.values(ids)[0])
     return NodeView(
         version=now.version,
         node=str(graph.names_of(ids)[0]),
@@ -266,6 +269,12 @@ def shares(graph: Graph, posterior: NDArray[np.float32]) -> list[ClassShare]:
     names = class_names(graph)
     order = np.argsort(-posterior, kind="stable")
     return [ClassShare(name=names[k], probability=float(posterior[k])) for k in order]
+
+
+def answers_of(graph: Graph, answers: NDArray[Any]) -> list[ClassShare]:
+    """Return how likely each label is, or numbers, with their names."""
+    names = graph.label_kind.target_names
+    return [ClassShare(name=n, probability=v) for n, v in zip(names, answers, strict=True)]
 
 
 def members_of(graph: Graph, explained: Any) -> list[Member]:

@@ -36,7 +36,7 @@ export function writeNode(view, acts) {
       make("button", { class: "plain", click: () => acts.forget(view.node) }, "Select to forget")),
     make("dl", { class: "node-facts" }, ...facts.map(([name, value]) =>
       make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
-    ...(view.posterior === null ? [] : prediction(view)),
+    ...(view.posterior === null ? [] : answers(view)),
     ...(view.members.length ? deciders(view) : []),
     ...neighbours(view, acts),
   );
@@ -55,18 +55,13 @@ export function writeGraph(view, acts) {
     ["Nodes", view.nodes.length.toLocaleString("en")],
     ["Edges", view.edges.length.toLocaleString("en")],
   ];
-  const answers = view.members.length ? prediction(view) : [
-    make("h3", {}, "Prediction"),
-    make("ul", { class: "bars", id: "prediction" }, ...view.posterior.map((/** @type {any} */ one) =>
-      make("li", {}, make("span", { class: "name" }, one.name), make("span", {}, one.probability.toPrecision(3))))),
-  ];
   byId("node").replaceChildren(
     make("div", { class: "node-head" },
       make("h2", { id: "node-title", tabindex: "-1" }, "Graph ", make("span", {}, view.graph)),
       make("button", { class: "plain", click: () => acts.forget(view.graph) }, "Select to forget")),
     make("dl", { class: "node-facts" }, ...facts.map(([name, value]) =>
       make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
-    ...answers,
+    ...answers(view),
     ...(view.members.length ? [make("h3", {}, "Who decided"),
       make("ul", { class: "bars", id: "members", "aria-label": "Members of the ensemble" },
         ...view.members.slice(0, 8).map((/** @type {any} */ m) =>
@@ -84,6 +79,18 @@ export function writeGone(node, words, noun = "Node") {
     make("h2", { id: "node-title", tabindex: "-1" }, `${noun} `, make("span", {}, node)),
     make("p", { class: "alert note", id: "gone" }, words),
   );
+}
+
+/**
+ * A prediction; of several labels how likely each is, or numbers.
+ * @param {any} view
+ */
+function answers(view) {
+  return view.members.length ? prediction(view) : [
+    make("h3", {}, "Prediction"),
+    make("ul", { class: "bars", id: "prediction" }, ...view.posterior.map((/** @type {any} */ one) =>
+      make("li", {}, make("span", { class: "name" }, one.name), make("span", {}, one.probability.toPrecision(3))))),
+  ];
 }
 
 /** @param {any} view */
