@@ -80,7 +80,7 @@ def test_features_lead_to_items_that_nobody_has(monkeypatch: pytest.MonkeyPatch)
 def test_members_that_repeat_ours_add_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recommend_more, "_movielens", lambda: np.stack(TRAIN.nonzero(), axis=1))
     monkeypatch.setattr(recommend_more, "_TRAINED", {"popular": {}})
-    report = recommend_more.members(shards=3)
+    report = recommend_more.members(["popular"], shards=3)
     assert [cell["shards"] for cell in report["cells"]] == [0, 1, 3]
     assert all(cell["ndcg"] > 0 for cell in report["cells"])
     assert "popular" in recommend_more.markdown(report)
