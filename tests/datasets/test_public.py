@@ -11,7 +11,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.datasets import PUBLIC, data_root
-from grapheraser.datasets.public import load_public
+from grapheraser.datasets.load import load_public
 from grapheraser.errors import (
     DatasetNotFoundError,
     GraphError,

@@ -13,7 +13,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.aggregation import log_linear
-from grapheraser.eraser import compiler_process, warmup
+from grapheraser.eraser import warmup
 from grapheraser.eraser.settings import Settings
 from grapheraser.kernels import compiled as kernels
 from grapheraser.nodes import GraphEraser
@@ -25,7 +25,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The one folder of compiled code, empty."""
     monkeypatch.setattr(kernels, "_candidates", lambda: [tmp_path])
     monkeypatch.setattr(kernels, "_done", [])
-    monkeypatch.setattr(compiler_process, "processors", lambda: 2)
+    monkeypatch.setattr(warmup, "processors", lambda: 2)
     return tmp_path
 
 
@@ -33,7 +33,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[warmup.Rehearsal]:
     """The rehearsals that a process was started for; none is."""
     found: list[warmup.Rehearsal] = []
-    monkeypatch.setattr(compiler_process, "start", found.append)
+    monkeypatch.setattr(warmup, "start_process", found.append)
     return found
 
 
@@ -73,10 +73,10 @@ def test_without_closed_form_members_there_is_too_little_for_two(
 def test_once_something_is_compiled_no_process_is_started(
     small: ge.Graph, empty: Path, started: list[warmup.Rehearsal]
 ) -> None:
-    assert compiler_process.is_first_use()
+    assert warmup.is_first_use()
     cache = log_linear._solve._cache
     (empty / f"{cache._prefix}{cache._state}.0.nbc").write_bytes(b"")
-    assert not compiler_process.is_first_use()
+    assert not warmup.is_first_use()
     warmup.compile_ahead(_settings(), small)
     assert started == []
 
@@ -86,7 +86,7 @@ def test_the_rehearsal_runs_in_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
-    process = compiler_process.start(_Note(tmp_path / "note"))
+    process = warmup.start_process(_Note(tmp_path / "note"))
     assert process is not None
     assert process.wait(timeout=120) == 0
     assert (tmp_path / "note").read_text() == str(process.pid)
@@ -97,33 +97,33 @@ def test_a_process_that_cannot_start_leaves_everything_to_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
-    assert compiler_process.start(_Note(tmp_path)) is None
+    assert warmup.start_process(_Note(tmp_path)) is None
 
 
 @pytest.mark.usefixtures("empty")
 def test_what_cannot_be_sent_to_a_process_is_left_to_this_one() -> None:
-    assert compiler_process.start(lambda: None) is None
+    assert warmup.start_process(lambda: None) is None
 
 
 @pytest.mark.usefixtures("empty")
 def test_one_processor_compiles_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler_process, "processors", lambda: 1)
-    assert compiler_process.start(_Note(tmp_path)) is None
+    monkeypatch.setattr(warmup, "processors", lambda: 1)
+    assert warmup.start_process(_Note(tmp_path)) is None
 
 
 def test_it_compiles_alone_where_nothing_can_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "_candidates", lambda: [Path(os.devnull) / "none"])
-    monkeypatch.setattr(compiler_process, "processors", lambda: 2)
+    monkeypatch.setattr(warmup, "processors", lambda: 2)
     assert not kernels.can_keep()
-    assert compiler_process.start(_Note(tmp_path)) is None
+    assert warmup.start_process(_Note(tmp_path)) is None
 
 
 def test_python_ends_while_the_process_goes_on() -> None:
     code = (
         "import subprocess, sys\n"
-        "from grapheraser.eraser.compiler_process import _leave\n"
+        "from grapheraser.eraser.warmup import _leave\n"
         "command = [sys.executable, '-c', 'import time; time.sleep(1)']\n"
         "process = subprocess.Popen(command, stdout=subprocess.DEVNULL)\n"
         "_leave(process)\n"
@@ -135,4 +135,4 @@ def test_python_ends_while_the_process_goes_on() -> None:
 
 
 def test_a_process_counts_the_processors_it_may_use() -> None:
-    assert 1 <= compiler_process.processors() <= (os.cpu_count() or 1)
+    assert 1 <= warmup.processors() <= (os.cpu_count() or 1)

@@ -12,7 +12,7 @@ import torch
 
 import grapheraser as ge
 from grapheraser.eraser.save import save
-from grapheraser.eraser.seals import document
+from grapheraser.eraser.snapshot import document
 from grapheraser.errors import ParameterError
 from grapheraser.receipts import digest_of
 from tests.strategies import TwoHops

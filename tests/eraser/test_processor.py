@@ -16,9 +16,9 @@ import grapheraser as ge
 from grapheraser.engines import engine
 from grapheraser.engines.engine import CudaEngine
 from grapheraser.environment import torch_processor, versions
-from grapheraser.eraser import arithmetic
-from grapheraser.eraser.arithmetic import made_with, trained_elsewhere
+from grapheraser.eraser import settings as settings_module
 from grapheraser.eraser.missing import MissingEngine
+from grapheraser.eraser.settings import made_with, trained_elsewhere
 from grapheraser.eraser.verify import verify
 from grapheraser.errors import ParameterError
 from tests.strategies import TwoHops, small_graph
@@ -157,9 +157,9 @@ def test_another_torch_is_another_place(monkeypatch: pytest.MonkeyPatch) -> None
     request = ge.Nodes(run.graph_.train_nodes[:1])
     here = versions()
     assert len(run.plan(request).retrain) < 3
-    monkeypatch.setattr(arithmetic, "versions", lambda device: {**here, "numpy": "9"})
+    monkeypatch.setattr(settings_module, "versions", lambda device: {**here, "numpy": "9"})
     assert len(run.plan(request).retrain) < 3
-    monkeypatch.setattr(arithmetic, "versions", lambda device: {**here, "torch": "9.9"})
+    monkeypatch.setattr(settings_module, "versions", lambda device: {**here, "torch": "9.9"})
     plan = run.plan(request)
     assert len(plan.retrain) == 3
     assert f"torch {here['torch']} there, torch 9.9 here" in plan.notes[0]
@@ -212,7 +212,7 @@ def test_gpus_are_told_apart_and_closed_forms_move_freely(monkeypatch: pytest.Mo
     settings = ge.GraphEraser(num_shards=3, epochs=1).fit(small_graph())._snapshot.settings
     made = {**versions(), "torch": "1", "gpu": "A", "triton": "3"}
     assert trained_elsewhere(settings, made) is None
-    monkeypatch.setattr(arithmetic, "versions", lambda device: {**made, "gpu": "B"})
+    monkeypatch.setattr(settings_module, "versions", lambda device: {**made, "gpu": "B"})
     on_gpu = replace(settings, engine=CudaEngine())
     assert trained_elsewhere(on_gpu, made) == "gpu A there, gpu B here"
     model = ge.GraphEraser("closed-form").fit(small_graph())._snapshot.settings.training

@@ -14,7 +14,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 import grapheraser as ge
-import grapheraser.eraser.seals as seals_module
+import grapheraser.eraser.snapshot as seals_module
 from grapheraser.receipts import digest_of
 from grapheraser.store import aggregator_digest, shard_digest
 

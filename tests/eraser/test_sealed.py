@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 import grapheraser as ge
 from grapheraser.eraser.load import load_eraser
-from grapheraser.eraser.seals import document
+from grapheraser.eraser.snapshot import document
 from grapheraser.errors import CorruptRunError, GraphEraserError
 from grapheraser.receipts import Receipts, digest_of
 from grapheraser.store.manifest import is_signed, read_manifest
@@ -264,7 +264,7 @@ def test_a_state_of_an_earlier_version_says_what_it_does_not_seal(
     known = {"schema_of": lambda g: {name: getattr(g, name) for name in kept} | {"notes": []}}
     with monkeypatch.context() as patch:
         for name, function in known.items():
-            patch.setattr(f"grapheraser.eraser.seals.{name}", function)
+            patch.setattr(f"grapheraser.eraser.snapshot.{name}", function)
         eraser = ge.GraphEraser("closed-form").fit(graph())
         eraser.unlearn(ge.Nodes(["node 3"]))
         eraser.save(tmp_path / "old")

@@ -17,8 +17,7 @@ from grapheraser.receipts.tree import root_of
 from tests.strategies import small_graph
 
 pytest.importorskip("cryptography", reason="needs the extra 'sign'")
-from grapheraser.receipts.keys import PublicKey
-from grapheraser.receipts.notes import Checkpoint
+from grapheraser.receipts.keys import Checkpoint, PublicKey
 from grapheraser.store.keys import current_signer
 
 

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from grapheraser.errors import VerificationError
-from grapheraser.receipts.notes import (
+from grapheraser.receipts.keys import (
     Checkpoint,
     check_note,
     read_verifier_key,

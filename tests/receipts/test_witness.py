@@ -18,8 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grapheraser.errors import RunBusyError, VerificationError
-from grapheraser.receipts.keys import PublicKey, SigningKey
-from grapheraser.receipts.notes import Checkpoint, verifier_key
+from grapheraser.receipts.keys import Checkpoint, PublicKey, SigningKey, verifier_key
 from grapheraser.receipts.tree import consistency_proof, root_of
 from grapheraser.receipts.witness import (
     SIZE_TYPE,
@@ -102,7 +101,7 @@ def test_the_example_of_the_specification_is_read_as_meant() -> None:
         "— witness.example.com/w1 jWbPPwAAAABkGFDLEZMHwSRaJNiIDoe9DYn/zXcrtPHeolMI5OWXEhZCB9dlrDJs"
         "X3b2oyin1nPZqhf5nNo0xUe+mbIUBkBIfZ+qnA==\n"
     )
-    from grapheraser.receipts.notes import signatures_of
+    from grapheraser.receipts.keys import signatures_of
 
     text = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n"
     ((name, raw),) = signatures_of(f"{text}\n{line}")

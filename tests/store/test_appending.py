@@ -17,8 +17,8 @@ from grapheraser.errors import CorruptRunError, StoreError
 from grapheraser.kernels.paged import ROOM
 from grapheraser.receipts import Receipts
 from grapheraser.store import files, load_run, locked, manifest, save_run, stray_files, writing
+from grapheraser.store.digests import file_content
 from grapheraser.store.pages import page_file
-from grapheraser.store.tensors import file_content
 from grapheraser.store.writing import page_files
 from tests.receipts.examples import chain
 from tests.store.runs import bits, contents, paged

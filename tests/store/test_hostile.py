@@ -175,7 +175,7 @@ def test_folders_within_folders_and_names_that_are_no_text_are_strays(deep: Path
 def test_a_stray_that_unpacks_to_more_than_the_memory_is_searched_to_a_bound(
     saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grapheraser.store.residues.contents._MAX_UNPACKED", 1000)
+    monkeypatch.setattr("grapheraser.store.residues.traces._MAX_UNPACKED", 1000)
     (saved / "bomb.gz").write_bytes(gzip.compress(bytes(10**7)))
     with zipfile.ZipFile(saved / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(10**7))

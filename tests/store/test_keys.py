@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grapheraser.errors import ParameterError, StoreError, VerificationError
-from grapheraser.receipts.notes import verifier_key
+from grapheraser.receipts.keys import verifier_key
 
 pytest.importorskip("cryptography", reason="needs the extra 'sign'")
 from grapheraser.receipts.keys import PublicKey

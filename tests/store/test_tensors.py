@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from grapheraser.store.tensors import file_content, file_digest
+from grapheraser.store.digests import file_content, file_digest
 
 KINDS = ["u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "?"]
 shapes = st.lists(st.integers(0, 4), max_size=3).map(tuple)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse as sp
 
 from grapheraser.datasets import load_dataset
-from grapheraser.datasets.public import data_root
+from grapheraser.datasets.load import data_root
 from grapheraser.demo.tasks import SCENES
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Edges, Features, Graph, Graphs, Nodes, SetFeatures

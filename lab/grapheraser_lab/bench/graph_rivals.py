@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import grapheraser as ge
-from grapheraser.datasets.public import data_root
+from grapheraser.datasets.load import data_root
 from grapheraser.environment import versions
 from grapheraser.errors import ParameterError
 from grapheraser.seeding import generator

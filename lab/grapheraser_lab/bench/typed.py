@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.members import paths
 from grapheraser.datasets import generate_graph
-from grapheraser.datasets.public import data_root
+from grapheraser.datasets.load import data_root
 from grapheraser.environment import versions
 from grapheraser.graph import Graph, Nodes
 from grapheraser.graph.formats.typed import RelationEdges, assembled

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.canonical import canonical_json
-from grapheraser.datasets.public import data_root
+from grapheraser.datasets.load import data_root
 from grapheraser.environment import versions
 from grapheraser.errors import DatasetNotFoundError
 from grapheraser.recommendation.metrics import RecommendationScore, recommendation_score

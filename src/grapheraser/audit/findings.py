@@ -248,20 +248,26 @@ def _links(section: Mapping[str, Any]) -> Answer:
         f"from answers before and after: {auc_text(section['pair'])} by the pair itself, "
         f"{auc_text(section['around'])} by pairs around it."
     )
-    if section["data_free"] and not section["same"]:
-        meaning = "A forgotten edge scores otherwise than if it had never been there."
-        return FAILED, measured, meaning
-    if _clearly_above(section["after"], section["never"]):
-        meaning = "Yes, more than a model that never saw them: the kept partition tells it."
-        return LEAK, measured, meaning
-    meaning = (
+    wrong = "A forgotten edge scores otherwise than if it had never been there."
+    no = (
         "No: a forgotten edge scores as one that was never there. It may still be suggested, "
         "where what is left makes it likely."
     )
-    if _above_chance(section["pair"]) or _above_chance(section["around"]):
-        meaning += " Whoever kept answers from before can see where an edge went."
+    seen = " Whoever kept answers from before can see where an edge went."
+    is_seen = _above_chance(section["pair"]) or _above_chance(section["around"])
+    return _against_never(section, measured, wrong, no, seen if is_seen else "")
+
+
+def _against_never(
+    section: Mapping[str, Any], measured: str, wrong: str, no: str, seen: str
+) -> Answer:
+    """Compare a run that has forgotten with one that never saw; ``seen`` is told from before."""
+    if section["data_free"] and not section["same"]:
+        return FAILED, measured, wrong
+    if _clearly_above(section["after"], section["never"]):
+        meaning = "Yes, more than a model that never saw them: the kept partition tells it."
         return LEAK, measured, meaning
-    return NOTED, measured, meaning
+    return LEAK if seen else NOTED, measured, no + seen
 
 
 def _graphs(section: Mapping[str, Any]) -> Answer:
@@ -273,17 +279,11 @@ def _graphs(section: Mapping[str, Any]) -> Answer:
         f"model fitted without them, which gave {same}. Telling which of six graphs was just "
         f"forgotten, from answers before and after: {auc_text(section['moved'])}."
     )
-    if section["data_free"] and not section["same"]:
-        meaning = "A forgotten graph is judged otherwise than if it had never been there."
-        return FAILED, measured, meaning
-    if _clearly_above(section["after"], section["never"]):
-        meaning = "Yes, more than a model that never saw them: the kept partition tells it."
-        return LEAK, measured, meaning
-    meaning = "No: a forgotten graph is judged as one that was never there."
-    if _above_chance(section["moved"]):
-        meaning += " Whoever kept answers about it from before can see that it went."
-        return LEAK, measured, meaning
-    return NOTED, measured, meaning
+    wrong = "A forgotten graph is judged otherwise than if it had never been there."
+    no = "No: a forgotten graph is judged as one that was never there."
+    seen = " Whoever kept answers about it from before can see that it went."
+    is_seen = _above_chance(section["moved"])
+    return _against_never(section, measured, wrong, no, seen if is_seen else "")
 
 
 # By the name of a section, in the order of the report.

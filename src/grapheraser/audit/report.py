@@ -14,8 +14,6 @@ import numpy as np
 from grapheraser import checks
 from grapheraser.audit.attacks.answers import state_of
 from grapheraser.audit.attacks.edges import edge_attack
-from grapheraser.audit.attacks.graphs import graph_attack
-from grapheraser.audit.attacks.links import link_attack
 from grapheraser.audit.attacks.lira import lira
 from grapheraser.audit.attacks.membership import attack
 from grapheraser.audit.attacks.partition_leak import partition_leak
@@ -34,6 +32,7 @@ from grapheraser.audit.attacks.shadow import (
     parameters,
     resplit,
 )
+from grapheraser.audit.attacks.tasks import graph_attack, link_attack
 from grapheraser.audit.budget import Budget
 from grapheraser.audit.findings import FAILED, LEAK, SKIPPED, Finding, findings
 from grapheraser.audit.statistics import Result
@@ -305,17 +304,13 @@ class Attack:
     make: Make  # makes it, and returns its figures
 
 
+_NODES = "attacking: reconstructing forgotten nodes"
 # By the name of the task; the runs of any other task are only verified and searched.
 ATTACKS: dict[str, tuple[Attack, ...]] = {
     "nodes": (
         Attack("planted", "planting a class and forgetting it", 3, _Work.planted),
         Attack("inversion", "attacking: recovering forgotten edges", 3, _on(inversion_attack)),
-        Attack(
-            "reconstruction",
-            "attacking: reconstructing forgotten nodes",
-            2,
-            _on(reconstruction_attack, 0.1),
-        ),
+        Attack("reconstruction", _NODES, 2, _on(reconstruction_attack, 0.1)),
         Attack("challenge", "challenging with planted edges", 4, _on(challenge_edges)),
         Attack("forgetting", "attacking: the model as it is now", 10, _on(lira, 0.35, runs=128)),
         Attack("edges", "attacking: edges", 9, _on(edge_attack, 0.35)),

@@ -32,9 +32,8 @@ from grapheraser.cli import (
     unlearn,
     verify,
     warmup,
-    witness,
 )
-from grapheraser.cli.output import drop_output, report_error, report_warning, with_quiet
+from grapheraser.cli.output import as_verb, drop_output, report_error, report_warning
 from grapheraser.errors import GraphEraserError, MissingExtraError
 
 GROUP = "grapheraser.commands"
@@ -42,6 +41,11 @@ LABORATORY = {
     "bench": "Run a benchmark and print a table.",
     "experiment": "Run tables and figures of the paper.",
     "arena": "Measure methods of unlearning against retraining.",
+}
+_LOOKS: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
 }
 
 
@@ -86,13 +90,8 @@ def plugged(name: str) -> Any:
 
 
 def _command(name: str, verb: ModuleType) -> Any:
-    app = typer.Typer(
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.command(name, cls=getattr(verb, "COMMAND", None))(with_quiet(verb.run))
+    app = typer.Typer(add_completion=False, **_LOOKS)
+    app.command(name, cls=getattr(verb, "COMMAND", None))(as_verb(verb.run))
     return typer.main.get_command(app)
 
 
@@ -116,9 +115,7 @@ app = typer.Typer(
     cls=Verbs,
     help="Exact unlearning for graph neural networks.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **_LOOKS,
 )
 _VERBS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
@@ -139,7 +136,7 @@ _VERBS: dict[str, Callable[..., None]] = {
     "receipt": receipts.receipt,
     "keys": receipts.keys,
     "serve": serve.serve,
-    "witness": witness.witness,
+    "witness": serve.witness,
     "access": serve.access,
     "requests": requests.run,
     "backup": serve.backup,
@@ -152,7 +149,7 @@ _VERBS: dict[str, Callable[..., None]] = {
     "warmup": warmup.run,
 }
 for name, verb in _VERBS.items():
-    app.command(name)(with_quiet(verb))
+    app.command(name)(as_verb(verb))
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.options import JsonOption
-from grapheraser.cli.output import print_json, print_line, print_table, say, say_notes
+from grapheraser.cli.output import answered, print_line, print_table, say, say_notes
 from grapheraser.errors import ParameterError
 from grapheraser.progress import counted
 
@@ -18,13 +17,12 @@ if TYPE_CHECKING:
     from grapheraser.graph import Graph
 
 
-def datasets(json: JsonOption = False) -> None:
+def datasets() -> None:
     """List the known data sets and their files."""
     from grapheraser.datasets import data_root, dataset_info
 
     infos = dataset_info()
-    if json:
-        print_json({"root": str(data_root()), "datasets": [info.to_dict() for info in infos]})
+    if answered({"root": str(data_root()), "datasets": [info.to_dict() for info in infos]}):
         return
     rows = [(i.name, i.source, "yes" if i.available else "no", i.path or "-") for i in infos]
     print_table("", ("name", "source", "on disk", "file"), rows)
@@ -32,76 +30,54 @@ def datasets(json: JsonOption = False) -> None:
 
 
 def import_graph(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="Table of nodes or facts, npz, GraphML, GML or .pt file; folder of tables, typed "
-            "ones too, or of OGB; or generated:nodes=100000,degree=20,seed=0."
-        ),
-    ],
-    out: Annotated[Path, typer.Option("--out", help="File to write, .npz; or a folder.")],
-    format: Annotated[
-        str,
-        typer.Option(
-            help="Format: npz, tables, typed, facts, ogb, networkx, scipy or pyg; default: as it "
-            "looks."
-        ),
-    ] = "",
-    edges: Annotated[
-        Path | None, typer.Option(help="Table of edges, where SOURCE is one of nodes.")
-    ] = None,
-    id: Annotated[str, typer.Option(help="Column of ids; default id.")] = "",
-    label: Annotated[str, typer.Option(help="Column of classes; default label.")] = "",
-    classes: Annotated[
-        str,
-        typer.Option(
-            help="How many classes there are, or their names; default: found in the data, and "
-            "receipts say 'exact given schema'."
-        ),
-    ] = "",
-    split: Annotated[
-        str, typer.Option(help="Column of train, validation, test; of OGB, the split's folder.")
-    ] = "",
-    features: Annotated[str, typer.Option(help="Columns of features; default all others.")] = "",
-    from_column: Annotated[
-        str, typer.Option("--source", help="Column of first ends; default source.")
-    ] = "",
-    target: Annotated[
-        str,
-        typer.Option(
-            help="Column of second ends; default target. Of a typed graph: its target type."
-        ),
-    ] = "",
-    weight: Annotated[str, typer.Option(help="Column of weights; default weight.")] = "",
-    edge_features: Annotated[
-        str, typer.Option(help="Columns of the edges' own features; default none.")
-    ] = "",
-    names: Annotated[
-        bool | None,
-        typer.Option(help="Whether ids are names; default: unless all are whole numbers."),
-    ] = None,
-    missing: Annotated[
-        str, typer.Option(help="For gaps: mean, zero or indicator; or by column, age=mean,b=zero.")
-    ] = "",
-    categories: Annotated[
-        str,
-        typer.Option(
-            help="Categories of columns, size=s|m|l,town=a|b; default: found in the data."
-        ),
-    ] = "",
-    directed: Annotated[
-        bool | None, typer.Option(help="Keep the directions of edges; default: of networks alone.")
-    ] = None,
-    keyed: Annotated[
-        bool, typer.Option("--keyed", help="Keep keyed hashes for ids: gaps then name nobody.")
-    ] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")] = False,
-    json: JsonOption = False,
+    source: Annotated[str, typer.Argument()],
+    out: Path,
+    format: str = "",
+    edges: Path | None = None,
+    id: str = "",
+    label: str = "",
+    classes: str = "",
+    split: str = "",
+    features: str = "",
+    from_column: Annotated[str, typer.Option("--source")] = "",
+    target: str = "",
+    weight: str = "",
+    edge_features: str = "",
+    names: bool | None = None,
+    missing: str = "",
+    categories: str = "",
+    directed: bool | None = None,
+    keyed: bool = False,
+    replace: bool = False,
 ) -> None:
     """Make a compact npz file, or a graph store, that `fit` takes like the name of a data set.
 
     A graph store is a folder. It is built block by block and read where it lies on the disk, so
     the graph may be larger than memory. An import that was interrupted goes on when it is repeated.
+
+    Options:
+        source: Table of nodes or facts, npz, GraphML, GML or .pt file; folder of tables, typed ones
+            too, or of OGB; or generated:nodes=100000,degree=20,seed=0.
+        out: File to write, .npz; or a folder.
+        format: Format: npz, tables, typed, facts, ogb, networkx, scipy or pyg; default: as it
+            looks.
+        edges: Table of edges, where SOURCE is one of nodes.
+        id: Column of ids; default id.
+        label: Column of classes; default label.
+        classes: How many classes there are, or their names; default: found in the data, and
+            receipts say 'exact given schema'.
+        split: Column of train, validation, test; of OGB, the split's folder.
+        features: Columns of features; default all others.
+        from_column: Column of first ends; default source.
+        target: Column of second ends; default target. Of a typed graph: its target type.
+        weight: Column of weights; default weight.
+        edge_features: Columns of the edges' own features; default none.
+        names: Whether ids are names; default: unless all are whole numbers.
+        missing: For gaps: mean, zero or indicator; or by column, age=mean,b=zero.
+        categories: Categories of columns, size=s|m|l,town=a|b; default: found in the data.
+        directed: Keep the directions of edges; default: of networks alone.
+        keyed: Keep keyed hashes for ids: gaps then name nobody.
+        replace: Overwrite what is there.
     """
     if out.suffix == ".npz" and out.exists() and not replace:
         raise ParameterError(f"{out}: the file exists.", hint="add --replace, or name another one.")
@@ -124,26 +100,24 @@ def import_graph(
             source, out, keyed, format=format or None, edges=edges, replace=replace, **options
         )
     notes = list(dict.fromkeys([*graph.notes, *(str(warning.message) for warning in caught)]))
-    if json:
-        print_json(
-            {
-                "file": str(out),
-                "nodes": graph.num_nodes,
-                "edges": graph.num_edges,
-                "features": graph.num_features,
-                "classes": graph.num_classes,
-                "class_names": list(graph.class_names),
-                "named": graph.named,
-                "directed": graph.directed,
-                "weighted": graph.edge_kind.weighted,
-                "edge_features": graph.edge_kind.columns,
-                "train": graph.num_train,
-                "validation": len(graph.validation_nodes),
-                "test": len(graph.test_nodes),
-                "graph": graph.fingerprint,
-                "notes": notes,
-            }
-        )
+    described = {
+        "file": str(out),
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+        "class_names": list(graph.class_names),
+        "named": graph.named,
+        "directed": graph.directed,
+        "weighted": graph.edge_kind.weighted,
+        "edge_features": graph.edge_kind.columns,
+        "train": graph.num_train,
+        "validation": len(graph.validation_nodes),
+        "test": len(graph.test_nodes),
+        "graph": graph.fingerprint,
+        "notes": notes,
+    }
+    if answered(described):
         return
     say_notes(notes)
     print_line(f"{graph}")

@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grapheraser.checks import one_of
-from grapheraser.cli.options import (
-    AggregationOption,
-    JsonOption,
-    SeedOption,
-    complete_datasets,
-    complete_models,
-    complete_partitions,
-)
-from grapheraser.cli.output import print_json, print_line, say
+from grapheraser.cli import options
+from grapheraser.cli.output import answered, print_line, say, wants_json
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration
 
@@ -39,60 +32,42 @@ _SAME = ("model", "partition", "num_shards", "aggregation", "seed")
 
 
 def demo(
-    task: Annotated[
-        str,
-        typer.Option(help="What is predicted: nodes, links, graphs, recommendation or embeddings."),
-    ] = "nodes",
-    typed: Annotated[
-        bool, typer.Option("--typed", help="On a graph with types: of nodes, or embeddings.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="Folder for the run, the page and a receipt, overwritten; default demo-report. "
-            "With --serve: for the run, which is served again; default: removed at the end.",
-        ),
-    ] = None,
-    dataset: Annotated[
-        str, typer.Option(help="A data set, or a path.", autocompletion=complete_datasets)
-    ] = "demo-large",
-    model: Annotated[
-        str,
-        typer.Option(
-            help="Model of the shards: gcn, sage, gat, gin or mlp.", autocompletion=complete_models
-        ),
-    ] = "gcn",
-    partition: Annotated[
-        str, typer.Option(help="Partition method.", autocompletion=complete_partitions)
-    ] = "hash",
-    aggregation: AggregationOption = "routed",
-    shards: Annotated[
-        int | None, typer.Option(help="Number of shards; default: what suits the data set.")
-    ] = None,
-    requests: Annotated[
-        int | None, typer.Option(help="Number of node requests, and of edge requests; default 10.")
-    ] = None,
-    seed: SeedOption = 0,
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Serve the graph and its dashboard, to be tried out.")
-    ] = False,
-    port: Annotated[
-        int | None, typer.Option(help="With --serve: port to listen on; default: any free one.")
-    ] = None,
-    no_open: Annotated[
-        bool, typer.Option("--no-open", help="With --serve: print the link, open no browser.")
-    ] = False,
-    json: JsonOption = False,
+    task: str = "nodes",
+    typed: bool = False,
+    out: Path | None = None,
+    dataset: Annotated[str, typer.Option(autocompletion=options.complete_datasets)] = "demo-large",
+    model: Annotated[str, typer.Option(autocompletion=options.complete_models)] = "gcn",
+    partition: Annotated[str, typer.Option(autocompletion=options.complete_partitions)] = "hash",
+    aggregation: options.AggregationOption = "routed",
+    shards: int | None = None,
+    requests: int | None = None,
+    seed: options.SeedOption = 0,
+    serve: bool = False,
+    port: int | None = None,
+    no_open: bool = False,
 ) -> None:
     """Fit, unlearn and verify on the embedded graph. Writes a page with pictures.
 
     With --serve it is up to you: the service and its dashboard, on this machine alone.
+
+    Options:
+        task: What is predicted: nodes, links, graphs, recommendation or embeddings.
+        typed: On a graph with types: of nodes, or embeddings.
+        out: Folder for the run, the page and a receipt, overwritten; default demo-report. With
+            --serve: for the run, which is served again; default: removed at the end.
+        dataset: A data set, or a path.
+        model: Model of the shards: gcn, sage, gat, gin or mlp.
+        partition: Partition method.
+        shards: Number of shards; default: what suits the data set.
+        requests: Number of node requests, and of edge requests; default 10.
+        serve: Serve the graph and its dashboard, to be tried out.
+        port: With --serve: port to listen on; default: any free one.
+        no_open: With --serve: print the link, open no browser.
     """
     if typed or task != "nodes":
         if serve or out is not None:
             raise ParameterError("--serve and --out are of --task nodes, without --typed.")
-        _tell(task, 10 if requests is None else requests, seed, typed=typed, as_json=json)
+        _tell(task, 10 if requests is None else requests, seed, typed=typed)
         return
     if serve and requests is not None:
         raise ParameterError("--requests is not of --serve: there you choose what to forget.")
@@ -115,7 +90,7 @@ def demo(
         seed=seed,
     )
     if serve:
-        _try_out(graph, eraser, out, port=port or 0, is_opened=not no_open, as_json=json)
+        _try_out(graph, eraser, out, port=port or 0, is_opened=not no_open)
         return
     _show(
         graph,
@@ -123,27 +98,23 @@ def demo(
         out or Path("demo-report"),
         10 if requests is None else requests,
         seed,
-        as_json=json,
     )
 
 
-def _tell(task: str, requests: int, seed: int, *, typed: bool, as_json: bool) -> None:
+def _tell(task: str, requests: int, seed: int, *, typed: bool) -> None:
     """Tell the story of another task, in lines."""
     from grapheraser.demo.tasks import SCENES, TYPED, tell
 
     one_of(
         "--task", "demo --typed" if typed else "demo", task, TYPED if typed else ("nodes", *SCENES)
     )
-    found = tell(task, requests, seed, say if as_json else print_line, typed=typed)
-    if as_json:
-        print_json(found)
+    found = tell(task, requests, seed, say if wants_json() else print_line, typed=typed)
+    answered(found)
     if not found["identical"]:
         raise typer.Exit(1)
 
 
-def _show(
-    graph: Graph, eraser: GraphEraser, out: Path, requests: int, seed: int, *, as_json: bool
-) -> None:
+def _show(graph: Graph, eraser: GraphEraser, out: Path, requests: int, seed: int) -> None:
     """Run the demonstration, write its files, and tell what was measured."""
     from grapheraser.demo.page import demo_page
     from grapheraser.demo.story import run_demo
@@ -158,16 +129,8 @@ def _show(
         write_text(key, result.proof.key.to_pem())
         command = f"grapheraser receipt verify {receipt} --key {key}"
     write_text(page, demo_page(result, command))
-    if as_json:
-        print_json(
-            {
-                **result.to_dict(),
-                "page": str(page),
-                "run": str(out / "run"),
-                "receipt": str(receipt),
-            }
-        )
-    else:
+    files = {"page": str(page), "run": str(out / "run"), "receipt": str(receipt)}
+    if not answered(result.to_dict() | files):
         for line in told(result):
             print_line(line)
         print_line(f"page                {page}")
@@ -213,7 +176,6 @@ def _try_out(
     *,
     port: int,
     is_opened: bool,
-    as_json: bool,
 ) -> None:
     """Fit, or take the run that is there, and serve it on this machine until somebody stops it.
 
@@ -236,7 +198,7 @@ def _try_out(
             parts = app.state.parts
             _, key = parts.keys.create("demo", Role.OPERATOR)
             link = f"{url}/dashboard/sign-in#once={parts.sign_in_links.issue(key)}"
-            _announce(url, link, key, path, as_json=as_json)
+            _announce(url, link, key, path)
             if is_opened:
                 webbrowser.open(link)
             wait()
@@ -290,9 +252,8 @@ def _fit(graph: Graph, eraser: GraphEraser, path: Path) -> None:
     say(f"serving the run that is in {path}, with all that it forgot")
 
 
-def _announce(url: str, link: str, key: str, path: Path, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"url": url, "link": link, "key": key, "run": str(path)})
+def _announce(url: str, link: str, key: str, path: Path) -> None:
+    if answered({"url": url, "link": link, "key": key, "run": str(path)}):
         return
     say(f"serving     {path}")
     say(f"open        {link}")

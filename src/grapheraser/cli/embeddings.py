@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grapheraser.cli.arguments import parse_ids, typed
-from grapheraser.cli.options import JsonOption
-from grapheraser.cli.output import print_json, print_rows, print_table, say
+from grapheraser.cli.output import answered, print_found, print_table, say
 from grapheraser.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -20,21 +19,21 @@ _SHOWN = 4
 
 
 def changes(
-    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of an embedding run.")],
-    since: Annotated[
-        int | None, typer.Option(help="Version that the index has; without it, all rows.")
-    ] = None,
-    log: Annotated[str, typer.Option(help="Log that the version is of; another is refused.")] = "",
-    out: Annotated[
-        Path | None, typer.Option(help="Write the rows to this .parquet or .jsonl file.")
-    ] = None,
-    acknowledge: Annotated[
-        int | None,
-        typer.Option(help="Let go of what moved up to this version; every index has it."),
-    ] = None,
-    json: JsonOption = False,
+    path: Annotated[Path, typer.Argument(metavar="RUN")],
+    since: int | None = None,
+    log: str = "",
+    out: Path | None = None,
+    acknowledge: int | None = None,
 ) -> None:
-    """List the rows that moved after a version, for an index or a feature store to take over."""
+    """List the rows that moved after a version, for an index or a feature store to take over.
+
+    Options:
+        path: Folder of an embedding run.
+        since: Version that the index has; without it, all rows.
+        log: Log that the version is of; another is refused.
+        out: Write the rows to this .parquet or .jsonl file.
+        acknowledge: Let go of what moved up to this version; every index has it.
+    """
     from grapheraser.embeddings import Embedder
     from grapheraser.store import locked
 
@@ -54,28 +53,19 @@ def changes(
             raise ParameterError(f"{out} is inside the run, where rows would be a stray file.")
         writers[out.suffix](out)
     told = {"since": since, "version": found.version, "log": found.log, "rows": len(found)}
-    if json:
-        ids = {} if out is not None else {"ids": found.ids.tolist()}
-        print_json({"run": str(path), **told, **ids, "file": None if out is None else str(out)})
-        return
+    ids = {} if out is not None else {"ids": found.ids.tolist()}
+    file = None if out is None else str(out)
     moved = "all" if since is None else f"moved since version {since}"
-    print_rows(
-        {
-            "rows": f"{len(found):,} ({moved})",
-            "version": found.version,
-            "log": found.log,
-            "file": "" if out is None else out,
-        }
-    )
+    rows = {"rows": f"{len(found):,} ({moved})", "version": found.version, "log": found.log}
+    print_found({"run": str(path), **told, **ids, "file": file}, rows | {"file": file or ""})
 
 
-def show_rows(embedder: Embedder, path: Path, nodes: str, *, as_json: bool) -> None:
+def show_rows(embedder: Embedder, path: Path, nodes: str) -> None:
     """Print the rows of nodes."""
     ids = parse_ids(typed(nodes), "--nodes", named=embedder.graph_.named)
     rows = embedder.transform(ids)
-    if as_json:
-        found = [{"node": n, "row": r.tolist()} for n, r in zip(ids, rows, strict=True)]
-        print_json({"run": str(path), "embeddings": found})
+    found = [{"node": n, "row": r.tolist()} for n, r in zip(ids, rows, strict=True)]
+    if answered({"run": str(path), "embeddings": found}):
         return
     say(f"the first {_SHOWN} of {rows.shape[1]} columns; --json prints all")
     numbers = [[f"{value:.4f}" for value in row[:_SHOWN].tolist()] for row in rows]

@@ -10,22 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from grapheraser.cli.options import (
-    AggregationOption,
-    ContextOption,
-    DatasetArgument,
-    DeltaOption,
-    ExecutorOption,
-    GammaOption,
-    JsonOption,
-    SeedOption,
-    ShardsOption,
-    SplitOption,
-    SplitSeedOption,
-    complete_models,
-    complete_partitions,
-)
-from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say, say_notes
+from grapheraser.cli import options
+from grapheraser.cli.output import answered, print_line, print_rows, print_table, say, say_notes
 from grapheraser.cli.own import own_function, own_model
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration, listed, plural
@@ -44,147 +30,96 @@ Given = Mapping[str, Any]
 
 
 def run(
-    dataset: DatasetArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the run.")],
+    dataset: options.DatasetArgument,
+    out: Path,
     model: Annotated[
-        str | None,
-        typer.Option(
-            help="Model of the shards: gcn, sage, gat, gin, mlp, NAME:paper, or "
-            "package.module:Class of your own. --task graphs has no shards without it.",
-            autocompletion=complete_models,
-            show_default="gcn",
-        ),
+        str | None, typer.Option(autocompletion=options.complete_models, show_default="gcn")
     ] = None,
-    partition: Annotated[
-        str, typer.Option(help="Partition method, or auto.", autocompletion=complete_partitions)
-    ] = "hash",
-    shards: ShardsOption = None,
-    aggregation: AggregationOption = "routed",
-    sample: Annotated[
-        str,
-        typer.Option(help="Nodes to learn the aggregation from: a share, a count, all or auto."),
-    ] = "auto",
-    global_expert: Annotated[
-        bool | None, typer.Option(help="Add a closed-form model of the whole training graph.")
-    ] = None,
-    task: Annotated[
-        str,
-        typer.Option(
-            help="What to fit: nodes (classes), links, graphs (labels of whole graphs), "
-            "recommendation (items of users) or embeddings."
-        ),
-    ] = "nodes",
-    members: Annotated[
-        str,
-        typer.Option(
-            help="Closed-form members, e.g. words,labels; default all. "
-            "With --task links: closed-form (the default), shards or both."
-        ),
-    ] = "",
-    sides: Annotated[
-        str,
-        typer.Option(
-            help="With --task links on a bipartite graph: labels, or the smallest id of the "
-            "second side."
-        ),
-    ] = "",
-    steps: Annotated[
-        int,
-        typer.Option(help="With --task links on a typed graph: steps of a rule, 1, 2 or 3."),
-    ] = 2,
-    scale: Annotated[
-        float | None,
-        typer.Option(
-            help="With --task recommendation: the weight of an interaction that counts as 1."
-        ),
-    ] = None,
-    now: Annotated[
-        str,
-        typer.Option(
-            help="With --task recommendation: the moment, a number or a date, from which "
-            "popularity of late is seen, by the column time; with --half-life."
-        ),
-    ] = "",
-    half_life: Annotated[
-        float | None, typer.Option(help="After which an interaction counts half as much in it.")
-    ] = None,
-    width: Annotated[
-        int | None,
-        typer.Option(help="With --task embeddings: columns of a row.", show_default="128"),
-    ] = None,
-    features: Annotated[
-        bool, typer.Option(help="With --task embeddings: let features have a part in rows.")
-    ] = True,
-    readout: Annotated[
-        str, typer.Option(help="With --task graphs: how nodes become a graph: sum, mean or max.")
-    ] = "sum",
-    halo: Annotated[
-        bool, typer.Option("--halo", help="Shards see features of neighbours in other shards.")
-    ] = False,
-    shards_asked: Annotated[
-        int, typer.Option(help="Shards that are asked about a node, with routed.")
-    ] = 8,
-    epochs: Annotated[
-        int | None, typer.Option(help="Training epochs per shard.", show_default="100")
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(help="Learning rate of the optimizer.")
-    ] = None,
-    weight_decay: Annotated[
-        float | None, typer.Option(help="Weight decay of the optimizer.")
-    ] = None,
-    optimizer: Annotated[
-        str | None,
-        typer.Option(help="Optimizer: adam, adamw, sgd, or package.module:function of your own."),
-    ] = None,
-    loss: Annotated[
-        str | None,
-        typer.Option(help="Loss: cross_entropy, nll, or package.module:function of your own."),
-    ] = None,
-    class_weights: Annotated[
-        str | None,
-        typer.Option(
-            help="Weights of the classes: balanced, one for each (1,2.5,1), or 0:2,3:0.5."
-        ),
-    ] = None,
-    early_stopping: Annotated[
-        int | None,
-        typer.Option(help="Stop after so many epochs without a better loss on held-out nodes."),
-    ] = None,
-    layers: Annotated[int | None, typer.Option(help="Layers of a built-in model.")] = None,
-    hidden: Annotated[int | None, typer.Option(help="Width of its hidden layers.")] = None,
-    dropout: Annotated[float | None, typer.Option(help="Dropout of its hidden units.")] = None,
-    residual: Annotated[
-        bool | None, typer.Option(help="Whether layers of gcn and gat add a node's own row.")
-    ] = None,
-    norm: Annotated[
-        str | None, typer.Option(help="Norm of hidden layers: none, batch or layer.")
-    ] = None,
-    neighbours: Annotated[
-        str | None,
-        typer.Option(help="Train on samples: neighbours of each node, hop by hop, e.g. 10,10."),
-    ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(help="With --neighbours: labelled nodes in a batch.")
-    ] = None,
-    seed: SeedOption = 0,
-    split: SplitOption = "auto",
-    split_seed: SplitSeedOption = 0,
-    context: ContextOption = "unlabelled",
-    device: Annotated[str, typer.Option(help="Torch device.")] = "cpu",
-    executor: ExecutorOption = "local",
-    engine: Annotated[
-        str, typer.Option(help="Engine that trains the shards: auto, pyg, cpu or cuda.")
-    ] = "auto",
-    gamma: GammaOption = 0.0,
-    delta: DeltaOption = None,
-    replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Overwrite a run in that folder, its receipts included."),
-    ] = False,
-    json: JsonOption = False,
+    partition: Annotated[str, typer.Option(autocompletion=options.complete_partitions)] = "hash",
+    shards: options.ShardsOption = None,
+    aggregation: options.AggregationOption = "routed",
+    sample: str = "auto",
+    global_expert: bool | None = None,
+    task: str = "nodes",
+    members: str = "",
+    sides: str = "",
+    steps: int = 2,
+    scale: float | None = None,
+    now: str = "",
+    half_life: float | None = None,
+    width: Annotated[int | None, typer.Option(show_default="128")] = None,
+    features: bool = True,
+    readout: str = "sum",
+    halo: bool = False,
+    shards_asked: int = 8,
+    epochs: Annotated[int | None, typer.Option(show_default="100")] = None,
+    learning_rate: float | None = None,
+    weight_decay: float | None = None,
+    optimizer: str | None = None,
+    loss: str | None = None,
+    class_weights: str | None = None,
+    early_stopping: int | None = None,
+    layers: int | None = None,
+    hidden: int | None = None,
+    dropout: float | None = None,
+    residual: bool | None = None,
+    norm: str | None = None,
+    neighbours: str | None = None,
+    batch_size: int | None = None,
+    seed: options.SeedOption = 0,
+    split: options.SplitOption = "auto",
+    split_seed: options.SplitSeedOption = 0,
+    context: options.ContextOption = "unlabelled",
+    device: str = "cpu",
+    executor: options.ExecutorOption = "local",
+    engine: str = "auto",
+    gamma: options.GammaOption = 0.0,
+    delta: options.DeltaOption = None,
+    replace: bool = False,
 ) -> None:
-    """Partition a graph, train its shards and save the run."""
+    """Partition a graph, train its shards and save the run.
+
+    Options:
+        out: Folder of the run.
+        model: Model of the shards: gcn, sage, gat, gin, mlp, NAME:paper, or package.module:Class of
+            your own. --task graphs has no shards without it.
+        partition: Partition method, or auto.
+        sample: Nodes to learn the aggregation from: a share, a count, all or auto.
+        global_expert: Add a closed-form model of the whole training graph.
+        task: What to fit: nodes (classes), links, graphs (labels of whole graphs), recommendation
+            (items of users) or embeddings.
+        members: Closed-form members, e.g. words,labels; default all. With --task links: closed-form
+            (the default), shards or both.
+        sides: With --task links on a bipartite graph: labels, or the smallest id of the second
+            side.
+        steps: With --task links on a typed graph: steps of a rule, 1, 2 or 3.
+        scale: With --task recommendation: the weight of an interaction that counts as 1.
+        now: With --task recommendation: the moment, a number or a date, from which popularity of
+            late is seen, by the column time; with --half-life.
+        half_life: After which an interaction counts half as much in it.
+        width: With --task embeddings: columns of a row.
+        features: With --task embeddings: let features have a part in rows.
+        readout: With --task graphs: how nodes become a graph: sum, mean or max.
+        halo: Shards see features of neighbours in other shards.
+        shards_asked: Shards that are asked about a node, with routed.
+        epochs: Training epochs per shard.
+        learning_rate: Learning rate of the optimizer.
+        weight_decay: Weight decay of the optimizer.
+        optimizer: Optimizer: adam, adamw, sgd, or package.module:function of your own.
+        loss: Loss: cross_entropy, nll, or package.module:function of your own.
+        class_weights: Weights of the classes: balanced, one for each (1,2.5,1), or 0:2,3:0.5.
+        early_stopping: Stop after so many epochs without a better loss on held-out nodes.
+        layers: Layers of a built-in model.
+        hidden: Width of its hidden layers.
+        dropout: Dropout of its hidden units.
+        residual: Whether layers of gcn and gat add a node's own row.
+        norm: Norm of hidden layers: none, batch or layer.
+        neighbours: Train on samples: neighbours of each node, hop by hop, e.g. 10,10.
+        batch_size: With --neighbours: labelled nodes in a batch.
+        device: Torch device.
+        engine: Engine that trains the shards: auto, pyg, cpu or cuda.
+        replace: Overwrite a run in that folder, its receipts included.
+    """
     given = dict(locals())
     _check_options(task, given)
     _fit(task, given)
@@ -245,9 +180,8 @@ def _fit(task: str, given: Given) -> None:
     _say_compiled()
     told = row.told(given, world, eraser, f"in {duration(seconds)}")
     eraser.save(given["out"], replace=given["replace"])
-    if given["json"]:
-        run, graph = str(given["out"]), eraser.graph_.fingerprint
-        print_json({"run": run, "task": task, "seconds": seconds, "graph": graph, **told.data})
+    run, graph = str(given["out"]), eraser.graph_.fingerprint
+    if answered({"run": run, "task": task, "seconds": seconds, "graph": graph, **told.data}):
         return
     if told.title:
         print_line(told.title)
@@ -428,7 +362,7 @@ def _told_of_graphs(
 
 
 _MODEL = "gcn"
-_EVERY_TASK = ("dataset", "out", "task", "replace", "json")
+_EVERY_TASK = ("dataset", "out", "task", "replace")
 _TRAINING = (
     "learning_rate weight_decay optimizer loss class_weights early_stopping layers hidden dropout "
     "residual norm neighbours batch_size"

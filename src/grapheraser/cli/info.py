@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.options import JsonOption, RunArgument, TrustOption
-from grapheraser.cli.output import print_json, print_line, print_rows, say
+from grapheraser.cli.options import RunArgument, TrustOption
+from grapheraser.cli.output import answered, print_line, print_rows, say
 from grapheraser.cli.own import load, own_names, parts_named
 from grapheraser.errors import ParameterError, explained
 from grapheraser.reports.wording import listed, plural
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 
 def explain(
-    code: Annotated[
-        str, typer.Argument(help="Code or name of an error, e.g. GE-011; 'all' lists them.")
-    ] = "all",
-    json: JsonOption = False,
+    code: Annotated[str, typer.Argument()] = "all",
 ) -> None:
-    """Say what an error means, with an example and the way out."""
+    """Say what an error means, with an example and the way out.
+
+    Options:
+        code: Code or name of an error, e.g. GE-011; 'all' lists them.
+    """
     known = explained()
     names = {error.__name__.upper(): number for number, (error, _) in known.items()}
     wanted = list(known) if code == "all" else [names.get(code.upper(), code.upper())]
@@ -35,8 +36,7 @@ def explain(
         hint = "grapheraser explain all lists every code."
         raise ParameterError(f"there is no error with the code '{unknown[0]}'.", hint=hint)
     found = {name: {"error": known[name][0].__name__, "text": known[name][1]} for name in wanted}
-    if json:
-        print_json(found)
+    if answered(found):
         return
     for name, said in found.items():
         text = said["text"].split("\n")[0] if code == "all" else said["text"]
@@ -46,22 +46,23 @@ def explain(
 
 def upgrade(
     path: RunArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the new run.")],
+    out: Path,
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
-    """Fit the data and settings of a run of an earlier version anew, in a new folder."""
+    """Fit the data and settings of a run of an earlier version anew, in a new folder.
+
+    Options:
+        out: Folder of the new run.
+    """
     from grapheraser.eraser.load import upgrade as upgraded
 
     upgraded(path, lambda configuration: parts_named(path, configuration, trust)).save(out)
     kept = "the old folder keeps its log and receipts: keep it for whoever checks them"
-    if json:
-        print_json({"run": str(out), "from": str(path), "note": kept})
-    else:
+    if not answered({"run": str(out), "from": str(path), "note": kept}):
         print_line(f"{out}: fitted anew on the data of {path}, with a new log; {kept}.")
 
 
-def info(path: RunArgument, json: JsonOption = False) -> None:
+def info(path: RunArgument) -> None:
     """Say what a run is: its data, model, shards, receipts, versions and size."""
     from grapheraser.store import load_receipts, load_run, named_files, read_manifest
 
@@ -74,9 +75,7 @@ def info(path: RunArgument, json: JsonOption = False) -> None:
         **_described(load_run(path)),
         "receipts": _receipts(*load_receipts(path)),
     }
-    if json:
-        print_json(described)
-    else:
+    if not answered(described):
         _print(described)
 
 
@@ -194,30 +193,29 @@ def _model(described: Mapping[str, Any]) -> str:
     options = described.get("options") or {}
     name = options.get("kind") or options.get("factory", {}).get("name") or described.get("name")
     name = name or "rgcn"  # the only part that needs no options
-    others = ", ".join(f"{key} {value}" for key, value in options.items() if _is_plain(key, value))
+    plain = {k: v for k, v in options.items() if isinstance(v, int | float | str)}
+    named = ("kind", "factory", "name")
+    others = ", ".join(f"{key} {value}" for key, value in plain.items() if key not in named)
     return f"{name} ({others})" if others else str(name)
-
-
-def _is_plain(key: str, value: Any) -> bool:
-    return key not in ("kind", "factory", "name") and isinstance(value, int | float | str)
 
 
 def export(
     path: RunArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder to make.")],
-    onnx: Annotated[
-        bool, typer.Option("--onnx", help="Write shards as ONNX files too; needs the extra onnx.")
-    ] = False,
+    out: Path,
+    onnx: bool = False,
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
-    """Write a run's weights, arrays and model card, for use without this package."""
+    """Write a run's weights, arrays and model card, for use without this package.
+
+    Options:
+        out: Folder to make.
+        onnx: Write shards as ONNX files too; needs the extra onnx.
+    """
     from grapheraser.eraser.load import task_of
 
     eraser = load(path, trust, task="graphs" if task_of(path) == "graphs" else "nodes")
     eraser.export(out, onnx=onnx)
-    if json:
-        print_json({"run": str(path), "export": str(out), "shards": list(eraser.shards_)})
+    if answered({"run": str(path), "export": str(out), "shards": list(eraser.shards_)}):
         return
     say("note: an export can't forget; after a request, export again and delete the old one")
     print_rows({"exported": out, "card": out / "README.md"})

@@ -9,12 +9,14 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from copy import copy
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -25,7 +27,10 @@ from grapheraser.untrusted import escaped
 
 __all__ = [
     "JsonOption",
+    "answered",
+    "as_verb",
     "drop_output",
+    "print_found",
     "print_json",
     "print_line",
     "print_rows",
@@ -34,10 +39,30 @@ __all__ = [
     "report_warning",
     "say",
     "say_notes",
-    "with_quiet",
+    "wants_json",
 ]
 
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+_json: ContextVar[bool] = ContextVar("json", default=False)
+
+
+def wants_json() -> bool:
+    """Tell whether ``--json`` was given."""
+    return _json.get()
+
+
+def answered(value: object) -> bool:
+    """Print a value as JSON if ``--json`` was given; return whether it was."""
+    if wants_json():
+        print_json(value)
+    return wants_json()
+
+
+def print_found(value: object, rows: Mapping[str, object], width: int = 10) -> None:
+    """Print a value as JSON if ``--json`` was given, else the same as rows for people."""
+    if not answered(value):
+        print_rows(rows, width)
 
 
 def print_json(value: object) -> None:
@@ -90,32 +115,59 @@ def say_notes(notes: Iterable[str]) -> None:
         say(f"note: {note}")
 
 
-def with_quiet(run: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the option ``--quiet``, which keeps it from printing notes and progress."""
+def as_verb(run: Callable[..., None]) -> Callable[..., None]:
+    """Make a function a verb for typer: with help, and with ``--json`` and ``--quiet``.
+
+    The docstring's part "Options:" holds the help, a line ``name: text`` for each parameter.
+    """
+    text, helps = _helps(run)
+    signature, hints = inspect.signature(run), get_type_hints(run, include_extras=True)
+    takes_json = "json" in signature.parameters
 
     @wraps(run)
-    def quietly(*args: Any, quiet: bool = False, **options: Any) -> None:
-        with _notes_hidden() if quiet else nullcontext(), hidden() if quiet else nullcontext():
-            run(*args, **options)
+    def verb(*args: Any, json: bool = False, quiet: bool = False, **options: Any) -> None:
+        given = options | ({"json": json} if takes_json else {})
+        with _set(_json, json), _set(_quiet, quiet), hidden() if quiet else nullcontext():
+            run(*args, **given)
 
     # Typer reads options off the signature.
-    signature, hints = inspect.signature(run), get_type_hints(run, include_extras=True)
-    given = [part.replace(annotation=hints[part.name]) for part in signature.parameters.values()]
-    more = inspect.Parameter(
-        "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QuietOption
-    )
-    quietly.__signature__ = signature.replace(parameters=[*given, more])  # type: ignore[attr-defined]
-    quietly.__annotations__ = hints | {"quiet": QuietOption}
-    return quietly
+    for name, said in helps.items():
+        hints[name] = _with_help(signature.parameters[name], hints[name], said)
+    hints |= {"json": JsonOption, "quiet": QuietOption}
+    own = [part for name, part in signature.parameters.items() if name != "json"]
+    more = [inspect.Parameter(name, _KEYWORD, default=False) for name in ("json", "quiet")]
+    parts = [part.replace(annotation=hints[part.name]) for part in (*own, *more)]
+    verb.__signature__ = signature.replace(parameters=parts)  # type: ignore[attr-defined]
+    verb.__annotations__, verb.__doc__ = hints, text
+    return verb
+
+
+def _helps(run: Callable[..., None]) -> tuple[str, dict[str, str]]:
+    """Return what a verb does, and the help of its parameters by name."""
+    text, _, section = inspect.cleandoc(run.__doc__ or "").partition("\n\nOptions:\n")
+    lines = re.sub(r"\n {8,}", " ", section).splitlines()  # a line that goes on has a larger indent
+    parts = [line.strip().partition(": ") for line in lines]
+    return text, {name: said for name, _, said in parts}
+
+
+def _with_help(part: inspect.Parameter, hint: Any, text: str) -> Any:
+    """Return what typer has to know of a parameter; a switch that is off has no ``--no``."""
+    if get_origin(hint) is Annotated:
+        kind, known = get_args(hint)
+        known = copy(known)  # other verbs may share it
+        known.help = text
+        return Annotated[kind, known]
+    switch = [f"--{part.name.replace('_', '-')}"] if part.default is False else []
+    return Annotated[hint, typer.Option(*switch, help=text)]
 
 
 @contextmanager
-def _notes_hidden() -> Iterator[None]:
-    before = _quiet.set(True)
+def _set(variable: ContextVar[bool], value: bool) -> Iterator[None]:
+    before = variable.set(value)
     try:
         yield
     finally:
-        _quiet.reset(before)
+        variable.reset(before)
 
 
 def report_error(error: GraphEraserError, *, as_json: bool) -> None:

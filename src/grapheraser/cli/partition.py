@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grapheraser.cli.options import (
-    ContextOption,
-    DatasetArgument,
-    DeltaOption,
-    GammaOption,
-    JsonOption,
-    SeedOption,
-    ShardsOption,
-    SplitOption,
-    SplitSeedOption,
-    complete_models,
-    complete_partitions,
-)
-from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say
+from grapheraser.cli import options
+from grapheraser.cli.output import answered, print_line, print_rows, print_table, say
 from grapheraser.errors import MissingExtraError
 from grapheraser.reports.wording import duration
 
@@ -31,25 +19,26 @@ if TYPE_CHECKING:
 
 
 def partition(
-    dataset: DatasetArgument,
-    method: Annotated[
-        str, typer.Option(help="Partition method.", autocompletion=complete_partitions)
-    ] = "blpa",
-    shards: ShardsOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of the partition.")] = 0,
-    split: SplitOption = "auto",
-    split_seed: SplitSeedOption = 0,
-    context: ContextOption = "unlabelled",
-    gamma: GammaOption = 0.0,
-    delta: DeltaOption = None,
-    draw: Annotated[
-        Path | None,
-        typer.Option(help="Figure to write (.png, .svg or .pdf); default: DATASET-METHOD.png."),
-    ] = None,
-    no_draw: Annotated[bool, typer.Option("--no-draw", help="Write no figure.")] = False,
-    json: JsonOption = False,
+    dataset: options.DatasetArgument,
+    method: Annotated[str, typer.Option(autocompletion=options.complete_partitions)] = "blpa",
+    shards: options.ShardsOption = None,
+    seed: int = 0,
+    split: options.SplitOption = "auto",
+    split_seed: options.SplitSeedOption = 0,
+    context: options.ContextOption = "unlabelled",
+    gamma: options.GammaOption = 0.0,
+    delta: options.DeltaOption = None,
+    draw: Path | None = None,
+    no_draw: bool = False,
 ) -> None:
-    """Partition a data set, measure and draw the partition."""
+    """Partition a data set, measure and draw the partition.
+
+    Options:
+        method: Partition method.
+        seed: Seed of the partition.
+        draw: Figure to write (.png, .svg or .pdf); default: DATASET-METHOD.png.
+        no_draw: Write no figure.
+    """
     from grapheraser.datasets import default_shards, load_dataset
     from grapheraser.partition import partition_graph
 
@@ -64,10 +53,8 @@ def partition(
     )
     picture = None if no_draw else _drawn(graph, part, draw)
     report = {**part.report(), "dataset": graph.name, "picture": picture and str(picture)}
-    if json:
-        print_json(report)
-        return
-    _print_report(report)
+    if not answered(report):
+        _print_report(report)
 
 
 def _drawn(graph: Graph, part: Partition, asked: Path | None) -> Path | None:
@@ -103,29 +90,28 @@ def _print_report(report: dict[str, Any]) -> None:
 
 
 def recommend(
-    dataset: DatasetArgument,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="Model of the shards; default tries all.", autocompletion=complete_models
-        ),
-    ] = "",
-    shards: Annotated[int | None, typer.Option(help="Number of shards, if it is fixed.")] = None,
-    epochs: Annotated[int, typer.Option(help="Training epochs per shard.")] = 100,
-    seed: SeedOption = 0,
-    split: SplitOption = "auto",
-    split_seed: SplitSeedOption = 0,
-    context: ContextOption = "unlabelled",
-    json: JsonOption = False,
+    dataset: options.DatasetArgument,
+    model: Annotated[str, typer.Option(autocompletion=options.complete_models)] = "",
+    shards: int | None = None,
+    epochs: int = 100,
+    seed: options.SeedOption = 0,
+    split: options.SplitOption = "auto",
+    split_seed: options.SplitSeedOption = 0,
+    context: options.ContextOption = "unlabelled",
 ) -> None:
-    """Recommend how to fit a graph. Measures on held-out training nodes."""
+    """Recommend how to fit a graph. Measures on held-out training nodes.
+
+    Options:
+        model: Model of the shards; default tries all.
+        shards: Number of shards, if it is fixed.
+        epochs: Training epochs per shard.
+    """
     from grapheraser.datasets import load_dataset
     from grapheraser.nodes import recommend as advising
 
     graph = load_dataset(dataset, split_seed=split_seed, split=split).with_context(context)
     advice = advising.recommend(graph, model or None, num_shards=shards, epochs=epochs, seed=seed)
-    if json:
-        print_json({"dataset": graph.name, **advice.report()})
+    if answered({"dataset": graph.name, **advice.report()}):
         return
     for reason in advice.reasons:
         print_line(reason)
@@ -133,18 +119,10 @@ def recommend(
         "\nMeasured on a fifth of the training nodes, learning from the others; test nodes were "
         f"not looked at. Differences below {advice.margin:.3f} may be chance."
     )
-    rows = [
-        (name, f"{f1:.3f}") for name, f1 in sorted(advice.f1.items(), key=lambda entry: -entry[1])
-    ]
-    print_table("", ("candidate", "F1"), rows)
-    options: dict[str, tuple[object, object]] = {
-        "epochs": (epochs, 100),
-        "seed": (seed, 0),
-        "split-seed": (split_seed, 0),
-    }
-    options |= {"split": (split, "auto"), "context": (context, "unlabelled")}
-    changed = "".join(f" --{name} {now}" for name, (now, usual) in options.items() if now != usual)
-    shards_option = "" if advice.num_shards == 1 else f" --shards {advice.num_shards}"
-    print_line(
-        f"\ngrapheraser fit {dataset} --model {advice.model}{shards_option}{changed} --out RUN"
-    )
+    best = sorted(advice.f1.items(), key=lambda entry: -entry[1])
+    print_table("", ("candidate", "F1"), [(name, f"{f1:.3f}") for name, f1 in best])
+    given: dict[str, tuple[object, object]] = {"shards": (advice.num_shards, 1)}
+    given |= {"epochs": (epochs, 100), "seed": (seed, 0), "split-seed": (split_seed, 0)}
+    given |= {"split": (split, "auto"), "context": (context, "unlabelled")}
+    changed = [f" --{name} {now}" for name, (now, usual) in given.items() if now != usual]
+    print_line(f"\ngrapheraser fit {dataset} --model {advice.model}{''.join(changed)} --out RUN")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +18,8 @@ from grapheraser.cli.arguments import (
     read_pairs,
     typed,
 )
-from grapheraser.cli.options import JsonOption, RunArgument, TrustOption
-from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say
+from grapheraser.cli.options import RunArgument, TrustOption
+from grapheraser.cli.output import answered, print_found, print_line, print_table, say
 from grapheraser.cli.own import load
 from grapheraser.errors import GraphError, ParameterError, RunKindError
 from grapheraser.reports.wording import duration, plural
@@ -37,59 +37,42 @@ NODES, LINKS, RECOMMENDATION, GRAPHS = "nodes", "links", "recommendation", "grap
 
 def predict(
     path: RunArgument,
-    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 1,2,3; - for stdin, @FILE.")] = "",
-    pairs: Annotated[
-        str, typer.Option(help="Pairs of a link run, e.g. 3-17,4-8; - for stdin, @FILE.")
-    ] = "",
-    facts: Annotated[
-        str,
-        typer.Option(
-            help="Facts of a link run on a typed graph, a line each: head,relation,tail; - for "
-            "stdin, @FILE."
-        ),
-    ] = "",
-    users: Annotated[
-        str, typer.Option(help="Users of a recommender, e.g. 7,12; - for stdin, @FILE.")
-    ] = "",
-    graphs: Annotated[
-        str, typer.Option(help="Graphs of a collection, e.g. 12,40; - for stdin, @FILE.")
-    ] = "",
-    every: Annotated[bool, typer.Option("--all", help="All nodes; needs --out.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write to this .parquet, .csv or .npz file; goes on where it was interrupted."
-        ),
-    ] = None,
-    posteriors: Annotated[
-        bool, typer.Option("--posteriors", help="With --out: write posteriors as well.")
-    ] = False,
-    executor: Annotated[
-        str, typer.Option(help="With --out: where nodes are judged: local, process or ray.")
-    ] = "local",
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each member of the ensemble answers.")
-    ] = False,
-    decimals: Annotated[
-        int | None, typer.Option(help="Round posteriors to this many decimals.")
-    ] = None,
-    top: Annotated[
-        int | None,
-        typer.Option(help="Show this many of the largest probabilities; of a recommender, items."),
-    ] = None,
-    labels: Annotated[
-        int | None,
-        typer.Option(help="Show the ranking of this many classes, without probabilities."),
-    ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(help="Temperature; above 1 it flattens posteriors.")
-    ] = None,
+    nodes: str = "",
+    pairs: str = "",
+    facts: str = "",
+    users: str = "",
+    graphs: str = "",
+    every: Annotated[bool, typer.Option("--all")] = False,
+    out: Path | None = None,
+    posteriors: bool = False,
+    executor: str = "local",
+    explain: bool = False,
+    decimals: int | None = None,
+    top: int | None = None,
+    labels: int | None = None,
+    temperature: float | None = None,
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Predict classes of nodes or graphs, links of pairs, items of users; print embeddings.
 
     docs/audit.md explains the options that reveal less.
+
+    Options:
+        nodes: Node ids, e.g. 1,2,3; - for stdin, @FILE.
+        pairs: Pairs of a link run, e.g. 3-17,4-8; - for stdin, @FILE.
+        facts: Facts of a link run on a typed graph, a line each: head,relation,tail; - for stdin,
+            @FILE.
+        users: Users of a recommender, e.g. 7,12; - for stdin, @FILE.
+        graphs: Graphs of a collection, e.g. 12,40; - for stdin, @FILE.
+        every: All nodes; needs --out.
+        out: Write to this .parquet, .csv or .npz file; goes on where it was interrupted.
+        posteriors: With --out: write posteriors as well.
+        executor: With --out: where nodes are judged: local, process or ray.
+        explain: Show what each member of the ensemble answers.
+        decimals: Round posteriors to this many decimals.
+        top: Show this many of the largest probabilities; of a recommender, items.
+        labels: Show the ranking of this many classes, without probabilities.
+        temperature: Temperature; above 1 it flattens posteriors.
     """
     from grapheraser.cli.embeddings import EMBEDDINGS, show_rows
     from grapheraser.eraser.load import task_of
@@ -107,12 +90,12 @@ def predict(
     if graphs:
         _check_alone("--graphs goes with --json", more=more)
         run = load(path, trust, task=GRAPHS)
-        _predict_graphs(run, path, parse_ids(typed(graphs), "--graphs"), as_json=json)
+        _predict_graphs(run, path, parse_ids(typed(graphs), "--graphs"))
         return
     if users:
         _check_alone("--users goes with --top and --json", more=more)
         eraser = load(path, trust, task=RECOMMENDATION)
-        _recommend(eraser, path, typed(users), 20 if top is None else top, as_json=json)
+        _recommend(eraser, path, typed(users), 20 if top is None else top)
         return
     _check_alone("--pairs goes with --json", more=bool(pairs) and more)
     _check_alone("--facts goes with --json", more=bool(facts) and more)
@@ -121,7 +104,7 @@ def predict(
         _check_explain(str(mitigation) if said_less else "--out" if out else "")
     if pairs or facts:
         asked = parse_facts(typed(facts), "--facts") if facts else typed(pairs)
-        _predict_links(load(path, trust, task=LINKS), path, asked, as_json=json)
+        _predict_links(load(path, trust, task=LINKS), path, asked)
         return
     if task_of(path) == EMBEDDINGS:
         if every or more:
@@ -129,16 +112,15 @@ def predict(
                 f"{path}: an embedding run takes --nodes and --json alone.",
                 hint=f"grapheraser changes {path} --out rows.parquet writes all rows.",
             )
-        show_rows(load(path, trust, task=EMBEDDINGS), path, nodes, as_json=json)
+        show_rows(load(path, trust, task=EMBEDDINGS), path, nodes)
         return
     eraser = load(path, trust, executor, task=NODES)
     text = eraser.graph_.called_by_text
     ids = None if every else parse_ids(typed(nodes), "--nodes", named=text)
     if out is not None:
-        options = {"posteriors": posteriors, "mitigation": mitigation}
-        _predict_to(out, eraser, path, ids, options, as_json=json)
+        _predict_to(out, eraser, path, ids, posteriors=posteriors, mitigation=mitigation)
     elif ids is not None:
-        _predict(eraser, path, ids, mitigation, explain=explain, as_json=json)
+        _predict(eraser, path, ids, mitigation, explain=explain)
 
 
 def _check_alone(options: str, *, more: bool) -> None:
@@ -175,68 +157,54 @@ def _check_out(
 
 
 def _predict(
-    eraser: GraphEraser,
-    path: Path,
-    ids: Sequence[int] | Sequence[str],
-    mitigation: Mitigation,
-    *,
-    explain: bool,
-    as_json: bool,
+    eraser: GraphEraser, path: Path, ids: Sequence[Any], mitigation: Mitigation, *, explain: bool
 ) -> None:
     if not eraser.graph_.label_kind.is_classes:
         plain = mitigation == type(mitigation)()
-        _predict_targets(eraser, path, ids, plain=plain, explain=explain, as_json=as_json)
+        _predict_targets(eraser, path, ids, plain=plain, explain=explain)
         return
     posteriors = mitigation(eraser.predict_proba(ids))
     explanations = [eraser.explain(node) for node in ids] if explain else []
-    classes, words = posteriors.argmax(axis=1), eraser.graph_.class_names
-    if as_json:
-        predictions: list[dict[str, Any]] = [
-            {"node": node, "class": int(label), "posterior": [round(float(p), 6) for p in row]}
-            | ({"class_name": words[label]} if words else {})
-            for node, label, row in zip(ids, classes, posteriors, strict=True)
-        ]
-        for entry, explanation in zip(predictions, explanations, strict=False):
-            entry["explanation"] = explanation.to_dict()
-        print_json({"run": str(path), "predictions": predictions})
-        return
-    rows = [
-        (node, words[label] if words else label, f"{row[label]:.3f}")
-        for node, label, row in zip(ids, classes, posteriors, strict=True)
-    ]
-    print_table("", ("node", "class", "posterior"), rows)
-    _print_members(explanations, words)
+    words, found, rows = eraser.graph_.class_names, [], []
+    for node, row in zip(ids, posteriors, strict=True):
+        label = int(row.argmax())
+        entry = {"node": node, "class": label, "posterior": [round(float(p), 6) for p in row]}
+        found.append(entry | ({"class_name": words[label]} if words else {}))
+        rows.append((node, words[label] if words else label, f"{row[label]:.3f}"))
+    for entry, explanation in zip(found, explanations, strict=False):
+        entry["explanation"] = explanation.to_dict()
+    if not _told(path, found, ("node", "class", "posterior"), rows):
+        _print_members(explanations, words)
+
+
+def _told(
+    path: Path,
+    found: Sequence[Any],
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    name: str = "predictions",
+) -> bool:
+    """Print what was found, as JSON or as a table; return whether it was JSON."""
+    if answered({"run": str(path), name: found}):
+        return True
+    print_table("", header, rows)
+    return False
 
 
 def _print_members(explanations: Sequence[Explanation], words: Sequence[Any]) -> None:
+    """Print who decided; of one of several labels or numbers each member says a number alone."""
     for explanation in explanations:
-        members = [
-            (
-                say.member,
-                f"{say.weight:.3f}",
-                *(
-                    (words[say.label] if words else say.label,)
-                    if explanation.target is None
-                    else ()
-                ),
-                f"{say.confidence:.3f}",
-            )
-            for say in explanation.members
-        ]
-        plain = explanation.target is None
+        plain, rows = explanation.target is None, []
+        for said in explanation.members:
+            label = (words[said.label] if words else said.label,) if plain else ()
+            rows.append((said.member, f"{said.weight:.3f}", *label, f"{said.confidence:.3f}"))
         of = "" if plain else f", {explanation.target}"
-        titles = ("member", "weight", *(("class", "confidence") if plain else ("says",)))
-        print_table(f"\nnode {explanation.node}{of}: {explanation.why}", titles, members)
+        header = ("member", "weight", *(("class", "confidence") if plain else ("says",)))
+        print_table(f"\nnode {explanation.node}{of}: {explanation.why}", header, rows)
 
 
 def _predict_targets(
-    eraser: GraphEraser,
-    path: Path,
-    ids: Sequence[Any],
-    *,
-    plain: bool,
-    explain: bool,
-    as_json: bool,
+    eraser: GraphEraser, path: Path, ids: Sequence[Any], *, plain: bool, explain: bool
 ) -> None:
     """Print several labels with their probabilities, or numbers."""
     kind = eraser.graph_.label_kind
@@ -244,32 +212,20 @@ def _predict_targets(
         raise ParameterError(f"what says less of posteriors is for classes, not {kind.words}.")
     answers, names = eraser.answers(ids).tolist(), kind.target_names
     explained = [[eraser.explain(node, name) for name in names] for node in ids if explain]
-    if as_json:
-        what = "values" if kind.is_numbers else "probabilities"
-        found = [
-            {"node": node, what: dict(zip(names, row, strict=True))}
-            for node, row in zip(ids, answers, strict=True)
-        ]
-        for entry, each in zip(found, explained, strict=False):
-            entry["explanations"] = [one.to_dict() for one in each]
-        print_json({"run": str(path), "predictions": found})
-        return
-    table = [
-        (node, *(f"{value:.4g}" for value in row)) for node, row in zip(ids, answers, strict=True)
-    ]
-    print_table("", ("node", *names), table)
-    for each in explained:
-        _print_members(each, ())
+    what = "values" if kind.is_numbers else "probabilities"
+    found, rows = [], []
+    for node, row in zip(ids, answers, strict=True):
+        found.append({"node": node, what: dict(zip(names, row, strict=True))})
+        rows.append((node, *(f"{value:.4g}" for value in row)))
+    for entry, each in zip(found, explained, strict=False):
+        entry["explanations"] = [one.to_dict() for one in each]
+    if not _told(path, found, ("node", *names), rows):
+        for each in explained:
+            _print_members(each, ())
 
 
 def _predict_to(
-    out: Path,
-    eraser: GraphEraser,
-    path: Path,
-    nodes: Sequence[int] | Sequence[str] | None,
-    options: dict[str, Any],
-    *,
-    as_json: bool,
+    out: Path, eraser: GraphEraser, path: Path, nodes: Sequence[Any] | None, **options: Any
 ) -> None:
     """Write the classes of these nodes, or of all, to a file."""
     try:
@@ -277,88 +233,63 @@ def _predict_to(
     except KeyboardInterrupt:
         say(f"stopped. Finished blocks are in {out}.parts; run the same command to go on.")
         raise typer.Exit(130) from None
-    if as_json:
-        print_json({"run": str(path), **asdict(done), "path": str(out)})
-        return
     kept = f", {done.kept} of them kept from before" if done.kept else ""
     scored = f"{plural(done.rows, 'node')} in {duration(done.seconds)}"
-    print_rows({"scored": scored, "blocks": f"{done.blocks}{kept}", "file": out})
+    rows = {"scored": scored, "blocks": f"{done.blocks}{kept}", "file": out}
+    print_found({"run": str(path), **asdict(done), "path": str(out)}, rows)
 
 
-def _predict_links(eraser: LinkEraser, path: Path, asked: Any, *, as_json: bool) -> None:
+def _predict_links(eraser: LinkEraser, path: Path, asked: Any) -> None:
     """Print the probability of pairs, as text, or of facts, as triples."""
-    named = eraser.graph_.named
     pairs = isinstance(asked, str)
-    ends: Any = parse_edges(asked, "--pairs", named=named) if pairs else asked
-    found = eraser.predict_proba(ends).tolist()
-    if as_json:
-        links = [
-            {"pair" if pairs else "fact": list(one), "probability": round(p, 6)}
-            for one, p in zip(ends, found, strict=True)
-        ]
-        print_json({"run": str(path), "predictions": links})
-        return
-    rows = [(*one, f"{p:.4f}") for one, p in zip(ends, found, strict=True)]
-    titles = ("node", "node") if pairs else ("head", "relation", "tail")
-    print_table("", (*titles, "probability"), rows)
+    ends: Any = parse_edges(asked, "--pairs", named=eraser.graph_.named) if pairs else asked
+    kind, titles = ("pair", ("node", "node")) if pairs else ("fact", ("head", "relation", "tail"))
+    found, rows = [], []
+    for one, p in zip(ends, eraser.predict_proba(ends).tolist(), strict=True):
+        found.append({kind: list(one), "probability": round(p, 6)})
+        rows.append((*one, f"{p:.4f}"))
+    _told(path, found, (*titles, "probability"), rows)
 
 
-def _predict_graphs(
-    eraser: CollectionEraser, path: Path, ids: Sequence[Any], *, as_json: bool
-) -> None:
+def _predict_graphs(eraser: CollectionEraser, path: Path, ids: Sequence[Any]) -> None:
     answers, kind = eraser.answers(ids).tolist(), eraser.graph_.label_kind
     names = [*map(str, kind.names or range(kind.count))] if kind.is_classes else kind.target_names
-    said = eraser.predict(ids).tolist()
-    if as_json:
-        found = [
-            {"graph": graph, "predicted": one, "values": dict(zip(names, row, strict=True))}
-            for graph, one, row in zip(ids, said, answers, strict=True)
-        ]
-        print_json({"run": str(path), "predictions": found})
-        return
-    rows = [
-        (graph, str(one), *(f"{value:.4g}" for value in row))
-        for graph, one, row in zip(ids, said, answers, strict=True)
-    ]
-    print_table("", ("graph", "predicted", *names), rows)
+    found, rows = [], []
+    for graph, one, row in zip(ids, eraser.predict(ids).tolist(), answers, strict=True):
+        values = dict(zip(names, row, strict=True))
+        found.append({"graph": graph, "predicted": one, "values": values})
+        rows.append((graph, str(one), *(f"{value:.4g}" for value in row)))
+    _told(path, found, ("graph", "predicted", *names), rows)
 
 
-def _recommend(eraser: Recommender, path: Path, text: str, top: int, *, as_json: bool) -> None:
+def _recommend(eraser: Recommender, path: Path, text: str, top: int) -> None:
     users = parse_ids(text, "--users", named=eraser.graph_.named)
     items, scores = eraser.recommend(users, top, return_scores=True)
-    found = [
-        [(item, score) for item, score in zip(own, its, strict=True) if item not in (-1, None)]
-        for own, its in zip(items.tolist(), scores.tolist(), strict=True)
-    ]
-    if as_json:
-        answers = [
-            {"user": user, "items": [i for i, _ in own], "scores": [s for _, s in own]}
-            for user, own in zip(users, found, strict=True)
-        ]
-        print_json({"run": str(path), "recommendations": answers})
-        return
-    rows = [
-        (user if rank == 0 else "", item, f"{score:.4g}")
-        for user, own in zip(users, found, strict=True)
-        for rank, (item, score) in enumerate(own)
-    ]
-    print_table("", ("user", "item", "score"), rows)
+    found, rows = [], []
+    for user, own, its in zip(users, items.tolist(), scores.tolist(), strict=True):
+        best = [(i, s) for i, s in zip(own, its, strict=True) if i not in (-1, None)]
+        found.append({"user": user, "items": [i for i, _ in best], "scores": [s for _, s in best]})
+        rows += [(user if at == 0 else "", i, f"{s:.4g}") for at, (i, s) in enumerate(best)]
+    _told(path, found, ("user", "item", "score"), rows, "recommendations")
 
 
 def rank(
-    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a link run.")],
-    node: Annotated[str, typer.Option(help="Id or name of the node.")],
-    top: Annotated[int, typer.Option(help="How many links to show.")] = 10,
-    relation: Annotated[
-        str, typer.Option(help="On a typed graph: the relation, of which the node is the head.")
-    ] = "",
-    inverse: Annotated[
-        bool, typer.Option("--inverse", help="The node is the tail of the relation.")
-    ] = False,
+    path: Annotated[Path, typer.Argument(metavar="RUN")],
+    node: str,
+    top: int = 10,
+    relation: str = "",
+    inverse: bool = False,
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
-    """Print the most likely new links of a node, best first; on a typed graph, tails or heads."""
+    """Print the most likely new links of a node, best first; on a typed graph, tails or heads.
+
+    Options:
+        path: Folder of a link run.
+        node: Id or name of the node.
+        top: How many links to show.
+        relation: On a typed graph: the relation, of which the node is the head.
+        inverse: The node is the tail of the relation.
+    """
     from grapheraser.eraser.load import task_of
 
     if task_of(path) == NODES:
@@ -369,8 +300,7 @@ def rank(
     if len(asked) != 1:
         raise ParameterError.of("--node", "the command", "one node", node)
     ranked = eraser.rank(asked[0], top, relation=relation or None, inverse=inverse)
-    if json:
-        print_json({"run": str(path), **ranked.to_dict()})
+    if answered({"run": str(path), **ranked.to_dict()}):
         return
     if len(ranked.nodes) == 0:
         say(f"node {node} has no candidates: it is linked to all that may be linked to it")
@@ -380,41 +310,40 @@ def rank(
 
 def evaluate(
     path: RunArgument,
-    pairs: Annotated[
-        str,
-        typer.Option(
-            help="File of pairs of a link run (- for stdin), one per line: 3,17,1 "
-            "(1: a link, 0: none)."
-        ),
-    ] = "",
-    facts: Annotated[
-        str,
-        typer.Option(
-            help="File of true facts that a link run on a typed graph does not know (- for stdin), "
-            "one per line: head,relation,tail."
-        ),
-    ] = "",
-    interactions: Annotated[
-        str,
-        typer.Option(
-            help="Interactions for a recommender to find: CSV or Parquet, columns user and item."
-        ),
-    ] = "",
+    pairs: str = "",
+    facts: str = "",
+    interactions: str = "",
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
-    """Print the micro F1 on the remaining test nodes; of other runs, scores on what is given."""
+    """Print the micro F1 on the remaining test nodes; of other runs, scores on what is given.
+
+    Options:
+        pairs: File of pairs of a link run (- for stdin), one per line: 3,17,1 (1: a link, 0: none).
+        facts: File of true facts that a link run on a typed graph does not know (- for stdin), one
+            per line: head,relation,tail.
+        interactions: Interactions for a recommender to find: CSV or Parquet, columns user and item.
+    """
     from grapheraser.eraser.load import task_of
 
     if bool(pairs) + bool(facts) + bool(interactions) > 1:
         raise ParameterError("--pairs, --facts and --interactions exclude each other.")
+    run = {"run": str(path)}
     if interactions:
-        eraser = load(path, trust, task=RECOMMENDATION)
-        _evaluate_recommender(eraser, path, Path(interactions), as_json=json)
+        of_items = load(path, trust, task=RECOMMENDATION).score(Path(interactions))
+        print_found(run | of_items.to_dict(), _items_in_words(of_items))
         return
-    if pairs or facts:
-        run = load(path, trust, task=LINKS)
-        (_evaluate_links if pairs else _evaluate_facts)(run, path, pairs or facts, as_json=json)
+    if pairs:
+        eraser = load(path, trust, task=LINKS)
+        score = eraser.score(*read_pairs(pairs, named=eraser.graph_.named))
+        auc = f"{score.auc:.4f} on {score.edges:,} links and {score.others:,} other pairs"
+        rows = {"AUC": auc, "hits": _hits("Hits", score.hits), "MRR": f"{score.mrr:.4f}"}
+        print_found(run | score.to_dict(), rows)
+        return
+    if facts:
+        lines = "\n".join(line for _, line in read_lines(facts, "facts"))
+        score = load(path, trust, task=LINKS).score(parse_facts(lines, "--facts"))
+        mrr = f"{score.mrr:.4f} on {plural(score.facts, 'fact')}"
+        print_found(run | score.to_dict(), {"MRR": mrr, "hits": _hits("hits", score.hits)})
         return
     if task_of(path) == RECOMMENDATION:
         raise ParameterError(
@@ -432,70 +361,46 @@ def evaluate(
             hint="bring pairs: --pairs FILE, one per line: 3,17,1 (1: a link, 0: none); on a typed "
             "graph --facts FILE: head,relation,tail.",
         )
-    eraser = load(path, trust, task=task_of(path))
+    _evaluate(load(path, trust, task=task_of(path)), path)
+
+
+def _evaluate(eraser: Any, path: Path) -> None:
+    """Print the scores on the test nodes that are left."""
     nodes = eraser.graph_.labelled_test_nodes
     if len(nodes) == 0:
         raise GraphError(f"{path}: the run's graph has no test nodes with a label.")
     started = time.perf_counter()
     scores = eraser.evaluate(nodes)
     seconds = time.perf_counter() - started
-    if json:
-        print_json(
-            {
-                "run": str(path),
-                **{f"test_{name}": value for name, value in scores.items()},
-                "test_nodes": len(nodes),
-                "train_nodes": eraser.graph_.num_train,
-                "context_nodes": eraser.graph_.num_sharded - eraser.graph_.num_train,
-                "shards": len(eraser.shards_),
-                "changes": len(eraser.receipts_),
-                "seconds": seconds,
-            }
-        )
+    found = {
+        "run": str(path),
+        **{f"test_{name}": value for name, value in scores.items()},
+        "test_nodes": len(nodes),
+        "train_nodes": eraser.graph_.num_train,
+        "context_nodes": eraser.graph_.num_sharded - eraser.graph_.num_train,
+        "shards": len(eraser.shards_),
+        "changes": len(eraser.receipts_),
+        "seconds": seconds,
+    }
+    if answered(found):
         return
-    said = ", ".join(
-        f"{name.upper().replace('_', ' ')} {value:.4g}"
-        for name, value in scores.items()
-        if name != "f1"
-    )
-    if "f1" in scores:
-        said = f"F1   {scores['f1']:.4f}" + (f", {said}" if said else "")
+    others = {name: value for name, value in scores.items() if name != "f1"}
+    said = [f"F1   {scores['f1']:.4f}"] if "f1" in scores else []
+    said += [f"{name.upper().replace('_', ' ')} {value:.4g}" for name, value in others.items()]
     noun = "graph" if eraser.task.name == "graphs" else "node"
-    print_line(f"test {said} on {plural(len(nodes), noun)}, in {duration(seconds)}")
+    words = f"test {', '.join(said)} on {plural(len(nodes), noun)}"
+    print_line(f"{words}, in {duration(seconds)}")
 
 
-def _evaluate_links(eraser: LinkEraser, path: Path, file: str, *, as_json: bool) -> None:
-    pairs, labels = read_pairs(file, named=eraser.graph_.named)
-    score = eraser.score(pairs, labels)
-    if as_json:
-        print_json({"run": str(path), **score.to_dict()})
-        return
-    hits = ", ".join(f"Hits@{k} {share:.4f}" for k, share in score.hits.items())
-    auc = f"{score.auc:.4f} on {score.edges:,} links and {score.others:,} other pairs"
-    print_rows({"AUC": auc, "hits": hits, "MRR": f"{score.mrr:.4f}"})
+def _hits(word: str, hits: Mapping[int, float]) -> str:
+    return ", ".join(f"{word}@{k} {share:.4f}" for k, share in hits.items())
 
 
-def _evaluate_facts(eraser: LinkEraser, path: Path, file: str, *, as_json: bool) -> None:
-    lines = "\n".join(line for _, line in read_lines(file, "facts"))
-    score = eraser.score(parse_facts(lines, "--facts"))
-    if as_json:
-        print_json({"run": str(path), **score.to_dict()})
-        return
-    hits = ", ".join(f"hits@{k} {share:.4f}" for k, share in score.hits.items())
-    print_rows({"MRR": f"{score.mrr:.4f} on {plural(score.facts, 'fact')}", "hits": hits})
-
-
-def _evaluate_recommender(eraser: Recommender, path: Path, file: Path, *, as_json: bool) -> None:
-    score = eraser.score(file)
-    if as_json:
-        print_json({"run": str(path), **score.to_dict()})
-        return
-    print_rows(
-        {
-            f"recall@{score.k}": f"{score.recall:.4f} over {plural(score.users, 'user')}",
-            f"NDCG@{score.k}": f"{score.ndcg:.4f}",
-            "hit rate": f"{score.hit_rate:.4f}",
-            "MRR": f"{score.mrr:.4f}",
-            "coverage": f"{score.coverage:.4f}",
-        }
-    )
+def _items_in_words(score: Any) -> dict[str, str]:
+    return {
+        f"recall@{score.k}": f"{score.recall:.4f} over {plural(score.users, 'user')}",
+        f"NDCG@{score.k}": f"{score.ndcg:.4f}",
+        "hit rate": f"{score.hit_rate:.4f}",
+        "MRR": f"{score.mrr:.4f}",
+        "coverage": f"{score.coverage:.4f}",
+    }

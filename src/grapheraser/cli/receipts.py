@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from grapheraser.cli.arguments import read_file, read_key, read_line
-from grapheraser.cli.options import JsonOption, RunArgument
+from grapheraser.cli.options import RunArgument
 from grapheraser.cli.output import (
+    answered,
     print_json,
     print_line,
     print_rows,
     print_table,
     report_error,
     say,
+    wants_json,
 )
 from grapheraser.errors import ParameterError, VerificationError
 from grapheraser.reports.wording import contents, plural
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from grapheraser.receipts.checking import Checked
     from grapheraser.receipts.keys import PublicKey
     from grapheraser.receipts.part import Part
-    from grapheraser.receipts.witness import WitnessKey
 
     Answer: TypeAlias = tuple[Path, Checked | VerificationError]
 
@@ -46,57 +47,43 @@ class Action(StrEnum):
 
 
 def receipt(
-    action: Annotated[Action, typer.Argument(metavar="verify|page", help="What to do.")],
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...", help="Receipts that were handed out: parts, or bundles of them."
-        ),
-    ],
-    key: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="With verify: the operator's public key (PEM, or one line), repeated for several."
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="With verify: a checkpoint of the log that was kept elsewhere."),
-    ] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(help="With verify: folder of the published run, to check its weights."),
-    ] = None,
-    witness_key: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="With verify: the key of a witness that must have cosigned the log, as a line or "
-            "in a file; repeat for several."
-        ),
-    ] = None,
-    quorum: Annotated[
-        int | None,
-        typer.Option(min=1, help="With verify: how many of the witnesses must have; default all."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="With page: the file to write.")] = None,
-    json: JsonOption = False,
+    action: Annotated[Action, typer.Argument(metavar="verify|page")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...")],
+    key: list[Path] | None = None,
+    checkpoint: Path | None = None,
+    run: Path | None = None,
+    witness_key: list[str] | None = None,
+    quorum: Annotated[int | None, typer.Option(min=1)] = None,
+    out: Path | None = None,
 ) -> None:
     """Verify receipts offline, or make a page of them that can be printed.
 
     Verifying needs the standard library and the package cryptography alone. The exit status is 3
     where nothing is wrong, but a receipt does not show that what it is about is gone: only those of
     nodes do.
+
+    Options:
+        action: What to do.
+        files: Receipts that were handed out: parts, or bundles of them.
+        key: With verify: the operator's public key (PEM, or one line), repeated for several.
+        checkpoint: With verify: a checkpoint of the log that was kept elsewhere.
+        run: With verify: folder of the published run, to check its weights.
+        witness_key: With verify: the key of a witness that must have cosigned the log, as a line or
+            in a file; repeat for several.
+        quorum: With verify: how many of the witnesses must have; default all.
+        out: With page: the file to write.
     """
     if action is Action.PAGE:
         if key or checkpoint or run or witness_key or quorum:
             raise ParameterError(
                 "--key, --checkpoint, --run, --witness-key and --quorum are of `receipt verify`."
             )
-        _write_page([part for file in files for part in _read_parts(file)], out, as_json=json)
+        _write_page([part for file in files for part in _read_parts(file)], out)
         return
     if out is not None:
         raise ParameterError("--out is of `receipt page`.")
     from grapheraser.receipts.checking import check_part
+    from grapheraser.receipts.witness import WitnessKey
 
     if not key:
         raise ParameterError(
@@ -104,15 +91,13 @@ def receipt(
             hint="get the public key from the operator, who makes the file with "
             "`grapheraser keys --export FILE`.",
         )
-    witnesses = [_read_witness(one) for one in witness_key or ()]
+    witnesses = [WitnessKey.read(read_line(one)) for one in witness_key or ()]
     if quorum is not None and quorum > len(witnesses):
         raise ParameterError(f"--quorum {quorum} needs as many --witness-key.")
     check = partial(check_part, witnesses=witnesses, quorum=quorum)
     answers = list(_answers(files, [read_key(one) for one in key], checkpoint, run, check))
     told = [_as_dict(file, found) for file, found in answers]
-    if json:
-        print_json({"valid": all(one["valid"] for one in told), "receipts": told})
-    else:
+    if not answered({"valid": all(one["valid"] for one in told), "receipts": told}):
         _print_answers(answers)
     wrong = [(file, found) for file, found in answers if isinstance(found, VerificationError)]
     for file, error in wrong:
@@ -162,12 +147,6 @@ def _published(run: Path, name: str) -> bytes:
         raise ParameterError(f"can't read {run / name}: {error.strerror}.") from error
 
 
-def _read_witness(given: str) -> WitnessKey:
-    from grapheraser.receipts.witness import WitnessKey
-
-    return WitnessKey.read(read_line(given))
-
-
 def _as_dict(file: Path, found: Checked | VerificationError) -> dict[str, Any]:
     from grapheraser.receipts.checking import VALID
 
@@ -194,54 +173,42 @@ def _print_answers(answers: Sequence[Answer]) -> None:
         print_line(f"receipts: {len(valid)} of {len(answers)} valid")
 
 
-def _write_page(parts: Sequence[Part], out: Path | None, *, as_json: bool) -> None:
+def _write_page(parts: Sequence[Part], out: Path | None) -> None:
     from grapheraser.reports.pages.receipt import receipt_page
     from grapheraser.store import write_text
 
     if out is None:
         raise ParameterError("'receipt page' needs --out.", hint="name the HTML file to write.")
     write_text(out, receipt_page(parts))
-    if as_json:
-        print_json({"page": str(out)})
-    else:
+    if not answered({"page": str(out)}):
         print_line(f"page        {out}")
 
 
 def receipts(
     path: RunArgument,
-    show: Annotated[int | None, typer.Option(help="Number of a receipt to print.")] = None,
-    export: Annotated[
-        int | None, typer.Option(help="Number of a receipt whose envelope to write, to --out.")
-    ] = None,
-    checkpoint: Annotated[
-        bool, typer.Option("--checkpoint", help="Write the log's signed checkpoint, to --out.")
-    ] = False,
-    prove: Annotated[
-        Path | None,
-        typer.Option(help="A receipt that was handed out: show where it is in the log as it is."),
-    ] = None,
-    since: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CHECKPOINT",
-            help="A checkpoint that was kept elsewhere: check that the log has only grown since, "
-            "and list what is new.",
-        ),
-    ] = None,
-    key: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="The operator's public key, for --since; default: those of this machine."
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write; default: print.")] = None,
-    json: JsonOption = False,
+    show: int | None = None,
+    export: int | None = None,
+    checkpoint: bool = False,
+    prove: Path | None = None,
+    since: Annotated[Path | None, typer.Option(metavar="CHECKPOINT")] = None,
+    key: list[Path] | None = None,
+    out: Path | None = None,
 ) -> None:
-    """List the receipts of a run, show or export one, or export the log's checkpoint."""
+    """List the receipts of a run, show or export one, or export the log's checkpoint.
+
+    Options:
+        show: Number of a receipt to print.
+        export: Number of a receipt whose envelope to write, to --out.
+        checkpoint: Write the log's signed checkpoint, to --out.
+        prove: A receipt that was handed out: show where it is in the log as it is.
+        since: A checkpoint that was kept elsewhere: check that the log has only grown since, and
+            list what is new.
+        key: The operator's public key, for --since; default: those of this machine.
+        out: File to write; default: print.
+    """
     from grapheraser.store import load_receipts
 
-    chosen = [show is not None, since is not None, export is not None, checkpoint]
-    chosen += [prove is not None]
+    chosen = [show is not None, since is not None, export is not None, checkpoint, bool(prove)]
     if sum(chosen) > 1:
         raise ParameterError("choose one of --show, --since, --export, --checkpoint and --prove.")
     if out is not None and not any(chosen[2:]):
@@ -250,18 +217,18 @@ def receipts(
         raise ParameterError("--key is of --since.")
     found, ends = load_receipts(path)
     if export is not None:
-        _give(_numbered(found, export).to_json() + "\n", out, as_json=json)
+        _give(_numbered(found, export).to_json() + "\n", out)
     elif checkpoint:
-        _give(_checkpoint(ends), out, as_json=json)
+        _give(_checkpoint(ends), out)
     elif prove is not None:
-        _give(_proved(prove, found, ends), out, as_json=json)
+        _give(_proved(prove, found, ends), out)
     elif show is not None:
         shown = _numbered(found, show)
         print_json({"receipt": shown.to_dict(), "digest": shown.digest})
     else:
         old = 0 if since is None else _size_at(since, key or (), found, ends)
-        _list(found[old:], ends, as_json=json)
-        if since is not None and not json:
+        _list(found[old:], ends)
+        if since is not None and not wants_json():
             size = plural(old, "entry")
             print_line(f"consistent  the log has grown from {size}, as the checkpoint says")
 
@@ -269,7 +236,7 @@ def receipts(
 def _size_at(file: Path, given: Sequence[Path], receipts: Receipts, ends: Ends) -> int:
     """Return the size of the log at a checkpoint; raise an error unless it has only grown since."""
     from grapheraser.receipts import check_against, check_chain
-    from grapheraser.receipts.signatures import check_signatures, is_signed
+    from grapheraser.receipts.checking import check_signatures, is_signed
     from grapheraser.store.keys import known_keys
 
     note = read_file(file).decode(errors="replace")
@@ -308,57 +275,47 @@ def _proved(file: Path, receipts: Receipts, ends: Ends) -> str:
     return part.proved_in(list(receipts), ends.checkpoint).to_json() + "\n"
 
 
-def _give(text: str, out: Path | None, *, as_json: bool) -> None:
+def _give(text: str, out: Path | None) -> None:
     from grapheraser.store import write_text
 
     if out is not None:
         write_text(out, text)
-    if as_json:
-        print_json({"content": text} if out is None else {"file": str(out)})
-    elif out is None:
+    if answered({"content": text} if out is None else {"file": str(out)}):
+        return
+    if out is None:
         for line in text.removesuffix("\n").split("\n"):
             print_line(line)
     else:
         print_line(f"written     {out}")
 
 
-def _list(receipts: Sequence[Receipt], ends: Ends, *, as_json: bool) -> None:
+def _list(receipts: Sequence[Receipt], ends: Ends) -> None:
     found = list(receipts)
-    if as_json:
-        rows = [{"digest": receipt.digest, **receipt.to_dict()} for receipt in found]
-        print_json({"run": ends.run, "receipts": rows, "checkpoint": ends.checkpoint})
+    listed = [{"digest": receipt.digest, **receipt.to_dict()} for receipt in found]
+    if answered({"run": ends.run, "receipts": listed, "checkpoint": ends.checkpoint}):
         return
-    print_table(
-        "",
-        ("receipt", "completed", "action", "about", "statement", "signed by"),
-        [
-            (
-                receipt.sequence,
-                receipt.completed_at,
-                receipt.action,
-                contents(receipt.counts) or "everything",
-                receipt.statement,
-                ", ".join(signature.key for signature in receipt.signatures) or "unsigned",
-            )
-            for receipt in found
-        ],
-    )
+    rows = []
+    for one in found:
+        about = contents(one.counts) or "everything"
+        signed = ", ".join(signature.key for signature in one.signatures) or "unsigned"
+        rows.append((one.sequence, one.completed_at, one.action, about, one.statement, signed))
+    header = ("receipt", "completed", "action", "about", "statement", "signed by")
+    print_table("", header, rows)
     print_line(f"log         {ends.run}, {plural(ends.receipts, 'entry')}")
 
 
 def keys(
-    rotate: Annotated[
-        bool, typer.Option("--rotate", help="Make a new key; from now on it signs.")
-    ] = False,
-    export: Annotated[
-        Path | None, typer.Option(help="File to write the public key that signs to (PEM).")
-    ] = None,
-    json: JsonOption = False,
+    rotate: bool = False,
+    export: Path | None = None,
 ) -> None:
     """List the keys that sign receipts, make a new one, or export the public half.
 
     They lie in GRAPHERASER_KEYS, encrypted where GRAPHERASER_KEY_PASSPHRASE is set. The first one
     is made when it is first needed.
+
+    Options:
+        rotate: Make a new key; from now on it signs.
+        export: File to write the public key that signs to (PEM).
     """
     from grapheraser.receipts.keys import PublicKey
     from grapheraser.store import write_text
@@ -375,28 +332,17 @@ def keys(
     made = [record.id for record in records if record.id not in before]
     for name in made:
         say(f"note: made the signing key {name} in {folder.path}; it signs from now on.")
-    if json:
-        found = [
-            {"id": r.id, "file": str(r.path), "signs": r.is_current, "encrypted": r.is_encrypted}
-            for r in records
-        ]
-        written = None if public is None else {"file": str(export), "id": public.id}
-        print_json({"folder": str(folder.path), "keys": found, "made": made, "exported": written})
+    found, rows = [], []
+    for r in records:
+        known = {"id": r.id, "file": str(r.path)}
+        found.append(known | {"signs": r.is_current, "encrypted": r.is_encrypted})
+        private = "encrypted" if r.is_encrypted else "not encrypted"
+        rows.append((r.id, "yes" if r.is_current else "no more", private, r.path))
+    written = None if public is None else {"file": str(export), "id": public.id}
+    whole = {"folder": str(folder.path), "keys": found, "made": made, "exported": written}
+    if answered(whole):
         return
     if public is not None:
-        print_line(f"public key  {export}")
-        print_line(f"of key      {public.id}, which signs")
+        print_rows({"public key": export, "of key": f"{public.id}, which signs"}, 12)
         return
-    print_table(
-        "",
-        ("key", "signs", "private half", "public half"),
-        [
-            (
-                record.id,
-                "yes" if record.is_current else "no more",
-                "encrypted" if record.is_encrypted else "not encrypted",
-                record.path,
-            )
-            for record in records
-        ],
-    )
+    print_table("", ("key", "signs", "private half", "public half"), rows)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grapheraser.cli.arguments import parse, parse_ids, read_lines, typed
-from grapheraser.cli.options import JsonOption
-from grapheraser.cli.output import print_json, print_line, print_table, say
+from grapheraser.cli.output import answered, print_json, print_line, print_table, say
 from grapheraser.errors import NothingToForgetError, ParameterError
 from grapheraser.untrusted import MAX_LINES, parse_json
 
@@ -34,54 +33,45 @@ class Action(StrEnum):
 
 
 def run(
-    action: Annotated[
-        Action, typer.Argument(metavar="submit|list|show|cancel|retry|receipt", help="What to do.")
-    ],
-    request: Annotated[
-        str, typer.Argument(metavar="[REQUEST]", help="Id of a request, for all but submit, list.")
-    ] = "",
-    subject: Annotated[
-        str, typer.Option(help="With submit: whom to forget, by the subject map.")
-    ] = "",
-    nodes: Annotated[str, typer.Option(help="With submit: node ids, e.g. 10,101.")] = "",
-    cascade: Annotated[
-        str,
-        typer.Option(help="With submit: types whose nodes go where they exist only through these."),
-    ] = "",
-    edges: Annotated[str, typer.Option(help="With submit: edges, e.g. 3-17,4-8.")] = "",
-    features: Annotated[
-        str, typer.Option(help="With submit: nodes whose features to forget.")
-    ] = "",
-    labels: Annotated[str, typer.Option(help="With submit: nodes whose labels to forget.")] = "",
-    file: Annotated[
-        str,
-        typer.Option(
-            help='With submit: file with one request a line: {"subject": "ada"}, or ids of nodes.'
-        ),
-    ] = "",
-    idempotency_key: Annotated[
-        str, typer.Option(help="With submit: your own name for it; twice the same is one request.")
-    ] = "",
-    deadline: Annotated[
-        str, typer.Option(help="With submit: until when, e.g. 2030-01-31T12:00:00Z.")
-    ] = "",
-    wait: Annotated[
-        bool,
-        typer.Option("--wait", help="With submit and show: wait until the request is completed."),
-    ] = False,
-    receipts: Annotated[
-        Path | None, typer.Option(help="With receipt and submit --wait: folder for its parts.")
-    ] = None,
-    state: Annotated[str, typer.Option(help="With list: only in these states, e.g. failed.")] = "",
-    limit: Annotated[int, typer.Option(help="With list: how many at the most.")] = 20,
+    action: Annotated[Action, typer.Argument(metavar="submit|list|show|cancel|retry|receipt")],
+    request: Annotated[str, typer.Argument(metavar="[REQUEST]")] = "",
+    subject: str = "",
+    nodes: str = "",
+    cascade: str = "",
+    edges: str = "",
+    features: str = "",
+    labels: str = "",
+    file: str = "",
+    idempotency_key: str = "",
+    deadline: str = "",
+    wait: bool = False,
+    receipts: Path | None = None,
+    state: str = "",
+    limit: int = 20,
     url: Annotated[
         str, typer.Option(help=f"URL of the service; default GRAPHERASER_URL, else {_DEFAULT_URL}.")
     ] = "",
-    json: JsonOption = False,
 ) -> None:
     """Submit requests to a running service, list, show or cancel them, collect receipts.
 
     The API key is read from GRAPHERASER_API_KEY.
+
+    Options:
+        action: What to do.
+        request: Id of a request, for all but submit, list.
+        subject: With submit: whom to forget, by the subject map.
+        nodes: With submit: node ids, e.g. 10,101.
+        cascade: With submit: types whose nodes go where they exist only through these.
+        edges: With submit: edges, e.g. 3-17,4-8.
+        features: With submit: nodes whose features to forget.
+        labels: With submit: nodes whose labels to forget.
+        file: With submit: file with one request a line: {"subject": "ada"}, or ids of nodes.
+        idempotency_key: With submit: your own name for it; twice the same is one request.
+        deadline: With submit: until when, e.g. 2030-01-31T12:00:00Z.
+        wait: With submit and show: wait until the request is completed.
+        receipts: With receipt and submit --wait: folder for its parts.
+        state: With list: only in these states, e.g. failed.
+        limit: With list: how many at the most.
     """
     texts = {"nodes": nodes, "edges": edges, "features": features, "labels": labels}
     of_submit = {"subject": subject, "file": file, "deadline": deadline, **texts}
@@ -95,19 +85,19 @@ def run(
             bodies = _bodies(client, subject, texts, file, also)
             done = _submitted(client, bodies, idempotency_key, wait=wait)
             files = [path for one in done for path in _handed_out(client, one, receipts)]
-            _print_all(done, files, as_json=json)
+            _print_all(done, files)
         case Action.LIST:
             states = {"state": state.split(",")} if state else {}
-            _print_all(list(client.requests(limit=limit, **states)), [], as_json=json)
+            _print_all(list(client.requests(limit=limit, **states)), [])
         case Action.RECEIPT:
             found = client.show(request)
-            _print_receipt(client, found, receipts, as_json=json)
+            _print_receipt(client, found, receipts)
         case Action.SHOW:
-            _print_one(client.wait(request) if wait else client.show(request), as_json=json)
+            _print_one(client.wait(request) if wait else client.show(request))
         case Action.CANCEL:
-            _print_one(client.cancel(request), as_json=json)
+            _print_one(client.cancel(request))
         case Action.RETRY:
-            _print_one(client.retry(request), as_json=json)
+            _print_one(client.retry(request))
 
 
 def _check(
@@ -212,9 +202,7 @@ def _handed_out(client: Client, found: Mapping[str, Any], folder: Path | None) -
     return files
 
 
-def _print_receipt(
-    client: Client, found: Mapping[str, Any], folder: Path | None, *, as_json: bool
-) -> None:
+def _print_receipt(client: Client, found: Mapping[str, Any], folder: Path | None) -> None:
     if folder is None:
         parts = [part.to_dict() for part in client.receipt(found["id"])]
         print_json({"request": found["id"], "parts": parts})
@@ -222,16 +210,14 @@ def _print_receipt(
     if not found["receipts"]:
         client.receipt(found["id"])  # says why there is nothing
     files = _handed_out(client, found, folder)
-    if as_json:
-        print_json({"request": found["id"], "files": files})
+    if answered({"request": found["id"], "files": files}):
         return
     for file in files:
         print_line(f"handed out  {file}")
 
 
-def _print_all(found: Sequence[Mapping[str, Any]], files: Sequence[str], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"requests": list(found)} | ({"files": list(files)} if files else {}))
+def _print_all(found: Sequence[Mapping[str, Any]], files: Sequence[str]) -> None:
+    if answered({"requests": list(found)} | ({"files": list(files)} if files else {})):
         return
     rows = [
         (one["id"], one["kind"], one["state"], one["deadline"][:10], one["version"] or "")
@@ -244,9 +230,8 @@ def _print_all(found: Sequence[Mapping[str, Any]], files: Sequence[str], *, as_j
         say("there are no such requests.")
 
 
-def _print_one(found: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(found)
+def _print_one(found: Mapping[str, Any]) -> None:
+    if answered(found):
         return
     for name, value in found.items():
         if isinstance(value, list | dict):

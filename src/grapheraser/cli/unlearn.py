@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grapheraser.cli.arguments import TypedRequests, read_lines
-from grapheraser.cli.options import ExecutorOption, JsonOption, RunArgument, TrustOption
-from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say, say_notes
+from grapheraser.cli.options import ExecutorOption, RunArgument, TrustOption
+from grapheraser.cli.output import (
+    answered,
+    print_found,
+    print_line,
+    print_rows,
+    print_table,
+    say,
+    say_notes,
+    wants_json,
+)
 from grapheraser.cli.own import load
 from grapheraser.errors import InputError, NothingToForgetError, ParameterError
-from grapheraser.kinds import ADD, CHANGES, SET
+from grapheraser.kinds import ADD, CHANGES, KINDS, SET
 from grapheraser.reports.wording import contents, duration, listed, plural
 from grapheraser.untrusted import MAX_LINES, parse_json
 
@@ -27,124 +36,113 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print the plan an
 
 def unlearn(
     path: RunArgument,
-    nodes: Annotated[str, typer.Option(help="Node ids, e.g. 10,101.")] = "",
-    cascade: Annotated[
-        str,
-        typer.Option(
-            help="Types, e.g. payment: their nodes go too where they exist only through --nodes."
-        ),
-    ] = "",
-    edges: Annotated[str, typer.Option(help="Edges, e.g. 3-17,4-8.")] = "",
-    features: Annotated[str, typer.Option(help="Ids of the nodes whose features to forget.")] = "",
-    labels: Annotated[str, typer.Option(help="Ids of the nodes whose labels to forget.")] = "",
-    users: Annotated[str, typer.Option(help="Users of a recommender, e.g. 7,12.")] = "",
-    items: Annotated[str, typer.Option(help="Items of a recommender, e.g. 3,4.")] = "",
-    interactions: Annotated[
-        str,
-        typer.Option(help="Interactions of a recommender, a user and an item each, e.g. 7-3,12-4."),
-    ] = "",
-    graphs: Annotated[str, typer.Option(help="Graphs of a collection, e.g. 12,40.")] = "",
-    graph_nodes: Annotated[
-        str, typer.Option(help="Nodes of graphs of a collection, e.g. 12-4: node 4 of graph 12.")
-    ] = "",
-    graph_edges: Annotated[
-        str, typer.Option(help="Edges of graphs of a collection, e.g. 12-1-4.")
-    ] = "",
-    file: Annotated[
-        str, typer.Option(help='File of requests, one per line: {"nodes": [10]}, or ids of nodes.')
-    ] = "",
-    missing: Annotated[
-        str,
-        typer.Option(
-            help="What to do about data that is not there: raise (an error that names all of it), "
-            "or skip."
-        ),
-    ] = "raise",
-    refresh: Annotated[
-        str, typer.Option(help="Shards to train from fresh seeds: none, touched or all.")
-    ] = "none",
-    receipts: Annotated[
-        Path | None,
-        typer.Option(help="Folder for a receipt of each node, edge, feature row and label."),
-    ] = None,
+    nodes: str = "",
+    cascade: str = "",
+    edges: str = "",
+    features: str = "",
+    labels: str = "",
+    users: str = "",
+    items: str = "",
+    interactions: str = "",
+    graphs: str = "",
+    graph_nodes: str = "",
+    graph_edges: str = "",
+    file: str = "",
+    missing: str = "raise",
+    refresh: str = "none",
+    receipts: Path | None = None,
     dry_run: DryRunOption = False,
     executor: ExecutorOption = "local",
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Forget nodes, edges, features, labels; users, items, interactions; graphs; in one batch.
 
     Every option takes - for stdin, and all but --file take @FILE: ids or edges, with commas or one
     a line.
+
+    Options:
+        nodes: Node ids, e.g. 10,101.
+        cascade: Types, e.g. payment: their nodes go too where they exist only through --nodes.
+        edges: Edges, e.g. 3-17,4-8.
+        features: Ids of the nodes whose features to forget.
+        labels: Ids of the nodes whose labels to forget.
+        users: Users of a recommender, e.g. 7,12.
+        items: Items of a recommender, e.g. 3,4.
+        interactions: Interactions of a recommender, a user and an item each, e.g. 7-3,12-4.
+        graphs: Graphs of a collection, e.g. 12,40.
+        graph_nodes: Nodes of graphs of a collection, e.g. 12-4: node 4 of graph 12.
+        graph_edges: Edges of graphs of a collection, e.g. 12-1-4.
+        file: File of requests, one per line: {"nodes": [10]}, or ids of nodes.
+        missing: What to do about data that is not there: raise (an error that names all of it), or
+            skip.
+        refresh: Shards to train from fresh seeds: none, touched or all.
+        receipts: Folder for a receipt of each node, edge, feature row and label.
     """
     from grapheraser.store import locked
 
-    given = {"nodes": nodes, "edges": edges, "features": features, "labels": labels}
-    given |= {"users": users, "items": items, "interactions": interactions}
-    given |= {"graphs": graphs, "graph_nodes": graph_nodes, "graph_edges": graph_edges}
+    given = {name: text for name, text in locals().items() if name in KINDS}
     asked = TypedRequests.of(file, cascade=cascade, **given)
     if not asked:
         names = [f"--{name.replace('_', '-')}" for name in (*given, "file")]
-        options = listed(names, "or")
-        raise NothingToForgetError("nothing to forget.", hint=f"use {options}.")
+        raise NothingToForgetError("nothing to forget.", hint=f"use {listed(names, 'or')}.")
     if dry_run:
         _check_dry_run(receipts)
         if refresh != "none":
             raise ParameterError("--refresh has no part in the plan of --dry-run; leave it out.")
         eraser = load(path, trust, executor)
         requests = asked.requests(named=eraser.graph_.called_by_text)
-        _print_plan(eraser.plan(requests, missing=missing), as_json=json)
+        _print_plan(eraser.plan(requests, missing=missing))
         return
     with locked(path) as lock:
         eraser = load(path, trust, executor)
         requests = asked.requests(named=eraser.graph_.called_by_text)
         receipt = eraser.unlearn(requests, missing=missing, refresh=refresh)
         eraser.save(path, lock=lock)
-    _print_receipt(receipt, eraser, receipts, as_json=json)
-    if receipts is None and not json:
+    _print_receipt(receipt, eraser, receipts)
+    if receipts is None and not wants_json():
         say("note: no receipts were written; they can't be made later. Use --receipts FOLDER.")
 
 
 def update(
     path: RunArgument,
-    file: Annotated[
-        Path,
-        typer.Option(
-            help='File of changes, one per line: {"set_labels": {"nodes": [4], "y": [1]}}; '
-            "- reads stdin."
-        ),
-    ],
-    receipts: Annotated[
-        Path | None, typer.Option(help="Folder for a receipt of each thing that is named.")
-    ] = None,
+    file: Path,
+    receipts: Path | None = None,
     dry_run: DryRunOption = False,
     executor: ExecutorOption = "local",
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
-    """Add nodes and edges, set features and labels, and forget, all in one batch."""
+    """Add nodes and edges, set features and labels, and forget, all in one batch.
+
+    Options:
+        file: File of changes, one per line: {"set_labels": {"nodes": [4], "y": [1]}}; - reads
+            stdin.
+        receipts: Folder for a receipt of each thing that is named.
+    """
     from grapheraser.store import locked
 
     if dry_run:
         _check_dry_run(receipts)
         eraser = load(path, trust, executor)
-        _print_plan(eraser.plan(_read_changes(file, eraser.graph_.num_features)), as_json=json)
+        _print_plan(eraser.plan(_read_changes(file, eraser.graph_.num_features)))
         return
     with locked(path) as lock:
         eraser = load(path, trust, executor)
         receipt = eraser.update(_read_changes(file, eraser.graph_.num_features))
         eraser.save(path, lock=lock)
-    _print_receipt(receipt, eraser, receipts, as_json=json)
+    _print_receipt(receipt, eraser, receipts)
 
 
 def reshard(
     path: RunArgument,
-    shards: Annotated[int, typer.Option(help="The new number of shards.")],
+    shards: int,
     executor: ExecutorOption = "local",
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
-    """Partition what is left of a run anew and train all shards; the receipts go on."""
+    """Partition what is left of a run anew and train all shards; the receipts go on.
+
+    Options:
+        shards: The new number of shards.
+    """
     from grapheraser.eraser.task import NODES
     from grapheraser.store import locked
 
@@ -152,16 +150,13 @@ def reshard(
         eraser = load(path, trust, executor, task=NODES)
         receipt = eraser.reshard(shards)
         eraser.save(path, lock=lock)
-    if json:
-        print_json({"receipt": receipt.to_dict(), "digest": receipt.digest})
-        return
     rows = {
         "shards": len(eraser.shards_),
         "took": duration(receipt.timings["total"]),
         "statement": receipt.statement,
         "receipt": f"{receipt.sequence}, {receipt.digest}",
     }
-    print_rows(rows, 12)
+    print_found({"receipt": receipt.to_dict(), "digest": receipt.digest}, rows, 12)
 
 
 def _check_dry_run(receipts: Path | None) -> None:
@@ -184,15 +179,15 @@ def _read_changes(path: Path, num_features: int) -> list[GraphChange]:
     return changes
 
 
-def _print_receipt(receipt: Receipt, eraser: Eraser, folder: Path | None, *, as_json: bool) -> None:
+def _print_receipt(receipt: Receipt, eraser: Eraser, folder: Path | None) -> None:
     """Print what was done and what was skipped; write the parts of the receipt, if anywhere."""
     from grapheraser.graph.changes.requests import canonical_form
 
     files = _handed_out(receipt, folder)
-    if as_json:
-        shown = {"receipt": receipt.to_dict(), "digest": receipt.digest, "receipts": [*files]}
-        skipped = _by_name(canonical_form(receipt.skipped)) if receipt.skipped else {}
-        print_json(shown | ({"skipped": skipped} if skipped else {}))
+    shown = {"receipt": receipt.to_dict(), "digest": receipt.digest, "receipts": [*files]}
+    if receipt.skipped:
+        shown["skipped"] = _by_name(canonical_form(receipt.skipped))
+    if answered(shown):
         return
     _print_done(receipt)
     for request in receipt.skipped:
@@ -251,10 +246,9 @@ def _print_done(receipt: Receipt) -> None:
         print_line(f"{verb:<12}{what}{outside if verb == list(done)[-1] else ''}")
 
 
-def _print_plan(plan: Plan, *, as_json: bool) -> None:
+def _print_plan(plan: Plan) -> None:
     """Print which shards a change would retrain, and why."""
-    if as_json:
-        print_json({"plan": plan.to_dict()})
+    if answered({"plan": plan.to_dict()}):
         return
     rows = [
         (s.shard, "retrain" if s.shard in plan.retrain else "empty", s.why) for s in plan.shards

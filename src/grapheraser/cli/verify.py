@@ -5,13 +5,13 @@ from __future__ import annotations
 import json as jsonlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from grapheraser.cli.arguments import read_file, read_key
-from grapheraser.cli.options import ExecutorOption, JsonOption, RunArgument, TrustOption
-from grapheraser.cli.output import print_json, print_line, print_rows, print_table, say, say_notes
+from grapheraser.cli.options import ExecutorOption, RunArgument, TrustOption
+from grapheraser.cli.output import answered, print_line, print_rows, print_table, say, say_notes
 from grapheraser.cli.own import load, own_parts
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration, plural
@@ -19,8 +19,8 @@ from grapheraser.reports.wording import duration, plural
 if TYPE_CHECKING:
     from grapheraser.eraser import Eraser
     from grapheraser.eraser.verify import Verification
+    from grapheraser.receipts.checking import Signatures
     from grapheraser.receipts.keys import PublicKey
-    from grapheraser.receipts.signatures import Signatures
     from grapheraser.store.residues.search import Search
 
 # Exit statuses where nothing is wrong: of `verify` where the replay can't be compared here, of
@@ -30,29 +30,12 @@ INCOMPARABLE = INCOMPLETE = 3
 
 def verify(
     path: RunArgument,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Also search every file of the run for forgotten data.")
-    ] = False,
-    forgotten: Annotated[
-        Path | None,
-        typer.Option(help="With --deep: file of forgotten nodes, edges and feature rows."),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            help="A checkpoint that was kept elsewhere, to see whether the log only grew since."
-        ),
-    ] = None,
-    key: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A public key of the operator, repeated for several: all receipts, the log and "
-            "--checkpoint must be signed with them; default: the keys of this machine."
-        ),
-    ] = None,
+    deep: bool = False,
+    forgotten: Path | None = None,
+    checkpoint: Path | None = None,
+    key: list[Path] | None = None,
     executor: ExecutorOption = "local",
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Retrain from the remaining data and compare bit for bit.
 
@@ -60,6 +43,13 @@ def verify(
     there is no public key at all, signatures are not checked, and the output says so. The exit
     status is 3 where nothing is wrong but bits can't be compared: what trained the shards is not
     what is here.
+
+    Options:
+        deep: Also search every file of the run for forgotten data.
+        forgotten: With --deep: file of forgotten nodes, edges and feature rows.
+        checkpoint: A checkpoint that was kept elsewhere, to see whether the log only grew since.
+        key: A public key of the operator, repeated for several: all receipts, the log and
+            --checkpoint must be signed with them; default: the keys of this machine.
     """
     from grapheraser.store import stray_files
 
@@ -71,11 +61,9 @@ def verify(
     strays = stray_files(path)
     result = eraser.verify(keys)
     search = _searched(path, forgotten) if deep else None
-    if json:
-        found = {} if search is None else {"deep": search.to_dict()}
-        found |= {} if begins is None else {"checkpoint": begins}
-        print_json({"run": str(path), **result.to_dict(), "strays": strays, **found})
-    else:
+    found = {} if search is None else {"deep": search.to_dict()}
+    found |= {} if begins is None else {"checkpoint": begins}
+    if not answered({"run": str(path), **result.to_dict(), "strays": strays, **found}):
         _print_result(result)
         _print_signatures(result.signatures, given=keys is not None)
         if begins is not None:
@@ -160,19 +148,20 @@ def _print_search(search: Search) -> None:
 
 def audit(
     path: RunArgument,
-    minutes: Annotated[float, typer.Option(help="Time limit of the attacks.")] = 3.0,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the report; default RUN-audit.")
-    ] = None,
-    forgotten: Annotated[
-        Path | None,
-        typer.Option(help="File of forgotten nodes, edges and feature rows to search for."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
+    minutes: float = 3.0,
+    out: Path | None = None,
+    forgotten: Path | None = None,
+    seed: int = 0,
     trust: TrustOption = None,
-    json: JsonOption = False,
 ) -> None:
-    """Verify, search and attack a run, and write a report."""
+    """Verify, search and attack a run, and write a report.
+
+    Options:
+        minutes: Time limit of the attacks.
+        out: Folder for the report; default RUN-audit.
+        forgotten: File of forgotten nodes, edges and feature rows to search for.
+        seed: Seed of the audit.
+    """
     from grapheraser.audit.report import DATA, audit_run, report_folder
     from grapheraser.reports.pages.audit import audit_page
     from grapheraser.store import write_text
@@ -192,9 +181,7 @@ def audit(
     page, data = folder / "index.html", folder / DATA
     write_text(page, audit_page(content))
     write_text(data, jsonlib.dumps(content, indent=1) + "\n")
-    if json:
-        print_json({**content, "page": str(page)})
-    else:
+    if not answered({**content, "page": str(page)}):
         rows = [(f.level, f.question) for f in report.findings]
         print_table("", ("result", "question"), rows)
         print_rows({"page": page, "data": data})

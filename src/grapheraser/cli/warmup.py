@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
 
-import typer
-
-from grapheraser.cli.options import JsonOption
-from grapheraser.cli.output import print_json, print_line
+from grapheraser.cli.output import answered, print_line
 from grapheraser.reports.wording import duration, plural
 
 _LINKS, _RECOMMENDATION = "links", "recommendation"
 
 
 def run(
-    models: Annotated[
-        str, typer.Option(help="Models, e.g. gcn,gat, links and recommendation; default all.")
-    ] = "",
-    json: JsonOption = False,
+    models: str = "",
 ) -> None:
-    """Compile what fitting, predicting and unlearning on the CPU will use, and keep it on disk."""
+    """Compile what fitting, predicting and unlearning on the CPU will use, and keep it on disk.
+
+    Options:
+        models: Models, e.g. gcn,gat, links and recommendation; default all.
+    """
     from grapheraser.kernels.compiled import compilations
     from grapheraser.links.warmup import warm_up_links
     from grapheraser.nodes import GraphEraser
@@ -36,17 +33,10 @@ def run(
     own = [name for name in names if name not in (_LINKS, _RECOMMENDATION)]
     done = warm_up_models(own, GraphEraser().get_params())
     fresh, seconds = len(compilations()) - before, time.perf_counter() - started
-    if json:
-        print_json(
-            {
-                "models": names,
-                "kernels": fresh,
-                "seconds": seconds,
-                "folders": [str(folder) for folder in done.folders],
-            }
-        )
+    folders = [str(folder) for folder in done.folders]
+    if answered({"models": names, "kernels": fresh, "seconds": seconds, "folders": folders}):
         return
     print_line(f"models    {', '.join(names)}")
     print_line(f"compiled  {plural(fresh, 'kernel')} in {duration(seconds)}")
-    for folder in done.folders:
+    for folder in folders:
         print_line(f"kept in   {folder}")

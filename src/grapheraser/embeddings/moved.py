@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.form import Form, Tensors
 from grapheraser.errors import CorruptRunError, ParameterError
 from grapheraser.graph import Graph
-from grapheraser.store.tensors import BESIDE
+from grapheraser.store.digests import BESIDE
 
 Ids = NDArray[np.int64]
 _NONE: Ids = np.zeros(0, dtype=np.int64)

@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from grapheraser.checks import one_of
-from grapheraser.eraser.arithmetic import trained_elsewhere
 from grapheraser.eraser.plan import Plan, with_all_shards
 from grapheraser.eraser.record import Work, parts_of, record
-from grapheraser.eraser.seals import NO_NODES
-from grapheraser.eraser.settings import Settings
-from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.settings import Settings, trained_elsewhere
+from grapheraser.eraser.snapshot import NO_NODES, Snapshot
 from grapheraser.eraser.state import change_state
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from grapheraser.aggregation import ChecksTensors, Ensemble
 from grapheraser.engines import ShardModels
 from grapheraser.eraser.replay import known_replay
-from grapheraser.eraser.seals import Seals
 from grapheraser.eraser.settings import Settings, check, restore
-from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.snapshot import Seals, Snapshot
 from grapheraser.eraser.state import State, trained_shards
 from grapheraser.eraser.task import NODES, TASK, Task
 from grapheraser.errors import (

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.eraser.arithmetic import made_with
-from grapheraser.eraser.seals import NO_NODES, document
-from grapheraser.eraser.settings import Settings
-from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.settings import Settings, made_with
+from grapheraser.eraser.snapshot import NO_NODES, Snapshot, document
 from grapheraser.eraser.state import State, claim_of, seed_of
 from grapheraser.graph.proof.register import Register
 from grapheraser.kinds import CHANGES, GRAPH_NAMES, items_of, node_forgotten

@@ -17,8 +17,10 @@ import numpy as np
 
 from grapheraser.aggregation import AGGREGATORS, Aggregator, PooledAggregator
 from grapheraser.engines import EarlyStopping, Engine, Training, TrainingConfig, resolve_engine
+from grapheraser.engines.engine import PROCESSOR
 from grapheraser.engines.task import HOOKS, SAMPLING
-from grapheraser.eraser.missing import MissingPartitioner
+from grapheraser.environment import versions
+from grapheraser.eraser.missing import MissingEngine, MissingPartitioner
 from grapheraser.eraser.replay import REPLAY
 from grapheraser.errors import CorruptRunError, ParameterError
 from grapheraser.execution import Executor, resolve_executor
@@ -29,6 +31,7 @@ from grapheraser.partition import PARTITIONERS, Partitioner, resolve_partitioner
 from grapheraser.partition.halo import halo_key
 from grapheraser.partition.partitioning import FunctionPartitioner
 from grapheraser.registry import name_of
+from grapheraser.reports.wording import listed
 from grapheraser.seeding import derive
 
 _FORM = {"model": "factory", "aggregation": "...", "training": "ge.Training(...)"}
@@ -142,7 +145,8 @@ def check(configuration: Mapping[str, Any], settings: Settings, own: Mapping[str
             continue
         expected, got = _without_types(configuration["resolved"][name]), _without_types(found[name])
         # A user's module may have moved; whether the weights go into it is checked elsewhere.
-        if expected == got or _stands_in(settings, name) or (name == "model" and brought):
+        stands_in = name == "partition" and isinstance(settings.partitioner, MissingPartitioner)
+        if expected == got or stands_in or (name == "model" and brought):
             continue
         if brought is None:
             raise CorruptRunError(f"its {name} is not what it was fitted with: {expected}.")
@@ -150,10 +154,6 @@ def check(configuration: Mapping[str, Any], settings: Settings, own: Mapping[str
             f"'{name}' of GraphEraser.load must be what the run was fitted with, {expected}. "
             f"Got {got}."
         )
-
-
-def _stands_in(settings: Settings, name: str) -> bool:
-    return name == "partition" and isinstance(settings.partitioner, MissingPartitioner)
 
 
 def _described(part: Any) -> Any:
@@ -250,3 +250,36 @@ def _without_types(described: Any) -> Any:
     if not isinstance(described, dict):
         return described
     return {key: _without_types(value) for key, value in described.items() if key != "type"}
+
+
+# All that the bits of some engine depend on.
+_OF_ENGINES = ("torch", "torch_geometric", "triton", "gpu", PROCESSOR)
+
+
+def made_with(settings: Settings, before: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what a state made here depends on: versions, and the processor where it matters.
+
+    ``before`` is that of the state that it was made from: without its engine a run keeps all its
+    shards, and what trained them.
+    """
+    found = versions(settings.device)
+    if before is not None and isinstance(settings.engine, MissingEngine):
+        return {**found, **{name: before[name] for name in _OF_ENGINES if name in before}}
+    processor = getattr(settings.engine, PROCESSOR, None)
+    return found if processor is None else {**found, PROCESSOR: processor}
+
+
+def trained_elsewhere(settings: Settings, made: Mapping[str, str]) -> str | None:
+    """Say what the shards of a run were trained with and what there is here; None: the same.
+
+    ``made`` is what its state was made with. Runs of earlier versions don't name the processor: it
+    may be another.
+    """
+    if settings.training.model.closed_form:
+        return None
+    here = made_with(settings)
+    other = [name for name in settings.engine.depends_on if made.get(name) != here.get(name)]
+    if not other:
+        return None
+    there = listed([f"{name} {made.get(name, 'not recorded')}" for name in other])
+    return f"{there} there, {listed([f'{name} {here[name]}' for name in other])} here"

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.eraser.arithmetic import made_with, trained_elsewhere
-from grapheraser.eraser.seals import document
-from grapheraser.eraser.snapshot import Snapshot
+from grapheraser.eraser.settings import made_with, trained_elsewhere
+from grapheraser.eraser.snapshot import Snapshot, document
 from grapheraser.eraser.state import State, claim_of, fit_state
 from grapheraser.errors import CorruptRunError, VerificationError
 from grapheraser.graph.encoding import filled
@@ -20,10 +19,10 @@ from grapheraser.graph.proof.register import Register, RegisterPage
 from grapheraser.partition.placing import partition_afresh
 from grapheraser.progress import stage
 from grapheraser.receipts import NOT_EXACT, Receipt, check_chain, digest_of
+from grapheraser.receipts.checking import Signatures, check_signatures
 from grapheraser.receipts.claim import same_claim
 from grapheraser.receipts.envelope import PAYLOAD, check_signed
 from grapheraser.receipts.keys import PublicKey
-from grapheraser.receipts.signatures import Signatures, check_signatures
 from grapheraser.store.keys import current_signer, known_keys
 from grapheraser.store.manifest import is_signed
 

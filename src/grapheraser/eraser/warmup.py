@@ -4,22 +4,33 @@
 run meanwhile, with the requests that may follow it (`compile_ahead`). `warm_up` rehearses in this
 process and returns when everything is compiled: for ``grapheraser warmup``, and for whoever times
 a fit.
+
+numba compiles one function at a time in each process. The second one rehearses the members' fits in
+the opposite order, so that both meet in the middle, and then the requests, which no fit waits for.
+Both keep what they compile in one folder, where the other finds it, and wait for a kernel that the
+other has begun (see `kernels.compiled`). What the second leaves undone is compiled here. It ends by
+itself, some seconds after the fit, and nobody waits for it.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from grapheraser.aggregation import PooledAggregator
+from grapheraser.aggregation import PooledAggregator, log_linear
 from grapheraser.aggregation.members.counting import NAMES as COUNTING
 from grapheraser.aggregation.sample.membership import few_labels
 from grapheraser.engines import TrainingConfig
-from grapheraser.eraser import compiler_process
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.eraser.settings import Settings, closed_form
 from grapheraser.eraser.state import State, change_state, fit_state
@@ -35,10 +46,58 @@ from grapheraser.graph import (
     coalesce,
 )
 from grapheraser.graph.pages.structure import check_structure
-from grapheraser.kernels.compiled import watched
+from grapheraser.kernels.compiled import can_keep, is_kept, watched
 from grapheraser.models import CustomModel
 from grapheraser.partition import partition_graph
 from grapheraser.progress import counted
+
+# It ends before garbage matters.
+_CODE = """
+import gc, pickle, sys
+gc.disable()
+pickle.load(sys.stdin.buffer).run_ahead()
+"""
+
+
+def is_first_use() -> bool:
+    """Return whether next to nothing is compiled yet: not even what every pool needs."""
+    return not is_kept(log_linear._solve)
+
+
+def start_process(rehearsal: Any) -> subprocess.Popen[bytes] | None:
+    """Have a rehearsal ``run_ahead`` in another process, where there is a processor for it."""
+    if processors() < 2 or not sys.executable or not can_keep():
+        return None
+    try:
+        content = pickle.dumps(rehearsal)
+        process = subprocess.Popen(
+            [sys.executable, "-c", _CODE],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert process.stdin is not None
+        with process.stdin as pipe:
+            pipe.write(content)
+    except (OSError, pickle.PicklingError, AttributeError, TypeError):
+        return None  # this process compiles what it needs
+    atexit.register(_leave, process)
+    return process
+
+
+def _leave(process: subprocess.Popen[bytes]) -> None:
+    """Let a process end by itself, without Python's warning that it still runs."""
+    if process.poll() is None:
+        process.returncode = 0
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
 
 # Regressions on few features and on many have kernels of their own; see `members.features`.
 FEW, MANY = 170, 600
@@ -123,10 +182,10 @@ class Rehearsal:
 def compile_ahead(settings: Settings, graph: Graph) -> None:
     """On a first use, start a process that compiles what a run on this graph will use."""
     pool = settings.aggregator
-    if isinstance(pool, PooledAggregator) and pool.members and compiler_process.is_first_use():
+    if isinstance(pool, PooledAggregator) and pool.members and is_first_use():
         rehearsal = _rehearsal_on(settings, graph)
         if rehearsal is not None:
-            compiler_process.start(rehearsal)
+            start_process(rehearsal)
 
 
 def warm_up(

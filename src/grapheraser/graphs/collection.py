@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import real
-from grapheraser.datasets.public import data_root
+from grapheraser.datasets.load import data_root
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import as_array

@@ -19,7 +19,7 @@ from grapheraser.aggregation import (
 )
 from grapheraser.engines import Training
 from grapheraser.eraser.base import Eraser
-from grapheraser.eraser.reshard import reshard
+from grapheraser.eraser.fit import reshard
 from grapheraser.eraser.update import update
 from grapheraser.execution import Executor
 from grapheraser.graph import Graph

@@ -2,6 +2,7 @@
 
 from grapheraser.canonical import canonical_json, digest_of
 from grapheraser.receipts.chain import Ends, Receipts, Stored, check_against, check_chain
+from grapheraser.receipts.checking import Signatures
 from grapheraser.receipts.part import Part, read_parts
 from grapheraser.receipts.receipt import (
     EXACT,
@@ -11,7 +12,6 @@ from grapheraser.receipts.receipt import (
     Receipt,
     ShardRecord,
 )
-from grapheraser.receipts.signatures import Signatures
 
 __all__ = [
     "EXACT",

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, overload
 
 from grapheraser.errors import VerificationError
-from grapheraser.receipts.notes import Checkpoint, Signer, Verifier
+from grapheraser.receipts.keys import Checkpoint, PublicKey, SigningKey
 from grapheraser.receipts.receipt import Receipt
 from grapheraser.receipts.tree import HASH_SIZE, Growing, root_of
 
-_NAME = re.compile(r"[!-*,-~]{1,200}")  # what can be the name of a key; see `receipts.notes`
+_NAME = re.compile(r"[!-*,-~]{1,200}")  # what can be the name of a key; see `receipts.keys`
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Ends:
         """The log, ready to grow."""
         return Growing(size=self.receipts, roots=[bytes.fromhex(root) for root in self.log])
 
-    def then(self, receipt: Receipt, signer: Signer | None = None) -> Ends:
+    def then(self, receipt: Receipt, signer: SigningKey | None = None) -> Ends:
         """Return the ends with one receipt more."""
         tree = self.tree
         tree.add(receipt.leaf)
@@ -141,7 +141,7 @@ def _check_ends(receipts: Sequence[Receipt], ends: Ends, state: str | None) -> N
 
 
 def check_against(
-    receipts: Sequence[Receipt], note: str, verifier: Verifier, run: str | None = None
+    receipts: Sequence[Receipt], note: str, verifier: PublicKey, run: str | None = None
 ) -> Checkpoint:
     """Check that the log of these receipts begins as a checkpoint says that was kept elsewhere.
 

@@ -20,9 +20,8 @@ from typing import Any, TypeAlias
 from grapheraser.canonical import canonical_json
 from grapheraser.errors import VerificationError
 from grapheraser.kinds import ADD, FORGET, KINDS, SET, node_forgotten
-from grapheraser.receipts.envelope import PAYLOAD, check_signed
-from grapheraser.receipts.form import RESHARD, check_about, is_forgotten
-from grapheraser.receipts.notes import Checkpoint, Verifier
+from grapheraser.receipts.envelope import PAYLOAD, RESHARD, check_about, check_signed, is_forgotten
+from grapheraser.receipts.keys import Checkpoint, PublicKey
 from grapheraser.receipts.receipt import Receipt
 from grapheraser.receipts.register import Opening
 from grapheraser.receipts.tree import check_inclusion, inclusion_proof, leaf_hash, root_of
@@ -98,7 +97,7 @@ class Part:
     checkpoint: str | None
     opening: Opening | None = None
 
-    def check(self, verifier: Verifier | None, checkpoint: str | None = None) -> None:
+    def check(self, verifier: PublicKey | None, checkpoint: str | None = None) -> None:
         """Raise `VerificationError` unless all that it says is so.
 
         Args:
@@ -168,7 +167,7 @@ class Part:
             end.called(name) for end, name in zip(ends or [kind] * len(names), names, strict=True)
         ]
 
-    def _check_log(self, verifier: Verifier | None, kept: str | None) -> None:
+    def _check_log(self, verifier: PublicKey | None, kept: str | None) -> None:
         receipt, place = self.receipt, self.log
         if place.index != receipt.sequence - 1:
             raise VerificationError("the receipt is at another place of the log than it says.")
@@ -176,21 +175,13 @@ class Part:
             if verifier is not None:
                 raise VerificationError("the receipt comes without a checkpoint of the log.")
             return
-        own = _opened(self.checkpoint, verifier)
-        if own.origin != receipt.run:
-            raise VerificationError(
-                f"the checkpoint is of another run ({own.origin}, not {receipt.run})."
-            )
+        own = _opened(self.checkpoint, verifier, receipt.run)
         if own.size != place.size:
             raise VerificationError("the checkpoint is of a log of another size.")
         place.check(receipt.leaf, own.root)
         if kept is None:
             return
-        other = _opened(kept, verifier)
-        if other.origin != receipt.run:
-            raise VerificationError(
-                f"the checkpoint is of another run ({other.origin}, not {receipt.run})."
-            )
+        other = _opened(kept, verifier, receipt.run)
         if other.size != own.size:
             raise VerificationError(
                 f"the checkpoint is of a log of {other.size} receipts, the proof of one of "
@@ -284,5 +275,8 @@ def read_parts(text: str) -> list[Part]:
     return [Part.from_json(one) for one in spelled]
 
 
-def _opened(note: str, verifier: Verifier | None) -> Checkpoint:
-    return Checkpoint.read(note) if verifier is None else Checkpoint.opened(note, verifier)
+def _opened(note: str, verifier: PublicKey | None, run: str) -> Checkpoint:
+    found = Checkpoint.read(note) if verifier is None else Checkpoint.opened(note, verifier)
+    if found.origin != run:
+        raise VerificationError(f"the checkpoint is of another run ({found.origin}, not {run}).")
+    return found

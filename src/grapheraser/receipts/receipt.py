@@ -21,14 +21,14 @@ from grapheraser.kinds import forgotten_counts
 from grapheraser.receipts.envelope import (
     PAYLOAD,
     Signature,
+    check_fields,
     encoded,
     fields_of,
     opened,
     spelled,
     statement_of,
 )
-from grapheraser.receipts.form import check_fields
-from grapheraser.receipts.notes import Signer
+from grapheraser.receipts.keys import SigningKey
 from grapheraser.receipts.tree import leaf_hash
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Receipt:
         """The statement that is signed."""
         return statement_of(_fields(self))
 
-    def signed_by(self, signer: Signer, name: str) -> Receipt:
+    def signed_by(self, signer: SigningKey, name: str) -> Receipt:
         """The receipt with one signature more; ``name`` is the id of the key."""
         signature = base64.b64encode(signer.sign(encoded(PAYLOAD, self.payload))).decode()
         signed = replace(self, signatures=(*self.signatures, Signature(name, signature)))

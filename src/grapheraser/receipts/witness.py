@@ -23,11 +23,11 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from grapheraser.errors import VerificationError
-from grapheraser.receipts.keys import PublicKey
-from grapheraser.receipts.notes import (
+from grapheraser.receipts.keys import (
     COSIGNATURE,
     Checkpoint,
-    Signer,
+    PublicKey,
+    SigningKey,
     key_id,
     read_verifier_key,
     signature_line,
@@ -48,7 +48,7 @@ def _message(note: str, at: int) -> bytes:
     return f"cosignature/v1\ntime {at}\n{text_of(note)}".encode()
 
 
-def cosign(note: str, name: str, signer: Signer, at: int) -> str:
+def cosign(note: str, name: str, signer: SigningKey, at: int) -> str:
     """Return the line with which a witness cosigns a checkpoint at some time."""
     identity = key_id(name, signer.public, COSIGNATURE)
     return signature_line(name, _STAMPED.pack(identity, at, signer.sign(_message(note, at))))
@@ -150,7 +150,7 @@ class Witness:
     def __init__(
         self,
         name: str,
-        signer: Signer,
+        signer: SigningKey,
         logs: Sequence[TrustedLog],
         states: States,
         clock: Callable[[], float] = time.time,

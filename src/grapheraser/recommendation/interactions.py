@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from grapheraser.datasets.public import data_root
+from grapheraser.datasets.load import data_root
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph import TRAIN, Graph
 from grapheraser.graph.arrays import read_only

@@ -11,8 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from grapheraser.errors import GraphEraserError
-from grapheraser.receipts.keys import PublicKey
-from grapheraser.receipts.notes import read_verifier_key
+from grapheraser.receipts.keys import PublicKey, read_verifier_key
 from grapheraser.receipts.witness import MAX_BODY, TrustedLog, Witness
 from grapheraser.service.api.app import BodyLimit, NoSniff
 

@@ -1,5 +1,6 @@
 """The only room that touches the disk of a run: files, the folder, and the run in it."""
 
+from grapheraser.store.digests import aggregator_digest, shard_digest, shards_digest
 from grapheraser.store.files import TEMPORARY, read_text, write_file, write_text
 from grapheraser.store.folder import (
     FoundFile,
@@ -12,7 +13,6 @@ from grapheraser.store.folder import (
 from grapheraser.store.manifest import LOCK, MANIFEST, named_files, read_manifest
 from grapheraser.store.pages import page_arrays, page_names
 from grapheraser.store.run import StoredRun, load_receipts, load_run, save_run
-from grapheraser.store.tensors import aggregator_digest, shard_digest, shards_digest
 
 __all__ = [
     "LOCK",

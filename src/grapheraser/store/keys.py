@@ -99,7 +99,7 @@ class KeyFolder:
 
     def records(self) -> list[KeyRecord]:
         """All keys, the current one first."""
-        current = self._current() if self._has_current() else None
+        current = self._current() if (self.path / _CURRENT).is_file() else None
         found = [
             KeyRecord(path.stem, path, path.stem == current, self._is_encrypted(path.stem))
             for path in sorted(self.path.glob("*.pub"))
@@ -142,9 +142,6 @@ class KeyFolder:
         for folder in sorted({self.path, self.logs}):  # older ones may lie beside the secrets
             for path in sorted(folder.glob(f"{prefix}*.log")):
                 yield from ((path.stem, line) for line in read_lines(path))
-
-    def _has_current(self) -> bool:
-        return (self.path / _CURRENT).is_file()
 
     def _current(self) -> str:
         name = _text(self.path / _CURRENT).strip()

@@ -37,6 +37,7 @@ from grapheraser.graph.roles import SHARDED_ROLES
 from grapheraser.partition import Partition
 from grapheraser.receipts.register import KEY_SIZE
 from grapheraser.store import spool
+from grapheraser.store.digests import shard_files
 from grapheraser.store.manifest import read_levels_of, read_part
 from grapheraser.store.pages import (
     MODELS,
@@ -48,7 +49,6 @@ from grapheraser.store.pages import (
     read_shards_of,
     read_slots,
 )
-from grapheraser.store.tensors import shard_files
 from grapheraser.store.writing import page_files
 
 Entry = Mapping[str, Any]
@@ -84,40 +84,25 @@ def read_graph(path: Path, entry: Entry) -> Graph:
 def _read_pages(
     path: Path, index: NDArray[np.void], shape: tuple[int, bool], edge_width: int
 ) -> tuple[list[Page], list[KeptLeaves]]:
-    large = int(index["topology_bytes"].sum() + index["features_bytes"].sum()) >= spool.LARGE
-    with spool.Spool(path) if large else nullcontext() as place:
-        keep: Callable[[bytes], Content] = bytes if place is None else place.put
-        return _kept_pages(path, index, shape, edge_width, keep)
-
-
-def _kept_pages(
-    path: Path,
-    index: NDArray[np.void],
-    shape: tuple[int, bool],
-    edge_width: int,
-    keep: Callable[[bytes], Content],
-) -> tuple[list[Page], list[KeptLeaves]]:
-    """Pages and leaves; ``keep`` puts what was read where it is to stay."""
     pages, leaves = [], []
-    columns = (
-        digests(index, "topology"),
-        digests(index, "features"),
-        digests(index, "root"),
-        index["topology_bytes"].tolist(),
-        index["features_bytes"].tolist(),
-        index["count"].tolist(),
-    )
-    for one, two, root, size, other, count in zip(*columns, strict=True):
-        topology = read_topology(keep(read_part(path, page_file(one), one.hex(), size)))
-        block, *rest = read_features(keep(read_part(path, page_file(two), two.hex(), other)))
-        fits = len(topology.leaves) == count and rest == [count, *shape]
-        if not fits or len(topology.values) != 4 * edge_width * topology.num_entries:
-            raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")
-        page_files.put(topology.leaves, one)
-        page_files.put(block, two)
-        blocks = topology.nodes, topology.edges, block, topology.values, topology.names
-        pages.append(Page(*blocks, topology.targets))
-        leaves.append(KeptLeaves(topology.leaves, root))
+    sizes = [index[name].tolist() for name in ("topology_bytes", "features_bytes")]
+    columns = (digests(index, name) for name in ("topology", "features", "root"))
+    rows = zip(*columns, *sizes, index["count"].tolist(), strict=True)
+    large = sum(map(sum, sizes)) >= spool.LARGE
+    with spool.Spool(path) if large else nullcontext() as place:
+        # Puts what was read where it is to stay.
+        keep: Callable[[bytes], Content] = bytes if place is None else place.put
+        for one, two, root, size, other, count in rows:
+            topology = read_topology(keep(read_part(path, page_file(one), one.hex(), size)))
+            block, *rest = read_features(keep(read_part(path, page_file(two), two.hex(), other)))
+            fits = len(topology.leaves) == count and rest == [count, *shape]
+            if not fits or len(topology.values) != 4 * edge_width * topology.num_entries:
+                raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")
+            page_files.put(topology.leaves, one)
+            page_files.put(block, two)
+            blocks = topology.nodes, topology.edges, block, topology.values, topology.names
+            pages.append(Page(*blocks, topology.targets))
+            leaves.append(KeptLeaves(topology.leaves, root))
     return pages, leaves
 
 

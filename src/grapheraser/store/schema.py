@@ -100,8 +100,8 @@ _MANIFEST: dict[str, Any] = {
         "context": _text,
         "inferred": _Optional(_texts),
         "labels": _Optional({"kind": _text, "exponents": _list}),
-        "class_names": _Optional(lambda value: isinstance(value, list)),
-        "encoding": _Optional(lambda value: isinstance(value, list)),
+        "class_names": _Optional(_list),
+        "encoding": _Optional(_list),
         "types": _Optional(
             {"names": _texts, "relations": _list, "widths": _list, "weighted": _list}
         ),

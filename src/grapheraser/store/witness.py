@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grapheraser.errors import CorruptRunError, StoreError
-from grapheraser.receipts.keys import SigningKey
-from grapheraser.receipts.notes import Checkpoint
+from grapheraser.receipts.keys import Checkpoint, SigningKey
 from grapheraser.store.files import flush, make_folder, read_text, write_atomic
 from grapheraser.store.folder import hold
 from grapheraser.store.keys import KeyFolder

@@ -27,7 +27,18 @@ from grapheraser.graph.pages.pages import Lineage
 from grapheraser.graph.proof.register import Register
 from grapheraser.partition import Partition
 from grapheraser.receipts import Receipt, Receipts
-from grapheraser.store.digests import NO_DIGEST, Column, Digests, Memo, as_bytes, differing, unknown
+from grapheraser.store.digests import (
+    NO_DIGEST,
+    Column,
+    Digests,
+    Memo,
+    as_bytes,
+    contiguous,
+    differing,
+    file_content,
+    shard_files,
+    unknown,
+)
 from grapheraser.store.files import MAX_FILE, Batch, read_checked
 from grapheraser.store.folder import continues
 from grapheraser.store.graphs import schema_of
@@ -50,7 +61,6 @@ from grapheraser.store.pages import (
     register_content,
     shards_content,
 )
-from grapheraser.store.tensors import contiguous, file_content, shard_files
 from grapheraser.untrusted import MAX_JSON, read_plain
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -188,7 +198,7 @@ class Writer:
                 touched,
             ),
         }
-        index, rows = self._index("graph", GRAPH, pages.directory, found, touched)
+        index, rows = self._aligned("graph", GRAPH, found, touched, pages.directory)
         for at in rows.tolist():
             index["topology_bytes"][at] = topology_size(pages.pages[at], int(counts[at]))
             index["features_bytes"][at] = HEADER + pages.pages[at].features.nbytes
@@ -210,7 +220,8 @@ class Writer:
             lambda at: shards_content(pages.pages[at].nodes, int(counts[at])),
             touched,
         )
-        index, _ = self._index("partition", SHARDS, pages.directory, {"shards": found}, touched)
+        columns = {"shards": found}
+        index, _ = self._aligned("partition", SHARDS, columns, touched, pages.directory)
         return {
             **self._put_index("partition", index, pages.lineage, touched),
             "num_shards": partition.num_shards,
@@ -301,42 +312,33 @@ class Writer:
         self.indexes[part] = index
         return self.put(f"{part}-{{}}.npy", index_content(index.top))
 
-    def _index(
-        self,
-        part: str,
-        kind: np.dtype[np.void],
-        directory: Directory,
-        columns: Mapping[str, Digests],
-        touched: Rows | None,
-    ) -> tuple[NDArray[np.void], Rows]:
-        """An index with the blocks of a directory; see `_aligned`."""
-        index, rows = self._aligned(part, kind, columns, touched)
-        index["start"], index["size"] = directory.starts, directory.sizes
-        index["count"] = directory.counts
-        return index, rows
-
     def _aligned(
         self,
         part: str,
         kind: np.dtype[np.void],
         columns: Mapping[str, Digests],
         touched: Rows | None,
+        directory: Directory | None = None,
     ) -> tuple[NDArray[np.void], Rows]:
         """An index with these digests, and the rows whose other fields are not those kept."""
-        kept = self._kept.indexes.get(part)
-        if kept is not None and touched is not None:
+        kept, rows = self._kept.indexes.get(part), touched
+        if kept is not None and rows is not None:
             index = kept.entries.copy()
             for name, digests in columns.items():
-                index[name][touched] = digests
-            return index, touched
-        length = len(next(iter(columns.values())))
-        same = kept is not None and len(kept.entries) == length
-        index = kept.entries.copy() if kept is not None and same else np.zeros(length, dtype=kind)
-        moved = np.full(length, not same)
-        for name, digests in columns.items():
-            moved |= differing(digests, index[name])
-            index[name] = digests
-        return index, np.flatnonzero(moved)
+                index[name][rows] = digests
+        else:
+            length = len(next(iter(columns.values())))
+            same = kept is not None and len(kept.entries) == length
+            index = kept.entries.copy() if kept is not None and same else np.zeros(length, kind)
+            moved = np.full(length, not same)
+            for name, digests in columns.items():
+                moved |= differing(digests, index[name])
+                index[name] = digests
+            rows = np.flatnonzero(moved)
+        if directory is not None:
+            index["start"], index["size"] = directory.starts, directory.sizes
+            index["count"] = directory.counts
+        return index, rows
 
     def _pages(
         self,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
-from grapheraser.audit.attacks.links import _alike, _common, link_attack
+from grapheraser.audit.attacks.tasks import _alike, _common, link_attack
 from grapheraser.audit.findings import findings
 from grapheraser.audit.report import audit_run
 from grapheraser.errors import ParameterError

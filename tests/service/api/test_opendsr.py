@@ -24,8 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from grapheraser.errors import DatabaseError, ParameterError, StoreError
 from grapheraser.service.api.keys import Role
 from grapheraser.service.api.metrics import Metrics
-from grapheraser.service.api.opendsr.callbacks import Callbacks, Rules, statuses
-from grapheraser.service.api.opendsr.signatures import Processor
+from grapheraser.service.api.opendsr.callbacks import Callbacks, Processor, Rules, statuses
 from grapheraser.service.queue.requests import Event, State
 from tests.service.api.conftest import Api, opened
 

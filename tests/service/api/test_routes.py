@@ -12,8 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import grapheraser as ge
 from grapheraser.canonical import canonical_json
 from grapheraser.receipts import Receipt, check_against
-from grapheraser.receipts.keys import PublicKey
-from grapheraser.receipts.notes import Checkpoint
+from grapheraser.receipts.keys import Checkpoint, PublicKey
 from grapheraser.receipts.tree import check_consistency, check_inclusion, root_of
 from grapheraser.service.api.keys import Role
 from grapheraser.service.api.v1 import events as stream

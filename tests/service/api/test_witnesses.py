@@ -20,8 +20,7 @@ from grapheraser.cli.app import app
 from grapheraser.errors import ParameterError, VerificationError
 from grapheraser.receipts import Part
 from grapheraser.receipts.checking import check_part
-from grapheraser.receipts.keys import PublicKey, SigningKey
-from grapheraser.receipts.notes import Checkpoint, signatures_of, verifier_key
+from grapheraser.receipts.keys import Checkpoint, PublicKey, SigningKey, signatures_of, verifier_key
 from grapheraser.receipts.tree import root_of
 from grapheraser.receipts.witness import Answer, TrustedLog, Witness, WitnessKey
 from grapheraser.service.api import start

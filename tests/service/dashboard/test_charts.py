@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from grapheraser.service.dashboard.overview import over_versions
+from grapheraser.service.dashboard.model import over_versions
 
 
 @pytest.mark.parametrize("count", [1, 2, 80, 81, 1000])

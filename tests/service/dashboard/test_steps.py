@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from grapheraser.errors import EmptyEnsembleError, StorageFullError, TrainingError
-from grapheraser.service.dashboard import words
+from grapheraser.service.dashboard import shell
 from grapheraser.service.dashboard.requests import STEPS, steps_of
 from grapheraser.service.queue.requests import Event, Request, State
 from grapheraser.service.worker.carrier import NO_NAMES, reason_of
@@ -78,21 +78,21 @@ def test_where_nothing_was_there_no_version_is_shown() -> None:
     ],
 )
 def test_a_failure_says_what_to_do(reason: str, retry: datetime | None, advice: str) -> None:
-    assert advice in words.advice(request("failed", reason, retry))
-    assert words.advice(request("completed", reason)) == ""
-    assert "Error" not in words.spoken(reason)
+    assert advice in shell.advice(request("failed", reason, retry))
+    assert shell.advice(request("completed", reason)) == ""
+    assert "Error" not in shell.spoken(reason)
 
 
 def test_times_are_told_by_the_hour_on_the_same_day() -> None:
     later = BEGAN + timedelta(seconds=1)
-    assert ">23:59:59<" in words.clock(later, BEGAN)
-    assert ">2030-01-02 00:00:00 UTC<" in words.clock(BEGAN + timedelta(seconds=2), BEGAN)
-    assert 'datetime="2030-01-01T23:59:58.000Z"' in words.moment(BEGAN)
-    assert words.moment(None) == "-"
+    assert ">23:59:59<" in shell.clock(later, BEGAN)
+    assert ">2030-01-02 00:00:00 UTC<" in shell.clock(BEGAN + timedelta(seconds=2), BEGAN)
+    assert 'datetime="2030-01-01T23:59:58.000Z"' in shell.moment(BEGAN)
+    assert shell.moment(None) == "-"
 
 
 def test_what_is_named_is_counted_in_words() -> None:
-    assert words.named({"subjects": 1, "nodes": 2, "features": 1}) == (
+    assert shell.named({"subjects": 1, "nodes": 2, "features": 1}) == (
         "1 subject, 2 nodes and 1 feature row"
     )
-    assert words.named({}) == "nothing"
+    assert shell.named({}) == "nothing"

@@ -122,19 +122,15 @@ def _marks(sections: Sections) -> Iterator[Mark]:
     if "after" in inversion:
         yield "a forgotten edge, recovered", inversion["after"]["auc"], True
         yield "one that was never there", inversion["never"]["auc"], False
-    links = sections.get("links", {})
-    if "before" in links:
-        yield "an edge, not yet forgotten", links["before"]["auc"], False
-        yield "an edge, forgotten", links["after"]["auc"], True
-        yield "an edge that was never there", links["never"]["auc"], False
-        yield "before and after: the pair", links["pair"]["auc"], True
-        yield "before and after: pairs around it", links["around"]["auc"], True
-    graphs = sections.get("graphs", {})
-    if "before" in graphs:
-        yield "a graph, not yet forgotten", graphs["before"]["auc"], False
-        yield "a graph, forgotten", graphs["after"]["auc"], True
-        yield "a graph that was never there", graphs["never"]["auc"], False
-        yield "before and after: the graph", graphs["moved"]["auc"], True
+    moved = {"pair": "the pair", "around": "pairs around it", "moved": "the graph"}
+    for name, what in (("links", "an edge"), ("graphs", "a graph")):
+        found = sections.get(name, {})
+        if "before" in found:
+            yield f"{what}, not yet forgotten", found["before"]["auc"], False
+            yield f"{what}, forgotten", found["after"]["auc"], True
+            yield f"{what} that was never there", found["never"]["auc"], False
+            for part in (part for part in moved if part in found):
+                yield f"before and after: {moved[part]}", found[part]["auc"], True
 
 
 def _mitigations(section: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -166,32 +162,18 @@ def _tables(sections: Sections) -> Iterator[Table]:
 
 
 def _scenarios(scenarios: Sections) -> Table:
-    return Table(
-        "Seeing the model before and after",
-        (
-            "after a request",
-            "attack",
-            "at 1 % false alarms",
-            "before alone",
-            "surer",
-            "features",
-            "attack model",
-        ),
-        tuple(
-            (
-                r["words"],
-                _auc(r["rates"]["auc"]),
-                _percent(r["rates"]["tpr"]["0.01"]),
-                f"{r['classical_auc']:.2f}",
-                f"{r['degradation_count']:.0%} ({r['degradation_rate']:+.3f})",
-                r["features"],
-                r["model"],
-            )
-            for r in scenarios.values()
-        ),
+    header = ("after a request", "attack", "at 1 % false alarms", "before alone", "surer")
+    rows = []
+    for r in scenarios.values():
+        figures = r["words"], _auc(r["rates"]["auc"]), _percent(r["rates"]["tpr"]["0.01"])
+        surer = f"{r['degradation_count']:.0%} ({r['degradation_rate']:+.3f})"
+        rows.append((*figures, f"{r['classical_auc']:.2f}", surer, r["features"], r["model"]))
+    note = (
         '"Surer": the share of people about whom the second version made the attacker surer of '
-        "the truth (50 % is no news), and by how much.",
+        "the truth (50 % is no news), and by how much."
     )
+    title = "Seeing the model before and after"
+    return Table(title, (*header, "features", "attack model"), tuple(rows), note)
 
 
 def _situations(section: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -207,30 +189,19 @@ def _situations(section: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
 
 
 def _partitions(methods: Sections) -> Table:
-    return Table(
-        "The partition into shards",
-        (
-            "method",
-            "looks at",
-            "same after deletion",
-            "deleted edges",
-            "the same, repartitioned",
-            "nodes",
-        ),
-        tuple(
-            (
-                method["method"],
-                ", ".join(method["inputs"]) or "ids and a key",
-                f"{method['agreement']:.2f}",
-                _auc(method["edge"]["auc"]),
-                _auc(method["edge_recut"]["auc"]),
-                "not done" if method["node"] is None else _auc(method["node"]["auc"]),
-            )
-            for method in methods.values()
-        ),
+    header = ("method", "looks at", "same after deletion", "deleted edges")
+    rows = []
+    for found in methods.values():
+        inputs = ", ".join(found["inputs"]) or "ids and a key"
+        edges = _auc(found["edge"]["auc"]), _auc(found["edge_recut"]["auc"])
+        node = "not done" if found["node"] is None else _auc(found["node"]["auc"])
+        rows.append((found["method"], inputs, f"{found['agreement']:.2f}", *edges, node))
+    note = (
         '"Same after deletion": adjusted Rand index between the kept partition and one made '
-        "without 5 % of the nodes; 1 is the same partition, 0 is chance.",
+        "without 5 % of the nodes; 1 is the same partition, 0 is chance."
     )
+    columns = (*header, "the same, repartitioned", "nodes")
+    return Table("The partition into shards", columns, tuple(rows), note)
 
 
 def _partition_note(run: Mapping[str, Any]) -> str:

@@ -187,15 +187,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        length = headers.get(b"content-length", b"0")
-        if b"content-length" in headers and b"transfer-encoding" in headers:
-            said = "a body has Content-Length or Transfer-Encoding, not both."
-            problem = Problem(400, "two-lengths", said, headers={"Connection": "close"})
+        if (problem := self._wrong(dict(scope["headers"]))) is not None:
             await problem.response(scope["path"])(scope, receive, send)
-            return
-        if not length.isdigit() or int(length) > self.max_bytes:
-            await self._refuse(scope, receive, send)
             return
         seen = 0
 
@@ -209,7 +202,12 @@ class BodyLimit:
 
         await self.app(scope, counted, send)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        said = f"a body has at most {self.max_bytes} bytes."
-        problem = Problem(413, "body-too-large", said, headers={"Connection": "close"})
-        await problem.response(scope["path"])(scope, receive, send)
+    def _wrong(self, headers: dict[bytes, bytes]) -> Problem | None:
+        length, closing = headers.get(b"content-length", b"0"), {"Connection": "close"}
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            said = "a body has Content-Length or Transfer-Encoding, not both."
+            return Problem(400, "two-lengths", said, headers=closing)
+        if not length.isdigit() or int(length) > self.max_bytes:
+            said = f"a body has at most {self.max_bytes} bytes."
+            return Problem(413, "body-too-large", said, headers=closing)
+        return None

@@ -186,7 +186,6 @@ async def _inferred(request: Request, model: str, version: str | None, parts: Pa
 
 
 def _described(parts: Parts, version: int) -> ModelMetadata:
-    """Describe the model."""
     eraser, question = parts.served.now.model, parts.served.question
     datatype = "BYTES" if eraser.graph_.named or question.by_text else "INT64"
     shape = [-1] if question.ends == 1 else [-1, question.ends]

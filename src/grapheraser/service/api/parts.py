@@ -14,8 +14,7 @@ from grapheraser.errors import GraphEraserError, ParameterError
 from grapheraser.receipts import Ends, Receipts
 from grapheraser.service.api.keys import Keys, SignInLinks
 from grapheraser.service.api.metrics import Gauge, Metrics
-from grapheraser.service.api.opendsr.callbacks import Callbacks, Rules
-from grapheraser.service.api.opendsr.signatures import Processor
+from grapheraser.service.api.opendsr.callbacks import Callbacks, Processor, Rules
 from grapheraser.service.api.witnesses import Cosigned, Remote, Witnesses
 from grapheraser.service.queue.requests import OPEN
 from grapheraser.service.running import Service

@@ -140,10 +140,10 @@ async def _of_package(request: Request, error: Exception) -> JSONResponse:
 
 async def _of_validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    found = [
-        {"where": "/".join(map(_printable_part, wrong["loc"])), "what": _printable(wrong["msg"])}
-        for wrong in error.errors()[:20]
-    ]
+    found = []
+    for wrong in error.errors()[:20]:
+        where = "/".join(_printable(str(part))[:100] for part in wrong["loc"])
+        found.append({"where": where, "what": _printable(wrong["msg"])})
     first = f"{found[0]['where']}: {found[0]['what']}" if found else "the request is not valid"
     problem = Problem(400, "invalid-request", f"{first}.", members={"errors": found})
     return problem.response(request.url.path)
@@ -194,10 +194,6 @@ class _Unforeseen:
                 said = "the service failed; the operator finds more in its logs."
                 answer = Problem(500, "internal-error", said).response(scope["path"])
                 await answer(scope, receive, send)
-
-
-def _printable_part(part: object) -> str:
-    return _printable(str(part))[:100]
 
 
 def _printable(text: str) -> str:

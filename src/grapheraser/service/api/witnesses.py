@@ -16,7 +16,7 @@ from urllib.parse import urldefrag, urlsplit
 import sqlalchemy as sa
 
 from grapheraser.errors import GraphEraserError, ParameterError, VerificationError
-from grapheraser.receipts.notes import Checkpoint, signature_line, signatures_of, text_of
+from grapheraser.receipts.keys import Checkpoint, signature_line, signatures_of, text_of
 from grapheraser.receipts.part import Part
 from grapheraser.receipts.tree import consistency_proof, root_of
 from grapheraser.receipts.witness import WitnessKey, request_body

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from grapheraser.service.api.problems import unknown
-from grapheraser.service.dashboard import model, overview, requests, sign_in, static
+from grapheraser.service.dashboard import model, requests, sign_in, static
 from grapheraser.service.dashboard.shell import HOME, page_router
 
 _elsewhere = page_router()
@@ -18,7 +18,7 @@ def no_such_page(path: str) -> None:
 
 
 router = APIRouter(tags=["dashboard"])
-for _room in (overview, model, requests, sign_in, static):
+for _room in (model, requests, sign_in, static):
     router.include_router(_room.router)
 router.include_router(static.docs_router)
 router.include_router(_elsewhere)  # the last

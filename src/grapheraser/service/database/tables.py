@@ -103,9 +103,8 @@ SUBJECTS = sa.Table(
     METADATA,
     sa.Column("run", sa.String(200), primary_key=True),
     sa.Column("subject", sa.String(64), primary_key=True),  # keyed hash of the identity
-    sa.Column(
-        "item", sa.String(64), primary_key=True
-    ),  # keyed hash of a node, edge, feature row, label
+    # Keyed hash of a node, edge, feature row or label.
+    sa.Column("item", sa.String(64), primary_key=True),
     sa.Column("node", sa.String(64), nullable=False),  # keyed hash of the node that it is about
     sa.Column("other", sa.String(64)),  # and of the other end, where it is an edge
     sa.Column("sealed", sa.LargeBinary, nullable=False),  # what it is
@@ -167,13 +166,11 @@ CALLBACKS = sa.Table(
     METADATA,
     sa.Column("number", NUMBER, primary_key=True, autoincrement=True),
     sa.Column("request", sa.String(64), sa.ForeignKey("requests.id"), nullable=False, index=True),
-    sa.Column(
-        "sealed", sa.LargeBinary, nullable=False
-    ),  # the URL, and what the controller calls it
+    # The URL, and what the controller calls it.
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
     sa.Column("told", sa.Integer, nullable=False, server_default="0"),  # of its statuses
-    sa.Column(
-        "attempts", sa.Integer, nullable=False, server_default="0"
-    ),  # since the last that worked
+    # Since the last that worked.
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("next_at", sa.Float, nullable=False),
     sqlite_autoincrement=True,
 )

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from grapheraser.service.queue.vault import Vault
 
 _MAX_LISTED = 1000
+_IS_OPEN = REQUESTS.c.state.in_([state.value for state in OPEN])
 
 
 class Lookup:
@@ -40,16 +41,15 @@ class Lookup:
         self, database: Database, run: str, vault: Vault, clock: Callable[[], datetime]
     ) -> None:
         self.database, self.run, self.vault, self.clock = database, run, vault, clock
+        self._mine = REQUESTS.c.run == run
 
     # -- requests -----------------------------------------------------------------------------
 
     def find(self, key: str, owner: str | None = None) -> Request | None:
         """Return the request that was submitted with an idempotency key, if one was."""
         mark = self.vault.mark("idempotency", [owner, key])
-        query = _select().where(REQUESTS.c.run == self.run, REQUESTS.c.idempotency == mark)
         with self.database.reading() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else Request.from_row(row._mapping)
+            return next(iter(self._read(connection, REQUESTS.c.idempotency == mark)), None)
 
     def get(self, name: str, owner: str | None = None) -> Request:
         """Return a request by its id; with ``owner``, only one of theirs."""
@@ -71,7 +71,7 @@ class Lookup:
     ) -> Page:
         """List requests, newest first; ``late`` ones are open past their deadline."""
         limit = whole("limit", "Queue.list", limit, 1, _MAX_LISTED)
-        chosen = [REQUESTS.c.run == self.run]
+        chosen: list[sa.ColumnElement[bool]] = []
         if states is not None:
             chosen.append(REQUESTS.c.state.in_([State(state).value for state in states]))
         if kind is not None:
@@ -79,20 +79,19 @@ class Lookup:
         if owner is not None:
             chosen.append(REQUESTS.c.owner == owner)
         if late:
-            chosen.append(REQUESTS.c.state.in_([state.value for state in OPEN]))
-            chosen.append(REQUESTS.c.deadline < self.clock().timestamp())
+            chosen += [_IS_OPEN, REQUESTS.c.deadline < self.clock().timestamp()]
         if cursor is not None:
             chosen.append(REQUESTS.c.number < cursor)
-        query = _select().where(*chosen).order_by(REQUESTS.c.number.desc()).limit(limit + 1)
+        newest = REQUESTS.c.number.desc()
         with self.database.reading() as connection:
-            found = [Request.from_row(row._mapping) for row in connection.execute(query)]
+            found = self._read(connection, *chosen, order=newest, limit=limit + 1)
         more = len(found) > limit
         found = found[:limit]
         return Page(tuple(found), found[-1].number if more else None)
 
     def counts(self) -> dict[State, int]:
         """Count the requests in each state."""
-        query = sa.select(REQUESTS.c.state, sa.func.count()).where(REQUESTS.c.run == self.run)
+        query = sa.select(REQUESTS.c.state, sa.func.count()).where(self._mine)
         with self.database.reading() as connection:
             rows = connection.execute(query.group_by(REQUESTS.c.state)).all()
         return dict.fromkeys(State, 0) | {State(state): count for state, count in rows}
@@ -100,19 +99,19 @@ class Lookup:
     def due(self, within: timedelta = timedelta(0)) -> Sequence[Request]:
         """List open requests past their deadline, or ``within`` of it; most urgent first."""
         until = (self.clock() + within).timestamp()
-        chosen = [
-            REQUESTS.c.run == self.run,
-            REQUESTS.c.state.in_([state.value for state in OPEN]),
-            REQUESTS.c.deadline <= until,
-        ]
-        query = _select().where(*chosen).order_by(REQUESTS.c.deadline).limit(_MAX_LISTED)
+        chosen, order = (_IS_OPEN, REQUESTS.c.deadline <= until), REQUESTS.c.deadline
         with self.database.reading() as connection:
-            return [Request.from_row(row._mapping) for row in connection.execute(query)]
+            return self._read(connection, *chosen, order=order, limit=_MAX_LISTED)
 
     def read(self, connection: Connection, names: Sequence[str]) -> dict[str, Request]:
         """Read requests by id, within a transaction."""
-        query = _select().where(REQUESTS.c.run == self.run, REQUESTS.c.id.in_(names))
-        return {row.id: Request.from_row(row._mapping) for row in connection.execute(query)}
+        return {one.id: one for one in self._read(connection, REQUESTS.c.id.in_(names))}
+
+    def _read(
+        self, connection: Connection, *chosen: Any, order: Any = None, limit: int | None = None
+    ) -> Sequence[Request]:
+        query = _select().where(self._mine, *chosen).order_by(order).limit(limit)
+        return [Request.from_row(row._mapping) for row in connection.execute(query)]
 
     # -- events -------------------------------------------------------------------------------
 
@@ -224,7 +223,6 @@ def summarize(queue: Queue, owner: str | None = None) -> SummaryView:
     """Summarize the requests of a queue; with ``owner``, only theirs."""
     mine = [REQUESTS.c.run == queue.run]
     mine += [] if owner is None else [REQUESTS.c.owner == owner]
-    is_open = REQUESTS.c.state.in_([state.value for state in OPEN])
     states = sa.select(REQUESTS.c.state, sa.func.count()).where(*mine).group_by(REQUESTS.c.state)
     late = REQUESTS.c.deadline < queue.clock().timestamp()
     taken = sa.select(REQUESTS.c.completed - REQUESTS.c.received)
@@ -232,8 +230,8 @@ def summarize(queue: Queue, owner: str | None = None) -> SummaryView:
     latest = REQUESTS.c.number.desc()
     with queue.database.reading() as connection:
         counts = {State(state): count for state, count in connection.execute(states)}
-        overdue = sa.select(sa.func.count()).where(*mine, is_open, late)
-        first = sa.select(sa.func.min(REQUESTS.c.deadline)).where(*mine, is_open)
+        overdue = sa.select(sa.func.count()).where(*mine, _IS_OPEN, late)
+        first = sa.select(sa.func.min(REQUESTS.c.deadline)).where(*mine, _IS_OPEN)
         number, deadline = connection.scalar(overdue), connection.scalar(first)
         recent = taken.where(*mine, *done).order_by(latest).limit(_RECENT)
         seconds = connection.execute(recent).scalars().all()

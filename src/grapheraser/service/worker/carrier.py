@@ -129,26 +129,17 @@ class Carrier:
         """Fail the requests that can't be about this run; return their ids."""
         named, kinds = model.graph_.named, model.task.kinds
         plain = model.graph_.types is None
-        unfit = {
-            NO_NAMES: [
-                name
-                for name, content in batch.contents.items()
-                if not named and any(isinstance(node, str) for node in content.node_ids)
-            ],
-            OTHER_KIND: [
-                name
-                for name, its in items.items()
-                if any(
-                    item.kind.name not in kinds or (plain and _of_relation(item)) for item in its
-                )
-            ],
-        }
-        refused: list[str] = []
+        unfit: dict[str, list[str]] = {NO_NAMES: [], OTHER_KIND: []}
+        for name, its in items.items():
+            texts = any(isinstance(node, str) for node in batch.contents[name].node_ids)
+            if texts and not named:
+                unfit[NO_NAMES].append(name)
+            elif any(i.kind.name not in kinds or (plain and _of_relation(i)) for i in its):
+                unfit[OTHER_KIND].append(name)
         for reason, names in unfit.items():
-            if some := [name for name in names if name not in refused]:
-                self._batches.fail(batch, some, reason, None)
-                refused += some
-        return refused
+            if names:
+                self._batches.fail(batch, names, reason, None)
+        return [name for names in unfit.values() for name in names]
 
     # -- working ------------------------------------------------------------------------------
 

@@ -35,10 +35,11 @@ from grapheraser.store import (
     read_manifest,
     shards_digest,
 )
-from grapheraser.store.residues.contents import Piece, pieces
 from grapheraser.store.residues.forgotten import Forgotten
 from grapheraser.store.residues.traces import (
+    Piece,
     Trace,
+    pieces,
     traces_of_edges,
     traces_of_ids,
     traces_of_names,
@@ -234,7 +235,7 @@ def _notes(run: StoredRun, sought: Forgotten, told: bool) -> Iterator[str]:
             "no forgotten data was brought to look for: strays, leftovers, old weights and what "
             "the current graph lacks were searched for, but no feature row or id by itself"
         )
-    shared = _shared_rows(run.graph, sought)
+    shared = sum(row_is_shared(run.graph, row.columns) for row in sought.rows.values())
     if shared:
         yield f"{shared} forgotten feature rows are also those of nodes that are left"
     ids = run.graph.ids
@@ -252,10 +253,6 @@ def _notes(run: StoredRun, sought: Forgotten, told: bool) -> Iterator[str]:
         "only files of this folder were read: no free disk blocks, backups, snapshots, swap, "
         "logs kept elsewhere or copies that others made"
     )
-
-
-def _shared_rows(graph: Graph, sought: Forgotten) -> int:
-    return sum(row_is_shared(graph, row.columns) for row in sought.rows.values())
 
 
 def row_is_shared(graph: Graph, columns: tuple[int, ...]) -> bool:

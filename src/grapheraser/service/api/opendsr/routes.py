@@ -22,8 +22,7 @@ from grapheraser.kinds import named_by
 from grapheraser.service.api.access import Requester
 from grapheraser.service.api.forms import NamedForm, Text
 from grapheraser.service.api.keys import Key
-from grapheraser.service.api.opendsr.callbacks import COMPLETED, status_of
-from grapheraser.service.api.opendsr.signatures import Processor
+from grapheraser.service.api.opendsr.callbacks import COMPLETED, Processor, status_of
 from grapheraser.service.api.parts import Given, Parts
 from grapheraser.service.api.problems import Problem, responses
 from grapheraser.service.api.v1.requests import content_in

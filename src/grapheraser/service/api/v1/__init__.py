@@ -7,20 +7,18 @@ from fastapi import APIRouter
 from grapheraser.service.api.problems import responses
 from grapheraser.service.api.v1 import (
     audit,
-    collections,
     events,
     graph,
     keys,
-    log,
     model,
     requests,
-    shards,
     subjects,
 )
 
 router = APIRouter(prefix="/api/v1", responses=responses(400))
-for _room in (requests, subjects, model, graph, collections, shards, log, audit, keys, events):
-    router.include_router(_room.router)
-router.include_router(requests.changes_router)
-router.include_router(model.embeddings_router)
-router.include_router(model.health_router)
+for _router in (
+    *(requests.router, subjects.router, model.router, graph.router),
+    *(model.shards_router, audit.log_router, audit.router, keys.router, events.router),
+    *(requests.changes_router, model.embeddings_router, model.health_router),
+):
+    router.include_router(_router)

@@ -1,12 +1,13 @@
-"""Attacks on a link run: does it still tell which edges it has forgotten?
+"""Attacks on runs of links and of whole graphs: do they still tell what they have forgotten?
 
-A forgotten edge joins two nodes that are alike, and a model that never saw it may well suggest it.
-So it is compared with pairs that are as alike: nodes without an edge that have the same number of
-common neighbours. The forgotten edges may score above those no more than under a model that was
-fitted without them.
+*Links.* A forgotten edge joins two nodes that are alike, and a model that never saw it may well
+suggest it. So it is compared with pairs that are as alike: nodes without an edge that have the same
+number of common neighbours. *Graphs.* The attacker has graphs and their labels, hands each over as
+a new one, and looks at how well its label is told: of a graph that is learned from much better than
+of others. What was forgotten may be told no better than by a model that was fitted without it.
 
-An attacker who has kept answers from before can compare them: about the pair itself, and about
-pairs around it, each end with neighbours of the other.
+An attacker who has kept answers from before can compare them: which edge went, by the pair itself
+and by pairs around it, each end with neighbours of the other; of some graphs, which one?
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.audit.attacks.answers import log_odds
 from grapheraser.audit.budget import UNLIMITED, Budget
 from grapheraser.audit.statistics import Rates, Result, first_of_groups, rates
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Edges, Graph
+from grapheraser.graph import Edges, Graph, Graphs
+from grapheraser.graphs import CollectionEraser
+from grapheraser.graphs.learner import answers_to
 from grapheraser.links import LinkEraser
 from grapheraser.seeding import generator
 
@@ -31,16 +35,22 @@ Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class LinkResult(Result):
-    """Success of the attacks on a link run."""
+class _Forgotten(Result):
+    """Success of the attack on edges or graphs that were forgotten."""
 
-    candidates: int  # how many edges were asked about
-    before: Rates  # the edges while they are there, against pairs that are as alike
+    candidates: int  # how many of them were forgotten
+    before: Rates  # these while they are learned from, against others that never were
     after: Rates  # the same once they are forgotten
     never: Rates  # the same under a model that was fitted without them
-    same: bool  # whether both have given every pair the same probability, bit for bit
+    same: bool  # whether both have given the same answers, bit for bit
     data_free: bool  # whether they have to, since the partition reads no data
-    requests: int  # how many edges were then forgotten one at a time
+    requests: int  # how many were then forgotten one at a time
+
+
+@dataclass(frozen=True)
+class LinkResult(_Forgotten):
+    """Success of the attacks on a link run."""
+
     pair: Rates  # which of some edges was just forgotten? By how much the odds of the pair moved
     around: Rates  # the same, by how much the odds of the pairs around it moved
 
@@ -162,3 +172,73 @@ def _moved(before: LinkEraser, after: LinkEraser, pairs: Pairs) -> float:
 def _odds(probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
     p = np.clip(probabilities.astype(np.float64), 1e-9, 1 - 1e-7)
     return np.log(p / (1 - p))
+
+
+# Graphs of which one went.
+_GROUP = 6
+
+
+@dataclass(frozen=True)
+class GraphResult(_Forgotten):
+    """Success of the attacks on a run of whole graphs."""
+
+    moved: Rates  # which of six was just forgotten? By how much the answer about it moved
+
+
+def graph_attack(
+    eraser: CollectionEraser,
+    graph: Graph,
+    *,
+    candidates: int = 100,
+    requests: int = 40,
+    seed: int = 0,
+    budget: Budget = UNLIMITED,
+) -> GraphResult:
+    """Forget ``candidates`` graphs at once and ``requests`` one by one, on copies of the run."""
+    known = np.intersect1d(graph.train_nodes, graph.ids[graph.label_kind.labelled(graph.y)])
+    others = graph.labelled_test_nodes
+    rng = generator(seed, "audit", "graphs")
+    chosen = rng.permutation(known)[: min(candidates, len(known) // 2)]
+    if len(chosen) < _GROUP or len(others) < 2:
+        raise ParameterError(
+            f"this attack needs {2 * _GROUP} training graphs and 2 test graphs with labels "
+            f"(found {len(known)} and {len(others)})."
+        )
+    asked = np.concatenate([chosen, rng.permutation(others)[: len(chosen)]])
+    member = np.arange(len(asked)) < len(chosen)
+    after = copy.copy(eraser)
+    after.unlearn(Graphs(chosen))
+    never = CollectionEraser(**eraser.get_params()).fit(after.collection_)
+    found = [_answers(version, graph, asked) for version in (eraser, after, never)]
+    before, forgotten, unseen = (
+        rates(_told(said, graph, asked), member, seed=seed) for said in found
+    )
+    same = found[1].tobytes() == found[2].tobytes()
+    groups = rng.permutation(known)[: requests * _GROUP]
+    groups = groups[: len(groups) // _GROUP * _GROUP].reshape(-1, _GROUP)
+    old, moved = _answers(eraser, graph, groups.ravel()).reshape(*groups.shape, -1), []
+    for number in budget.rounds(len(groups), least=min(10, len(groups))):
+        version = copy.copy(eraser)
+        version.unlearn(Graphs(groups[number, :1]))
+        new = _answers(version, graph, groups[number])
+        moved.append(np.abs(old[number] - new).max(axis=1))
+    free = eraser.partition_.data_free
+    rounds = first_of_groups(moved, seed=seed)
+    return GraphResult(len(chosen), before, forgotten, unseen, same, free, len(moved), rounds)
+
+
+def _answers(
+    version: CollectionEraser, graph: Graph, asked: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Hand graphs over as new ones, those that are learned from too."""
+    found = answers_to(version._snapshot, graph.x[graph.positions(asked)])
+    return np.asarray(found, dtype=np.float64)
+
+
+def _told(said: NDArray[np.float64], graph: Graph, asked: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how well the labels of each graph are told, those that are known."""
+    y, kind = graph.labels(asked), graph.label_kind
+    if kind.is_classes:
+        return log_odds(said, y)
+    wrong: NDArray[np.float64] = np.nanmean(np.abs(said - kind.rows(y)), axis=1)
+    return -wrong
